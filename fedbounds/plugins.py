@@ -137,9 +137,11 @@ def _check_claim(claim: Claim) -> None:
 
     kinds = {"key": str, "algorithm": str, "terms": Mapping, "definitions": Mapping, "kind": Kind}
     for name, kind in kinds.items():
-        if not isinstance(getattr(claim, name), kind):
+        if not isinstance(getattr(claim, name), kind) or claim.key == "":
             remedy = f"give a {kind.__name__}"
-            raise reject(f"the {name} of claim {claim.key} has another type", repr(getattr(claim, name)), remedy)
+            raise reject(
+                f"the {name} of claim {claim.key} has another type or is empty", repr(getattr(claim, name)), remedy
+            )
     if claim.kind is Kind.INEQUALITY and not claim.terms:
         raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
     for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values()):
@@ -268,7 +270,10 @@ def claims_from(asked: Theorem | None, extra: Sequence[ModuleType]) -> dict[str,
         return {str(asked): claim_named(str(asked), extra)}
     given = asked if isinstance(asked, Iterable) else (asked,)
     words = "a Claim, the key of one, or several"
-    return {claim.key: claim for claim in given if of_kind("a theorem", claim, Claim, words)}
+    result = {claim.key: claim for claim in given if of_kind("a theorem", claim, Claim, words)}
+    for claim in result.values():
+        _check_claim(claim)
+    return result
 
 
 def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:

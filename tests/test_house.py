@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "fedbounds"
 LONGEST_FILE = 320  # lines; the aim is 300
-MOST_ENTRIES = 17  # at the package's root, a reader's first page
+MOST_ENTRIES = 18  # at the package's root, a reader's first page
 
 
 def contracts():

@@ -93,7 +93,8 @@ class Entry:
     spelled: Mapping[str, str]
     settings: Collection[str] | None
     but: Collection[str]
-    more: type | None
+    more: type | str | None
+    optional: bool
 
 
 def command(
@@ -102,17 +103,20 @@ def command(
     *,
     settings: Collection[str] | None = None,
     but: Collection[str] = (),
-    more: type | None = None,
+    more: type | str | None = None,
+    optional: bool = False,
     **spelled: str,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function as a command; ``spelled`` gives flags that are not the parameter's name.
 
     ``settings`` names the fields of `Settings` that arrive as keywords of the function, () all ``but`` some. The
-    fields of the dataclass ``more`` are further options, which several commands share, and arrive as keywords too.
+    fields of the dataclass ``more``, or of that at "module:name", are further options, which several commands share
+    and which arrive as keywords too; where ``optional``, those that are not given are None or ().
     """
 
     def marked(function: Callable[..., Any]) -> Callable[..., Any]:
-        entry = Entry(name or function.__name__.replace("_", "-"), group, {**SPELLED, **spelled}, settings, but, more)
+        called = name or function.__name__.replace("_", "-")
+        entry = Entry(called, group, {**SPELLED, **spelled}, settings, but, more, optional)
         function.entry = entry  # type: ignore[attr-defined]
         return function
 

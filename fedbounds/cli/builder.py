@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
+import sys
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -36,9 +38,9 @@ def built(function: Callable[..., Any]) -> click.Command:
     entry: Entry = function.entry  # type: ignore[attr-defined]
     text, parameters = _parameters(function, entry.spelled)
     if entry.more is not None:
-        mine = {parameter.name for parameter in parameters}
-        shared = _parameters(entry.more, entry.spelled, only_options=True)[1]
-        parameters += [parameter for parameter in shared if parameter.name not in mine]
+        mine = {*entry.but, *(parameter.name for parameter in parameters)}
+        more: Any = pkgutil.resolve_name(entry.more) if isinstance(entry.more, str) else entry.more
+        parameters += _parameters(more, entry.spelled, mine, only_options=True, optional=entry.optional)[1]
     kind: type[click.Command] = FunctionCommand
     if entry.settings is not None:
         kind, parameters = SettingsCommand, [*settings_options(entry.settings, entry.but), *parameters]
@@ -48,23 +50,31 @@ def built(function: Callable[..., Any]) -> click.Command:
 
 
 def _parameters(
-    what: Callable[..., Any], spelled: Mapping[str, str], only_options: bool = False
+    what: Callable[..., Any],
+    spelled: Mapping[str, str],
+    but: Collection[str] = (),
+    only_options: bool = False,
+    optional: bool = False,
 ) -> tuple[str, list[click.Parameter]]:
-    """The help of a function, or of a dataclass, and what its parameters are on the command line."""
-    hints = typing.get_type_hints(what, include_extras=True)
-    items = [item for item in inspect.signature(what).parameters.values() if item.kind is not item.VAR_KEYWORD]
-    text, helps = _described(inspect.getdoc(what) or "", {item.name for item in items})
+    """The help of a function, or of a dataclass, and what its parameters ``but`` some are on the command line."""
+    every = [item for item in inspect.signature(what).parameters.values() if item.kind is not item.VAR_KEYWORD]
+    items = [item for item in every if item.name not in but]
+    # The others may be of types that are imported for the checker of types alone.
+    asked = SimpleNamespace(__annotations__={item.name: item.annotation for item in items})
+    hints = typing.get_type_hints(asked, vars(sys.modules[what.__module__]), include_extras=True)
+    text, helps = _described(inspect.getdoc(what) or "", {item.name for item in every})
     result = []
     for item in items:
         about = helps.get(item.name) or COMMON.get(item.name, "")
         kept = item.replace(kind=item.KEYWORD_ONLY) if only_options else item
+        kept = kept.replace(default=() if _type_of(hints[item.name])[1] else None) if optional else kept
         result.append(_parameter(kept, hints[item.name], about, spelled))
     return text, result
 
 
 def _described(doc: str, names: Collection[str]) -> tuple[str, dict[str, str]]:
-    """The text of a docstring, and name -> help from the lines of its last paragraph."""
-    *paragraphs, last = doc.split("\n\n")
+    """The text of a docstring, and name -> help from the lines of its last paragraph before any example."""
+    *paragraphs, last = doc.partition("\n\n>>>")[0].split("\n\n")
     helps: dict[str, str] = {}
     for line in last.splitlines():
         name, colon, words = line.partition(": ")
@@ -79,7 +89,7 @@ def _parameter(item: inspect.Parameter, hint: Any, text: str, spelled: Mapping[s
     """The argument or option of one parameter of a function."""
     kind, several = _type_of(hint)
     required = item.default is item.empty
-    default = None if required else item.default
+    default = None if required or (item.default == () and not several) else item.default
     if item.kind is not item.KEYWORD_ONLY:
         # A default of None would stand for an argument that is required.
         also = {} if required else {"default": default}
@@ -103,13 +113,16 @@ def _parameter(item: inspect.Parameter, hint: Any, text: str, spelled: Mapping[s
 def _type_of(hint: Any) -> tuple[Any, bool]:
     """The type of click for an annotation, and whether the value may be repeated."""
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        (hint,) = (part for part in typing.get_args(hint) if part is not type(None))
+        parts = [part for part in typing.get_args(hint) if part is not type(None)]
+        hint = str if str in parts else parts[0]
     if typing.get_origin(hint) is typing.Annotated:
         return next(extra for extra in hint.__metadata__ if isinstance(extra, click.ParamType)), False
     if typing.get_origin(hint) is tuple:
         return _type_of(typing.get_args(hint)[0])[0], True
     if typing.get_origin(hint) is Literal:
         return click.Choice(typing.get_args(hint)), False
+    if typing.get_origin(hint) is Iterable:  # plug-ins, as files or modules
+        return Plugin(), True
     return {Path: Place(), ModuleType: Plugin()}.get(hint, hint), False
 
 
@@ -190,4 +203,6 @@ def settings_options(only: Collection[str] = (), but: Collection[str] = ()) -> l
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given; the rest keep their defaults."""
-    return {name: value for name, value in values.items() if value is not None and value != ()}
+    return {
+        name: value for name, value in values.items() if value is not None and (value or not isinstance(value, tuple))
+    }

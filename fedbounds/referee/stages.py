@@ -18,6 +18,8 @@ from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
+from fedbounds.evidence.symbolic.proof_state import Unproved
+from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.referee import limit_cases, run_certificates
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
@@ -57,6 +59,10 @@ def known(case: Case) -> Found:
     if plugins.claims().get(claim.key) is claim:
         found = tuple(v for v in ledger.known({claim.key: claim}) if v.reading == reading.name)
     else:
+        try:
+            claim = rebuilt(claim)
+        except Unproved as wrong:
+            return Found((f"no proof is looked up: {wrong}",))
         own = [examiner(claim, reading) for examiner in PROVERS]
         own += [verdict for other in plugins.claims().values() for verdict in inherited(claim, reading, other)]
         found = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)

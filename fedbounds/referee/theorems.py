@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fedbounds import io
 from fedbounds.errors import reject
+from fedbounds.latex.reader import LATEX, read
 from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.regime import Suite
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
 
 
 def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
-    """The claims of a file, of each file of a folder that has some, or the one known by that key."""
+    """The claims of a file, also of LaTeX, of each file of a folder that has some, or the one known by that key."""
+    if theorem is None:
+        raise reject("a theorem is a claim, the key of one, or a file or folder of claims", "None", "give one")
     extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
-    if path is None or (not path.exists() and path.suffix != ".py"):
+    if path is None or (not path.exists() and path.suffix not in (".py", *LATEX)):
         if path is not None and str(path) not in (known := known_claims(extra)):
             raise nearest("no such file or folder exists, and a claim", str(path), known)
         return claims_from(theorem, extra)
+    if path.suffix in LATEX:
+        return read(path)
     found = [read_plugin(one) for one in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
     modules = [load_plugin(file) for file in found if not path.is_dir() or "CLAIMS" in file.source]
     claims = {claim.key: claim for module in modules for claim in getattr(module, "CLAIMS", ())}

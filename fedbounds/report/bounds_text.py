@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from fedbounds.report.number_format import number, upward
 from fedbounds.report.table import Block, Table
-from fedbounds.study.bounds import Bounds, ProblemConstants
+from fedbounds.study.bounds import Bounds
+from fedbounds.study.problem_constants import ProblemConstants
 from fedbounds.study.smallest_bound import SmallestBound
 
 LEFT_SIDE = {"gap": "F(w_T) - F*", "distance": "||w_T - w*||^2"}

@@ -17,7 +17,7 @@ from fedbounds.report.number_format import counted, decimal_pair
 from fedbounds.study.ledger import Line
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.theory.symbols import QUANTITIES, N, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # How a symbol reads in a terminal; sympy turns the names of Greek letters into the letters.
@@ -192,6 +192,28 @@ def explain(claim: Claim) -> dict[str, Any]:
     }
 
 
+def read_back(claim: Claim) -> str:
+    """What a theorem file says: the statement, its symbols in words, what was assumed, and what may vary."""
+    told = explain(claim)
+    named = {item.key for item in claim.assumptions}
+    related = {s for item in claim.assumptions for part in item.parts for s in part.left.free_symbols}
+    varies = {
+        "the step sizes": claim.eta is None,
+        "the weights, with the losses": "unbiased" not in named,
+        "who takes part": "full-participation" not in named,
+        "the noise of gradients": "full-gradients" not in named,
+        "the number of clients N": N not in related,
+        "the local steps tau": not any(
+            tau in part.left.free_symbols for one in claim.assumptions for part in one.parts
+        ),
+    }
+    lines = [f"{claim.key}, for {SCOPES[claim.scope]}:", "", *_statement(told), ""]
+    lines += ["Symbols", *(f"  {name}: {meaning}" for name, meaning in told["symbols"].items())]
+    lines += ["Assumed", *(f"  {key}: {text}" for key, text in told["assumptions"].items())]
+    lines += ["May vary", "  " + ", ".join(what for what, free in varies.items() if free)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
 def sides(claim: Claim) -> dict[str, Any]:
     """The left side, and per reading the terms of the right side with definitions put in, as plain formulas."""
     right = {name: {key: str(term) for key, term in claim.sides(READINGS[name]).terms.items()} for name in READINGS}
@@ -206,16 +228,13 @@ def _used(claim: Claim) -> set[str]:
 RELATIONS = {Kind.IDENTITY: "=", Kind.RATE: "= O(1/T)"}
 
 
-def to_text(told: Mapping[str, Any]) -> str:
-    lines = [f"{told['key']}: {told['title']}", f"Source: {told['source']}"]
-    lines += [f"Algorithm: {told['algorithm']}"] if told["algorithm"] != FEDAVG else []
-    lines += ["", "Statement"]
-    relation = RELATIONS.get(Kind(told["kind"]), "<=")
-    lines += _indented(told["left"])
+def _statement(told: Mapping[str, Any]) -> list[str]:
+    """Both sides, the definitions and the step size, as two-dimensional text."""
+    lines = _indented(told["left"])
     if told["kind"] == Kind.RATE:
-        lines[-1] += f" {relation}"
+        lines[-1] += f" {RELATIONS[Kind.RATE]}"
     else:
-        lines.append(f"  {relation}  the sum of")
+        lines.append(f"  {RELATIONS.get(Kind(told['kind']), '<=')}  the sum of")
         for name, term in told["terms"].items():
             lines += ["", *_beside(f"    {name}: ", term)]
         if not told["terms"]:
@@ -223,8 +242,13 @@ def to_text(told: Mapping[str, Any]) -> str:
     lines.append("")
     for name, value in told["where"].items():
         lines += _beside(f"  where {pretty(sp.Symbol(name))} = ", value)
-    if told["step"]:
-        lines += _beside("  with the step size ηₜ = ", told["step"])
+    return lines + (_beside("  with the step size ηₜ = ", told["step"]) if told["step"] else [])
+
+
+def to_text(told: Mapping[str, Any]) -> str:
+    lines = [f"{told['key']}: {told['title']}", f"Source: {told['source']}"]
+    lines += [f"Algorithm: {told['algorithm']}"] if told["algorithm"] != FEDAVG else []
+    lines += ["", "Statement", *_statement(told)]
     lines += ["", "LaTeX", f"  {told['latex']}", "", "Assumptions"]
     lines += [f"  {key}: {text}" for key, text in told["assumptions"].items()] or ["  none"]
     lines += ["", "Readings", *(f"  {name}: {text}" for name, text in told["readings"].items())]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from fedbounds.report.number_format import compact, number, readable, times
+from fedbounds.report.number_format import compact, decimal_pair, number, readable, times
 from fedbounds.report.table import ORDER, Block, Bullets, Cell, Phrase, Table
 from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
@@ -44,7 +44,7 @@ def evidence_cell_of(phrases: Sequence[Phrase], kind: Evidence, hint: str = "") 
 def _note(verdicts: Sequence[Verdict]) -> str:
     """Both sides of a counterexample, what certificates cover, or the smallest margin and bound over measured."""
     if verdicts[0].evidence is Evidence.EXACT:
-        return verdicts[0].detail
+        return _sides(verdicts[0])
     if verdicts[0].evidence is Evidence.SDP:
         covered = [verdict.coverage.axes for verdict in verdicts if verdict.coverage]
         counts = {
@@ -58,6 +58,13 @@ def _note(verdicts: Sequence[Verdict]) -> str:
     text = ">0.999" if margin is not None and 0.9995 <= margin < 1 else readable(number(margin, 3))
     ratio = times(min((v.tightness for v in verdicts if v.tightness is not None), default=None))
     return ", ".join(filter(None, [f"margin {text}" if margin is not None else "", ratio]))
+
+
+def _sides(verdict: Verdict) -> str:
+    """Both sides of a counterexample in decimals, its words where they are no fractions."""
+    pair = decimal_pair(str(verdict.data.get("lhs", "")), str(verdict.data.get("rhs", "")))
+    relation = next((sign for sign in (" > ", " != ") if sign in verdict.detail), None)
+    return verdict.detail if pair is None or relation is None else relation.join(pair)
 
 
 SCOPES = {

@@ -8,23 +8,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_floats
-from fedbounds.evidence.evaluate import Array, evaluate
-from fedbounds.model.problem import Problem
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.study.problem_constants import require_constants
 from fedbounds.theory import symbols
 from fedbounds.theory.assumptions import slow_decay
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS, Reading
 
-Measure = Literal["gap", "distance"]
-# Local steps tried where tau is free.
-LARGEST_TAU = 50
 # Powers of L and mu beyond this leave the range of floating point.
 LARGEST = 1e60
 # Beyond 2^53 whole numbers are not exact in floating point.
@@ -60,65 +57,6 @@ class Bounds:
         """The fields as JSON has them; ``values`` under the name "bounds"."""
         fields = asdict(self)
         return {"bounds": fields.pop("values")} | fields
-
-
-@dataclass(frozen=True)
-class ProblemConstants:
-    """Constants of a problem and a run of FedAvg with full participation.
-
-    ``zeta_sq`` bounds sum_i p_i ||grad F_i(w*)||^2; ``p`` are the weights (empty: 1/N each); ``tau`` the local steps
-    (None: the best); ``assumed`` the keys of assumptions that no constant shows. Raises InputError for constants that
-    no problem has.
-    """
-
-    L: float
-    mu: float
-    N: int
-    rounds: int
-    delta_0: float
-    zeta_sq: float
-    sigma_sq: float = 0.0
-    tau: int | None = None
-    p: tuple[float, ...] = ()
-    G_sq: float | None = None
-    Gamma: float | None = None
-    L_sample: float | None = None
-    assumed: frozenset[str] = frozenset()
-    measure: Measure = "gap"
-
-    def __post_init__(self) -> None:
-        sizes = {"Delta_0": self.delta_0, "zeta_*^2": self.zeta_sq, "sigma^2": self.sigma_sq}
-        optional = {"G^2": self.G_sq, "Gamma": self.Gamma}
-        counts = {"N": self.N, "rounds": self.rounds, "tau": 1 if self.tau is None else self.tau}
-        require_constants(self.L, self.mu, sizes | optional, counts)
-        if self.L_sample is not None and self.L_sample < self.mu:
-            raise reject("L_sample is at least mu", self.L_sample, "give the smoothness of every sample's loss")
-        if self.p and (len(self.p) != self.N or min(self.p) <= 0 or not math.isclose(sum(self.p), 1)):
-            raise reject("the weights must be N positive numbers that sum to 1", self.p, "change them")
-
-    def values(self) -> dict[str, float]:
-        """Symbol -> number; Gamma <= zeta_*^2/(2 mu) where it is not given, and clients draw independently."""
-        of_mean = self.sigma_sq * (sum(share**2 for share in self.p) if self.p else 1 / self.N)
-        optional = {"G_sq": self.G_sq, "L_sample": self.L_sample}
-        return {
-            **dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0),
-            "L": self.L,
-            "mu": self.mu,
-            "N": float(self.N),
-            "p_min": min(self.p, default=1 / self.N),
-            "Delta_0": self.delta_0,
-            "sigma_sq": self.sigma_sq,
-            "sigma_p_sq": of_mean,
-            "sigma_opt_sq": of_mean,
-            "m": float(self.N) if len(set(self.p)) < 2 else 0.0,
-            "sigma_dif_sq": self.zeta_sq + self.sigma_sq,
-            "Gamma": self.zeta_sq / (2 * self.mu) if self.Gamma is None else self.Gamma,
-        } | {name: value for name, value in optional.items() if value is not None}
-
-    @property
-    def taus(self) -> Array:
-        """The local steps to choose from: (n, 1)."""
-        return np.arange(1.0, LARGEST_TAU + 1)[:, None] if self.tau is None else np.array([[float(self.tau)]])
 
 
 def bounds(
@@ -170,33 +108,6 @@ def bounds(
     determined = [c for c in with_role(Role.BOUND) if c.symbols <= {*constants, "gap", "gamma", "T"}]
     values = tuple(_value(c, name, constants, T, tau, epsilon) for c in determined for name in distinct_readings(c))
     return Bounds(values, constants, T, epsilon, tuple(notes), tuple(_warnings(constants, p_min)))
-
-
-def constants_of(problem: Problem) -> dict[str, Any]:
-    """L, mu, Gamma, N, zeta_*, ||w_0 - w*||^2 from the origin and the weights of a problem, by the options' names."""
-    known = problem.constants()
-    slopes = (problem.grads(problem.w_star) ** 2).sum(-1)
-    return {
-        "L": known["L"].value,
-        "mu": known["mu"].value,
-        "Gamma": problem.Gamma.value,
-        "N": problem.N,
-        "zeta_star": math.sqrt(problem.p @ slopes),
-        "Delta_0": float((problem.w_star**2).sum()),
-        "weights": ",".join(repr(float(share)) for share in problem.p),
-    }
-
-
-def require_constants(L: float, mu: float, sizes: Mapping[str, float | None], counts: Mapping[str, int]) -> None:
-    """Raise InputError unless 0 < mu <= L, every size is finite and not negative, and every count is at least 1."""
-    for name, value in {"L": L, "mu": mu, **sizes}.items():
-        if value is not None and not (math.isfinite(value) and value >= 0):
-            raise reject(f"{name} must be a finite non-negative number", value, f"give another {name}")
-    for name, count in counts.items():
-        if count < 1:
-            raise reject(f"{name} must be at least 1", count, f"set {name} to 1 or more")
-    if not 0 < mu <= L:
-        raise reject("constants need 0 < mu <= L", f"mu = {mu:g}, L = {L:g}", "swap or change them")
 
 
 def _final_constants(pi_min: float | None, p_min: float | None, N: int | None) -> dict[str, float]:

@@ -103,6 +103,8 @@ def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequ
     unless given). Raises InputError where Gamma = 0, as there is no error to trade for then.
     """
     extra = modules_from(settings.plugins)
+    for name in schemes:
+        weighting_named(name, extra)  # before the minimiser is looked for
     problem = build_problem(replace(settings, replicates=1, batch=None), extra)
     if float(problem.Gamma) <= 0:
         raise reject("the trade-off needs clients with different minima", "Gamma = 0", "use heterogeneous data")

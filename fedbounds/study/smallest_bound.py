@@ -26,8 +26,8 @@ from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import claims
-from fedbounds.study.bounds import Measure, ProblemConstants
 from fedbounds.study.ledger import Line, ledger_lines
+from fedbounds.study.problem_constants import Measure, ProblemConstants
 from fedbounds.study.worst_case import FACTORS
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -206,7 +206,7 @@ def _inapplicable(claim: Claim, reading: str, constants: ProblemConstants, value
         slope = sp.diff(1 / claim.steps, symbols.t)
         if slope.has(symbols.t) or not slope.is_positive:
             return f"its steps {claim.eta} are no c/(t + b)"
-    assumed = constants.assumed | ({sample_smooth.key} if constants.L_sample is not None else set())
+    assumed = {*constants.assumed} | ({sample_smooth.key} if constants.L_sample is not None else set())
     examined = (
         item
         for item in claim.assumptions_in(READINGS[reading])
@@ -270,7 +270,7 @@ def worst_case_plan(constants: ProblemConstants, target: float, extra: Iterable[
     """
     none = SmallestBound("worst case", "", "certified")
     factor = Fraction(constants.L) / 2 if constants.measure == "gap" else Fraction(1)
-    if constants.sigma_sq or constants.mu == constants.L or constants.N < 2 or not constants.delta_0:
+    if constants.sigma_sq or constants.mu == constants.L or constants.N < 2 or not constants.Delta_0:
         return replace(none, reason="it is known for N >= 2, full gradients, mu < L and w_0 not w* only")
     best: SmallestBound | None = None
     for tau in (constants.tau,) if constants.tau else WORST_CASE_TAUS:
@@ -280,7 +280,7 @@ def worst_case_plan(constants: ProblemConstants, target: float, extra: Iterable[
         while low <= high:
             mu, L, eta = map(Fraction, (constants.mu, constants.L, planned.step or 0.0))
             run = Run((low + high) // 2, tau, mu, L, eta)
-            certificate = worst(run, Fraction(constants.delta_0), Fraction(constants.zeta_sq))
+            certificate = worst(run, Fraction(constants.Delta_0), Fraction(constants.zeta_sq))
             bound = math.inf if certificate is None else upward(factor * Fraction(certificate.value))
             if certificate is not None and (certificate.certified or certificate.exact) and bound <= target:
                 best = replace(none, bound=bound, tau=tau, step=planned.step, rounds=run.rounds)

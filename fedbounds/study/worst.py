@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from fedbounds.errors import reject
 from fedbounds.plugins import Plugins, claim_named, modules_from, with_role
@@ -27,24 +27,34 @@ def worst(
     tau: int = 4,
     kappa: Number = 10,
     step: Number = "1/2",
-    measure: str = "distance",
+    measure: Literal["distance", "gap", "average"] = "distance",
     zeta_star: Number = 1,
     sigma: Number = 0,
     Delta_0: Number = 1,
     weights: str | Sequence[Number] = (),
     p: str | Sequence[Number] = (),
-    over: str | None = None,
+    over: Literal["rounds", "tau", "kappa", "step"] | None = None,
     values: str | Sequence[Number] = (),
     plugins: Plugins = (),
     progress: Progress | None = None,
 ) -> Findings[Sandwich]:
     """The worst case of R rounds, between an instance that was run and the smallest bound of a theorem.
 
-    Clients are L-smooth and mu-strongly convex with L = 1 and ``kappa`` = L/mu. ``step`` is a constant in units of
-    1/L, "theory", or the key of a claim that states one. ``measure``: distance, gap or average. ``zeta_star`` is the
-    root mean square of ||grad F_i(w*)||, ``sigma`` that of a client's noise, ``Delta_0`` the largest ||w_0 - w*||^2.
-    ``weights``: alpha, or "any"; ``p`` where it differs. ``over`` (rounds, tau, kappa or step) gives a curve.
-    Raises InputError for parameters that no run has.
+    Clients are L-smooth and mu-strongly convex with L = 1. Raises InputError for parameters that no run has.
+
+    rounds: Rounds.
+    tau: Local steps a round.
+    kappa: L/mu, with L = 1.
+    step: A constant in units of 1/L, theory, or a claim's.
+    measure: The distance ||w_R - w*||^2, the gap F(w_R) - F*, or the gap at the mean of the iterates before w_R.
+    zeta_star: Root mean square of ||grad F_i(w*)||.
+    sigma: Root of the largest variance of a client's noise.
+    Delta_0: Largest ||w_0 - w*||^2.
+    weights: alpha, with commas, or any (default: equal weights and every N).
+    p: p, where it is not the weights.
+    over: A curve along this.
+    values: Its values, with commas.
+    plugins: A Python file with claims of your own.
 
     >>> [round(item.worst, 3) for item in worst(rounds=1, tau=1, kappa=4)]
     [0.766]
@@ -68,7 +78,7 @@ def worst(
         1 / fraction(kappa),
         Fraction(1),
         size,
-        measure=cast(Any, measure),
+        measure=measure,
         **_weights(weights, fractions(p) if p else ()),
     )
     along = tuple(fractions(values)) if values else ()

@@ -77,6 +77,12 @@ def gap_sum(path: Path) -> Numbers:
     return on.sums(path.losses.gap(path.w[:-1]))
 
 
+@defined("largest", r"\left(F(w_0)-F^\star\right)", VALUE)
+def gap_0(path: Path) -> Numbers:
+    """suboptimality of the start"""
+    return path.losses.gap(path.w[:1])
+
+
 def _gone_in_class(setting: Any) -> Any:
     return (1 - math.prod((1 - eta * setting.mu for eta in setting.eta[:-1]), start=Fraction(1))) ** 2
 

@@ -14,7 +14,7 @@ def check_expression(key: str, part: object) -> None:
         raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
-    if isinstance(part, sp.Expr) and part.has(sp.nan, sp.zoo):
+    if isinstance(part, sp.Expr) and part.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
         raise reject(f"claim {key} is made of numbers", part, "leave out what divides by 0 or is no number")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
         if symbols.RECORDED.get(symbol.name, symbol) != symbol:

@@ -117,7 +117,7 @@ def fault(expression: sp.Expr, constant: bool = False) -> str:
         return "it differs from client to client: take mean"
     if not _shift_free(expression):
         return "it changes if a number is added to an F_i: subtract F_star or F_i_star"
-    if constant and random(expression):
+    if constant and (random(expression) or any(getattr(symbol, "scopes", ()) for symbol in expression.free_symbols)):
         return "it varies along a run: use measured, largest or smallest"
     return ""
 

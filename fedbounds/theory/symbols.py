@@ -22,6 +22,7 @@ from fedbounds.theory.computed_quantities import average_gap as average_gap
 from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
 from fedbounds.theory.computed_quantities import eta_round as eta_round
 from fedbounds.theory.computed_quantities import eta_sum as eta_sum
+from fedbounds.theory.computed_quantities import gap_0 as gap_0
 from fedbounds.theory.computed_quantities import gap_round as gap_round
 from fedbounds.theory.computed_quantities import gap_sum as gap_sum
 from fedbounds.theory.computed_quantities import gone_sq as gone_sq
@@ -42,9 +43,7 @@ from fedbounds.theory.quantity import (
     defined,
     written,
 )
-from fedbounds.theory.quantity import (
-    Scope as Scope,
-)
+from fedbounds.theory.quantity import Scope as Scope
 
 # Fields of the protocol rather than of the random path.
 PROTOCOL_FIELDS = ("time", "eta")

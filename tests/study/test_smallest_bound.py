@@ -18,13 +18,13 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
-from fedbounds.study.bounds import ProblemConstants
+from fedbounds.study.problem_constants import ProblemConstants
 from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.study.smallest_bound import plan, smallest_bounds, worst_case_plan
 from fedbounds.theory.reading import READINGS
 
-GIVEN = ProblemConstants(L=1.0, mu=0.1, N=10, rounds=100, delta_0=1.0, zeta_sq=0.09)
+GIVEN = ProblemConstants(L=1.0, mu=0.1, N=10, rounds=100, Delta_0=1.0, zeta_star=0.3)
 FLAGS = ["--L", "1", "--mu", "0.1", "--clients", "10", "--zeta-star", "0.3", "--delta0", "1"]
 
 
@@ -34,7 +34,7 @@ def named(given, key, **more):
 
 @pytest.mark.parametrize("mu", [0.01, 0.1, 0.5, 1.0])
 def test_without_heterogeneity_it_is_the_contraction_at_its_best_step(mu):
-    found = smallest_bounds(replace(GIVEN, mu=mu, zeta_sq=0.0, rounds=3, tau=2, measure="distance"))[0]
+    found = smallest_bounds(replace(GIVEN, mu=mu, zeta_star=0.0, rounds=3, tau=2, measure="distance"))[0]
     rate = max(abs(1 - found.step * mu), abs(1 - found.step)) ** 12
     assert found.bound == pytest.approx(rate, rel=1e-12, abs=1e-30)
     assert found.bound == pytest.approx(((1 - mu) / (1 + mu)) ** 12, rel=1e-3, abs=1e-30)
@@ -83,9 +83,9 @@ def test_why_a_claim_gives_none():
     assert "identical" in why["khaled-2020"] and why["mishchenko-2022"] == "it is about scaffnew"
     assert why["own"] == why["cho-2020"] == "neither proved nor derived in this package"
     assert "allow no step" in why["fedavg-contraction"]
-    more = replace(given, L_sample=2.0, assumed=frozenset(["identical"]), zeta_sq=0.0)
+    more = replace(given, L_sample=2.0, assumed=("identical",), zeta_star=0.0)
     assert all(named(more, key).bound for key in ("khaled-2020", "khaled-2020-opt"))
-    uneven = replace(more, p=(0.55, *(0.05,) * 9))
+    uneven = replace(more, weights=(0.55, *(0.05,) * 9))
     assert named(uneven, "khaled-2020").bound is None and named(uneven, "fedavg-rounds").bound
 
 
@@ -116,10 +116,10 @@ def test_the_worst_case_needs_no_more_rounds():
     ("change", "said"),
     [
         ({"mu": 2.0}, "mu <= L"),
-        ({"zeta_sq": float("nan")}, "zeta_"),
+        ({"zeta_star": float("nan")}, "zeta_"),
         ({"N": 0}, "N must be"),
         ({"tau": 0}, "tau must be"),
-        ({"p": (0.5, 0.6)}, "weights"),
+        ({"weights": (0.5, 0.6)}, "weights"),
     ],
 )
 def test_constants_no_problem_has_are_refused(change, said):
@@ -151,7 +151,7 @@ def test_data_fill_in_the_constants():
     value = json.loads(found.stdout[found.stdout.index("{") :])
     problem = build_problem(Settings(data="diabetes", clients=3))
     assert value["given"]["L"] == problem.L and value["given"]["N"] == 3
-    assert value["given"]["delta_0"] == pytest.approx((problem.w_star**2).sum())
+    assert value["given"]["Delta_0"] == pytest.approx((problem.w_star**2).sum())
     more = CliRunner().invoke(main, [*line, "--L", "50", "--format", "json"])
     assert json.loads(more.stdout[more.stdout.index("{") :])["given"]["L"] == 50
 
@@ -170,9 +170,9 @@ def test_the_page_shows_what_is_printed():
     "change, true",
     [
         # Two clients F_i = (mu/2) w^2 +- 1e6 w from w_0 = 1 end no nearer than this: the formula was cancelled away.
-        ({"mu": 1e-4, "N": 2, "zeta_sq": 1e12, "rounds": 40_000, "tau": 2, "measure": "distance"}, 0.99999962),
+        ({"mu": 1e-4, "N": 2, "zeta_star": 1e6, "rounds": 40_000, "tau": 2, "measure": "distance"}, 0.99999962),
         # 1 - eta mu is 1 in floats, and then there is no noise.
-        ({"mu": 1e-9, "N": 1, "zeta_sq": 0.0, "sigma_sq": 1e14, "rounds": 1000, "tau": 50}, 0.557),
+        ({"mu": 1e-9, "N": 1, "zeta_star": 0.0, "sigma_sq": 1e14, "rounds": 1000, "tau": 50}, 0.557),
     ],
 )
 def test_no_bound_is_cancelled_away(change, true):

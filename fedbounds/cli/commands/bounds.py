@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ from fedbounds.cli.adapter import colour, command, say, show, show_json
 from fedbounds.errors import reject
 
 if TYPE_CHECKING:
-    from fedbounds.study.bounds import ProblemConstants
+    from fedbounds.study.problem_constants import ProblemConstants
     from fedbounds.study.smallest_bound import SmallestBound
 
 # What the paper's bounds need, and what the smallest bound of any claim does.
@@ -23,45 +23,12 @@ FLAGS = {"N": "--clients", "Delta_0": "--delta0", "pi_min": "--pi", "assumed": "
 ONLY_BEST = ("zeta_star", "weights", "L_sample", "assumed", "measure")
 
 
-@dataclass(frozen=True)
-class Constants:
-    """The constants of a problem.
-
-    L: Smoothness constant of every F_i (needed).
-    mu: Strong-convexity constant of every F_i (needed).
-    tau: Local steps a round.
-    G_sq: Bound on the second moment of gradients.
-    sigma_sq: Bound on the variance of gradients.
-    Delta_0: ||w_0 - w*||^2 (default: its bound G^2/mu^2).
-    Gamma: Heterogeneity F* - sum_i p_i F_i*.
-    N: Number of clients N.
-    zeta_star: Root mean square of ||grad F_i(w*)||.
-    weights: The p_i, with commas (default: 1/N each).
-    L_sample: Smoothness of every sample's convex loss.
-    assumed: The key of an assumption that no constant shows.
-    measure: What is bounded (default: gap).
-    """
-
-    L: float | None = None
-    mu: float | None = None
-    tau: int | None = None
-    G_sq: float | None = None
-    sigma_sq: float | None = None
-    Delta_0: float | None = None
-    Gamma: float | None = None
-    N: int | None = None
-    zeta_star: float | None = None
-    weights: str | None = None
-    L_sample: float | None = None
-    assumed: tuple[str, ...] = ()
-    measure: Literal["gap", "distance"] | None = None
-
-
+CONSTANTS = "fedbounds.study.problem_constants:ProblemConstants"
 # Settings that choose a problem whose constants are filled in.
 PROBLEM = ("problem", "data", "partition", "limit", "standardise", "regularisation", "classes", "seed")
 
 
-@command("Study a problem", settings=PROBLEM, more=Constants, **FLAGS)
+@command("Study a problem", settings=PROBLEM, more=CONSTANTS, but=("rounds",), optional=True, **FLAGS)
 def bounds(
     *,
     rho_bar: float | None = None,
@@ -95,7 +62,7 @@ def bounds(
         _refuse(constants, tuple(paper), "--best is about FedAvg")
         from fedbounds.study.smallest_bound import smallest_bounds
 
-        known = problem_constants(rounds=rounds, plugins=plugins, **constants)
+        known = problem_constants(constants, rounds, plugins)
         _print(format, smallest_bounds(known, plugins), known, rounds)
         return
     _refuse(constants, ONLY_BEST, "these are of --best")
@@ -109,7 +76,7 @@ def bounds(
         say(f"Warning: {warning}.")
 
 
-@command("Study a problem", settings=PROBLEM, more=Constants, **FLAGS)
+@command("Study a problem", settings=PROBLEM, more=CONSTANTS, but=("rounds",), optional=True, **FLAGS)
 def plan(
     *,
     target: float | None = None,
@@ -127,8 +94,7 @@ def plan(
     """
     from fedbounds.study import smallest_bound
 
-    constants = _filled(constants, True)
-    known = problem_constants(rounds=1, plugins=plugins, also={"target": target}, **constants)
+    known = problem_constants(_filled(constants, True) | {"target": target}, 1, plugins)
     assert target is not None  # problem_constants refuses that
     rows = smallest_bound.plan(known, target, plugins)
     if worst:
@@ -145,7 +111,7 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
         return options
     from fedbounds.plugins import modules_from
     from fedbounds.report.number_format import number
-    from fedbounds.study.bounds import constants_of
+    from fedbounds.study.problem_constants import constants_of
     from fedbounds.study.resolve import build_problem
     from fedbounds.study.settings import Settings
 
@@ -161,43 +127,20 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
     return options | result
 
 
-def problem_constants(
-    *, rounds: int, plugins: Sequence[ModuleType] = (), also: Mapping[str, Any] | None = None, **options: Any
-) -> ProblemConstants:
-    """The options of a command line as constants of a problem; one sentence names all that are missing.
-
-    ``also``: further options that the command needs.
-    """
-    from fedbounds.study.bounds import ProblemConstants
+def problem_constants(options: dict[str, Any], rounds: int, plugins: Sequence[ModuleType] = ()) -> ProblemConstants:
+    """The options of a command line as constants of a problem; one sentence names all that are missing."""
+    from fedbounds.cli.builder import given
+    from fedbounds.study.problem_constants import ProblemConstants
     from fedbounds.study.smallest_bound import assumable
 
     start = () if options["G_sq"] is not None else ("Delta_0",)
-    more = also or {}
-    _require(options | dict(more), (*more, *NEEDED, "N", "zeta_star", *start), "the smallest bound needs them")
-    if options["zeta_star"] < 0:
-        raise reject("zeta_* is at least 0", options["zeta_star"], "give the root of a mean of squares")
+    also = ("target",) if "target" in options else ()
+    _require(options, (*also, *NEEDED, "N", "zeta_star", *start), "the smallest bound needs them")
     known = assumable(plugins) if options["assumed"] else frozenset()
     if foreign := [key for key in options["assumed"] if key not in known]:
         raise reject("only what no constant shows is assumed", foreign[0], f"choose from {', '.join(sorted(known))}")
-    delta_0, mu = options["Delta_0"], options["mu"]
-    if delta_0 is None:
-        if mu > 0 and mu**2 == 0:
-            raise reject("mu^2 must be a number above 0", f"mu = {mu}", "give --delta0, or another unit of length")
-        delta_0 = options["G_sq"] / mu**2 if mu > 0 else 0.0
-    try:
-        p = tuple(map(float, options["weights"].split(","))) if options["weights"] else ()
-    except ValueError:
-        raise reject("weights are numbers with commas between", repr(options["weights"]), "write 0.5,0.5") from None
-    return ProblemConstants(
-        rounds=rounds,
-        delta_0=delta_0,
-        zeta_sq=options["zeta_star"] * options["zeta_star"],
-        sigma_sq=options["sigma_sq"] or 0.0,
-        p=p,
-        assumed=frozenset(options["assumed"]),
-        measure=options["measure"] or "gap",
-        **{name: options[name] for name in ("L", "mu", "N", "tau", "G_sq", "Gamma", "L_sample")},
-    )
+    names = {field.name for field in fields(ProblemConstants)}
+    return ProblemConstants(rounds=rounds, **given({k: v for k, v in options.items() if k in names}))
 
 
 def _require(options: dict[str, Any], names: Sequence[str], why: str) -> None:
@@ -221,7 +164,7 @@ def _print(
 
     value = {
         "answer": answer(rows, constants, rounds),
-        "given": {**asdict(constants), "assumed": sorted(constants.assumed)},
+        "given": asdict(constants),
         "constants": constants.values(),
         "bounds": [asdict(row) for row in rows],
     }

@@ -46,12 +46,21 @@ def derive(
 
 
 @command("The paper")
-def rocq(claim: str, *, reading: str | None = None, plugins: tuple[ModuleType, ...] = ()) -> None:
+def rocq(
+    claim: str,
+    *,
+    reading: str | None = None,
+    plugins: tuple[ModuleType, ...] = (),
+    proof: bool = False,
+    check: bool = False,
+) -> int:
     """Write CLAIM as a proposition of Rocq (Coq), from its own terms.
 
     reading: The reading (default: the one with a proof).
+    proof: Write the proof that the prover finds, of a point or of one step, as a script instead.
+    check: Compile that script with Rocq, and audit its axioms.
     """
-    from fedbounds.evidence.kernel import reading_of
+    from fedbounds.evidence.kernel import found_proof, reading_of
     from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
@@ -59,7 +68,13 @@ def rocq(claim: str, *, reading: str | None = None, plugins: tuple[ModuleType, .
     stated = claim_named(claim, plugins)
     if reading is not None and reading not in READINGS:
         raise nearest("reading", reading, READINGS)
-    show(written(stated, READINGS[reading] if reading else reading_of(stated)))
+    how = READINGS[reading] if reading else reading_of(stated)
+    if check:
+        answer = found_proof.check(stated, how)
+        say(f"{stated.key} [{how.name}]: {answer.fault or 'proved by Rocq, from the axioms of its real numbers'}")
+        return int(bool(answer.fault))
+    show(found_proof.script(stated, how) if proof else written(stated, how))
+    return 0
 
 
 @command("The paper")

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 REFUTED, BAD_INPUT = 1, 2
 
 
-@command("Judge a theorem", as_json="--json")
+@command("Judge a theorem", as_json="--json", label="--theorem")
 def referee(
     theorem: str,
     *,
+    label: str | None = None,
     reading: str | None = None,
     budget: Literal["small", "large"] = "small",
     seed: Annotated[int, click.IntRange(min=0)] = 0,
@@ -43,10 +44,11 @@ def referee(
     plugins: tuple[ModuleType, ...] = (),
     quiet: bool = False,
 ) -> int:
-    """Say whether THEOREM is true: a Python file with claims, a folder of them, or the key of a shipped claim.
+    """Say whether THEOREM is true: a LaTeX or Python file, a folder of the latter, or the key of a shipped claim.
 
     About a minute a claim with the small budget. Ctrl-C prints what was found; with --out, the same call continues.
 
+    label: Only the theorem of a LaTeX file with this label.
     reading: One reading (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
@@ -62,6 +64,7 @@ def referee(
     import fedbounds
     from fedbounds import io
     from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.latex.reader import read
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
@@ -72,12 +75,13 @@ def referee(
         elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
 
+    chosen = theorem if label is None else tuple(read(theorem, label).values())
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
         for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
             io.require_replaceable(output)
         trials = fedbounds.referee(
-            theorem,
+            chosen,
             reading,
             budget,
             seed=seed,

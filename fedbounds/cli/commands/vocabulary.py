@@ -44,9 +44,17 @@ CLAIMS = (MINE,)
 
 @command("The paper")
 def claims(
-    key: str | None = None, *, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "json"] = "table"
+    key: str | None = None,
+    *,
+    reading: str | None = None,
+    plugins: tuple[ModuleType, ...] = (),
+    format: Literal["table", "json", "latex"] = "table",
 ) -> None:
-    """List the claims, or show one: statement, assumptions, source, readings and repair."""
+    """List the claims, or show one: statement, assumptions, source, readings and repair.
+
+    reading: With --format latex, the reading to write (default: the first).
+    format: How to print; latex writes a theorem file that read and referee take.
+    """
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
         formatter.write_dl([(name, f"{title} ({source})") for name, title, source in _listed(plugins)])
@@ -61,6 +69,11 @@ def claims(
         known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
         data = [claim_text.explain(claim) for claim in known]
         show_json(data if key is None else data[0])
+    elif format == "latex":
+        from fedbounds.latex.writer import write
+
+        chosen = known_claims(plugins).values() if key is None else (claim_named(key, plugins),)
+        show("\n".join(write(claim, reading or claim.readings[0]) for claim in chosen))
     elif key is not None:
         show(claim_text.to_text(claim_text.explain(claim_named(key, plugins))))
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import click
+from typing import TYPE_CHECKING, Any, Literal
 
 from fedbounds.cli.adapter import command, say, show, show_json
 
@@ -15,28 +12,10 @@ if TYPE_CHECKING:
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
 AXES = ("rounds", "tau", "kappa", "step")
-COUNT = click.IntRange(1)
 
 
-@command("Judge a theorem")
-def worst(
-    *,
-    rounds: Annotated[int, COUNT] = 10,
-    tau: Annotated[int, COUNT] = 4,
-    kappa: str = "10",
-    step: str = "1/2",
-    measure: Literal["distance", "gap", "average"] = "distance",
-    zeta_star: str = "1",
-    sigma: str = "0",
-    Delta_0: str = "1",
-    weights: str = "",
-    p: str = "",
-    over: Literal["rounds", "tau", "kappa", "step"] | None = None,
-    values: str = "",
-    plugins: tuple[ModuleType, ...] = (),
-    format: Literal["table", "json"] = "table",
-    quiet: bool = False,
-) -> None:
+@command("Judge a theorem", more="fedbounds.study.worst:worst", but=("progress",))
+def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **asked: Any) -> None:
     """Bound ||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
 
     --measure takes F(w_R) - F* instead, or F - F* at the mean of the iterates before w_R. --step theory is the
@@ -44,50 +23,25 @@ def worst(
     mu-strongly convex. "instance" is a run. "worst case" is an upper bound for the whole class; certified means that
     rational multipliers were verified in exact arithmetic. "theorem" is the smallest bound of a claim that this run
     does not exceed.
-
-    tau: Local steps a round.
-    kappa: L/mu, with L = 1.
-    step: A constant in units of 1/L, theory, or a claim's.
-    zeta_star: Root mean square of ||grad F_i(w*)||.
-    sigma: Root of the largest variance of a client's noise.
-    Delta_0: Largest ||w_0 - w*||^2.
-    weights: alpha, with commas, or any (default: equal weights and every N).
-    p: p, where it is not the weights.
-    over: A curve along this.
-    values: Its values, with commas.
     """
     import fedbounds
+    from fedbounds.cli.builder import given
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
     from fedbounds.study.worst import MEASURES, step_claim
 
     with progress(not quiet) as bar:
-        result = list(
-            fedbounds.worst(
-                rounds=rounds,
-                tau=tau,
-                kappa=kappa,
-                step=step,
-                measure=measure,
-                zeta_star=zeta_star,
-                sigma=sigma,
-                Delta_0=Delta_0,
-                weights=weights,
-                p=p,
-                over=over,
-                values=values,
-                plugins=plugins,
-                progress=bar,
-            )
-        )
+        result = list(fedbounds.worst(progress=bar, **given(asked)))
+    measure, over, step, sigma = (asked[name] for name in ("measure", "over", "step", "sigma"))
+    weights, p = asked["weights"] or "", asked["p"] or ""
     if format == "json":
         show_json([asdict(one) for one in result])
         return
     noisy = fraction(sigma) != 0
-    message = [f"steps {step}"] if step_claim(step, plugins) is not None else []
+    message = [f"steps {step}"] if step_claim(step, asked["plugins"]) is not None else []
     message += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
     message += [f"sigma = {sigma}"] if noisy else []
-    message.append(f"zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}")
+    message.append("zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}".format(**asked))
     measured = f"E{MEASURES[measure]}" if noisy else MEASURES[measure]
     print_table(result, over or "rounds", ", ".join(message), measured)
     if quiet:

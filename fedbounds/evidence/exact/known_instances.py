@@ -17,13 +17,19 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
-# Curvatures and minima of two clients on the line, or of one in the plane; p_1; weighting; eta L; gradients' noise.
+# Two clients on the line: curvatures and minima; p_1; weighting.
 CURVATURES = ((ONE, ONE), (ONE, 2 * ONE))
 MINIMA = ((ONE, -ONE), (ONE, ONE))
 SHARES = (HALF, Fraction(1, 4))
 WEIGHTINGS = ("fedavg", "fedmax", "fixed")
-STEPS = (Fraction(1, 100), HALF, Fraction(5, 2))
-ROUNDS = ((1, 2), (2, 1))
+# Clients of equal weight in the plane: how many, and kappa.
+CLIENTS, KAPPAS = (1, 2, 3), (1, 2, 16)
+# Of all: eta L, (tau, rounds). Where a claim leaves the gamma of its steps open, it is so many times kappa tau.
+STEPS = (Fraction(1, 100), HALF, Fraction(5, 2), ONE)
+ROUNDS = ((1, 2), (2, 1), (4, 1))
+LATE = 64
+# Coins of a noisy instance: each doubles the outcomes of its run.
+COINS = 6
 
 
 def meeting(claim: Claim, reading: Reading) -> Instance | None:
@@ -41,8 +47,9 @@ def meeting(claim: Claim, reading: Reading) -> Instance | None:
 def _with_steps(instance: Instance, claim: Claim) -> Instance:
     if claim.steps is None:
         return instance
-    values = {"L": instance.L, "mu": instance.mu, "tau": Fraction(instance.tau), "N": Fraction(instance.N)}
-    values["eta_0"] = instance.eta[0]
+    kappa, tau = instance.L / instance.mu, Fraction(instance.tau)
+    values = {"L": instance.L, "mu": instance.mu, "tau": tau, "N": Fraction(instance.N), "eta_0": instance.eta[0]}
+    values["gamma"] = LATE * kappa * tau
     sizes = (rational(claim.steps, values | {"t": Fraction(t)}) or Fraction(0) for t in range(instance.total))
     return instance.with_(eta=tuple(sizes))
 
@@ -53,20 +60,29 @@ def _run(instance: Instance) -> ExactRun:
 
 
 def _instances() -> Iterator[Instance]:
-    shapes = itertools.product((False, True), STEPS, CURVATURES, ROUNDS)
-    for noisy, size, curvatures, (tau, rounds) in shapes:
-        eta = (size / max(curvatures),) * (tau * rounds)
-        for share, minima, weighting in itertools.product(SHARES, MINIMA, WEIGHTINGS):
+    for noisy, size, (tau, rounds) in itertools.product((False, True), STEPS, ROUNDS):
+        eta, most = (size,) * (tau * rounds), COINS // (tau * rounds) if noisy else max(CLIENTS)
+        shapes = itertools.product(CURVATURES, SHARES, MINIMA, WEIGHTINGS) if most >= 2 else ()
+        for curvatures, share, minima, weighting in shapes:
             yield Instance(
                 tuple((c,) for c in curvatures),
                 tuple((m,) for m in minima),
                 p=(share, 1 - share),
                 w0=(2 * ONE,),
-                eta=eta,
+                eta=tuple(one / max(curvatures) for one in eta),
                 tau=tau,
                 weighting=weighting,
                 weights=((Fraction(1, 3), Fraction(2, 3)),) if weighting == "fixed" else (),
                 noise=(ONE, HALF) if noisy else (),
             )
-        noise = (ONE,) if noisy else ()
-        yield Instance((curvatures,), (MINIMA[0],), (ONE,), (2 * ONE, ONE), eta, tau, "fedavg", noise=noise)
+        for clients, kappa in itertools.product((n for n in CLIENTS if n <= most), KAPPAS):
+            yield Instance(
+                ((ONE, ONE / kappa),) * clients,
+                tuple((ONE * k, -ONE) for k in range(clients)),
+                p=(ONE / clients,) * clients,
+                w0=(2 * ONE, ONE),
+                eta=eta,
+                tau=tau,
+                weighting="fedavg",
+                noise=(ONE,) * clients if noisy else (),
+            )

@@ -78,6 +78,16 @@ def check(
     ]
 
 
+def check_script(obligation: Obligation, script: str) -> Audited:
+    """Compile a script that proves an obligation, and audit its axioms. Raises InputError without Rocq."""
+    version = available()
+    if version is None:
+        raise reject("checking proofs needs Rocq (Coq) 8.16 or newer", "no coqc", "install it: apt-get install coq")
+    texts = {module: path.read_text(encoding="utf-8") for module, path in sources().items()}
+    texts |= {obligation.module: script, obligation.stated: obligation.statement}
+    return _compiled([obligation], texts, version, None)[0]
+
+
 def source_texts(every: Sequence[Obligation]) -> dict[str, str]:
     """Module -> text of every file that these obligations may need, written ones included."""
     texts = {module: path.read_text(encoding="utf-8") for module, path in sources().items()}

@@ -21,6 +21,9 @@ from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
 
+# Polynomials of a higher degree than this take the proposals hours.
+HIGHEST = 20
+
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
     """The verdict of a proof that was found, with the proof in words in its data; None where none was found."""
@@ -49,10 +52,13 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     """Derivations that may prove a claim."""
     if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
         return
+    right = sp.Add(*claim.stated(reading.repaired).values())
+    powers = (claim.lhs - right).atoms(sp.Pow)
+    if any(power.exp.is_Integer and abs(power.exp) > HIGHEST for power in powers):
+        return
     universe = granted_definitions(reading, claim)
     yield from implied.proposals(claim, reading, {one.key: one for one in claim.assumptions_in(reading)})
     universe |= {one.key: one for one in claim.assumptions_in(reading)}
-    right = sp.Add(*claim.stated(reading.repaired).values())
     cap = cap_of(claim.steps)
     limits = () if cap is None else ((d.Condition(ROOM, d.Earlier("cap")), cap.room),)
     put = {} if cap is None else {cap.steps: sy.eta, sy.eta_0: sy.eta}
@@ -65,7 +71,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
             first = ((sp.cancel(rest / (sy.eta - sy.eta_0)), d.premise("first-step")),) if rest != 0 else ()
             found = replace(found, steps=(cap.line, *found.steps), uses=(*found.uses, *first))
         yield derivation(claim, reading, found, {} if cap is None else cap.abbreviations)
-    elif claim.scope == "horizon":
+    elif claim.scope in ("horizon", "step"):
         yield from horizon.proposals(claim, reading, universe)
 
 

@@ -7,26 +7,35 @@ from collections.abc import Iterator
 import sympy as sp
 
 from fedbounds.evidence.prover import facts, telescoping
-from fedbounds.evidence.prover.recursions import OneStep, one_steps
+from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, OneStep, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Setting, T, eta, setting_of, t, termwise
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P
+from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P, W
 from fedbounds.evidence.symbolic.expressions import shown_positive
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.normal_form import spread
+from fedbounds.theory.point_quantities import client_error
 from fedbounds.theory.reading import Reading
 
 Proposal = telescoping.Proposal
+# What an induction bounds at the end of a run, and at every t by the sequence that it follows.
+AT_END = (sy.Delta_T, sy.gap)
+AT_T = {sy.Delta: DISTANCE, sy.gap_t: DISTANCE, client_error: LOCAL_MODELS}
 
 
 def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Iterator[d.Derivation]:
-    """Proofs by induction that may show a claim about T."""
+    """Proofs by induction that may show a claim about T, or about every t."""
     setting = setting_of(claim, reading, universe)
     if setting is None:
         return
     right = sp.Add(*claim.stated(reading.repaired).values())
     short = right.xreplace({value: eta if name == CAPPED else name for name, value in setting.abbreviations.items()})
+    if claim.scope == "step":
+        if short.has(T) or not short.has(t):
+            return
+        short = short.xreplace({t: T})
     label = d.step("conclude", claim.lhs, "<=", right)
     for steps, last, conditions in (*telescoping.proposals(setting, short), *_distances(setting, short)):
         yield d.Derivation(
@@ -67,12 +76,12 @@ def _divisors(setting: Setting, right: sp.Expr) -> tuple[list[d.Step], sp.Expr] 
 
 def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """E||w_T - w*||^2, or the gap by smoothness, within the claim's bound: divisor z_T <= bound by induction."""
-    divisors = _divisors(setting, right)
-    if divisors is None or setting.claim.lhs not in (sy.Delta_T, sy.gap):
+    divisors, left, at_t = _divisors(setting, right), setting.claim.lhs, setting.claim.scope == "step"
+    if divisors is None or left not in (AT_T if at_t else AT_END):
         return
     shown, divisor = divisors
-    of_gap = setting.claim.lhs == sy.gap
-    bound = sp.expand(2 * right / L) if of_gap else right
+    of_gap = left in (sy.gap, sy.gap_t)
+    bound = spread(2 * right / L) if of_gap else right
     bound = bound if divisor == 1 else _times(bound, divisor)
     start = [side.xreplace({T: sp.Integer(0)}) for side in (divisor * sy.Delta_0, bound)]
     base = termwise(setting, start[1] - start[0])
@@ -80,6 +89,8 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         return
     first = d.step("base", start[0], "<=", start[1]).by(*base[0])
     for one_step in one_steps(setting):
+        if at_t and one_step.of != AT_T[left]:
+            continue
         induction = _induction(setting, one_step, divisor, bound)
         proof = None if induction is None else one_step.proof()
         if induction is None or proof is None:
@@ -89,10 +100,11 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         every = d.step("all", divisor * one_step.of.last, "<=", bound).by(d.Induction("base", "carry"))
         scale = (L / 2 if of_gap else 1) / divisor
         near: list[d.Written] = [d.Earlier("smooth")] if of_gap else []
-        near += [(scale * divisor, fact) for fact in one_step.of.to_distance]
+        near += [(scale * divisor, fact) for fact in (() if at_t else one_step.of.to_distance)]
+        whole = d.Hypothesis("all", "shown at t") if at_t else d.Earlier("all")
         lines = (*shown, *(line for line, _ in extra), *proof.steps, first, carry, every)
         conditions = (*proof.conditions, *(condition for _, condition in extra))
-        yield (*lines, *([_smoothness()] if of_gap else [])), ((scale, d.Earlier("all")), *near), conditions
+        yield (*lines, *([_smoothness(at_t)] if of_gap else [])), ((scale, whole), *near), conditions
 
 
 def _times(bound: sp.Expr, divisor: sp.Expr) -> sp.Expr:
@@ -123,6 +135,7 @@ def _induction(
     return line, rest[1]
 
 
-def _smoothness() -> d.Step:
-    upper = d.averaged(P, facts.smooth(W_STAR, W_T))
-    return d.step("smooth", sy.gap, "<=", L / 2 * sy.Delta_T).by(upper, (-1, d.premise("optimum", W_T - W_STAR)))
+def _smoothness(at_t: bool) -> d.Step:
+    point, left, right = (W, sy.gap_t, sy.Delta) if at_t else (W_T, sy.gap, sy.Delta_T)
+    upper = d.averaged(P, facts.smooth(W_STAR, point))
+    return d.step("smooth", left, "<=", L / 2 * right).by(upper, (-1, d.premise("optimum", point - W_STAR)))

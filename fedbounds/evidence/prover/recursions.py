@@ -78,7 +78,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
     """Inequalities for one step that the claim may follow from, the sharpest first."""
     unbiased, together = "unbiased" in setting.universe, statement.SAME_STEP in setting.universe
     for noise in setting.noises:
-        for kept in ((1 - eta * mu) ** 2, 1 - eta * mu):
+        for kept in ((1 - eta * mu) ** 2, 1 - eta * mu, sp.Integer(1)):
             clean, added = kept * sy.Delta + eta**2 * noise, eta**2 * noise
             if together and unbiased:
                 yield OneStep(kept, added, lambda right=clean: recursion(setting, right))  # type: ignore[misc]
@@ -136,7 +136,7 @@ def _of_each_model(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
     q, way, slope = 1 - eta * mu, X - W_STAR, grad(W_STAR)
     bend = grad(X) - slope - mu * way
     between = [one for one in facts.of_client((X, W_STAR), set(setting.universe)) if one.power == 2]
-    for line, condition, _ in small(setting, LIMITS[-1:]):
+    for line, condition, _ in small(setting, LIMITS[3:4]):
         each = d.averaged(
             P,
             (eta * SLACK, facts.convex(X, W_STAR)),

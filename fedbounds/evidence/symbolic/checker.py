@@ -15,7 +15,7 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
-from fedbounds.evidence.symbolic.granted import admit_assumptions, computed_anew, granted, granted_by
+from fedbounds.evidence.symbolic.granted import admit_assumptions, granted, granted_by
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -26,6 +26,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     Unproved,
     union,
 )
+from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -46,11 +47,11 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
     if name in shelf.pending:
         raise Unproved(f"{key} cites itself")
     shelf.pending.add(name)
-    derivation = shelf.derivations[key]
+    begin_anew()
     try:
-        shelf.checked[name] = _checked(_scope(derivation, reading, shelf, claims), claims)
+        shelf.checked[name] = _checked(*_scope(shelf.derivations[key], reading, shelf, claims))
     except Unproved as fault:
-        shelf.checked[name] = _refused(derivation, reading, str(fault))
+        shelf.checked[name] = _refused(shelf.derivations[key], reading, str(fault))
     finally:
         shelf.pending.discard(name)
     return shelf.checked[name]
@@ -60,22 +61,25 @@ def _refused(derivation: Derivation, reading: Reading, fault: str) -> Checked:
     return Checked(derivation, reading, {}, frozenset(), {}, {}, {}, {}, fault=fault)
 
 
-def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]) -> Context:
-    """The scope of a derivation's first step; Unproved where its frame is unsound."""
-    claim = claims.get(derivation.claim) if derivation.claim else None
+def _scope(
+    derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]
+) -> tuple[Context, Claim | None]:
+    """The scope of a derivation's first step, and its claim; Unproved where its frame is unsound."""
+    derivation = rebuilt(derivation)
+    claim = rebuilt(claims.get(derivation.claim))
     if derivation.claim and claim is None:
         raise Unproved(f"there is no claim {derivation.claim}")
     if claim is not None and not {reading.name} <= set(derivation.readings) & set(claim.readings):
         raise Unproved(f"it is no proof of {claim.key} in reading {reading.name}")
-    if claim is not None:
-        computed_anew(claim)
+    if claim is not None and not claim.on_fedavg:
+        raise Unproved(f"{claim.key} is about another algorithm")
     admit_derivation(derivation, claim)
     universe = admit_assumptions(derivation, claim, reading)
     abbreviations = dict(derivation.abbreviations)
     schedule = _schedule(derivation, claim, abbreviations)
     alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
     states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe, claim)
-    return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {})
+    return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {}), claim
 
 
 def _one_iterate(universe: Mapping[str, Assumption]) -> bool:
@@ -121,7 +125,7 @@ def _put(eta: sp.Expr | None, given: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Bas
     return meanings
 
 
-def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
+def _checked(scope: Context, claim: Claim | None) -> Checked:
     derivation, outcomes = scope.derivation, dict[str, StepCheck]()
     resolved: dict[sp.Basic, Shown] = {}
     for step in derivation.steps:
@@ -137,7 +141,6 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     grounds = union(one.grounds for one in shown_lines)
     if last.grounds.open:
         failed.append(f"no induction discharges the hypothesis {', '.join(sorted(last.grounds.open))}")
-    claim = claims.get(derivation.claim)
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
     keys |= (
         {shipped.unbiased.key, definitions.ALL_PRESENT}
@@ -168,14 +171,14 @@ def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Cla
     """What the check says of a step put in the place of that of its label, the others being as they were found."""
     before = checked.derivation.steps
     steps = tuple(step if one.label == step.label else one for one in before)
-    scope = _scope(replace(checked.derivation, steps=steps), checked.reading, shelf, claims)
+    scope, _ = _scope(replace(checked.derivation, steps=steps), checked.reading, shelf, claims)
     outcomes: dict[str, StepCheck] = {}
     for one in before:
         if one.label == step.label:
             break
         outcomes[one.label] = checked.outcomes[one.label]
     scope = replace(scope, outcomes=outcomes)
-    return outcome_of(step, replace(scope, slacks=_slacks(scope, outcomes, {})))
+    return outcome_of(rebuilt(step), replace(scope, slacks=_slacks(scope, outcomes, {})))
 
 
 def _cited_universe(scope: Context, keys: set[str]) -> tuple[dict[str, Assumption], list[str]]:

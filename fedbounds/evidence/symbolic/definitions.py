@@ -119,9 +119,6 @@ class Formal:
         return Mean(ALPHA, quantity) - Mean(P, quantity)
 
 
-OBJECTS = Formal()
-
-
 def non_negative(expression: sp.Expr) -> Part:
     """The fact that an expression is at least zero."""
     return Part(sp.Integer(0), "<=", expression)
@@ -296,9 +293,10 @@ def meaning_of(quantity: Quantity, scope: str = "") -> sp.Expr | None:
         return expression
     if quantity.statistic != "measured" or when not in ("step", "horizon"):
         return None
+    scheduled = [symbol for symbol in expression.free_symbols if getattr(symbol, "scopes", ())]
     if when == "step":
-        return expression
-    return None if expression.has(*BEFORE_A_STEP) else expression.xreplace({W: W_T})
+        return expression if all("step" in symbol.scopes for symbol in scheduled) else None
+    return None if scheduled or expression.has(*BEFORE_A_STEP) else expression.xreplace({W: W_T})
 
 
 STATES = {

@@ -78,7 +78,7 @@ class Extreme:
 @final
 @dataclass(frozen=True)
 class Hypothesis:
-    """The line that the induction of that label shows, at time t."""
+    """The line that the induction of that label shows, at time t: to be shown there, or shown before."""
 
     label: str
     why: str = "induction hypothesis"

@@ -11,7 +11,7 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
-from fedbounds.evidence.symbolic.gate import CANONICAL, admit, admit_weights, meaningful, signed
+from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -23,8 +23,8 @@ from fedbounds.evidence.symbolic.proof_state import (
     earlier,
     excess,
     line,
-    require_text,
 )
+from fedbounds.evidence.symbolic.rebuilt import CANONICAL
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random
@@ -109,7 +109,9 @@ def _extreme(fact: d.Extreme, scope: Context) -> Total:
 
 
 def _hypothesis(fact: d.Hypothesis, scope: Context) -> Total:
-    grounds = Grounds(open=frozenset({fact.label}), total=True)
+    shown = scope.outcomes.get(fact.label)
+    # Once the induction has shown its line for every T, it says so at t too, and is no hypothesis.
+    grounds = shown.grounds if shown is not None and shown.ok else Grounds(open=frozenset({fact.label}), total=True)
     return Total(at_time(fact.label, 1, scope), induction_sign(fact.label, scope), grounds)
 
 
@@ -142,7 +144,6 @@ def resting_on(key: str, scope: Context) -> frozenset[str]:
 
 
 def _premise(fact: d.Premise, scope: Context) -> Total:
-    require_text(fact.key)
     assumption = scope.universe.get(fact.key)
     if assumption is None:
         raise Unproved(f"{fact.key} is no assumption of the claim, nor a definition in reading {scope.reading.name}")
@@ -168,7 +169,6 @@ def _cited(cited: d.Cited, scope: Context) -> Total:
     taken = meaningful(scope.derivation) | scope.slacks.keys()
     _require_free(below.used, taken, other)
     for key, label in dict(cited.discharged).items():
-        require_text(key)
         if key not in keys:
             raise Unproved(f"{cited.derivation} does not need {key}")
         keys.discard(key)
@@ -212,7 +212,6 @@ def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
 
 def sound(key: str, scope: Context) -> Checked:
     """A derivation that checks in this reading, and fixes no more than this one does."""
-    require_text(key)
     if key not in scope.shelf.derivations:
         raise Unproved(f"there is no derivation {key}")
     other = scope.shelf.checker(key, scope.shelf, scope.reading)

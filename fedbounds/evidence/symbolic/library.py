@@ -20,8 +20,9 @@ from fedbounds.errors import reject
 from fedbounds.evidence.exact.known_instances import meeting
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.granted import SHIPPED, granted
-from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck
+from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck, Unproved
+from fedbounds.evidence.symbolic.rebuilt import SHIPPED, rebuilt
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
@@ -148,8 +149,12 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
 
 def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
     """The verdict of one checked derivation on its claim."""
-    derivation = checked.derivation
-    fault = checked.fault or _mismatch(checked, claim, reading) or _beyond(checked, claim, reading)
+    derivation, fault = checked.derivation, checked.fault
+    try:
+        claim = rebuilt(claim)
+        fault = fault or _mismatch(checked, claim, reading) or _beyond(checked, claim, reading)
+    except Unproved as unproved:
+        fault = str(unproved)
     if fault:
         status, detail = Status.UNDECIDED, fault
     else:
@@ -206,8 +211,6 @@ def covers(assumptions: Iterable[Assumption]) -> Coverage:
 def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
     """Why the last line is not the claim's own in this reading, or an empty string."""
     derivation, last = checked.derivation, checked.derivation.steps[-1]
-    if type(claim) is not Claim:
-        return "it is no Claim but of a class of its own"
     if checked.reading != reading or reading.name not in claim.readings:
         return f"it is no proof of {claim.key} in reading {reading.name}"
     if claim.kind is Kind.RATE:

@@ -258,7 +258,8 @@ After this page you know which proofs there are, what each rests on, and which l
 Every proof is checked each time it is printed. An identity reduces to zero exactly. An inequality is an exact
 combination of named facts, with multipliers that are visibly non-negative. An author may assume no definition:
 definitions come with the reading of the claim. Each further symbol is real, non-negative or positive, and stands for
-one number.
+one number. What a file wrote into its objects is not believed: they are made anew from plain data. Yet a file of
+derivations is Python that runs: a malicious one could rewrite the checker, which promises nothing there.
 
 "Proved" means that every step checks; the assumptions are those used. Without a claim, a derivation is a result of
 its own.

@@ -21,7 +21,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     Unproved,
     earlier,
     excess,
-    require_text,
     union,
 )
 from fedbounds.theory import symbols as sy
@@ -58,7 +57,6 @@ def _combination(step: d.Step, uses: tuple[d.Use, ...], scope: Context) -> Groun
 
 
 def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
-    require_text(cases.zero)
     x = sp.sympify(cases.of)
     grounds = admit(x, scope)
     require_number(x, scope)

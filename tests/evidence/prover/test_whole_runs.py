@@ -2,15 +2,16 @@
 
 import pytest
 import sympy as sp
-from whole_run_claims import KEPT, STATEMENTS, claim
+from whole_run_claims import ALL, KEPT, ONE, SMOOTH, STATEMENTS, claim
 
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic.derivation import ONE, Derivation, Divisor, step
+from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_quantities import client_error
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Gamma, L, T, eta_0, gamma, mu, sigma_p_sq, t
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_T, Gamma, L, T, eta_0, gamma, mu, sigma_p_sq, sigma_sq, t
 
 # A share of the bound with which it is false, for those that the fast tests prove; the others' tests are slower.
 QUICK = {"last-iterate": 0.25, "common-minimiser": 0.99, "any-weights": 0.99}
@@ -75,16 +76,36 @@ def test_a_statement_says_nothing_where_it_divides_by_zero():
     bound = ((gamma - 1) ** 2 * Delta_0 + T * sigma_p_sq / mu**2) / late**2
     one = claim_of(left, bound, (*[x for x in assumed if x.key != "gamma"], kappa), more)
     assert proved(one)
-    sign = step("sign", 0, "<=", T).by((T, ONE))
-    derivation = Derivation(
+    sign = d.step("sign", 0, "<=", T).by((T, d.ONE))
+    derivation = d.Derivation(
         "mine",
         "Mine",
-        (sign, step("last", T, ">", 0).by(Divisor("sign"))),
+        (sign, d.step("last", T, ">", 0).by(d.Divisor("sign"))),
         claim="mine",
         readings=("plain",),
     )
     checked = automatic.check(derivation, one, READINGS["plain"])
     assert checked.outcomes["sign"].ok and not checked.outcomes["last"].ok
+
+
+@pytest.mark.parametrize("left", [client_error, Delta])
+def test_a_bound_at_every_step_is_shown_by_the_same_induction(left):
+    """Of local models with a common minimiser, and with one local step a round of the iterate."""
+    assumed = (*SMOOTH, *ALL, a.bounded_variance, a.homogeneous if left == client_error else ONE)
+    steps = STATEMENTS["contraction"][3]
+
+    def at(factor):
+        right = KEPT ** (2 * t) * Delta_0 + factor * eta_0 * sigma_sq / mu
+        return Claim("at", "At", "a textbook", "step", left, {"all": right}, assumptions=assumed, **steps)
+
+    assert proved(at(1)) and not proved(at(sp.Rational(1, 4)))
+
+
+def test_one_function_for_all_clients_has_one_minimiser():
+    assumed = (*SMOOTH, *ALL, a.bounded_variance, a.identical)
+    bound = KEPT ** (2 * T) * Delta_0 + eta_0 * sigma_sq / mu
+    assert proved(claim_of(Delta_T, bound, assumed, STATEMENTS["contraction"][3]))
+    assert not proved(claim_of(Delta_T, bound, assumed[:-1], STATEMENTS["contraction"][3]))
 
 
 def test_what_is_of_a_common_minimiser_needs_one():

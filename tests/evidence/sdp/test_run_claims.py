@@ -10,18 +10,21 @@ from whole_run_claims import GD, STATEMENTS, claim
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
+from fedbounds.referee.case import Case
 from fedbounds.referee.certificate_settings import GRIDS, runs
+from fedbounds.referee.regime import Suite
 from fedbounds.referee.run_certificates import examined, tightness
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Delta_T, L, T, eta_0, gap, mu, zeta_star_sq
+from fedbounds.theory.symbols import Delta_0, Delta_T, G_sq, L, T, eta_0, gap, mu, sigma_p_sq, zeta_star_sq
 from fedbounds.theory.verdict import Status
 
 PLAIN = READINGS["plain"]
 
 
 def found(one):
-    return examined(one, PLAIN, GRIDS["small"])
+    result = examined(Case(one, PLAIN, "small", 0, Suite(())), GRIDS["small"])
+    return result.lines, result.verdicts
 
 
 @pytest.mark.parametrize("name", ["contraction", "gap", "last-iterate", "floor", "product", "common-minimiser"])
@@ -69,6 +72,14 @@ def test_a_narrower_class_is_certified_but_its_constants_are_not_called_tight():
     assert {v.status for v in verdicts} == {Status.HOLDS} and not tightness(verdicts)
     smaller = replace(narrow, terms={"all": sp.Rational(99, 100) * STATEMENTS["contraction"][1]})
     assert {v.status for v in found(smaller)[1]} == {Status.UNDECIDED}
+
+
+def test_a_bound_that_falls_with_heterogeneity_or_noise_is_not_certified():
+    """With one local step a round zeta_* moves nothing, and it may still be large in what the claim takes away."""
+    one = claim("floor")
+    for taken in (zeta_star_sq / mu**2, sigma_p_sq / mu**2, G_sq / mu**2):
+        less = replace(one, terms={**one.terms, "less": -taken})
+        assert not any(v.status is Status.HOLDS for v in found(less)[1])
 
 
 def test_what_no_programme_bounds_is_left_out():

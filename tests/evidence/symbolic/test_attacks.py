@@ -49,9 +49,12 @@ from fedbounds.evidence.symbolic.derivation import (
 )
 from fedbounds.plugins import claims
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
+from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.theory.verdict import Status
@@ -122,6 +125,23 @@ def other_each_time():
     return made
 
 
+class Otherwise(PointFormula):
+    """A formula that is computed otherwise than it is written."""
+
+    def __call__(self, path):
+        return -super().__call__(path)
+
+
+FAR = norm_sq(W - W_STAR)
+
+
+def of_quantity(scope, quantity):
+    """The verdict on 0 <= quantity, by its sign."""
+    claim = Claim("toy", "toy", "here", scope, ZERO, {"all": quantity}, assumptions=PAPER, readings=("repaired",))
+    return verdict(claim, (quantity, ONE))
+
+
+ZERO = sp.Integer(0)
 ALONE = Assumption("alone", "", sp.Le(sy.N, 1, evaluate=False))
 QUIET = Assumption("k", "", sp.Le(sy.m * sy.sigma_sq, 0, evaluate=False))
 
@@ -395,6 +415,15 @@ ATTACKS = {
     "the first step of a claim for any step": lambda: uses_of(
         "first-step", sy.gap, {"all": sy.gap}, OwnSteps("step-size", "", sp.Eq(sy.eta, 1 / sy.L))
     ),
+    # Quantities of an author's own.
+    "a step's size in a quantity at a horizon": lambda: of_quantity("horizon", measured("q_eta", sy.eta * FAR)),
+    "a horizon in a quantity of a step": lambda: of_quantity("step", measured("q_T", sy.T * FAR)),
+    "a quantity whose sign is declared only": lambda: of_quantity(
+        "step", measured("q_real", points.F(W) - points.F_star, nonnegative=True)
+    ),
+    "a quantity that is computed otherwise than it is written": lambda: of_quantity(
+        "step", Quantity("q_other", Otherwise(FAR), "measured", nonnegative=True, in_proof=True)
+    ),
     # No line proves a rate, and none refutes anything.
     "a line about a rate": lambda: symbolic.judge(
         checked(Derivation("toy", "toy", (step("end", sy.gap, "<=", sy.gap),), "toy"), RATE),
@@ -419,6 +448,7 @@ def test_an_attack_is_refused(name):
 
 def test_the_attacks_fail_for_their_own_reasons():
     """The same proofs without the trick do check."""
+    assert of_quantity("horizon", measured("q_far", FAR)).status is Status.HOLDS
     assert not uses_of("some-time", sy.gap, {"one": sy.G_sq + 1 / sy.T})
     assert not uses_of("single-step", sy.drift, {"all": 0 * sy.L}, a.full_participation, ALONE)
     assert not uses_of("round", sy.tau, {"all": 2 * sy.tau})

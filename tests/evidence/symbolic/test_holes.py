@@ -604,10 +604,22 @@ def test_a_proof_under_contradictory_assumptions_says_so():
         assert "no instance" not in symbolic.examine(claim_named(key), REPAIRED).detail
 
 
-@pytest.mark.parametrize("more", [(), (sp.Eq(sy.tau, 1),), (sp.Lt(sy.mu, sy.L), sp.Gt(sy.sigma_sq, 0))])
-def test_one_client_alone_is_a_known_instance(more):
-    alone = [Assumption(f"k-{k}", "", relation) for k, relation in enumerate((sp.Eq(sy.N, 1), *more))]
-    claim = toy_claim(sy.G_sq, 2 * sy.G_sq, assumptions=(a.smooth, *alone))
+ALONE, LATE = sp.Eq(sy.N, 1), sp.Ge(sy.gamma, 2 * sy.L / sy.mu, evaluate=False)
+
+
+@pytest.mark.parametrize(
+    ("relations", "eta"),
+    [
+        ((ALONE,), None),
+        ((ALONE, sp.Lt(sy.mu, sy.L), sp.Gt(sy.sigma_sq, 0)), None),
+        ((sp.Ge(sy.N, 3), sp.Ge(sy.L, 10 * sy.mu), sp.Ge(sy.tau, 3)), None),
+        ((LATE,), 2 / (sy.mu * (sy.t + sy.gamma))),
+    ],
+    ids=["one client", "one client with noise", "three clients", "gamma left open"],
+)
+def test_an_instance_is_known_of_every_kind(relations, eta):
+    stated = tuple(Assumption(f"k-{k}", "", relation) for k, relation in enumerate(relations))
+    claim = toy_claim(sy.G_sq, 2 * sy.G_sq, assumptions=(a.smooth, *stated), eta=eta)
     result = verdict(claim, (sy.G_sq, ONE))
     assert result.status is Status.HOLDS and "no instance" not in result.detail
 

@@ -156,7 +156,7 @@ class ClaimAtRun:
             value, name = _number(number, {}), str(rest)
             if term == 0:
                 continue
-            if value is None or (value < 0 and name not in ("Delta_0", "zeta_star_sq")) or not rest.is_nonnegative:
+            if value is None or (value < 0 and name != "Delta_0") or not rest.is_nonnegative:
                 return None
             found[name] = found.get(name, Fraction(0)) + value
         mean, every = found.get("sigma_p_sq", Fraction(0)), found.get("sigma_sq", Fraction(0))

@@ -1,0 +1,1 @@
+"""Theorem files in LaTeX: read as data and written; nothing in them runs."""

@@ -1,0 +1,266 @@
+"""The value of a formula's tree: an expression in quantities, points and the names of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.latex.grammar import Leaf, Tree, parsed
+from fedbounds.latex.letters import Notation, letter
+from fedbounds.latex.sums import (
+    ClientSum,
+    Least,
+    SelectedSum,
+    StepSum,
+    expected,
+    summed,
+)
+from fedbounds.latex.tokens import Token, spelled, wrong
+from fedbounds.theory import points as at
+
+MOST_BITS = 2000
+HIGHEST = 1000
+
+
+def value(tokens: Sequence[Token], notation: Notation) -> sp.Expr:
+    """The value of a formula without relation."""
+    return _sum(parsed(tokens, "value").children[0], replace(notation, tokens=tuple(tokens)))
+
+
+def sides(tokens: Sequence[Token], notation: Notation) -> tuple[list[sp.Expr], Token, list[sp.Expr]]:
+    """The terms of both sides of a statement, and its relation."""
+    left, relation, right = parsed(tokens, "relation").children
+    notation = replace(notation, tokens=tuple(tokens))
+    return _terms(left, notation), notation.tokens[relation.start_pos], _terms(right, notation)
+
+
+def _at(node: Any, notation: Notation) -> Token:
+    leaf = node if isinstance(node, Leaf) else next(iter(node.scan_values(lambda one: True)))
+    return notation.tokens[leaf.start_pos or 0]
+
+
+def _sum(tree: Any, notation: Notation) -> sp.Expr:
+    return sp.Add(*_terms(tree, notation))
+
+
+def _terms(tree: Any, notation: Notation) -> list[sp.Expr]:
+    terms: list[sp.Expr] = []
+    sign = 1
+    for child in tree.children:
+        if child.data == "sign":
+            sign = -1 if child.children[0] == "-" else 1
+        else:
+            term = _run(*_product(child), notation)
+            terms.append(sign * term)
+            sign = 1
+    if any(map(at.is_vector, terms)) != all(map(at.is_vector, terms)):
+        raise wrong(_at(tree, notation), "numbers and vectors cannot be added", "take a norm")
+    return terms
+
+
+def _product(tree: Any) -> tuple[list[Any], list[str]]:
+    """The factors of a product, and the operators before them."""
+    factors: list[Any] = []
+    operators: list[str] = []
+    operator = ""
+    for child in tree.children:
+        if isinstance(child, Leaf):
+            operator = str(child)
+        else:
+            factors, operators, operator = [*factors, child], [*operators, operator], ""
+    return factors, operators
+
+
+def _run(factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
+    return sp.Mul(*_values(factors, operators, notation))
+
+
+def _values(factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> list[sp.Expr]:
+    """The factors of a product, read from the left; sums and expectations take what follows them."""
+    values: list[sp.Expr] = []
+    place = 0
+    while place < len(factors):
+        if "/" in operators[:place]:
+            raise wrong(_at(factors[place], notation), "a / b c is ambiguous", r"write \frac{a}{b} c or a/(b c)")
+        divided = operators[place] == "/"
+        result, place = _next(factors, operators, place, notation)
+        values.append(_power(result, sp.Integer(-1), _at(factors[place - 1], notation)) if divided else result)
+    if sum(map(at.is_vector, values)) > 1:
+        raise wrong(_at(factors[0], notation), "two vectors cannot be multiplied", "take a norm")
+    return values
+
+
+def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation: Notation) -> tuple[sp.Expr, int]:
+    """The value of what begins at a place, and the place behind it."""
+    head, *scripts = factors[place].children
+    following: Any = factors[place + 1] if place + 1 < len(factors) and not operators[place + 1] else None
+    kind = head.type if isinstance(head, Leaf) else ""
+    if kind in ("EXPECT", "BIG", "NABLA") and following is None:
+        raise wrong(_at(head, notation), "something must follow", "complete the formula")
+    bracket = "" if following is None or isinstance(following.children[0], Leaf) else following.children[0].data
+    if kind == "EXPECT":
+        if scripts:
+            raise wrong(_at(head, notation), "conditional expectations cannot be read", "take the full expectation")
+        alone = bracket in ("round", "square", "curly") and len(following.children) == 1
+        end = place + 2 if alone else len(factors)
+        inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
+        return expected(inner, _at(head, notation)), end
+    if kind == "BIG" and head == r"\sum":
+        below = _indices(scripts, notation, head)
+        return _total(below, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
+    if kind == "BIG":
+        return _extreme(head, scripts, following, bracket, notation), place + 2
+    if kind == "NABLA":
+        if place + 2 >= len(factors) or str(following.children[0]) != "F":
+            raise wrong(_at(head, notation), "a gradient must be of F or F_i at a point", r"write \nabla F_i(w)")
+        return _function(following, factors[place + 2], True, notation), place + 3
+    if kind == "NAME" and head == "F" and bracket == "round":
+        return _function(factors[place], following, False, notation), place + 2
+    if kind == "NAME" and bracket == "round":
+        _no_function(head, following, notation)
+    return _factor(factors[place], notation), place + 1
+
+
+def _no_function(head: Any, following: Any, notation: Notation) -> None:
+    """Refuse a letter alone in brackets behind a letter."""
+    inside = following.children[0].children
+    leaves = list(following.children[0].scan_values(lambda one: True))
+    if len(inside) > 1 or [one.type for one in leaves if one.type != "SCRIPT"] == ["NAME"]:
+        what = f"is this {head} times what follows, or a function of it"
+        raise wrong(_at(following, notation), what, r"write a \cdot, or an index")
+
+
+def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.Expr:
+    """F, F_i or a gradient at a point."""
+    index = [spelled(notation.tokens[one.start_pos].inside) for one in name.children[1:]]
+    brackets = point.children[0]
+    if (
+        isinstance(brackets, Leaf)
+        or brackets.data != "round"
+        or len(point.children) > 1
+        or len(brackets.children) > 1
+    ):
+        raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
+    where = _sum(brackets.children[0], notation)
+    if not at.is_vector(where):
+        raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
+    if index not in ([], [notation.client]):
+        raise wrong(_at(name, notation), "F has the index of a client or none", f"write F_{notation.client}")
+    one = (at.grad if gradient else at.F_i)(where)
+    return one if index else at.mean(one)
+
+
+def _factor(tree: Any, notation: Notation) -> sp.Expr:
+    """An atom with its powers and indices."""
+    head, *scripts = tree.children
+    leaves = [notation.tokens[one.start_pos] for one in scripts]
+    if isinstance(head, Leaf) and head.type == "NAME":
+        result, powers = letter(_at(head, notation), leaves, notation)
+        for script in powers:
+            result = _power(result, value(script.inside, notation), script)
+        return result
+    if isinstance(head, Leaf) and head.type != "NUMBER":
+        raise wrong(_at(head, notation), "something must follow", "complete the formula")
+    result = _atom(head, notation)
+    for script in leaves:
+        if script.text == "_":
+            if not (isinstance(head, Tree) and head.data == "norm" and spelled(script.inside) == "2"):
+                raise wrong(script, "only a letter may have an index", "take it away")
+        elif isinstance(head, Leaf) and len(str(head)) > 1 and str(head).startswith("0"):
+            raise wrong(script, "a number must be written plainly", "write 2^2")
+        else:
+            result = _power(result, value(script.inside, notation), script)
+    return result
+
+
+def _atom(head: Any, notation: Notation) -> sp.Expr:
+    if isinstance(head, Leaf):
+        if len(head) > 15:
+            raise wrong(_at(head, notation), "a number may have 15 digits", "write it as a power")
+        return sp.Rational(str(head))
+    parts = [child for child in head.children if isinstance(child, Tree)]
+    inner = [_sum(part, notation) if part.data == "sum" else _atom(part, notation) for part in parts]
+    if head.data in ("round", "square", "curly", "braces"):
+        if len(inner) > 1:
+            raise wrong(_at(head, notation), "a list must follow max or min", "write one number")
+        return inner[0]
+    if head.data == "norm":
+        if not at.is_vector(inner[0]):
+            raise wrong(_at(head, notation), "a norm must be of a vector", "write one of w, gradients and their sums")
+        vector = -inner[0] if inner[0].could_extract_minus_sign() else inner[0]
+        return sp.sqrt(at.norm_sq(vector))
+    if any(map(at.is_vector, inner[-1:])):
+        raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
+    if head.data == "root":
+        return sp.sqrt(inner[0])
+    return sp.Mul(*_parts(parts[0], notation), *(_inverse(x, head, notation) for x in _parts(parts[1], notation)))
+
+
+def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
+    """The factors of one side of a fraction, so that 1/(2 (a + b)) keeps its form."""
+    if tree.data == "braces":
+        tree = tree.children[0]
+    if tree.data == "sum" and len(tree.children) == 1:
+        return _values(*_product(tree.children[0]), notation)
+    return [_sum(tree, notation) if tree.data == "sum" else _atom(tree, notation)]
+
+
+def _inverse(factor: sp.Expr, head: Any, notation: Notation) -> sp.Expr:
+    return _power(factor, sp.Integer(-1), _at(head, notation))
+
+
+def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
+    if at.is_vector(base) or at.is_vector(exponent):
+        raise wrong(place, "a vector has no power", "take a norm")
+    if exponent.is_number and base.is_number:
+        size = sum(abs(int(part)).bit_length() for x in base.atoms(sp.Rational) for part in (x.p, x.q))
+        if not exponent.is_Rational or size * abs(exponent) > MOST_BITS:
+            raise wrong(place, "a number may not grow so large", "write a smaller one")
+    if exponent.is_number and abs(exponent) > HIGHEST:
+        raise wrong(place, f"a power may be at most {HIGHEST}", "write a smaller one")
+    result = base**exponent
+    if result.has(sp.zoo, sp.nan, sp.oo):
+        raise wrong(place, "nothing may be divided by 0", "correct it")
+    return result
+
+
+def _indices(scripts: Sequence[Any], notation: Notation, head: Any) -> dict[str, str]:
+    """The bound index of a sum and its range in words."""
+    texts = {str(one): spelled(notation.tokens[one.start_pos].inside) for one in scripts}
+    if "_" not in texts:
+        raise wrong(_at(head, notation), "a sum needs its index", r"write \sum_i")
+    name = notation.tokens[scripts[0].start_pos].inside[0].text
+    span = texts["_"][len(name) :].strip() + (" to " + texts["^"] if "^" in texts else "")
+    return {"name": name, "span": span, "head": str(head), "text": texts["_"]}
+
+
+def _total(below: Mapping[str, str], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
+    name, span = below["name"], below["span"]
+    place = _at(factors[0], notation)
+    if span in ("<T", "=0 to T-1"):
+        return summed(_run(factors, operators, replace(notation, step=name)), StepSum, place)
+    clients = ("", "=1 to N", r"\inI", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
+    selected = span.startswith((r"\inS", r"\in\mathcal{S}"))
+    if (span not in clients and not selected) or name in ("t", "T"):
+        raise wrong(place, f"a sum must be over all clients, or over all t < T, not {below['text']}", r"write \sum_i")
+    inner = _run(factors, operators, replace(notation, client=name))
+    return summed(inner, SelectedSum if selected else ClientSum, place)
+
+
+def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, notation: Notation) -> sp.Expr:
+    """max and min of a list, and the smallest p_i."""
+    kind = {r"\max": sp.Max, r"\min": sp.Min}.get(str(head))
+    if kind is not None and not scripts and bracket in ("round", "curly", "square"):
+        result = kind(*(_sum(one, notation) for one in following.children[0].children))
+        for script in following.children[1:]:
+            token = notation.tokens[script.start_pos]
+            result = _power(result, value(token.inside, notation), token)
+        return result
+    if kind is sp.Min and scripts:
+        name = notation.tokens[scripts[0].start_pos].inside[0].text
+        if (inner := _factor(following, replace(notation, client=name))) == at.p_i:
+            return Least(inner)
+    raise wrong(_at(head, notation), f"{head} must be of a list", r"write \max\{a, b\} or \min_i p_i")

@@ -1,0 +1,112 @@
+"""The grammar of formulas: tokens into a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Literal
+
+import lark
+
+from fedbounds.latex.tokens import DEEPEST, Token, wrong
+
+Tree, Leaf = lark.Tree, lark.Token
+GRAMMAR = """
+relation: sum REL sum
+value: sum
+sum: sign? product (sign product)*
+!sign: PLUS | MINUS
+!product: factor ((TIMES | SLASH)? factor)*
+factor: atom SCRIPT*
+?atom: NAME | NUMBER | EXPECT | BIG | NABLA
+  | _LPAR _items _RPAR -> round | _LSQB _items _RSQB -> square | _LSET _items _RSET -> curly
+  | _NORM sum _MRON -> norm | _FRAC group group -> frac | _SQRT group -> root | group
+?group: _LBRACE sum _RBRACE -> braces | _LBRACE sum _OVER sum _RBRACE -> over
+_items: sum (_COMMA sum)*
+%declare REL PLUS MINUS TIMES SLASH NAME NUMBER EXPECT BIG NABLA
+%declare _LPAR _RPAR _LSQB _RSQB _LSET _RSET _NORM _MRON _FRAC _SQRT
+%declare _LBRACE _RBRACE _OVER _COMMA SCRIPT OTHER
+"""
+KINDS = {
+    "+": "PLUS", "-": "MINUS", "*": "TIMES", "/": "SLASH", "<=": "REL", ">=": "REL", "=": "REL", "<": "REL",
+    ">": "REL", "(": "_LPAR", ")": "_RPAR", "[": "_LSQB", "]": "_RSQB", r"\{": "_LSET", r"\}": "_RSET",
+    "{": "_LBRACE", "}": "_RBRACE", ",": "_COMMA", "<norm": "_NORM", "norm>": "_MRON", r"\frac": "_FRAC",
+    r"\sqrt": "_SQRT", r"\over": "_OVER", r"\nabla": "NABLA", "^": "SCRIPT", "_": "SCRIPT",
+    r"\mathbb{E}": "EXPECT", r"\mathrm{E}": "EXPECT", r"\mathbf{E}": "EXPECT",
+}  # fmt: skip
+KINDS |= dict.fromkeys((r"\sum", r"\max", r"\min", r"\prod", r"\sup", r"\inf"), "BIG")
+OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>"}
+ORDER = "an order without constants is no inequality"
+CONDITION = "a bar must be a norm, which has two"
+REASONS = {
+    r"\lesssim": (ORDER, "write the constants and \\le"),
+    r"\mathcal{O}": (ORDER, "write the constants"),
+    r"\tilde{\mathcal{O}}": (ORDER, "write the constants"),
+    "O": (ORDER, "write the constants"),
+    r"\Omega": (ORDER, "write the constants"),
+    "|": (CONDITION, r"write \| for a norm, and unconditional expectations"),
+    r"\Pr": ("a statement with a probability cannot be judged", "state it in expectation"),
+    r"\langle": ("inner products cannot be read", "write a quantity of the table"),
+}
+
+
+def kind_of(token: Token) -> str:
+    text = token.text
+    if text in KINDS:
+        return KINDS[text]
+    if text in REASONS:
+        raise wrong(token, *REASONS[text])
+    if text[0].isdigit():
+        return "NUMBER"
+    return "NAME" if text[0].isalpha() or (text[0] == "\\" and text[1:2].isalpha()) else "OTHER"
+
+
+class _Tokens(lark.lexer.Lexer):
+    """The lexer: our own tokens, each with its number in the formula as its position."""
+
+    def __init__(self, settings: Any) -> None:
+        pass
+
+    def lex(self, lexer_state: Any, parser_state: Any = None) -> Iterator[Any]:
+        for number, token in enumerate(lexer_state):
+            yield Leaf(kind_of(token), token.text, number, token.line, token.column)
+
+
+@cache
+def _parser() -> Any:
+    return lark.Lark(GRAMMAR, parser="lalr", lexer=_Tokens, start=["relation", "value"])
+
+
+def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
+    """The tree of a formula; an InputError with the place where it is none."""
+    tokens = tuple(tokens)
+    _balanced(tokens)
+    try:
+        return _parser().parse(tokens, start=start)
+    except lark.exceptions.UnexpectedToken as fault:
+        at = fault.token.start_pos if fault.token.type != "$END" else None
+        token = tokens[at] if at is not None else (tokens[-1] if tokens else Token("nothing", 1, 1))
+        if KINDS.get(token.text) == "REL":
+            what, remedy = "a statement must have one relation", "state one inequality"
+        elif at is None:
+            what, remedy = (
+                "the formula must go on",
+                "complete it" + (", with one \\le" if start == "relation" else ""),
+            )
+        else:
+            what, remedy = "a formula must be readable here", "write it with the symbols that fedbounds symbols lists"
+        raise wrong(token, what, remedy) from None
+
+
+def _balanced(tokens: Sequence[Token]) -> None:
+    """Refuse brackets that do not match, or too many inside each other."""
+    open_: list[Token] = []
+    for token in tokens:
+        if token.text in OPENS:
+            open_.append(token)
+            if len(open_) > DEEPEST:
+                raise wrong(token, f"at most {DEEPEST} brackets may stand inside each other", "write it flatter")
+        elif token.text in OPENS.values() and (not open_ or OPENS[open_.pop().text] != token.text):
+            raise wrong(token, "a bracket must have its partner", "open and close it with the same kind")
+    if open_:
+        raise wrong(open_[-1], "a bracket must be closed", "close it")

@@ -1,0 +1,99 @@
+"""The letters of a formula: quantities of the table, points of a run, and what belongs to a client."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import sympy as sp
+
+from fedbounds.latex.sums import ALPHA_I, SIGMA_I, SIGMA_STAR
+from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
+from fedbounds.theory import points as at
+from fedbounds.theory.symbols import QUANTITIES, L, mu
+from fedbounds.theory.vectors import Vec
+
+# A step size without an index: one for all steps.
+CONSTANT_STEP = sp.Symbol("eta", positive=True)
+POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha}
+TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", "T/2:T")
+UNKNOWN = "a symbol must be one of the table, or declared"
+
+
+@dataclass(frozen=True)
+class Notation:
+    """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound."""
+
+    names: Mapping[tuple[str, str], sp.Expr]
+    client: str = "i"
+    step: str = "t"
+    tokens: Sequence[Token] = field(default=(), repr=False)
+
+
+@cache
+def shipped_names() -> dict[tuple[str, str], sp.Expr]:
+    """(name, index) -> value of every quantity that is a letter: sigma is the root of sigma^2."""
+    names: dict[tuple[str, str], sp.Expr] = {(r"\kappa", ""): L / mu, (r"\eta", ""): CONSTANT_STEP}
+    for quantity in QUANTITIES.values():
+        first, *scripts = normal(scanned(quantity.latex, 1))
+        below = "".join(spelled(one.inside) for one in scripts if one.text == "_")
+        above = "".join(spelled(one.inside) for one in scripts if one.text == "^")
+        if all(one.text in "^_" for one in scripts) and first.text not in ("<norm", r"\sum", r"\min"):
+            names[first.text, below] = sp.sqrt(quantity) if above == "2" else quantity
+    return names
+
+
+@cache
+def _shown(notation: tuple[tuple[str, str], ...]) -> list[str]:
+    return [name + (f"_{{{below}}}" if below else "") for name, below in notation] + ["w_t", "w_T", r"w^\star", "F"]
+
+
+def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[sp.Expr, Sequence[Token]]:
+    """A letter with its indices: a quantity, a point, or what belongs to a client; and its powers."""
+    below = ",".join(spelled(one.inside) for one in scripts if one.text == "_")
+    above = [one for one in scripts if one.text == "^"]
+    if name.text in ("w", r"\bar{w}"):
+        return _point(name, scripts, notation), ()
+    if name.text == "F":
+        star = {spelled(one.inside) for one in scripts}
+        if star in ({r"\star"}, {r"\star", notation.client}):
+            return (at.F_star if len(star) == 1 else at.F_i_star), ()
+    own = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
+    own[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
+    known = {**notation.names, **own}
+    if name.text == r"\alpha" and {spelled(one.inside) for one in scripts} <= {
+        notation.client,
+        "t",
+        f"{notation.client},t",
+    }:
+        return ALPHA_I, ()
+    if (name.text, below) not in known:
+        letter = name.text + (f"_{{{below}}}" if below else "")
+        shown = [one for one in _shown(tuple(known)) if one != letter]
+        near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
+        raise wrong(
+            replace(name, text=letter), UNKNOWN, f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
+        )
+    return known[name.text, below], above
+
+
+def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr:
+    """The vector of an iterate, a local model or a minimiser."""
+    pieces = [piece for one in scripts for piece in spelled(one.inside).split(",")]
+    client = notation.client in pieces
+    rest = [piece for piece in pieces if piece != notation.client]
+    time = rest[0] if rest else ""
+    later = {notation.step: "t", f"{notation.step}+1": "t+1"}.get(time, time)
+    local = {"t": at.w_i, r"\star": at.w_i_star}
+    if len(rest) <= 1 and len(pieces) <= 2:
+        if client and name.text == "w" and later in local:
+            return local[later]
+        if not client and name.text == "w" and later in POINTS:
+            return POINTS[later]
+        if not client and later in TIMES and (name.text == "w" or later in ("T", "T/2:T")):
+            return Vec(sp.Symbol(f"{name.text}_{{{later}}}"))
+    written = spelled([name, *scripts])
+    remedy = r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"
+    raise wrong(replace(name, text=written), "a point must be one that a run visits", remedy)

@@ -1,0 +1,207 @@
+"""From formulas to quantities: every expectation, sum and value is one of the table, or made of points."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.latex import formulas
+from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
+from fedbounds.latex.sums import ALPHA_I, SIGMA_I, SIGMA_STAR, ClientSum, Expect, Least, SelectedSum, StepSum, random
+from fedbounds.latex.tokens import Token, normal, scanned, wrong
+from fedbounds.theory import path_formulas as on
+from fedbounds.theory import points as at
+from fedbounds.theory.quantity import NUMBER, Quantity, measured
+from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
+from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
+
+Units = tuple[sp.Expr, ...] | None
+W_T = Vec(sp.Symbol("w_{T}"))
+FORMAL = (Expect, ClientSum, SelectedSum, StepSum, Least, Inner, Mean, Loss, Grad, Vec)
+# Where all that is read is certain, an expectation is the value itself.
+CERTAIN = frozenset({"full-gradients", "unbiased", "full-participation"})
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was assumed, as far as it decides what a formula means."""
+
+    assumed: frozenset[str]
+    in_expectation: bool = False
+
+    @property
+    def certain(self) -> bool:
+        return self.assumed >= CERTAIN
+
+
+@cache
+def phrases() -> dict[tuple[str, ...], Quantity]:
+    """The tokens of those quantities whose LaTeX no rule of the grammar reads -> the quantity."""
+    odd = [q for q in QUANTITIES.values() if r"\prod" in q.latex or r"\max_" in q.latex]
+    odd += [q for q in QUANTITIES.values() if q.name == "parting"]
+    return {tuple(map(str, normal(scanned(q.latex, 1)))): q for q in odd}
+
+
+@cache
+def rules() -> dict[sp.Expr, sp.Expr]:
+    """What the LaTeX of every quantity means -> the quantity; F(w) is its gap and F*."""
+    result = {at.mean(at.F_i_star): at.F_star - Gamma, at.mean(at.norm_sq(at.grad(at.w_star))): zeta_star_sq}
+    letters = set(map(id, (q for v in shipped_names().values() for q in v.free_symbols)))
+    for q in QUANTITIES.values():
+        if id(q) in letters or q in phrases().values():
+            continue
+        meaning = formulas.value(normal(scanned(q.latex, 1)), Notation(shipped_names()))
+        first, *rest = sorted(sp.Add.make_args(meaning), key=lambda term: term.could_extract_minus_sign())
+        if not rest or rest[0] in (-at.F_star, -at.F_i_star, -T * at.F_star):
+            result[first] = q - sp.Add(*rest)
+    return result
+
+
+def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.Expr]:
+    """The terms of a side in quantities alone; an InputError names what is none."""
+    stars = (at.F_star, at.F_i_star)
+    result = [_resolved(term, setting, place) for term in terms]
+    if any(term.has(*stars) for term in result):
+        values = sp.Add(*(term for term in result if term.has(*stars)))
+        values = sp.expand(values) if values.has(*stars) else values
+        if values.has(*stars):
+            raise wrong(place, r"F^\star must be subtracted from a value of F", r"write F(w_T) - F^\star")
+        result = [values, *(term for term in result if not term.has(*stars))]
+    for term in result:
+        left = [x for x in sp.preorder_traversal(term) if isinstance(x, FORMAL)]
+        left += [x for x in (ALPHA_I, SIGMA_I, SIGMA_STAR, at.p_i) if term.has(x)]
+        if left:
+            raise wrong(
+                place, f"{at.words(left[0])} is no quantity of the table", "fedbounds symbols lists those there are"
+            )
+    return [term.xreplace({CONSTANT_STEP: eta_0}) for term in result]
+
+
+def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
+    """A term in quantities and F*."""
+    result = _sums(expression, setting, place).xreplace(rules())
+    result = result.replace(lambda x: isinstance(x, Expect), lambda x: _quantity(x.args[0], setting, place))
+    result = result.replace(lambda x: isinstance(x, StepSum), lambda x: _step_sum(x.args[0], place))
+    bare = _bare(result)
+    if bare and not (setting.certain or setting.in_expectation):
+        what = "what a run does stands outside an expectation"
+        raise wrong(place, what, r"write \mathbb{E}, or add % fedbounds: in expectation")
+    if bare and not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(result)):
+        raise wrong(place, "a power of what is random has another expectation", "state it of squares")
+    return result.xreplace({x: _quantity(x, setting, place) for x in bare})
+
+
+def _step_sum(term: sp.Expr, place: Token) -> sp.Expr:
+    if not isinstance(term, Quantity) or term.statistic != "measured" or term.on_path is None:
+        raise wrong(place, f"the sum of {at.words(term)} is no quantity of the table", "sum what is measured")
+    return sum_of(term)
+
+
+@cache
+def sum_of(quantity: Quantity) -> Quantity:
+    """The sum of what is measured over the steps t < T."""
+    values: Any = quantity.on_path
+    return measured(
+        f"{quantity.name}_sum",
+        lambda path: on.sums(values(path)[: len(path.eta)]),
+        latex=rf"\sum_{{t<T}}{quantity.latex}",
+        meaning=f"sum over t < T: {quantity.meaning}",
+        units=quantity.units,
+        nonnegative=bool(quantity.is_nonnegative),
+    )
+
+
+def _bare(expression: sp.Expr) -> list[sp.Expr]:
+    """The random values that stand in no expectation, each as a whole."""
+    if isinstance(expression, Inner | Mean | Loss):
+        return [expression] if random(expression) else []
+    return [x for argument in expression.args for x in _bare(argument)]
+
+
+def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
+    """Sums over clients without weights, as means where the weights are equal; the table's own as they are."""
+    known = rules()
+
+    def plain(total: sp.Expr) -> sp.Expr:
+        if total in known:
+            return known[total]
+        selected = isinstance(total, SelectedSum)
+        needed = "equal-selection" if selected else "equal-p"
+        if needed not in setting.assumed:
+            raise wrong(place, f"a sum over clients without weights needs assume {needed}", "add it, or write p_i")
+        inside = total.args[0]
+        mean, count = (at.mean_alpha, m) if selected else (at.mean, N)
+        if inside == SIGMA_I**2 and not selected:
+            return N**2 * QUANTITIES["sigma_p_sq"]
+        if isinstance(inside, Expect):
+            return count * Expect(mean(inside.args[0]))
+        return count * mean(inside)
+
+    result = expression.replace(lambda x: isinstance(x, ClientSum | SelectedSum), plain)
+    return result.replace(lambda x: isinstance(x, Expect) and not random(x), lambda x: x.args[0])
+
+
+def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
+    """The quantity that is the expectation of an expression of points."""
+    if not random(of):
+        return of.xreplace(rules())
+    known = rules()
+    if Expect(of) in known:
+        return known[Expect(of)]
+    if "unbiased" in setting.assumed and of == at.mean(at.norm_sq(at.w - at.w_i)):
+        return drift
+    here = of.xreplace({W_T: at.w})
+    value = isinstance(of, Mean) and isinstance(of.args[1], Loss)
+    whole = here - at.F_star if value else here
+    if fault := at.fault(whole):
+        raise wrong(place, f"the expectation of {at.words(of)} is no quantity of the table: {fault}", "declare one")
+    name = (
+        "gap_next" if whole == at.F(at.w_next) - at.F_star else f"expected_{zlib.crc32(str(whole).encode()) % 10**6}"
+    )
+    return measured(name, whole) + (at.F_star if value else 0)
+
+
+def scopes_of(formula: sp.Expr) -> set[str]:
+    """The scopes that the points of a formula speak of, those of sums over steps left out."""
+    formula = formula.replace(lambda x: isinstance(x, StepSum), lambda x: T)
+    names = {str(vector.args[0]) for vector in formula.atoms(Vec)}
+    scopes = {
+        "step": bool(names & {"w", "w_next", "x", r"w_{r\tau}", r"w_{(r+1)\tau}"}),
+        "horizon": any("T" in name for name in names),
+        "point": "w_{}" in names,
+    }
+    return {name for name, present in scopes.items() if present}
+
+
+def units_of(expression: sp.Expr, place: Token) -> Units:
+    """Powers of (metre, joule); None for 0, which has any. An InputError where terms do not agree."""
+    if expression == 0:
+        return None
+    if isinstance(expression, sp.Add | sp.Max | sp.Min):
+        return same_units(((units_of(x, place), x) for x in expression.args), place)
+    if isinstance(expression, sp.Mul):
+        parts = [units_of(x, place) or NUMBER for x in expression.args]
+        return tuple(sum(column, sp.Integer(0)) for column in zip(*parts, strict=True))
+    if isinstance(expression, sp.Pow):
+        base = units_of(expression.base, place) or NUMBER
+        if any(base) and not expression.exp.is_Rational:
+            raise wrong(place, f"{expression.base} must be a number, as its power varies", "correct the units")
+        return tuple(x * expression.exp if x else sp.Integer(0) for x in base)
+    return tuple(map(sp.Integer, getattr(expression, "units", None) or NUMBER))
+
+
+def same_units(
+    parts: Iterable[tuple[tuple[sp.Expr, ...] | None, sp.Expr]], place: Token
+) -> tuple[sp.Expr, ...] | None:
+    """The units that all have; an InputError that names two terms that differ."""
+    known = [(units, x) for units, x in parts if units is not None]
+    for units, x in known[1:]:
+        if units != known[0][0]:
+            what = f"{known[0][1]} and {x} have different units, so a symbol may mean something else"
+            raise wrong(place, what, "correct it, or add % fedbounds: units as written")
+    return known[0][0] if known else None

@@ -1,0 +1,259 @@
+"""A theorem file as claims: what each display and its comment lines say."""
+
+from __future__ import annotations
+
+import difflib
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.latex import formulas
+from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
+from fedbounds.latex.meanings import Setting, meant, phrases, same_units, scopes_of, units_of
+from fedbounds.latex.notation import NEEDS_VALUE, Words, constant_of, equation, parts_of, words_of
+from fedbounds.latex.source import Line, Theorem, theorems, theorems_in
+from fedbounds.latex.tokens import Token, expanded, normal, wrong
+from fedbounds.plugins import claims
+from fedbounds.theory import assumptions as shipped
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import FEDAVG, Claim, Kind
+from fedbounds.theory.quantity import Quantity, Scope
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import QUANTITIES, eta, eta_0, t
+
+# Constants that an assumption must bring.
+BROUGHT = {
+    "m": ("equal-selection",), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
+    "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
+}  # fmt: skip
+RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
+# Files that are read as LaTeX.
+LATEX = (".tex", ".md")
+ORDER = ("O", "(", "1", "/", "T", ")")
+
+
+def read(path: str | Path, theorem: str | None = None) -> dict[str, Claim]:
+    """Label -> claim of every marked theorem of a LaTeX file, or of one.
+
+    >>> read("draft.tex")["thm:main"].scope
+    'step'
+    """
+    found = {one.label: one for one in theorems(path)}
+    if theorem is not None and theorem not in found:
+        raise reject(f"the marked theorems of {path} are {', '.join(found)}", repr(theorem), "name one of them")
+    return {label: claim_of(one) for label, one in found.items() if theorem in (None, label)}
+
+
+def read_text(text: str) -> dict[str, Claim]:
+    """Label -> claim of every marked theorem of a text."""
+    return {one.label: claim_of(one) for one in theorems_in(text)}
+
+
+def claim_of(theorem: Theorem) -> Claim:
+    """The claim that a marked theorem states."""
+    try:
+        return _Reader(theorem, words_of(theorem)).claim()
+    except RecursionError:
+        raise wrong(
+            Token(theorem.label, theorem.line, 1), "a theorem may not be so deep", "write it flatter"
+        ) from None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """One theorem on its way to a claim."""
+
+    theorem: Theorem
+    words: Words
+
+    @property
+    def notation(self) -> Notation:
+        names = shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()}
+        return Notation(names)
+
+    def claim(self) -> Claim:
+        assumed = self._assumptions()
+        setting = Setting(frozenset(one.key for one in assumed), bool(self.theorem.of("in")))
+        tokens = self._display()
+        place = tokens[0] if tokens else self._start
+        kind = Kind.RATE
+        if tuple(map(str, tokens[-6:])) == ORDER and len(tokens) > 7 and tokens[-7].text == "=":
+            left, right = [formulas.value(tokens[:-7], self.notation)], [sp.Integer(0)]
+        else:
+            left, relation, right = formulas.sides(tokens, self.notation)
+            if relation.text in "<>":
+                raise wrong(relation, "a strict inequality cannot be judged", r"write \le")
+            kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
+            left, right = (right, left) if relation.text == ">=" else (left, right)
+        scopes = set().union(*map(scopes_of, (*left, *right)))
+        constant = any(x.has(CONSTANT_STEP) for x in (*left, *right))
+        lhs, terms = sp.Add(*meant(left, setting, place)), meant(right, setting, place)
+        definitions, step = self._definitions(setting), self._step(setting, constant)
+        self._check((lhs, *terms, *definitions.values(), *([] if step is None else [step])), definitions, setting)
+        if not self.theorem.of("units"):
+            same_units([(units_of(x, place), x) for x in (lhs, *terms)], place)
+        return Claim(
+            key=self.theorem.label,
+            title=self._text("title", self.theorem.label),
+            source=self._text("source", "a theorem file"),
+            scope=self._scope(scopes, (lhs, *terms)),
+            lhs=lhs,
+            terms=self._named(terms),
+            kind=kind,
+            assumptions=assumed,
+            definitions=definitions,
+            eta=step,
+            readings=(self._choice("reading", "plain", READINGS),),
+            algorithm=self._text("algorithm", FEDAVG),
+        )
+
+    @property
+    def _start(self) -> Token:
+        return Token(self.theorem.label, self.theorem.line, 1)
+
+    def _display(self) -> list[Token]:
+        tokens = self.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
+        while tokens and tokens[-1].text in (".", ",", ";"):
+            tokens.pop()
+        return tokens
+
+    def _value(self, tokens: Sequence[Token], setting: Setting, place: Token) -> sp.Expr:
+        return meant([formulas.value(self.words.of(tokens), self.notation)], setting, place)[0]
+
+    def _assumptions(self) -> tuple[Assumption, ...]:
+        found: dict[str, Assumption] = {}
+        for line in self.theorem.of("assume"):
+            for text, column in _split(line.text):
+                place = Token(text, line.line, line.column + column)
+                one = _shipped(text) or self._relation(replace(line, text=text, column=line.column + column), place)
+                found[one.key] = one
+        return tuple(found.values())
+
+    def _relation(self, line: Line, place: Token) -> Assumption:
+        """An assumption that is a relation between symbols."""
+        tokens = normal(expanded(line.tokens(), self.theorem.macros))
+        if not any(token.text in RELATIONS for token in tokens):
+            known = list(_keys()) + [key for one in claims().values() for key in (a.key for a in one.assumptions)]
+            near = ", ".join(dict.fromkeys(difflib.get_close_matches(line.text, known, 3, 0.3))) or "smooth"
+            raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
+        left, relation, right = formulas.sides(self.words.of(tokens), self.notation)
+        setting = Setting(frozenset())
+        sides = [sp.Add(*meant(side, setting, place)).subs(eta_0, eta) for side in (left, right)]
+        same_units([(units_of(x, place), x) for x in sides], place)
+        said = RELATIONS[relation.text](*sides, evaluate=False)
+        for one in _keys().values():
+            if one.relation == said or (len(one.parts) == 1 and _same(one, said)):
+                return one
+        try:
+            return Assumption(
+                f"{said.lhs} {relation.text} {said.rhs}", f"{said.lhs} {relation.text} {said.rhs}", said
+            )
+        except (TypeError, ValueError):
+            raise wrong(place, "an assumption must restrict something", "leave it out") from None
+
+    def _definitions(self, setting: Setting) -> dict[sp.Symbol, sp.Expr]:
+        result = {}
+        for line in self.theorem.of("where"):
+            for part in parts_of(line, self.theorem):
+                (name, *scripts), body = equation(part, line)
+                if (constant := constant_of(name, scripts)) is not None:
+                    result[constant] = self._value(body, setting, name)
+        return result
+
+    def _step(self, setting: Setting, constant: bool) -> sp.Expr | None:
+        lines = self.theorem.of("step")
+        if not lines:
+            return eta_0 if constant else None
+        if len(lines) > 1:
+            raise wrong(lines[1].place, "a theorem has one step size", "keep one line")
+        tokens = normal(expanded(lines[0].tokens(), self.theorem.macros))
+        step = self._value(tokens, setting, lines[0].place)
+        if constant and t in step.free_symbols:
+            raise wrong(lines[0].place, r"\eta without an index must be one step size for all steps", r"write \eta_t")
+        if not self.theorem.of("units"):
+            same_units([(units_of(x, lines[0].place), x) for x in (eta, step)], lines[0].place)
+        return step
+
+    def _check(self, used: Sequence[sp.Expr], definitions: Mapping[sp.Symbol, sp.Expr], setting: Setting) -> None:
+        """Refuse constants that nothing gives a value, or a meaning."""
+        names = {s.name for x in used for s in x.free_symbols} - {s.name for s in definitions}
+        for name in sorted(names):
+            letter = QUANTITIES[name].latex if name in QUANTITIES else name
+            if name in NEEDS_VALUE:
+                raise wrong(self._start, f"{letter} needs a value", f"add % fedbounds: where {letter} = ...")
+            if name in BROUGHT and not setting.assumed & set(BROUGHT[name]):
+                what = f"{letter} is the {QUANTITIES[name].meaning} here"
+                raise wrong(self._start, what, f"assume {BROUGHT[name][0]}, or declare {letter} with let")
+
+    def _scope(self, scopes: set[str], parts: Sequence[sp.Expr]) -> Scope:
+        lines = self.theorem.of("scope")
+        known = [q for x in parts for q in x.free_symbols if isinstance(q, Quantity)]
+        scopes = scopes | {q.scopes[0] for q in known if len(q.scopes) == 1}
+        if lines:
+            return typing.cast(Scope, self._choice("scope", "", typing.get_args(Scope)))
+        if len(scopes) > 1:
+            what = f"a theorem ranges over one of {', '.join(sorted(scopes))}"
+            raise wrong(self._start, what, "write w_t or w_T, or add % fedbounds: scope ...")
+        return typing.cast(Scope, next(iter(scopes), "step" if any(q.scopes for q in known) else "constant"))
+
+    def _named(self, terms: Sequence[sp.Expr]) -> dict[str, sp.Expr]:
+        names = [name.strip() for line in self.theorem.of("terms") for name in line.text.split(",")]
+        if terms == [0] and not names:
+            names = ["floor"]
+        if not names:
+            names = [f"term {k + 1}" for k in range(len(terms))]
+        if len(names) != len(terms) or len(set(names)) < len(names):
+            place = self.theorem.of("terms")[0].place
+            raise wrong(
+                place, f"the right side has {len(terms)} terms, each with a name of its own", "name each once"
+            )
+        return dict(zip(names, terms, strict=True))
+
+    def _text(self, verb: str, default: str) -> str:
+        return next((line.text for line in self.theorem.of(verb) if line.text), default)
+
+    def _choice(self, verb: str, default: str, known: Iterable[str]) -> str:
+        lines = self.theorem.of(verb)
+        if lines and lines[0].text not in known:
+            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(known)}")
+        return lines[0].text if lines else default
+
+
+def _keys() -> dict[str, Assumption]:
+    """Every shipped assumption by its key, and by its name in Python with hyphens."""
+    known = {name: one for name, one in vars(shipped).items() if isinstance(one, Assumption)}
+    return {name.replace("_", "-"): one for name, one in known.items()} | {one.key: one for one in known.values()}
+
+
+def _shipped(key: str) -> Assumption | None:
+    """The assumption of that key: of the list, or of a shipped claim."""
+    if key in (known := _keys()):
+        return known[key]
+    if not key.replace("-", "").replace("_", "")[:1].isalpha() or any(mark in key for mark in "\\<=>"):
+        return None
+    return next((one for claim in claims().values() for one in claim.assumptions if one.key == key), None)
+
+
+def _same(one: Assumption, said: sp.Rel) -> bool:
+    """Whether an assumption says the same relation, up to a positive factor."""
+    (part,) = one.parts
+    if {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq}[part.sign] is not type(said):
+        return False
+    ours, theirs = part.left - part.right, said.lhs - said.rhs
+    return bool(sp.simplify(ours / theirs).is_positive) if theirs != 0 else False
+
+
+def _split(text: str) -> list[tuple[str, int]]:
+    """The parts of a text between commas that no bracket holds, each with its place."""
+    parts, depth, start = [], 0, 0
+    for place, mark in enumerate(f"{text},"):
+        depth += (mark in "([{") - (mark in ")]}")
+        if mark == "," and depth <= 0:
+            part = text[start:place]
+            parts += [(part.strip(), start + len(part) - len(part.lstrip()))] if part.strip() else []
+            start = place + 1
+    return parts

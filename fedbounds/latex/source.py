@@ -1,0 +1,121 @@
+"""The marked theorems of a LaTeX or Markdown file: their displays, and the comment lines that declare the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedbounds import io
+from fedbounds.errors import reject
+from fedbounds.latex.tokens import COMMENT, Macro, Token, macros, scanned, wrong
+
+# A file of formulas is small; what is much larger is something else.
+LARGEST = 4_000_000
+MARK = re.compile(r"^[ \t]*%[ \t]*fedbounds:[ \t]*([a-z]+)[ \t]*(.*)$", re.MULTILINE)
+BLOCK = r"\\begin\{(theorem|lemma|corollary|proposition|thm|lem|cor|prop)(\*?)\}(.*?)\\end\{\1\2\}"
+# In Markdown, or outside of an environment: comment lines, and the display that follows.
+LOOSE = re.compile(r"(?:^[ \t]*%[ \t]*fedbounds:[^\n]*\n\s*)+(?:\$\$.*?\$\$|\\\[.*?\\\])", re.DOTALL | re.MULTILINE)
+HTML = re.compile(r"<!--( *fedbounds:.*?)-->")
+DISPLAY = re.compile(
+    r"\$\$(?P<a>.*?)\$\$|\\\[(?P<b>.*?)\\\]"
+    r"|\\begin\{(?P<n>equation|align|gather|multline|eqnarray|displaymath)(?P<s>\*?)\}(?P<c>.*?)\\end\{(?P=n)(?P=s)\}",
+    re.DOTALL,
+)
+RELATION = re.compile(r"\\leq?(?![a-zA-Z])|\\leqslant|\\geq?(?![a-zA-Z])|\\geqslant|\\lesssim|[=<>]")
+LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
+VERBS = ("assume", "step", "where", "let", "scope", "in", "units", "reading", "terms", "title", "source", "algorithm")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A comment line: ``verb``, the text behind it, and its place."""
+
+    verb: str
+    text: str
+    line: int
+    column: int
+
+    def tokens(self) -> list[Token]:
+        return scanned(self.text, self.line, self.column)
+
+    @property
+    def place(self) -> Token:
+        return Token(self.text.strip() or self.verb, self.line, self.column)
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A marked theorem: its label, its comment lines, the tokens of its display, and the file's own commands."""
+
+    label: str
+    lines: tuple[Line, ...]
+    display: tuple[Token, ...]
+    macros: dict[str, Macro]
+    line: int
+
+    def of(self, verb: str) -> list[Line]:
+        return [line for line in self.lines if line.verb == verb]
+
+
+def theorems(path: str | Path) -> list[Theorem]:
+    """The marked theorems of a file, in order; an InputError where there is none."""
+    try:
+        text = io.read_bytes(path, what="a theorem file").decode()
+    except UnicodeDecodeError:
+        raise reject(f"the theorem file {path} must be text", "other bytes", "save it as UTF-8") from None
+    return theorems_in(text, str(path))
+
+
+def theorems_in(text: str, name: str = "the file") -> list[Theorem]:
+    """The marked theorems of a text."""
+    if len(text) > LARGEST:
+        raise reject(f"{name} must have at most {LARGEST} characters", len(text), "keep its theorems alone")
+    text = HTML.sub(lambda m: "%" + m[1] + " " * (len(m[0]) - len(m[1]) - 1), text.replace("\r\n", "\n"))
+    found = list(re.finditer(BLOCK, text, re.DOTALL))
+    spans = [(m.start(3), m.end(3)) for m in found]
+    spans += [m.span() for m in LOOSE.finditer(text) if not any(a <= m.start() < b for a, b in spans)]
+    marked = [span for span in sorted(spans) if MARK.search(text, *span)]
+    if not marked:
+        remedy = "add % fedbounds: assume ... to a theorem; fedbounds claims theorem-1 --format latex shows one"
+        raise reject(f"{name} needs a marked theorem", "none", remedy)
+    commands = macros(text)
+    result = [_theorem(text, span, number + 1, commands) for number, span in enumerate(marked)]
+    labels = [theorem.label for theorem in result]
+    for theorem in result:
+        if labels.count(theorem.label) > 1:
+            place = Token(theorem.label, theorem.line, 1)
+            raise wrong(place, "every theorem needs a label of its own", "rename one")
+    return result
+
+
+def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, Macro]) -> Theorem:
+    first = text.count("\n", 0, span[0]) + 1
+    lines = tuple(_lines(text, span))
+    plain = COMMENT.sub(lambda m: " " * len(m[0]), text)
+    labels = LABEL.findall(DISPLAY.sub("", plain[slice(*span)])) or LABEL.findall(plain[slice(*span)])
+    label = re.sub(r"[^\w:.-]+", "-", labels[0]) if labels else f"theorem-{number}"
+    displays = [m for m in DISPLAY.finditer(plain, *span) if RELATION.search(m[0])]
+    place = Token(label, first, 1)
+    if not displays:
+        raise wrong(place, "a marked theorem needs a display with a relation", "put the inequality into \\[ \\]")
+    if len(displays) > 1:
+        raise wrong(place, "a marked theorem must have one display with a relation", "mark a theorem for each")
+    group = next(name for name in "abc" if displays[0][name] is not None)
+    start = displays[0].start(group)
+    column = start - plain.rfind("\n", 0, start)
+    tokens = scanned(displays[0][group], plain.count("\n", 0, start) + 1, column)
+    return Theorem(label, lines, tuple(tokens), commands, first)
+
+
+def _lines(text: str, span: tuple[int, int]) -> Iterator[Line]:
+    for found in MARK.finditer(text, *span):
+        start = found.start(1)
+        line = Line(
+            found[1], found[2].strip(), text.count("\n", 0, start) + 1, found.start(2) - text.rfind("\n", 0, start)
+        )
+        if line.verb not in VERBS:
+            place = Token(line.verb, line.line, start - text.rfind("\n", 0, start))
+            raise wrong(place, f"a comment line says one of {', '.join(VERBS)}", "use one of them")
+        yield line

@@ -1,0 +1,79 @@
+"""Sums and expectations of expressions: linear, with what does not vary taken out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.latex.tokens import Token, wrong
+from fedbounds.theory import points as at
+from fedbounds.theory.normal_form import depends
+from fedbounds.theory.symbols import T
+from fedbounds.theory.vectors import Value, Vec
+
+# An expectation, and sums and smallest values over clients or steps that no quantity has been found for yet.
+Expect, ClientSum, SelectedSum, StepSum, Least = map(sp.Function, ("E", "sum_i", "sum_S", "sum_t", "min_i"))
+ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
+FIXED = (at.w_star, at.w_i_star, Vec(sp.Symbol("w_{0}")))
+
+
+def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:
+    """A sum of products, with what does not vary taken out of it and weights that sum to 1 made means."""
+    if at.is_vector(inner):
+        if kind is not ClientSum or not inner.has(at.p_i):
+            raise wrong(place, "a sum of vectors must have the weights p_i", r"write \sum_i p_i w_t^i")
+        return at.mean(sp.expand(inner / at.p_i))
+    total = sp.Integer(0)
+    for term in sp.Add.make_args(inner):
+        factors = sp.Mul.make_args(term)
+        inside = [x for x in factors if (_varies(x) if kind is StepSum else depends(x, at.I))]
+        outside, varying = sp.Mul(*(x for x in factors if x not in inside)), sp.Mul(*inside)
+        total += outside * _total(varying, kind)
+    return total
+
+
+def _varies(factor: sp.Expr) -> bool:
+    """Whether it differs from step to step."""
+    return random(factor) or any(getattr(one, "scopes", ()) for one in factor.free_symbols)
+
+
+def _total(varying: sp.Expr, kind: Any) -> sp.Expr:
+    """The sum of one product."""
+    if kind is not ClientSum:
+        return T if varying == 1 and kind is StepSum else kind(varying)
+    for weight, mean in ((at.p_i, at.mean), (ALPHA_I, at.mean_alpha)):
+        rest = sp.cancel(varying / weight) if varying.has(weight) else weight
+        if not rest.has(at.p_i, ALPHA_I, SIGMA_I):
+            (inner, *more) = [x.args[0] for x in sp.Mul.make_args(rest) if isinstance(x, Expect)] or [None]
+            if inner is None:
+                return mean(rest)
+            if not more:
+                return Expect(mean(rest.xreplace({Expect(inner): inner})))
+    return ClientSum(varying)
+
+
+def random(expression: sp.Basic) -> bool:
+    """Whether it depends on what a run does: an iterate, a local model, weights."""
+    return bool((expression.atoms(Vec) - set(FIXED)) or expression.has(ALPHA_I, at.ALPHA))
+
+
+def expected(inner: sp.Expr, place: Token) -> sp.Expr:
+    """The expectation, of each term, with what is not random taken out."""
+    if at.is_vector(inner):
+        raise wrong(place, "the expectation of a vector cannot be read", "take a norm")
+    total = sp.Integer(0)
+    for term in sp.Add.make_args(inner):
+        factors = sp.Mul.make_args(term)
+        chance = [x for x in factors if random(x) and not isinstance(x, Expect)]
+        if len(chance) > 1:
+            raise wrong(place, "the expectation of a product cannot be read", "state it of each factor")
+        outside = sp.Mul(*(x for x in factors if x not in chance))
+        for x in chance:
+            sum_ = isinstance(x, ClientSum | SelectedSum | StepSum)
+            if isinstance(x, sp.Add):
+                outside *= expected(x, place)
+            else:
+                outside *= x.func(expected(x.args[0], place)) if sum_ else Expect(x)
+        total += outside
+    return total

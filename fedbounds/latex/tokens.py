@@ -1,0 +1,228 @@
+"""The tokens of a formula, each with its place: macros put in, spacing dropped, spellings made one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fedbounds.errors import InputError, reject
+
+# Larger formulas, or macros that grow beyond it, are refused.
+MOST_TOKENS = 4000
+DEEPEST = 40
+TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[0-9]+(?:\.[0-9]+)?|\S")
+COMMENT = re.compile(r"(?<!\\)%[^\n]*")
+SPACING = {r"\,", r"\;", r"\:", r"\!", "~", "&", r"\\", r"\quad", r"\qquad", r"\notag", r"\nonumber", r"\thinspace"}
+SPACING |= {r"\displaystyle", r"\textstyle", r"\limits", r"\nolimits", r"\mathstrut"}
+SIZES = {rf"\{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side in ("", "l", "r", "m")}
+DROPPED = SPACING | SIZES | {"\\ ", r"\middle"}
+# Commands whose argument is no part of the formula.
+ASIDE = {r"\label", r"\tag", r"\vspace", r"\hspace"}
+SAME = {
+    r"\le": "<=", r"\leq": "<=", r"\leqslant": "<=", r"\lt": "<", r"\ge": ">=", r"\geq": ">=",
+    r"\geqslant": ">=", r"\gt": ">", r"\cdot": "*", r"\times": "*", r"\tfrac": r"\frac", r"\dfrac": r"\frac",
+    r"\lbrace": r"\{", r"\rbrace": r"\}", r"\lbrack": "[", r"\rbrack": "]", r"\vert": "|", r"\mid": "|",
+    r"\lvert": "|", r"\rvert": "|", r"\ast": r"\star", r"\colon": ":",
+}  # fmt: skip
+DEFINED = re.compile(
+    r"\\(?:(?:re)?newcommand|providecommand|DeclareMathOperator|def)\*?\s*\{?(\\[A-Za-z]+)\}?\s*(?:\[(\d)\])?\s*(?=\{)"
+)
+FONTS = {r"\mathbf": r"\mathbf", r"\bm": r"\bm", r"\boldsymbol": r"\bm", r"\vec": r"\vec"}
+PLAIN = {r"\mathrm", r"\mathit", r"\text", r"\textnormal", r"\mathsf", r"\operatorname", r"\textrm", r"\rm"}
+ACCENTS = {r"\bar": r"\bar", r"\overline": r"\bar", r"\tilde": r"\tilde", r"\widetilde": r"\tilde"}
+ACCENTS |= {r"\hat": r"\hat", r"\widehat": r"\hat", r"\mathcal": r"\mathcal", r"\mathscr": r"\mathcal"}
+DRESSES = FONTS | ACCENTS | dict.fromkeys(PLAIN, r"\mathrm") | {r"\mathbb": r"\mathbb", r"\mathds": r"\mathbb"}
+NORMS = {r"\Vert", r"\|", r"\lVert", r"\rVert"}
+OPENING = {"(", "[", r"\{", "{", "<norm"}
+CLOSING = {")", "]", r"\}", "}", "norm>"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a formula; a script carries the tokens inside it."""
+
+    text: str
+    line: int
+    column: int
+    inside: tuple[Token, ...] = ()
+
+    def __str__(self) -> str:
+        return self.text + ("{" + spelled(self.inside) + "}" if self.text in ("^", "_") else "")
+
+
+@dataclass(frozen=True)
+class Macro:
+    arguments: int
+    body: tuple[Token, ...]
+
+
+def spelled(tokens: Iterable[Token]) -> str:
+    """The tokens as text.
+
+    >>> spelled(scanned(r"\\mu  (t+1)", 1))
+    '\\\\mu(t+1)'
+    """
+    text = ""
+    for token in map(str, tokens):
+        text += f" {token}" if re.search(r"\\[A-Za-z]+$", text) and token[:1].isalpha() else token
+    return text
+
+
+def wrong(token: Token, what: str, remedy: str) -> InputError:
+    """One sentence with the place of a token."""
+    return reject(f"line {token.line}, column {token.column}: {what}", f"{token}", remedy)
+
+
+def scanned(text: str, line: int, column: int = 1) -> list[Token]:
+    """The tokens of a text that begins at a place, comments left out."""
+    text, result, start = COMMENT.sub(lambda m: " " * len(m[0]), text), [], 0
+    for found in TOKEN.finditer(text):
+        breaks = text.count("\n", start, found.start())
+        if breaks:
+            line, column = line + breaks, 1 - (text.rfind("\n", start, found.start()) + 1 - start)
+        result.append(Token(found[0], line, column + found.start() - start))
+        column, start = column + found.start() - start, found.start()
+    return result
+
+
+def argument(tokens: Sequence[Token], at: int) -> tuple[tuple[Token, ...], int]:
+    """The argument that begins at a place, and the place behind it."""
+    if at >= len(tokens):
+        last = tokens[-1] if tokens else Token("nothing", 1, 1)
+        raise wrong(last, "an argument must follow", "complete the formula")
+    if tokens[at].text != "{":
+        return (tokens[at],), at + 1
+    depth = 0
+    for end in range(at, len(tokens)):
+        depth += {"{": 1, "}": -1}.get(tokens[end].text, 0)
+        if depth == 0:
+            return tuple(tokens[at + 1 : end]), end + 1
+    raise wrong(tokens[at], "a brace must be closed", "close it")
+
+
+def macros(text: str) -> dict[str, Macro]:
+    """The author's own commands in a file: \\newcommand, \\def without arguments, \\DeclareMathOperator."""
+    result: dict[str, Macro] = {}
+    for found in DEFINED.finditer(COMMENT.sub(lambda m: " " * len(m[0]), text)):
+        tokens = scanned(text[found.end() : found.end() + 2000], text.count("\n", 0, found.end()) + 1)
+        try:
+            result[found[1]] = Macro(int(found[2] or 0), argument(tokens, 0)[0])
+        except InputError:
+            continue  # an unused command of a file may be anything
+    return result
+
+
+def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]:
+    """The tokens with macros put in, each at the place of its call."""
+    rest = [(token, 0) for token in reversed(list(tokens))]
+    result: list[Token] = []
+    while rest:
+        token, depth = rest.pop()
+        if len(result) + len(rest) > MOST_TOKENS or depth > DEEPEST:
+            raise wrong(token, "a formula may not grow so long", "write fewer symbols, or a macro that ends")
+        if token.text not in known:
+            result.append(token)
+            continue
+        macro, values = known[token.text], []
+        for _ in range(macro.arguments):
+            plain = [one for one, _ in reversed(rest)]
+            if not plain:
+                raise wrong(token, "an argument must follow", "complete the formula")
+            value, end = argument(plain, 0)
+            values.append(value)
+            rest = rest[: len(rest) - end]
+        body: list[Token] = []
+        pieces = iter(macro.body)
+        for piece in pieces:
+            if piece.text == "#":
+                number = next(pieces, piece).text
+                body += values[int(number) - 1] if number.isdigit() and 0 < int(number) <= len(values) else []
+            else:
+                body.append(replace(piece, line=token.line, column=token.column))
+        rest += [(piece, depth + 1) for piece in reversed(body)]
+    return result
+
+
+def normal(tokens: Sequence[Token]) -> list[Token]:
+    """One spelling: no spacing, fonts and accents as part of the name, scripts as one token each."""
+    result: list[Token] = []
+    opened: list[str] = []
+    at, side = 0, ""
+    while at < len(tokens):
+        token, at = tokens[at], at + 1
+        text = SAME.get(token.text, token.text)
+        if text in (r"\left", r"\right"):
+            side = text
+            at += at < len(tokens) and tokens[at].text == "."
+            continue
+        if text in ASIDE:
+            at = argument(tokens, at)[1]
+        elif text in DROPPED:
+            continue
+        elif text in DRESSES:
+            first = at
+            while at < len(tokens) and tokens[at].text in DRESSES:
+                at += 1
+            at = argument(tokens, at)[1]
+            inner = tuple(tokens[first:at]) if tokens[first].text != "{" else tuple(tokens[first + 1 : at - 1])
+            result.append(replace(token, text=_dressed(DRESSES[text], normal(inner), token)))
+        elif text in ("^", "_"):
+            inner, at = argument(tokens, at)
+            result.append(replace(token, inside=tuple(_script(normal(inner)))))
+        elif text == r"\frac" or (text == r"\sqrt" and at < len(tokens) and tokens[at].text != "["):
+            result.append(replace(token, text=text))
+            for _ in range(2 if text == r"\frac" else 1):
+                tokens, at = _split(tokens, at)
+                inner, at = argument(tokens, at)
+                result += [replace(token, text="{"), *normal(inner), replace(token, text="}")]
+        elif token.text in NORMS:
+            opens = side == r"\left" or text == r"\lVert" or (not side and text != r"\rVert" and opened[-1:] != ["|"])
+            opened = [*opened, "|"] if opens else opened[:-1]
+            result.append(replace(token, text="<norm" if opens else "norm>"))
+        else:
+            opened = [*opened, text] if text in OPENING else opened[:-1] if text in CLOSING else opened
+            result.append(replace(token, text=text))
+        side = ""
+    return result
+
+
+def _split(tokens: Sequence[Token], at: int) -> tuple[Sequence[Token], int]:
+    """\\frac12 is \\frac{1}{2}: TeX takes one digit."""
+    if at < len(tokens) and tokens[at].text.isdigit() and len(tokens[at].text) > 1:
+        token = tokens[at]
+        parts = [replace(token, text=token.text[0]), replace(token, text=token.text[1:], column=token.column + 1)]
+        return [*tokens[:at], *parts, *tokens[at + 1 :]], at
+    return tokens, at
+
+
+def _dressed(dress: str, inner: Sequence[Token], token: Token) -> str:
+    if len(inner) > 1 and dress in (r"\bar", r"\tilde", r"\hat") and all(one.text in "^_" for one in inner[1:]):
+        raise wrong(token, "an accent must cover a letter alone", r"write \bar{w}_t")
+    text = "".join(map(str, inner))
+    return text if dress == r"\mathrm" and len(text) == 1 and text != "E" else f"{dress}{{{text}}}"
+
+
+def _script(inner: list[Token]) -> list[Token]:
+    """Brackets around a whole script, as in w^{(t+1)}, say nothing; a star is a star."""
+    inner = [replace(token, text=r"\star") if token.text == "*" else token for token in inner]
+    texts = [token.text for token in inner]
+    whole = len(texts) > 2 and texts[0] == "(" and texts[-1] == ")" and ")" not in texts[1:-1]
+    return inner[1:-1] if whole else inner
+
+
+def renamed(tokens: Sequence[Token], names: Mapping[str, Sequence[Token]]) -> list[Token]:
+    """The tokens with an author's names put into those of the table, once, scripts too."""
+    result: list[Token] = []
+    for token in tokens:
+        result += [replace(one, line=token.line, column=token.column) for one in names.get(token.text, ())] or [
+            replace(token, inside=tuple(renamed(token.inside, names)))
+        ]
+    return result
+
+
+def flat(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Every token, those inside scripts too."""
+    for token in tokens:
+        yield token
+        yield from flat(token.inside)

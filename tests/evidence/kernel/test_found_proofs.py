@@ -1,0 +1,50 @@
+"""What the prover finds of a point and of one step, as scripts that Rocq accepts, and no wrong one."""
+
+import pytest
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.evidence import kernel
+from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
+from fedbounds.evidence.kernel.claim_statement import statement
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, Delta_T, excess, gap_t, grad_sq, mu, sigma_sq, tau
+
+PLAIN = READINGS["plain"]
+CLASS = (a.smooth, a.strongly_convex)
+SGD = (*CLASS, a.bounded_variance, a.full_participation, a.unbiased, Assumption("one", "tau = 1", sp.Eq(tau, 1)))
+needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
+
+
+def claim(key, scope, left, right, assumed):
+    return Claim(key, "Mine", "a stranger", scope, left, {"all": right}, assumptions=assumed)
+
+
+POINT = claim("above", "point", excess, grad_sq / (2 * mu), CLASS)
+STEP = claim("growth", "step", mu / 2 * Delta, gap_t, SGD)
+
+
+@needs_rocq
+def test_rocq_accepts_what_the_prover_finds_and_no_wrong_multiplier(tmp_path):
+    for module in ("Space", "Model", "Facts", "Together"):
+        assert coqc.compiled(tmp_path, module, proof_obligations.sources()[module].read_text()) == ("", "")
+    for one, right, wrong in ((POINT, "(less _ _ (1) ", "(less _ _ (2) "), (STEP, "(mu) *", "(3 * mu) *")):
+        text = found_proof.script(one, PLAIN)
+        assert right in text
+        assert coqc.compiled(tmp_path, f"statement_{one.key}", statement(one, PLAIN)) == ("", "")
+        assert coqc.compiled(tmp_path, f"proof_{one.key}", text)[0] == ""
+        assert coqc.compiled(tmp_path, f"wrong_{one.key}", text.replace(right, wrong))[0]
+
+
+def test_a_statement_of_another_kind_or_without_a_proof_has_no_script():
+    local = tuple(one for one in SGD if one.key != "one")
+    for one in (
+        claim("false", "point", excess, grad_sq / (3 * mu), CLASS),
+        claim("local", "step", mu / 3 * Delta, gap_t + sigma_sq, local),
+        claim("run", "horizon", mu * Delta_T, sigma_sq, SGD),
+    ):
+        with pytest.raises(InputError):
+            found_proof.script(one, PLAIN)

@@ -1,0 +1,170 @@
+"""Fifty displays as their authors typeset them (displays.tex): each reads as meant, or is refused for the reason."""
+
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.latex.meanings import sum_of
+from fedbounds.latex.reader import claim_of
+from fedbounds.latex.source import theorems
+from fedbounds.theory import points as at
+from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_0,
+    Delta_next,
+    Delta_round,
+    Delta_round_next,
+    Delta_T,
+    G_sq,
+    Gamma,
+    L,
+    N,
+    T,
+    average_gap,
+    drift,
+    eta,
+    eta_0,
+    excess,
+    gamma,
+    gap,
+    gap_0,
+    gap_round,
+    gap_sum,
+    gap_t,
+    grad_sq,
+    m,
+    mu,
+    rho_bar,
+    rho_tilde,
+    sigma_dif_sq,
+    sigma_p_sq,
+    sigma_sq,
+    tau,
+    zeta_sq,
+    zeta_star_sq,
+)
+
+THEOREMS = {theorem.label: theorem for theorem in theorems(Path(__file__).parent / "displays.tex")}
+B = sigma_p_sq + 6 * L * Gamma + 8 * (tau - 1) ** 2 * G_sq
+KHALED = (1 - eta_0 * mu) ** T * Delta_0 + eta_0 * sigma_sq / (mu * N) + 2 * L * eta_0**2 * (tau - 1) * sigma_sq / mu
+# label -> both sides, as the author means them.
+READ = {
+    "li-full": (gap, L / mu / (gamma + T) * (2 * B / mu + mu * gamma / 2 * Delta_0)),
+    "li-divergence": (drift, 4 * eta**2 * (tau - 1) ** 2 * G_sq),
+    "li-delta": (Delta_next, (1 - eta * mu) * Delta + eta**2 * B),
+    "stich-one-step-noise": (
+        Delta_next,
+        (1 - mu * eta) * Delta + eta**2 * sigma_sq / N - eta * gap_t / 2 + 2 * eta * L * drift,
+    ),
+    "stich-deviation": (drift, 4 * G_sq * eta**2 * tau**2),
+    "khaled-identical": (Delta_T, KHALED),
+    "khaled-identical-parens": (Delta_T, KHALED),
+    "khaled-descent": (
+        Delta_next,
+        (1 - eta * mu) * Delta - eta / 2 * gap_t + 2 * eta * L * drift + eta**2 * sigma_sq / N,
+    ),
+    "khaled-average": (
+        average_gap,
+        2 * Delta_0 / (eta_0 * T) + 2 * eta_0 * sigma_dif_sq / N + 8 * eta_0**2 * L * (tau - 1) ** 2 * sigma_dif_sq,
+    ),
+    "khaled-drift": (drift, (tau - 1) * eta_0**2 * sigma_sq),
+    "scaffold-round": (
+        Delta_round_next,
+        (1 - mu * eta_0 / 2) * Delta_round - eta_0 * gap_round + eta_0**2 * sigma_sq / (tau * N),
+    ),
+    "woodworth-consensus": (drift, 3 * tau * sigma_sq * eta**2 + 6 * tau**2 * eta**2 * zeta_sq),
+    "woodworth-step": (
+        gap_t,
+        (1 / eta - mu) * Delta - Delta_next / eta + 3 * eta * sigma_sq / N + 2 * L * drift,
+    ),
+    "woodworth-distance": (
+        Delta_T,
+        (1 - mu * eta_0) ** T * Delta_0
+        + 2 * eta_0 * sigma_sq / (mu * N)
+        + 8 * L * eta_0**2 / mu * (tau * sigma_sq + tau**2 * zeta_sq),
+    ),
+    "woodworth-average": (gap_sum / T, Delta_0 / (2 * eta_0 * T) + eta_0 * sigma_sq / N),
+    "koloskova-descent": (
+        Delta_next,
+        (1 - eta * mu / 2) * Delta + eta**2 * sigma_sq / N - eta * gap_t + 3 * L * eta * drift,
+    ),
+    "koloskova-recursion": (
+        Delta_next,
+        (1 - mu * eta / 2) * Delta - eta * gap_t + eta**2 * sigma_p_sq + 3 * L * eta * drift,
+    ),
+    "koloskova-optimum": (drift, 12 * tau**2 * eta**2 * (zeta_star_sq + sigma_sq)),
+    "proxskip-gd": (Delta_T, (1 - eta_0 * mu) ** T * Delta_0),
+    "fednova-gradient": (sum_of(mean_slope_sq) / T, 4 * gap_0 / (eta_0 * T) + L * eta_0 * sigma_sq),
+    "cho-main": (
+        gap,
+        (
+            4 * L * (32 * tau**2 * G_sq + sigma_sq / m) / (3 * mu**2 * rho_bar)
+            + 8 * L**2 * Gamma / mu**2
+            + L * gamma * Delta_0 / 2
+        )
+        / (T + gamma)
+        + 8 * L * Gamma / (3 * mu) * (rho_tilde / rho_bar - 1),
+    ),
+    "cho-gradient": (grad_sq, 2 * L * excess),
+    "cho-discrepancy": (drift, 16 * eta**2 * tau**2 * G_sq),
+    "cho-step": (
+        Delta_next,
+        (1 - eta * mu * (1 + 3 * rho_bar / 8)) * Delta
+        + eta**2 * (32 * tau**2 * G_sq + sigma_sq / m + 6 * rho_bar * L * Gamma)
+        + 2 * eta * Gamma * (rho_tilde - rho_bar),
+    ),
+    "gower-main-T": (Delta_T, (1 - eta_0 * mu) ** T * Delta_0 + 2 * eta_0 * sigma_sq / mu),
+    "gower-recursion": (Delta_next, (1 - eta_0 * mu) * Delta + 2 * eta_0**2 * sigma_sq),
+    "bottou-diminishing": (gap, sp.Max(2 * L * sigma_sq / mu**2, L * gamma / 2 * Delta_0) / (gamma + T)),
+    "bottou-decrease": (None, (1 - eta * mu) * gap_t + eta**2 * L * sigma_sq / 2),
+    "nesterov-contraction": (Delta_next, (1 - 2 * eta_0 * mu * L / (mu + L)) * Delta),
+    "nesterov-rate": (gap, L / 2 * ((L - mu) / (L + mu)) ** (2 * T) * Delta_0),
+    "nesterov-distance": (sp.sqrt(Delta_T), ((L / mu - 1) / (L / mu + 1)) ** T * sp.sqrt(Delta_0)),
+}
+# label -> what the refusal says: mostly quantities that do not exist.
+REFUSED = {
+    "li-start-at-one": "w_{1}",
+    "li-one-step": "g_{t}",
+    "li-partial": "C have different units",
+    "stich-one-step": "g_{t}",
+    "stich-main": r"\hat{w}_{T}",
+    "stich-order": "order without constants",
+    "khaled-start-gap": "different units",
+    "scaffold-smooth": "outside an expectation",
+    "scaffold-round-tau": "different units",
+    "scaffold-tilde-order": "order without constants",
+    "scaffold-bgd": "received B",
+    "woodworth-constant": r"\hat{w}",
+    "koloskova-mixing": "conditional expectations",
+    "proxskip-main": r"\Psi",
+    "fednova-main": "order without constants",
+    "gower-main": "w^{k}",
+    "gower-conditional": "conditional expectations",
+    "bottou-fixed": "different units",
+    "bottou-nonconvex": "a sum must be over",
+}
+
+
+def test_the_fifty_are_all_expected_to_be_something():
+    assert len(THEOREMS) == 50 == len(READ) + len(REFUSED)
+    assert set(THEOREMS) == set(READ) | set(REFUSED)
+
+
+@pytest.mark.parametrize("label", READ)
+def test_a_display_reads_as_its_author_means_it(label):
+    claim, (left, right) = claim_of(THEOREMS[label]), READ[label]
+    if left is None:  # made of points: no quantity of the table
+        assert claim.lhs.expression == at.F(at.w_next) - at.F_star
+    else:
+        assert claim.lhs == left
+    assert sp.expand(claim.rhs - right) == 0 or sp.simplify(claim.rhs - right) == 0
+
+
+@pytest.mark.parametrize("label", REFUSED)
+def test_a_display_is_refused_for_the_reason(label):
+    with pytest.raises(InputError, match="line ") as wrong:
+        claim_of(THEOREMS[label])
+    assert REFUSED[label] in str(wrong.value)

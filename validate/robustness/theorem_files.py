@@ -1,0 +1,90 @@
+"""Theorem files in LaTeX, damaged and read again.
+
+    python -m validate.robustness.theorem_files --count 20000 --seed 1 --out validate/results/theorem_files.json
+
+A file passes where it is read, or refused in one sentence. Anything else that is raised counts as a traceback, and
+more than PATIENCE processor seconds as a hang.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+from fedbounds.io import write_json
+from fedbounds.latex.reader import read_text
+from fedbounds.latex.writer import write
+from fedbounds.plugins import claims
+from fedbounds.theory.claim import in_readings
+from validate.robustness.formats import PATIENCE, answered
+
+DISPLAYS = Path(__file__).resolve().parents[2] / "tests" / "latex" / "displays.tex"
+PIECE = re.compile(r"\\[A-Za-z]+|[0-9]+|[A-Za-z]|[^\sA-Za-z0-9]")
+HOSTILE = (
+    "99999999",
+    "^{99999}",
+    "9^9^9^9",
+    "\n",
+    "%",
+    "{",
+    "}",
+    "^",
+    "_",
+    r"\left(",
+    r"\frac",
+    "((((((((",
+    "é",
+    "\0",
+)
+
+
+def valid() -> list[str]:
+    """Every shipped claim in every reading as a file, and every display of the tests."""
+    text = DISPLAYS.read_text()
+    head = text[: text.index("%%%")]
+    shown = re.finditer(r"\\begin\{(theorem|lemma|corollary)\}.*?\\end\{\1\}", text, re.DOTALL)
+    written = [write(claim, reading) for claim, reading in in_readings(claims())]
+    return [*written, *(head + found[0] for found in shown)]
+
+
+def mutated(rng: random.Random, text: str) -> str:
+    """One to six pieces left out, put in, replaced, repeated or moved."""
+    pieces = [*PIECE.findall(text), *HOSTILE]
+    for _ in range(rng.randint(1, 6)):
+        start = rng.randrange(len(text) + 1)
+        end = min(len(text), start + rng.randint(1, 12))
+        there = rng.randrange(len(text) + 1)
+        new = (
+            "",
+            rng.choice(pieces),
+            text[start:end] * rng.randint(2, 4),
+            text[there : there + 20] + text[start:end],
+        )
+        text = text[:start] + rng.choice(new) + text[rng.choice((start, end)) :]
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=20000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    rng, files = random.Random(given.seed), valid()
+    found: Counter[str] = Counter()
+    for _ in range(given.count):
+        text = mutated(rng, rng.choice(files))
+        answer = answered(lambda text=text: read_text(text))
+        found[answer] += 1
+    print(dict(found))
+    if given.out:
+        write_json(
+            given.out, {"count": given.count, "seed": given.seed, "patience": PATIENCE, "answers": dict(found)}
+        )
+
+
+if __name__ == "__main__":
+    main()
