@@ -36,6 +36,12 @@ def filled(page: str, table: str, name: str = "table") -> str:
     return found
 
 
+def markdown_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown whose cells are Markdown already; a bar inside a cell would end it."""
+    first, *rest = (" | ".join(str(cell).replace("|", r"\|") for cell in line) for line in (list(head), *rows))
+    return "\n".join([f"| {first} |", "|" + "---|" * len(list(head)), *(f"| {line} |" for line in rest)])
+
+
 def answer(verdicts: list[Verdict]) -> str:
     """FALSE by an instance anywhere, PROVED by either checker, else OPEN."""
     if any(v.status is Status.REFUTED for v in verdicts):

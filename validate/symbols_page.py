@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from pathlib import Path
 
 import sympy as sp
@@ -12,14 +11,9 @@ from fedbounds.io import write_text
 from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
 from validate.ledger_page import filled
+from validate.ledger_page import markdown_table as table
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "symbols.md"
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table in Markdown; a bar inside a cell would end it."""
-    lines = [list(head), ["---"] * len(list(head)), *(list(row) for row in rows)]
-    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
 
 
 def formula(expression: sp.Basic) -> str:

@@ -62,7 +62,8 @@ def _headline(trial: Trial) -> list[str]:
     if outcome is Outcome.FALSE and trial.refutation is not None:
         shown = trial.refutation
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
-        meant = "" if trial.reading == "plain" else f" as read: {READINGS[trial.reading].summary}"
+        read = f", in the reading {trial.reading} ({READINGS[trial.reading].summary})"
+        meant = "" if trial.reading == "plain" else read
         numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
         note = _length_note(trial, shown)
         return [numbers, f"By {_by(trial, shown)}.{note and f' {note}'}", MEANING[outcome][:-1] + meant + "."]

@@ -1,11 +1,12 @@
 """The marked blocks of docs/vision.md, from the stored records."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fedbounds.io import write_text
 from fedbounds.vision import records
 from validate.ledger_page import filled
+from validate.ledger_page import markdown_table as table
 from validate.vision import estimates, mapped, measures, paper, verdicts
 from validate.vision.experiments import BASELINE, MAIN, ROOT, SOFT, TEMPERATURES, WARMER
 from validate.vision.stored import Stored
@@ -14,14 +15,6 @@ from validate.vision.verdicts import Outcome
 PAGE = ROOT / "docs" / "vision.md"
 PICTURES = ROOT / "docs" / "img" / "vision"
 NOTHING = "Nothing is stored yet."
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(
-        [*lines, *("| " + " | ".join(str(value).replace("|", "\\|") for value in row) + " |" for row in rows)]
-    )
 
 
 def shown(found: estimates.Estimate, digits: int, scale: float = 1.0) -> str:
