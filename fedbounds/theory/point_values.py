@@ -167,7 +167,7 @@ def units(expression: sp.Expr) -> Units:
     if isinstance(expression, sp.Mul | Inner):
         metres, joules = zip(*map(units, expression.args), strict=True)
         return sum(metres), sum(joules)
-    if isinstance(expression, sp.Pow):
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
         metre, joule = units(expression.base)
         return metre * int(expression.exp), joule * int(expression.exp)
     if isinstance(expression, Mean | Centre):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -246,14 +246,15 @@ def scheduled(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Qua
     return Quantity(name, on_path, "scheduled", **declared)
 
 
-def without_facet(quantities: Iterable[Quantity], facet: str) -> tuple[str, ...]:
+def without_facet(quantities: Sequence[Quantity], facet: str) -> tuple[str, ...]:
     """The names of those computed quantities that one kind of evidence cannot express, for want of a facet.
 
     >>> from fedbounds.theory.symbols import gone_sq, zeta_sq
     >>> without_facet((gone_sq, zeta_sq), "in_class")
     ('zeta_sq',)
     """
-    return tuple(q.name for q in quantities if q.computed and not getattr(q, facet))
+    read = {q for q in quantities if getattr(q, facet) or (facet == "in_class" and q.in_proof and q.expression)}
+    return tuple(q.name for q in quantities if q.computed and q not in read)
 
 
 def computed_quantities(*expressions: Any) -> tuple[Quantity, ...]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fedbounds.errors import reject
 from fedbounds.evidence.kernel import certificate_proofs
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, scale, summed, whole
@@ -80,6 +81,9 @@ class Rows:
 
 def _rows(certificate: Certificate) -> Rows:
     model = build(Setting.from_json(certificate.setting), exact)
+    if beyond := sorted({certificate.lhs, *certificate.rhs} - model.quantities.keys()):
+        remedy = "the certificate itself is verified exactly without Rocq"
+        raise reject("Rocq reads the quantities that every model has", ", ".join(beyond), remedy)
     place = {label: j for j, label in enumerate(model.labels)}
     used = [(label, value) for label, value in certificate.numbers(certificate.multipliers).items() if value]
     gap = model.sum(certificate.numbers(certificate.rhs)) - model[certificate.lhs]

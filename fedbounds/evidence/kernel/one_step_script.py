@@ -10,24 +10,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.one_step_forms import (
+    LOSSES,
+    OF_A_CLIENT,
+    VECTORS,
+    Form,
+    Parts,
+    Vector,
+    add,
+    cocoercive,
+    product,
+    says_nothing,
+    slope,
+)
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, P, W, X, grad
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Grad, Noise, Vec
 
-# Vectors in the order in which inner products name them; those of a client are told by its index i.
-VECTORS = {"g": "(grad P i (w M c k))", "h": "(grad P i (w_star P))", "G": "G", "w": "(w M c k)", "o": "(w_star P)"}
-LOSSES = {"f": "F P i (w M c k)", "fo": "F P i (w_star P)", "fm": "F P i (w_i_star P i)"}
-OF_A_CLIENT = {"g", "h"}
-# Facts that say nothing here: local models are one point, alpha = p, the mean gradient at w* is 0.
-VANISH = ("single-step", "unbiased", "optimum")
 MEASURED = {
     sy.Delta_next: "given_past M c k (fun s => norm_sq (sub (w_next M c k s) (w_star P)))",
     sy.Delta: "norm_sq (sub (w M c k) (w_star P))",
@@ -62,6 +68,9 @@ ENOUGH = """  enough (Goal : expected M (fun c k => {left}) <= expected M (fun c
     unfold Delta_next, Delta, gap_t. lra. }}
   apply (expected_le M ok). intros c k Hck.
 """
+CONVEX = """  assert (Hz : strongly_convex P 0).
+  { intros i u v Hi. pose proof (Hc i u v Hi). pose proof (ip_pos _ (sub v u)). unfold norm_sq in *. nra. }
+"""
 MEANS = """  set (G := descent M c k).
   assert (Eg : forall y, mean (N P) (p P) (fun i => ip (grad P i (w M c k)) y) = ip G y)
     by (intros; apply descent_mean).
@@ -73,19 +82,6 @@ NOISY = """  pose proof (noise_bound M ok sigma_sq c k Hck ltac:(assumption)) as
 AVERAGE = "?mean_plus, ?mean_times, ?(mean_const _ _ _ Hp), ?Eg, ?Eh"
 
 
-Vector = dict[str, sp.Expr]
-Parts = dict[tuple[str, ...], sp.Expr]
-
-
-@dataclass(frozen=True)
-class Form:
-    """What a fact says is not negative, in losses and inner products, and the proofs, with factors, that add up."""
-
-    parts: Parts
-    proofs: tuple[tuple[sp.Expr, str], ...]
-    of_a_client: bool
-
-
 def script(checked: Checked) -> str:
     """The file that proves the statement of the derivation's claim; InputError where it is not of this kind."""
     claim, derivation = checked.claim, checked.derivation
@@ -95,15 +91,17 @@ def script(checked: Checked) -> str:
         raise _no_script(derivation, f"one of {derivation.claim}")
     words = {name: name for name in ("L", "mu", "sigma_sq")} | {"eta": "eta M"}
     letters = {one.symbol.name: f"({rocq(one.expression, words)})" for one in checked.conditions}
-    writer = _Writer(derivation, words | letters)
+    scaled = any(cocoercive(fact) for _, fact in last.because)
+    writer = _Writer(derivation, words | letters, scaled)
     head = HEAD.replace("{key}", claim.key).replace("{name}", claim.key.replace("-", "_"))
     text = head + "".join(f"  assert (0 <= {letter[1:-1]}) by lra.\n" for letter in letters.values())
     text += ENOUGH.format(left=writer.expected(last.lhs), right=writer.expected(last.rhs))
     text += "  rewrite (one_step M ok one least largest c k Hck).\n" if sy.Delta_next in used else ""
-    text += MEANS + (NOISY if sy.sigma_sq in used else "")
+    text += (CONVEX if scaled else "") + MEANS + (NOISY if sy.sigma_sq in used else "")
     lines = [line for k, use in enumerate(last.because) for line in writer.use(k, *use)]
     names = " ".join(re.findall(r" as (Z\d+)", line)[0] for line in lines if " as Z" in line)
-    return text + "".join(lines) + f"  revert {names}. {_opened()} intros. lra.\nQed.\n"
+    text += "".join(lines) + ("  apply (Rmult_le_reg_l L); [lra|].\n" if scaled else "")
+    return f"{text}  revert {names}. {_opened()} intros. lra.\nQed.\n"
 
 
 def _opened() -> str:
@@ -115,8 +113,11 @@ def _opened() -> str:
 
 @dataclass(frozen=True)
 class _Writer:
+    """``scaled``: both sides are multiplied by L, as some facts have a factor 1/(2 L)."""
+
     derivation: d.Derivation
     words: Mapping[str, str]
+    scaled: bool = False
 
     def expected(self, side: sp.Expr) -> str:
         """A side of the claim after one history."""
@@ -130,8 +131,9 @@ class _Writer:
 
     def use(self, k: int, multiplier: sp.Expr, fact: d.Fact) -> Iterator[str]:
         """The lines that bring a fact times its multiplier; none for one that says nothing here."""
-        factor = rocq(sp.expand(multiplier), self.words)
-        if _says_nothing(fact):
+        share = sp.Rational(1, 2) if cocoercive(fact) else sy.L if self.scaled else sp.Integer(1)
+        factor = rocq(sp.expand(multiplier * share), self.words)
+        if says_nothing(fact):
             return
         if isinstance(fact, d.Given):
             yield f"  assert (0 <= {factor}) as Z{k} by not_negative.\n"
@@ -157,19 +159,22 @@ class _Writer:
 
     def form(self, fact: d.Fact) -> Form:
         """A fact, or the mean over the clients of several."""
+        if isinstance(fact, d.Averaged) and cocoercive(fact):
+            x, y = fact.uses[0][1].points[0], fact.uses[1][1].points[0]  # type: ignore[union-attr]
+            return self.between(self.vector(x), self.vector(y), sp.Integer(0), "Hz ltac:(lra)", sp.Integer(1))
         if isinstance(fact, d.Averaged) and fact.weights == P:
-            several = [(m, self.form(one)) for m, one in fact.uses if not _says_nothing(one)]
+            several = [(m, self.form(one)) for m, one in fact.uses if not says_nothing(one)]
             several = [(m, one) for m, one in several if one.parts]
             parts: Parts = {}
             for m, one in several:
-                _add(parts, one.parts, m)
+                add(parts, one.parts, m)
             return Form(parts, tuple((m * share, text) for m, one in several for share, text in one.proofs), True)
         if isinstance(fact, d.Square):
             vector = self.vector(fact.of)
             if not vector:
                 return Form({}, (), True)
             proof = f"(ip_pos _ {self.point(vector)})"
-            return Form(_product(vector, vector), ((sp.Integer(1), proof),), bool(OF_A_CLIENT & vector.keys()))
+            return Form(product(vector, vector), ((sp.Integer(1), proof),), bool(OF_A_CLIENT & vector.keys()))
         if isinstance(fact, d.Premise) and fact.key in ("smooth", "strongly-convex") and len(fact.points) == 2:
             return self.bound(fact.key == "smooth", *fact.points)
         if isinstance(fact, d.Earlier) and fact.label.startswith("interpolation-"):
@@ -181,28 +186,32 @@ class _Writer:
         start, end = self.vector(at), self.vector(to)
         parts, sign = _tangent(self, start, end), sp.Integer(-1 if upper else 1)
         way = dict(end)
-        _add(way, start, sp.Integer(-1))
+        add(way, start, sp.Integer(-1))
         total: Parts = {}
-        _add(total, parts, sign)
-        _add(total, _product(way, way), -sign * (sy.L if upper else sy.mu) / 2)
+        add(total, parts, sign)
+        add(total, product(way, way), -sign * (sy.L if upper else sy.mu) / 2)
         proof = f"(shift _ _ ({'Hs' if upper else 'Hc'} i {self.point(start)} {self.point(end)} Hi))"
         return Form(total, ((sp.Integer(1), proof),), True)
 
     def interpolation(self, label: str) -> Form:
-        """(L - mu)(F_i(x) - its tangent at y - mu/2 ||x - y||^2) - ||grad F_i(x) - grad F_i(y) - mu (x - y)||^2/2."""
+        """Half of what `between` says of the points in the label."""
         names = {"x": X, "w": W, "w_star": W_STAR}
         x, y = (self.vector(names[name]) for name in label.removeprefix("interpolation-").split("-"))
-        way, away = dict(x), dict(_slope(x))
-        _add(way, y, sp.Integer(-1))
-        _add(away, _slope(y), sp.Integer(-1))
-        _add(away, way, -sy.mu)
+        return self.between(x, y, sy.mu, "Hc HL", sp.Rational(1, 2))
+
+    def between(self, x: Vector, y: Vector, mu: sp.Expr, why: str, share: sp.Expr) -> Form:
+        """share (2 (L - mu)(F_i(x) - tangent at y - mu ||x - y||^2/2) - ||gradients apart - mu (x - y)||^2)."""
+        way, away = dict(x), dict(slope(x))
+        add(way, y, sp.Integer(-1))
+        add(away, slope(y), sp.Integer(-1))
+        add(away, way, -mu)
         total: Parts = {}
-        _add(total, _tangent(self, y, x), sy.L - sy.mu)
-        _add(total, _product(way, way), -(sy.L - sy.mu) * sy.mu / 2)
-        _add(total, _product(away, away), sp.Rational(-1, 2))
+        add(total, _tangent(self, y, x), 2 * share * (sy.L - mu))
+        add(total, product(way, way), -share * (sy.L - mu) * mu)
+        add(total, product(away, away), -share)
         points = f"{self.point(y)} {self.point(x)}"
-        proof = f"(shift _ _ (interpolation L mu (w_star P) i {points} Hs Hc HL Hi))"
-        return Form(total, ((sp.Rational(1, 2), proof),), True)
+        proof = f"(shift _ _ (interpolation L {mu} (w_star P) i {points} Hs {why} Hi))"
+        return Form(total, ((share, proof),), True)
 
     def vector(self, expression: sp.Expr) -> Vector:
         """A vector in the model, w*, the gradients there and the mean gradient."""
@@ -213,7 +222,7 @@ class _Writer:
                 continue
             if len(atoms) != 1:
                 raise _no_script(self.derivation, f"the vector {expression}")
-            _add(total, self.atom(atoms[0]), term / atoms[0])
+            add(total, self.atom(atoms[0]), term / atoms[0])
         return total
 
     def atom(self, atom: sp.Expr) -> Vector:
@@ -250,21 +259,9 @@ class _Writer:
         return " + (".join([*terms, f"({' + '.join(number) or '0'}) * 1"]) + ")" * len(terms)
 
 
-def _says_nothing(fact: d.Fact) -> bool:
-    """Whether a fact is one of one point, of equal weights, of w*, or about noise that another one bounds."""
-    if isinstance(fact, d.Averaged):
-        return all(_says_nothing(one) for _, one in fact.uses)
-    return (isinstance(fact, d.Premise) and fact.key in VANISH) or (isinstance(fact, d.Square) and fact.of.has(Noise))
-
-
 def _swaps() -> str:
     names = list(VECTORS.values())
     return ", ".join(f"?(ip_sym _ {a} {b})" for k, a in enumerate(names) for b in names[:k])
-
-
-def _slope(point: Vector) -> Vector:
-    """The gradient at the model or at w*."""
-    return {"g" if "w" in point else "h": sp.Integer(1)}
 
 
 def _tangent(writer: _Writer, start: Vector, end: Vector) -> Parts:
@@ -272,31 +269,12 @@ def _tangent(writer: _Writer, start: Vector, end: Vector) -> Parts:
     if any(list(point.values()) != [1] or not {"w", "o"} & point.keys() for point in (start, end)):
         raise _no_script(writer.derivation, "a bound between other points than the model and w*")
     way = dict(end)
-    _add(way, start, sp.Integer(-1))
+    add(way, start, sp.Integer(-1))
     total: Parts = {}
     for point, sign in ((end, 1), (start, -1)):
-        _add(total, {("loss", "f" if "w" in point else "fo"): sp.Integer(1)}, sp.Integer(sign))
-    _add(total, _product(_slope(start), way), sp.Integer(-1))
+        add(total, {("loss", "f" if "w" in point else "fo"): sp.Integer(1)}, sp.Integer(sign))
+    add(total, product(slope(start), way), sp.Integer(-1))
     return total
-
-
-def _product(left: Vector, right: Vector) -> Parts:
-    order = list(VECTORS)
-    total: Parts = {}
-    for a, x in left.items():
-        for b, y in right.items():
-            _add(total, {("ip", *sorted((a, b), key=order.index)): x * y}, sp.Integer(1))
-    return total
-
-
-def _add(total: dict[Any, sp.Expr], part: Mapping[Any, sp.Expr], factor: sp.Expr) -> None:
-    """total += factor * part."""
-    for key, value in part.items():
-        result = sp.expand(total.get(key, sp.Integer(0)) + factor * value)
-        if result == 0:
-            total.pop(key, None)
-        else:
-            total[key] = result
 
 
 def _no_script(derivation: d.Derivation, what: str) -> Exception:

@@ -129,19 +129,23 @@ def of_products(atoms: set[sp.Expr], states: Mapping[sp.Basic, sp.Expr]) -> Iter
                 yield Candidate(value, units(product)[1], ((sp.Integer(1), d.MeanCauchySchwarz(c, v)),))
 
 
-def of_noise(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
-    """Bounds on E||sum_i p_i noise_i||^2."""
-    size = norm_sq(Centre(P, NOISE))
-    variance = d.premise("bounded-variance", X)
-    jensen = d.averaged(P, d.Square(NOISE - Centre(P, NOISE), "Jensen: a variance"))
-    if "full-participation" in universe and "no-noise" in universe:
-        yield _noise(-size, jensen, (-1, d.averaged(P, d.premise("no-noise"))))
-    if {"full-participation", "bounded-gradient"} <= universe.keys():
-        moment = d.averaged(P, d.premise("bounded-gradient", X))
-        yield _noise(sy.G_sq - size - Mean(P, norm_sq(grad(X))), jensen, moment)
-    if "bounded-variance" not in universe or "full-participation" not in universe:
+def of_noise(universe: Mapping[str, Assumption], weights: sp.Expr = P) -> Iterator[Candidate]:
+    """Bounds on E||sum_i weights_i noise_i||^2."""
+    if "full-participation" not in universe:
         return
-    yield _noise(sy.sigma_sq - size, jensen, d.averaged(P, variance))
+    size = norm_sq(Centre(weights, NOISE))
+    variance = d.premise("bounded-variance", X)
+    jensen = d.averaged(weights, d.Square(NOISE - Centre(weights, NOISE), "Jensen: a variance"))
+    if "no-noise" in universe:
+        yield _noise(-size, jensen, (-1, d.averaged(weights, d.premise("no-noise"))))
+    if "bounded-gradient" in universe:
+        moment = d.averaged(weights, d.premise("bounded-gradient", X))
+        yield _noise(sy.G_sq - size - Mean(weights, norm_sq(grad(X))), jensen, moment)
+    if "bounded-variance" not in universe:
+        return
+    yield _noise(sy.sigma_sq - size, jensen, d.averaged(weights, variance))
+    if weights != P:
+        return
     clients = d.averaged(P, (SHARE, d.premise("client-variances")))
     yield _noise(sy.sigma_p_sq - size, (-1, d.premise("independent-clients")), clients)
     if "equal-p" in universe:

@@ -199,6 +199,19 @@ def below(form: Form, letter: sp.Symbol) -> int:
     return max(powers)
 
 
+def denominator(form: Form, letters: tuple[sp.Symbol, sp.Symbol]) -> tuple[sp.Expr, int]:
+    """What divides a form beyond powers of the letters and of their sum, where it is positive; and its degree."""
+    total = sp.Integer(1)
+    for value in form.values():
+        total = sp.lcm(total, value.denom.as_expr())
+    factors = [sp.Poly(one**power, *letters) for one, power in sp.factor_list(total)[1] if one.has(*letters)]
+    kept = [one for one in factors if not one.is_monomial]
+    kept = [one for one in kept if sp.cancel(one.as_expr() / sum(letters) ** one.total_degree()).free_symbols]
+    if not all(one.is_homogeneous and all(c.is_positive for c in one.coeffs()) for one in kept):
+        return sp.Integer(1), 0
+    return sp.Mul(*(one.as_expr() for one in kept)), sum(one.total_degree() for one in kept)
+
+
 def basis(forms: Iterable[Form]) -> dict[Block, list[sp.Expr]]:
     """Block -> the vectors whose Gram entries occur in any of the forms."""
     found: dict[Block, set[sp.Expr]] = {}

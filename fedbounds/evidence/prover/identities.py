@@ -13,7 +13,6 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.assumption_facts import given
 from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, X, grad, loss
-from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal_fraction
 from fedbounds.theory.points import weight_ratio
@@ -70,39 +69,53 @@ def _inside(atom: sp.Expr, expression: sp.Expr) -> bool:
 
 def _identity(atom: sp.Expr, c: sp.Expr, goal: Goal) -> d.Use | None:
     """The use of a definition that removes an atom from what is left."""
-    unbiased = a.unbiased.key in goal.universe
     if isinstance(atom, Loss):
         return (c, d.premise("attained")) if atom == loss(OWN) else None
     if isinstance(atom, Mean):
         weights, inside = atom.args
-        own = _identity(inside, sp.Integer(1), goal) if inside.has(OWN) else None
-        if own is not None:
-            return c, d.averaged(weights, own)
-        if weights == P and inside.has(weight_ratio):
-            return c, d.premise("weight-ratio-mean", inside / weight_ratio)
-        if weights == ALPHA and unbiased:
-            return c, d.premise("unbiased", inside)
-        if goal.together and isinstance(inside, Inner) and X in inside.args:
-            other = inside.args[1] if inside.args[0] == X else inside.args[0]
-            return c, d.averaged(P, d.premise(SAME_STEP, other))
-        return None
-    both = (atom.args, atom.args[::-1])
-    for u, v in both:
-        if isinstance(u, Centre) and u.args[1] == grad(OWN):
-            return c, d.averaged(u.args[0], d.premise("own-optimum", v))
-        if isinstance(u, Centre) and u.has(weight_ratio):
-            return c, d.premise("weight-ratio", u.args[1] / weight_ratio, v)
-    for u, v in both if unbiased else ():
-        if isinstance(u, Centre) and u.args[0] == ALPHA:
-            return c, d.premise("unbiased", Inner(u.args[1], v))
-    return next((use for u, v in both if (use := _optimal(u, v, c)) is not None), None)
+        fact = _of_mean(weights, inside, goal)
+        return None if fact is None else (c, fact)
+    sides = (atom.args, atom.args[::-1])
+    facts_found = (rule(u, v, goal) for rule in (_of_inner, _unbiased, _optimal) for u, v in sides)
+    return next(((c, fact) for fact in facts_found if fact is not None), None)
 
 
-def _optimal(u: sp.Expr, v: sp.Expr, c: sp.Expr) -> d.Use | None:
-    """The use of a minimiser's gradient being zero."""
+def _of_mean(weights: sp.Expr, inside: sp.Expr, goal: Goal) -> d.Fact | None:
+    own = _identity(inside, sp.Integer(1), goal) if inside.has(OWN) else None
+    if own is not None:
+        return d.averaged(weights, own)
+    if weights == P and inside.has(weight_ratio):
+        return d.premise("weight-ratio-mean", inside / weight_ratio)
+    if weights == ALPHA and goal.unbiased:
+        return d.premise("unbiased", inside)
+    if goal.together and isinstance(inside, Inner) and X in inside.args:
+        other = inside.args[1] if inside.args[0] == X else inside.args[0]
+        return d.averaged(weights, d.premise(SAME_STEP, other))
+    return None
+
+
+def _of_inner(u: sp.Expr, v: sp.Expr, goal: Goal) -> d.Fact | None:
+    """What says that <u, v> is 0, or is another inner product, where u is a mean or a minimiser's gradient."""
+    if isinstance(u, Centre) and u.args[1] == grad(OWN):
+        return d.averaged(u.args[0], d.premise("own-optimum", v))
+    if isinstance(u, Centre) and u.has(weight_ratio):
+        return d.premise("weight-ratio", u.args[1] / weight_ratio, v)
+    if goal.together and not goal.unbiased and u == Centre(P, X):
+        return d.averaged(P, d.premise(SAME_STEP, v))
+    return None
+
+
+def _unbiased(u: sp.Expr, v: sp.Expr, goal: Goal) -> d.Fact | None:
+    """The same where alpha is p."""
+    by_alpha = isinstance(u, Centre) and u.args[0] == ALPHA and goal.unbiased
+    return d.premise("unbiased", Inner(u.args[1], v)) if by_alpha else None
+
+
+def _optimal(u: sp.Expr, v: sp.Expr, goal: Goal) -> d.Fact | None:
+    """The same where u is a mean's gradient at its minimiser."""
     zeros = {
         Centre(P, grad(W_STAR)): "optimum",
         Centre(ALPHA, grad(definitions.W_ALPHA)): "alpha-optimum",
         grad(OWN): "own-optimum",
     }
-    return (c, d.premise(zeros[u], v)) if u in zeros else None
+    return d.premise(zeros[u], v) if u in zeros else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import sympy as sp
 
 from fedbounds.evidence.prover import certificate, facts, forms
-from fedbounds.evidence.prover.frame import Frame
+from fedbounds.evidence.prover.frame import ELL, Frame
 from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
 from fedbounds.evidence.prover.goal import Goal as Goal
 from fedbounds.evidence.prover.goal import Lines as Lines
@@ -27,6 +27,7 @@ from fedbounds.evidence.symbolic.definitions import (
     loss,
 )
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.point_values import units
 from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.vectors import Centre, Grad, Noise, Vec
 
@@ -42,13 +43,15 @@ def prove(goal: Goal) -> Lines | None:
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
-        power, samples = _power(goal), tuple(parameters.samples())
+        by, degree = forms.denominator(target, (sy.mu, ELL))
+        target = {key: value * space.number(by) for key, value in target.items()}
+        power, samples = _power(goal) + degree, tuple(parameters.samples())
         for points in _points(goal, target):
             read = [(one, space.scalar(one.value)) for one in _candidates(goal, target, points)]
             usable = [(form, one.free) for one, form in read]
             if any(certificate.impossible(target, usable, sample) for sample in samples):
                 continue
-            attempts = (_attempt(goal, space, parameters, target, read, power, *chosen) for chosen in ATTEMPTS)
+            attempts = (_attempt(goal, space, parameters, target, read, power, by, *chosen) for chosen in ATTEMPTS)
             found = next((found for found in attempts if found is not None), None)
             if found is not None:
                 return found
@@ -59,14 +62,8 @@ def prove(goal: Goal) -> Lines | None:
 
 def _power(goal: Goal) -> int:
     """The power of joule in the claim's first term; a quantity without units counts as a number."""
-    for side in (goal.left, goal.right):
-        for term in sp.Add.make_args(sp.expand(side)):
-            if not term.free_symbols:
-                continue
-            powers = term.as_powers_dict().items()
-            joules = [((getattr(s, "units", None) or (0, 0))[1], n) for s, n in powers if n.is_Integer]
-            return sum(int(unit * n) for unit, n in joules)
-    return 0
+    terms = (term for side in (goal.left, goal.right) for term in sp.Add.make_args(sp.expand(side)))
+    return next((units(term)[1] for term in terms if term.free_symbols), 0)
 
 
 def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
@@ -93,14 +90,16 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
     else:
         sides = sp.Tuple(*(_unfolded(side, goal.meanings) for side in (goal.left, goal.right)))
         by_alpha = not goal.unbiased and sides.has(ALPHA, weight_ratio, W_ALPHA)
+        every = (P, ALPHA) if by_alpha else (P,)
         for one in client:
             if F_MIN in losses or not one.value.has(F_MIN):
-                yield from (facts.averaged(one, weights) for weights in ((P, ALPHA) if by_alpha else (P,)))
+                yield from (facts.averaged(one, weights) for weights in every)
         if goal.together and W in losses and "strongly-convex" in keys:
             for at, to in ((W, X), (X, W)):
                 one = facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to)),))
                 yield facts.averaged(one, P)
-        yield from facts.of_noise(goal.universe)
+        for weights in every:
+            yield from facts.of_noise(goal.universe, weights)
     constants = {key[1] for key in target if key[0] == "constant"}
     yield from facts.of_products(constants, goal.meanings)
     yield from facts.of_constants(constants)
@@ -113,11 +112,12 @@ def _attempt(
     target: forms.Form,
     read: Sequence[tuple[facts.Candidate, forms.Form]],
     power: int,
+    by: sp.Expr,
     degree: int,
     wide: bool,
 ) -> Lines | None:
     in_steps = any(_unfolded(side, goal.meanings).has(sy.eta) for side in (goal.left, goal.right))
-    kinds = {p: list(parameters.multipliers(p, degree, in_steps, forms.below(target, sy.mu))) for p in range(-3, 4)}
+    kinds = {p: list(parameters.multipliers(p, degree, in_steps, forms.below(target, sy.mu))) for p in range(-6, 7)}
     parts, texts = [], []
     for one, form in read:
         chosen = kinds[one.power - power]
@@ -146,7 +146,7 @@ def _attempt(
             scaled = [_rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
             uses.append((_rational(weight) * kinds[-power][j], _square(blocks[k], scaled, goal)))
     steps = {one.label: one for k, _, _ in certificate.terms(proof) for one in read[k][0].steps}
-    uses = _merged(uses)
+    uses = [(multiplier / by, fact) for multiplier, fact in _merged(uses)]
     mended = closing(goal, parameters, uses, list(steps.values()))
     return None if mended is None else Lines(tuple(steps.values()), (*uses, *mended), parameters.conditions)
 

@@ -48,11 +48,10 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
         raise Unproved(f"{key} cites itself")
     shelf.pending.add(name)
     begin_anew()
-    derivation = shelf.derivations[key]
     try:
-        shelf.checked[name] = _checked(_scope(derivation, reading, shelf, claims), claims)
+        shelf.checked[name] = _checked(*_scope(shelf.derivations[key], reading, shelf, claims))
     except Unproved as fault:
-        shelf.checked[name] = _refused(derivation, reading, str(fault))
+        shelf.checked[name] = _refused(shelf.derivations[key], reading, str(fault))
     finally:
         shelf.pending.discard(name)
     return shelf.checked[name]
@@ -62,10 +61,12 @@ def _refused(derivation: Derivation, reading: Reading, fault: str) -> Checked:
     return Checked(derivation, reading, {}, frozenset(), {}, {}, {}, {}, fault=fault)
 
 
-def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]) -> Context:
-    """The scope of a derivation's first step; Unproved where its frame is unsound."""
+def _scope(
+    derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]
+) -> tuple[Context, Claim | None]:
+    """The scope of a derivation's first step, and its claim; Unproved where its frame is unsound."""
     derivation = rebuilt(derivation)
-    claim = rebuilt(claims.get(derivation.claim)) if derivation.claim else None
+    claim = rebuilt(claims.get(derivation.claim))
     if derivation.claim and claim is None:
         raise Unproved(f"there is no claim {derivation.claim}")
     if claim is not None and not {reading.name} <= set(derivation.readings) & set(claim.readings):
@@ -78,7 +79,7 @@ def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mappi
     schedule = _schedule(derivation, claim, abbreviations)
     alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
     states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe, claim)
-    return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {})
+    return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {}), claim
 
 
 def _one_iterate(universe: Mapping[str, Assumption]) -> bool:
@@ -124,7 +125,7 @@ def _put(eta: sp.Expr | None, given: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Bas
     return meanings
 
 
-def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
+def _checked(scope: Context, claim: Claim | None) -> Checked:
     derivation, outcomes = scope.derivation, dict[str, StepCheck]()
     resolved: dict[sp.Basic, Shown] = {}
     for step in derivation.steps:
@@ -140,7 +141,6 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     grounds = union(one.grounds for one in shown_lines)
     if last.grounds.open:
         failed.append(f"no induction discharges the hypothesis {', '.join(sorted(last.grounds.open))}")
-    claim = claims.get(derivation.claim)
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
     keys |= (
         {shipped.unbiased.key, definitions.ALL_PRESENT}
@@ -171,7 +171,7 @@ def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Cla
     """What the check says of a step put in the place of that of its label, the others being as they were found."""
     before = checked.derivation.steps
     steps = tuple(step if one.label == step.label else one for one in before)
-    scope = _scope(replace(checked.derivation, steps=steps), checked.reading, shelf, claims)
+    scope, _ = _scope(replace(checked.derivation, steps=steps), checked.reading, shelf, claims)
     outcomes: dict[str, StepCheck] = {}
     for one in before:
         if one.label == step.label:

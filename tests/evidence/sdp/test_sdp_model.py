@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import check
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
-from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import build, size
 from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
 from fedbounds.evidence.sdp.program import Expression, exact

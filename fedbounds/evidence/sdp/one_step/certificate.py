@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.errors import InputError, readable, reject
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point, homogeneous, place
-from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, pointwise
+from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.program import build, entries
+from fedbounds.evidence.sdp.one_step.written import places
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, Written, number_of, variable
 from fedbounds.evidence.sdp.verification import verify
@@ -84,6 +86,7 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
     try:
         setting = certificate.parameters
         rhs, multipliers = certificate.numbers(certificate.rhs), certificate.numbers(certificate.multipliers)
+        claim = None
         if certificate.claim is not None:
             claim = (claims() if known is None else known)[certificate.claim]
             scale = certificate.numbers(certificate.scale)
@@ -94,9 +97,10 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
                 return False, "a bound at one point of any client rests on its interpolation alone, at local step 0"
         elif certificate.scale:
             return False, "a scale needs the claim that it scales"
-        if entries(setting) > LARGEST:
-            return False, f"too large: a model of {entries(setting)} numbers, and {LARGEST} are checked at most"
-        model = build(setting, exact)
+        of_points = written_by(claim, setting.how) if claim is not None else {}
+        if (count := entries(setting, len(places(of_points)))) > LARGEST:
+            return False, f"too large: a model of {count} numbers, and {LARGEST} are checked at most"
+        model = build(setting, exact, written=of_points)
         return verify(model, model.sum(rhs) - model[certificate.lhs], multipliers)
     except (InputError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         return False, f"malformed: {readable(error)}"

@@ -14,13 +14,16 @@ from typing import Any
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.one_step.written import Expressions
 from fedbounds.evidence.sdp.program import Expression, Symbol, exact
 from fedbounds.evidence.sdp.verification import verify
 
 
-def derived(lhs: str, rhs: Mapping[str, Any], setting: Setting) -> dict[str, Any] | None:
+def derived(
+    lhs: str, rhs: Mapping[str, Any], setting: Setting, written: Expressions | None = None
+) -> dict[str, Any] | None:
     """Multipliers read off a derivation that prove lhs <= sum_k rhs_k form_k at a setting; None where none do."""
-    model = build(setting, exact)
+    model = build(setting, exact, written=written)
     gap = model.sum(rhs) - model[lhs]
     for tried in candidates(setting):
         if tried.keys() <= set(model.labels):

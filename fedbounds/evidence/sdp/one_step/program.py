@@ -7,13 +7,18 @@ worst case over the class is a semidefinite programme, with nothing lost.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
+import sympy as sp
+
+from fedbounds.evidence.sdp.one_step.coefficients import value_of
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.one_step.written import ALWAYS, Expressions, Reader, places
 from fedbounds.evidence.sdp.program import (
     Arithmetic,
     Constraint,
@@ -24,6 +29,7 @@ from fedbounds.evidence.sdp.program import (
     Vector,
     interpolation,
 )
+from fedbounds.theory import points as at
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")
@@ -40,8 +46,10 @@ class Model(Program):
     points: Points = field(repr=False, kw_only=True)
 
 
-def build(setting: Setting, number: Arithmetic = float, bounds: Collection[str] = BOUNDS) -> Model:
-    """The one-round programme at a setting, in the arithmetic of ``number``.
+def build(
+    setting: Setting, number: Arithmetic = float, bounds: Collection[str] = BOUNDS, written: Expressions | None = None
+) -> Model:
+    """The one-round programme at a setting, in the arithmetic of ``number``; of quantities ``written`` in points too.
 
     sum_i p_i grad F_i(w*) = 0 and, with ``local`` any, sum_i alpha_i (w_t^i - w_t) = 0 are substituted, not
     imposed: an equality would leave the feasible set without interior. So would, of ``bounds`` (those of Assumptions
@@ -54,18 +62,24 @@ def build(setting: Setting, number: Arithmetic = float, bounds: Collection[str] 
     vectors, values = _symbols(setting)
     writer = _Writer(setting, number)
     points, iterates = writer.points()
-    quantities = writer.quantities(points, iterates)
+    reader = writer.reader(points, iterates[-1])
+    for place in places(written or {}):
+        points = writer.further(points, place, reader)
+    quantities = dict(writer.quantities(points, iterates))
+    for name, expression in {**ALWAYS, **(written or {})}.items():
+        quantities[name] = functools.partial(reader.form, expression)
+    vectors, values = (*vectors, *writer.slopes), (*values, *writer.levels)
     constraints = tuple(writer.constraints(points, quantities, bounds))
     weights = tuple(zip(setting.alpha, setting.p, strict=True))
     return Model(vectors, values, constraints, quantities, number, weights=weights, setting=setting, points=points)
 
 
-def entries(setting: Setting) -> int:
-    """How many numbers the model at a setting is made of, without building it."""
+def entries(setting: Setting, further: int = 0) -> int:
+    """How many numbers the model at a setting is made of, without building it; with so many ``further`` points."""
     vectors, values = _symbols(setting)
-    here = _last(setting) + 1 + len(_skewed_times(setting)) + 2
+    here = _last(setting) + 1 + len(_skewed_times(setting)) + 2 + further
     rows = setting.N * here**2 + 2 * setting.N + here
-    return rows * (len(vectors) ** 2 + len(values))
+    return rows * ((len(vectors) + further * setting.N) ** 2 + len(values) + further * setting.N)
 
 
 def size(model: Model) -> Expression:
@@ -119,6 +133,31 @@ class _Writer:
         self.mu, self.L, self.rho_bar = map(number, (setting.mu, setting.L, setting.rho_bar))
         self.clients, self.last, self.any = range(setting.N), _last(setting), setting.local == "any"
         self.noisy = setting.gradients == "stochastic"
+        self.slopes: list[Symbol] = []
+        self.levels: list[Symbol] = []
+
+    def reader(self, points: Points, w: Vector) -> Reader:
+        """What reads expressions of points, at those that every model has."""
+        local = [next(q for q in mine if q.label == f"x{self.last}") for mine in points]
+        star = [next((q for q in mine if q.label == "star"), mine[-1]) for mine in points]
+        own = [mine[-1] for mine in points]
+        here = {at.w: [w], at.w_i: [q.x for q in local], at.w_i_star: [q.x for q in own]}
+        weights = {at.ALPHA: self.alpha, at.P: self.p}
+        known: dict[sp.Expr, list[Point]] = {at.w_i: local, at.w_star: star, at.w_i_star: own}
+        return Reader(here, weights, lambda number: self.number(value_of(number, self.setting)), known)
+
+    def further(self, points: Points, place: sp.Expr, reader: Reader) -> Points:
+        """Every client's points with one more, unless it is one of them."""
+        xs, k, there = reader.vectors(place), len(reader.known), list[Point]()
+        for i, mine in enumerate(points):
+            x = xs[i % len(xs)]
+            new = Point(f"at{k}", x, self.vector("q", i, k), self.value("r", i, k))
+            there.append(next((q for q in mine if q.x.terms == x.terms), new))
+            if there[-1] is new:
+                self.slopes.append(Symbol("q", i, k))
+                self.levels.append(Symbol("r", i, k))
+        reader.known[place] = there
+        return tuple((*([q] if q not in mine else []), *mine) for q, mine in zip(there, points, strict=True))
 
     def vector(self, letter: str, client: int = -1, step: int = -1) -> Vector:
         return Vector({Symbol(letter, client, step): self.one})
@@ -229,14 +268,11 @@ class _Writer:
         run = of_a_run if setting.N == 1 and setting.local == "steps" else {}
         return run | {
             "zero": Expression,
-            "Delta": lambda: w.squared,
             "Delta_next": moved,
             "Delta_start": lambda: iterates[0].squared,
-            "drift": lambda: mean(alpha, spread()),
             "spread": lambda: mean(equal, spread()),
             "G_sq": lambda: G_SQ * self.one,
             "sigma_sq": lambda: SIGMA_SQ * self.one if self.noisy else Expression(),
-            "Gamma": lambda: mean(p, [q.f for q in star]),
             FREE_BIAS: lambda: mean(alpha, [q.f for q in star]),
             "own": lambda: mean(equal, [q.f for q in star]),
             "star_grad_sq": lambda: mean(p, [q.g.squared for q in star]),

@@ -9,7 +9,8 @@ from fractions import Fraction
 import sympy as sp
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting, coefficients, term_form
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
+from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting
 from fedbounds.evidence.sdp.one_step.verdict import VIOLATION, certify, certify_form, round_model
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.plugins import claim_named

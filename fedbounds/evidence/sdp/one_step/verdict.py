@@ -17,10 +17,12 @@ from fractions import Fraction
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
-from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients, pointwise
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
+from fedbounds.evidence.sdp.one_step.written import Expressions
 from fedbounds.evidence.sdp.program import Expression, exact
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
@@ -135,6 +137,7 @@ def _violation(model: Model, gap: Expression) -> Solution:
     Violations are rays, so any unit will do; at extreme weights solvers manage some and not others.
     """
     units = [size(model), *(model[name] for name in ("G_sq", "Delta_next", "Delta"))]
+    units.append(model.sum(dict.fromkeys(("own", "spread", "Delta_start"), Fraction(1))))
     first = solution = worst_case(model, -gap, units[:1])
     for unit in units[1:]:
         if solution.outcome is Solved.OPTIMAL and solution.value > VIOLATION:
@@ -152,8 +155,11 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     lhs, rhs, whole = str(claim.lhs), coefficients(claim, setting, scale), setting.over is not None
 
     def attempt(there: Setting, derivations: bool) -> Certificate | None:
-        known = derived(lhs, rhs, there) if derivations else None
-        return None if derivations and known is None else certify_form(lhs, rhs, there, claim.key, scale, known=known)
+        of_points = written_by(claim, there.how)
+        known = derived(lhs, rhs, there, of_points) if derivations else None
+        if derivations and known is None:
+            return None
+        return certify_form(lhs, rhs, there, claim.key, scale, known=known, written=of_points)
 
     certificate = attempt(setting, whole)
     if certificate is None and not whole and setting.local == "steps":
@@ -174,13 +180,14 @@ def certify_form(
     note: Mapping[str, object] | None = None,
     faces: bool = True,
     known: Mapping[str, Fraction] | None = None,
+    written: Expressions | None = None,
 ) -> Certificate | None:
     """A certificate of lhs <= sum_k rhs_k form_k at a setting, by multipliers ``known`` or found; None without."""
     multipliers = known
     if known is None:
         bounds = [name for name in BOUNDS if rhs.get(name)]
-        model = build(setting, float, bounds)
-        multipliers = prove(model, build(setting, exact, bounds), lhs, rhs, size(model) if faces else None)
+        model = build(setting, float, bounds, written)
+        multipliers = prove(model, build(setting, exact, bounds, written), lhs, rhs, size(model) if faces else None)
     if multipliers is None:
         return None
     numbers, data = (plain(one) for one in (multipliers, scale or {}))
@@ -198,7 +205,7 @@ def worst_ratio(claim: Claim, setting: Setting) -> float:
 def round_model(claim: Claim, setting: Setting) -> Model:
     """The model, without Assumptions 3 and 4 where the claim does not use their bounds."""
     used = coefficients(claim, setting)
-    return build(setting, float, [name for name in BOUNDS if used.get(name)])
+    return build(setting, float, [name for name in BOUNDS if used.get(name)], written_by(claim, setting.how))
 
 
 def _gap(claim: Claim, setting: Setting) -> tuple[Model, Expression]:

@@ -9,19 +9,23 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.engine.replay import replay as iterates
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
 from fedbounds.evidence.sdp.one_step.program import Model
+from fedbounds.evidence.sdp.one_step.written import of_weights
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, Optimum, Problem
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.path import Path
+from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.verdict import Failure
 
 # Weights that the solver leaves below this are zero: it is accurate to about the root of a double's precision.
@@ -192,7 +196,8 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
     if setting.local == "any":
         raise reject("a worst case is replayed as gradient steps", "local models of any kind", "use local steps")
     problem, start = rebuild(model, solution)
-    trajectory = simulate(_experiment(setting, problem, start))
+    experiment = _experiment(setting, problem, start)
+    trajectory = simulate(experiment)
     run, path = examine_run(trajectory, setting.how, Policy()), trajectory.paths[setting.how.virtual]
     measured = {
         "Delta": float(path.distance_sq[0, s]),
@@ -201,11 +206,16 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
         "grad_sq": float(trajectory.grad_sq[0, s, 0]),
         "excess": float(trajectory.local_excess[0, s, 0]),
     }
+    models, X, alpha = iterates(experiment)
+    along = Path(setting.tau, trajectory.eta, problem, models[setting.how.virtual][0], X[0], alpha[0])
+    for name, expression in written_by(claim, setting.how).items():
+        measured[name] = float(PointFormula(expression)(along)[s])
     forms = {name: model.form(model[name]) for name in measured}
     predicted = {
         name: float((form.quad * solution.gram).sum() + form.lin @ solution.values) for name, form in forms.items()
     }
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
+    values |= {q.name: float(q.on_path(along)[s]) for q in claim.computed if of_weights(q)}  # type: ignore[misc]
     rhs = sum(float(np.min(evaluate(term, values))) for term in claim.sides(setting.how).terms.values())
     # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
     failed, unknown = judged_on(claim, run)

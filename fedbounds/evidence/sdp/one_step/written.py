@@ -1,0 +1,147 @@
+"""Quantities written as expressions of points, read as forms of a round's Gram matrix and values, or as numbers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.evidence.sdp.program import Expression, Point, Vector
+from fedbounds.theory import points as at
+from fedbounds.theory.path import Path
+from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.symbols import Delta, Gamma, drift
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
+
+Expressions = Mapping[str, sp.Expr]
+# Those that every model has, and words that a model has no point for.
+ALWAYS: dict[str, sp.Expr] = {q.name: q.expression for q in (Delta, drift, Gamma)}
+ABSENT = (at.w_next, at.w_alpha)
+_INNER = np.frompyfunc(operator.matmul, 2, 1)
+
+
+def written(symbols: Iterable[sp.Symbol]) -> dict[str, sp.Expr]:
+    """Name -> expression, of the quantities that forms of a model can be."""
+    varying = [s for s in symbols if isinstance(s, Quantity) and s.statistic in ("constant", "measured")]
+    quantities = [q for q in varying if q.statistic == "constant" or "step" in q.scopes]
+    read = {q.name: q.expression for q in quantities if q.expression is not None}
+    return {name: one for name, one in read.items() if not one.has(*ABSENT) and _has_points(one) and _linear(one)}
+
+
+def _linear(expression: sp.Basic) -> bool:
+    """Whether inner products and values stand in no product and no denominator."""
+    if isinstance(expression, sp.Mul | sp.Pow):
+        read = [factor for factor in sp.Mul.make_args(expression) if _has_points(factor)]
+        return len(read) == 1 and not read[0].is_Pow and _linear(read[0])
+    return all(_linear(part) for part in expression.args if _has_points(part) and not isinstance(part, Vec))
+
+
+def number(quantity: Quantity, alpha: Sequence[Fraction], p: Sequence[Fraction]) -> Fraction | None:
+    """The value at a setting of what is made of weights alone, such as chi^2; None for anything else."""
+    expression = quantity.expression
+    if not of_weights(quantity) or 0 in p:
+        return None
+    losses: Any = SimpleNamespace(p=np.array(p, dtype=object))
+    one = np.ones(1, dtype=int)
+    path = Path(1, one, losses, w=one[:, None], alpha=np.array([alpha], dtype=object))
+    return Fraction(np.atleast_1d(PointFormula(expression)(path))[0])
+
+
+def of_weights(quantity: Quantity) -> bool:
+    """Whether a quantity is made of weights alone."""
+    expression = quantity.expression
+    return expression is not None and expression.has(at.p_i, at.weight_ratio) and not _has_points(expression)
+
+
+def _has_points(expression: sp.Expr) -> bool:
+    return bool(expression.has(Vec, Loss, at.F_i_star))
+
+
+def places(expressions: Expressions) -> tuple[sp.Expr, ...]:
+    """The points at which gradients or values are taken, beside those of every model."""
+    found = {one.args[0] for expression in expressions.values() for one in expression.atoms(Grad, Loss)}
+    return tuple(sorted(found - {at.w_i, at.w_star, at.w_i_star}, key=sp.default_sort_key))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Expressions as forms, in arrays over the clients or of one entry.
+
+    ``here`` are the vectors of w, w_i and w_i*; ``known`` maps a point to each client's `Point` there. ``numbers``
+    gives the values of numbers, ``weights`` those of alpha and p.
+    """
+
+    here: Mapping[sp.Expr, Sequence[Vector]]
+    weights: Mapping[sp.Expr, Sequence[Any]]
+    numbers: Callable[[sp.Expr], Any]
+    known: dict[sp.Expr, list[Point]] = field(default_factory=dict)
+
+    def form(self, expression: sp.Expr) -> Expression:
+        """A quantity."""
+        (one,) = self._scalar(expression)
+        result: Expression = one
+        return result
+
+    def vectors(self, expression: sp.Expr) -> Any:
+        """A vector, or one of each client."""
+        if isinstance(expression, sp.Add):
+            return _sum(map(self.vectors, expression.args))
+        if isinstance(expression, sp.Mul):
+            (vector,) = (factor for factor in expression.args if at.is_vector(factor))
+            return self.vectors(vector) * self._factor(expression / vector)
+        if isinstance(expression, Centre):
+            return self._mean(expression.args[0], self.vectors(expression.args[1]), Vector)
+        if isinstance(expression, Grad):
+            return _array([point.g for point in self.known[expression.args[0]]])
+        return _array([Vector()] if expression == at.w_star else self.here[expression])
+
+    def _scalar(self, expression: sp.Expr) -> Any:
+        if isinstance(expression, sp.Add):
+            return _sum(map(self._scalar, expression.args))
+        if isinstance(expression, sp.Mul):
+            (form,) = (factor for factor in expression.args if factor.has(Vec, Loss, at.F_i_star))
+            return self._scalar(form) * self._factor(expression / form)
+        if isinstance(expression, Inner):
+            return np.atleast_1d(_INNER(*map(self.vectors, expression.args)))
+        if isinstance(expression, Mean):
+            return self._mean(expression.args[0], self._scalar(sp.expand(expression.args[1])), Expression)
+        if isinstance(expression, Loss):
+            return _array([point.f for point in self.known[expression.args[0]]])
+        return _array([Expression()])  # F_i*, which every model takes for 0
+
+    def _factor(self, factor: sp.Expr) -> Any:
+        """A number, or one of each client."""
+        p, alpha = (np.array(self.weights[one], dtype=object) for one in (at.P, at.ALPHA))
+        ratio = alpha / p if factor.has(at.weight_ratio) else None
+        put = factor.xreplace({at.p_i: sp.Symbol("_p"), at.weight_ratio: sp.Symbol("_ratio")})
+        total: Any = 1
+        for base, power in put.as_powers_dict().items():
+            value = {"_p": p, "_ratio": ratio}.get(str(base))
+            value = np.array([self.numbers(base)], dtype=object) if value is None else value
+            total = total * value ** int(power)
+        return total
+
+    def _mean(self, weights: sp.Expr, items: Any, kind: type[Any]) -> Any:
+        shares = self.weights[weights]
+        each = np.broadcast_to(items, (len(shares),))
+        return _array([kind.mean(shares, list(each))])
+
+
+def _sum(items: Iterable[Any]) -> Any:
+    total, *others = items
+    for other in others:
+        total = total + other
+    return total
+
+
+def _array(items: Sequence[Any]) -> Any:
+    result = np.empty(len(items), dtype=object)
+    result[:] = items
+    return result

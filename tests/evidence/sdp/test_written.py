@@ -1,0 +1,78 @@
+"""Certificates read quantities from the expressions of points that they are written as."""
+
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.evidence.judge import without_facets
+from fedbounds.evidence.sdp.one_step.certificate import check
+from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
+from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.verdict import examination
+from fedbounds.evidence.sdp.program import exact
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import point_quantities as pq
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.points import grad, inner, mean, mean_alpha, norm_sq, w, w_i, w_star
+from fedbounds.theory.quantity import measured
+from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, eta, gap_t, mu, tau, zeta_star_sq
+from fedbounds.theory.verdict import Status
+
+P = (F(1, 3), F(2, 3))
+SETTING = round_setting(kappa=10, eta=F(1, 4), reading="plain", p=P)
+ANY = round_setting(tau=2, kappa=10, eta=F(1, 4), alpha=(F(1, 4), F(3, 4)), p=P, local="any")
+ONE_STEP = a.Assumption("one-step", "tau = 1", sp.Eq(tau, 1))
+
+
+def claim(lhs, rhs, scope="step", *more):
+    return Claim("own", "", "", scope, lhs, {"all": rhs}, assumptions=(a.smooth, a.strongly_convex, *more))
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "scope", "more", "setting"),
+    [
+        (pq.slope_sq, 2 * L * (gap_t + Gamma) + pq.chi_sq * zeta_star_sq, "step", (), SETTING),
+        (pq.optimum_to_mean, (L - mu) ** 2 / (4 * L * mu) * pq.spread_of_optima, "constant", (), SETTING),
+        (Delta_next, (1 - eta * mu) * Delta + 2 * eta**2 * zeta_star_sq, "step", (a.unbiased, ONE_STEP), SETTING),
+        (pq.average_models_gap, gap_t + L * pq.dispersion + 4 * L * Delta, "step", (), ANY),
+    ],
+)
+def test_a_true_statement_is_certified_and_its_certificate_checks(lhs, rhs, scope, more, setting):
+    stated = claim(lhs, rhs, scope, *more)
+    verdict, certificate = examination(stated, setting)
+    assert verdict.status is Status.HOLDS and check(certificate, {"own": stated})[0]
+    wrong = {name: str(-F(value)) for name, value in certificate.multipliers.items()}
+    assert not check(replace(certificate, multipliers=wrong), {"own": stated})[0]
+    assert "certificates cannot express" not in " ".join(without_facets(stated))
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "scope"),
+    [(pq.slope_sq, 2 * L * gap_t + zeta_star_sq, "step"), (Gamma, zeta_star_sq / (2 * L), "constant")],
+)
+def test_a_false_statement_is_refuted_by_functions_that_are_rebuilt(lhs, rhs, scope):
+    verdict, _ = examination(claim(lhs, rhs, scope), SETTING)
+    assert verdict.status is Status.REFUTED
+
+
+def test_expressions_are_read_as_the_forms_that_one_writes_by_hand():
+    given = {
+        "by_points": mean(norm_sq(grad(w_star))),
+        "pull": inner(w - w_star, mean_alpha(grad(w_i))),
+        "slope": norm_sq(mean_alpha(grad(w_i))),
+    }
+    model = build(ANY, exact, written=given)
+    pairs = (("by_points", "star_grad_sq"), ("slope", "mean_slope_sq"))
+    hand = build(ANY, exact)
+    for read, name in pairs:
+        assert model[read].terms == hand[name].terms
+    assert np.array_equal(model.form(model["pull"]).quad, hand.form(hand["pull"]).quad)
+
+
+def test_what_a_model_has_no_form_for_is_not_put_to_it():
+    assert not applies(claim(pq.displaced_sq, zeta_star_sq / mu**2))
+    product = measured("product", norm_sq(w) * norm_sq(w - w_star))
+    assert not applies(claim(product, Delta))
