@@ -97,6 +97,9 @@ def code(expression: sp.Expr, exact: bool = False, powers: bool = False) -> str 
         base = code(expression.base, exact, powers)
         power = f"({base})**({expression.exp})" if expression.exp.is_Integer else f"sqrt({base})"
         return None if base is None else power
+    if expression.is_Pow and powers and expression.exp.is_Rational and expression.exp.q == 2:
+        root = code(sp.sqrt(expression.base), exact, powers)
+        return None if root is None else f"({root})**({expression.exp.p})"
     if expression.is_Pow and powers and not expression.exp.is_number:
         base, exponent = (code(one, exact, powers) for one in expression.args)
         return None if None in (base, exponent) else f"({base})**({exponent})"

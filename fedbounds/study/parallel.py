@@ -122,7 +122,10 @@ def _processes(count: int) -> Iterator[tuple[Submit, int]]:
 
     def submit(*task: Any) -> Future:
         with _deaf_to_the_keyboard():
-            return get_reusable_executor(max_workers=count).submit(*task)
+            try:
+                return get_reusable_executor(max_workers=count).submit(*task)
+            except BrokenProcessPool:  # a process died just now
+                return get_reusable_executor(max_workers=count).submit(*task)
 
     try:
         yield submit, count

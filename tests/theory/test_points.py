@@ -106,7 +106,7 @@ def paths():
     data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
     instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
     steps, odds = run(instance).history
-    ((_, exact),) = whole_paths(steps, odds, 2, np.array(instance.eta, dtype=object), instance.losses, "alpha")
+    ((_, exact),) = whole_paths(steps, odds, "alpha").of(0, 2, np.array(instance.eta, dtype=object), instance.losses)
     return Path(2, eta, planned.problem, models["alpha"][0], X[0], alpha[0]), exact
 
 

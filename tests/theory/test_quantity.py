@@ -84,7 +84,7 @@ def test_fractions_are_what_the_definitions_say_exactly():
     record = run(instance)
     steps, odds = record.history
     eta = np.array(instance.eta, dtype=object)
-    ((_, path),) = whole_paths(steps, odds, 2, eta, instance.losses, "alpha")
+    ((_, path),) = whole_paths(steps, odds, "alpha").of(0, 2, eta, instance.losses)
     path = replace(path, variance=no_variance)
     for name in symbols.RECORDED.keys() - NO_PATH:
         if not symbols.RECORDED[name].recorded and name in record.values:

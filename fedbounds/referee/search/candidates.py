@@ -15,7 +15,6 @@ from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.referee.search.family import (
     MANY_STEPS,
-    MAX_COUNT,
     InstanceFamily,
     Population,
     Shape,
@@ -43,6 +42,8 @@ CLOSE = 10**8
 FIRST = 4
 # Members of a generation, and numbers in the runs of all of them.
 LEAST_MEMBERS, MOST_MEMBERS, MOST_NUMBERS = 8, 64, 10**6
+# Paths of chance in the runs of a generation: a quantity of one's own is computed on each.
+MOST_PATHS = 2**12
 # Seconds of one processor, measured: for a population's run, for each of its steps, and for each number in it.
 PER_CALL, PER_STEP, PER_NUMBER = 6e-3, 1.2e-4, 2e-7
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "eta_growth", "t"})
@@ -70,7 +71,8 @@ class Budget:
 
     def members(self, shape: Shape, family: InstanceFamily) -> int:
         """How many instances of a shape a generation has."""
-        wanted = min(self.population * dimension(shape, family), MOST_MEMBERS, MOST_NUMBERS // size(shape))
+        most = min(MOST_MEMBERS, MOST_NUMBERS // size(shape), MOST_PATHS // shape.paths)
+        wanted = min(self.population * dimension(shape, family), most)
         return max(wanted, LEAST_MEMBERS)
 
 
@@ -116,7 +118,7 @@ def arms(
 
 def size(shape: Shape) -> int:
     """How many numbers one instance's run has about."""
-    return shape.total * shape.N * shape.d * (2 * shape.N * shape.total + 3 if shape.along_paths else shape.count)
+    return shape.total * shape.N * shape.d * shape.paths
 
 
 def cost(shape: Shape, family: InstanceFamily, budget: Budget, generations: int) -> float:
@@ -151,6 +153,7 @@ def _met(
             absences = range(N) if family.absent else (0,)
             for noise, absent in itertools.product(family.noises, absences):
                 shape = Shape(family.key, N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent)
+                shape = replace(shape, linear=family.linear)
                 if shape.total > budget.longest or (shape.random and d > min((*budget.dimensions, 2))):
                     continue
                 steps = [s for s in schedules if s != "free" or shape.total <= MANY_STEPS]
@@ -196,7 +199,7 @@ def _kinds(
 def _affordable(shape: Shape, family: InstanceFamily) -> bool:
     """Whether a run of the shape is short, has a closed form, or few outcomes."""
     if shape.random:
-        return shape.count <= MAX_COUNT or (shape.along_paths and shape.total <= MANY_STEPS)
+        return shape.count <= family.outcomes or (shape.along_paths and shape.total <= MANY_STEPS)
     return shape.total <= family.loops or shape.straight
 
 

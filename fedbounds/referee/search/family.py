@@ -38,7 +38,8 @@ STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 MAX_COUNT = 64
 # Runs of more steps take one step size for all, or a formula, and mostly have a closed form.
 MANY_STEPS = 60
-# So many clients at most have noise of different sizes: of a crowd one number is searched.
+# So many clients at most have noise of different sizes, or weights: of a crowd one number is searched, and of the
+# weights that of the first client beside that of the others.
 FEW_CLIENTS = 4
 # Kinds of noise, with the number of coordinates that one client's noise needs. A rare shock is 3 standard deviations
 # up with probability 1/10, and a third of one down otherwise.
@@ -68,6 +69,7 @@ class Shape:
     equal: bool = False
     noise: str = ""
     absent: int = 0
+    linear: bool = True
 
     @property
     def present(self) -> int:
@@ -92,8 +94,13 @@ class Shape:
     @property
     def along_paths(self) -> bool:
         """Whether its expectations are taken along 2 N T + 1 paths: the run is linear, its outcomes are too many."""
-        linear = self.noise == "additive" and self.weighting == "fedavg" and not self.absent
+        linear = self.linear and self.noise == "additive" and self.weighting == "fedavg" and not self.absent
         return linear and self.count > MAX_COUNT
+
+    @property
+    def paths(self) -> int:
+        """How many paths its expectations are taken along."""
+        return 2 * self.N * self.total + 3 if self.along_paths else self.count
 
     @property
     def straight(self) -> bool:
@@ -121,7 +128,8 @@ class InstanceFamily:
 
     ``sizes(dimensions, clients)`` are the (N, d) to try for those that a budget allows; ``lengths`` maps a claim's
     scope to the (tau, rounds) tried; ``noises`` the kinds of noise, ``absent`` whether clients may miss rounds,
-    ``losses`` the forms that a `Shape` may ask for, ``loops`` the steps of a run that has no closed form.
+    ``losses`` the forms that a `Shape` may ask for, ``loops`` the steps of a run that has no closed form,
+    ``outcomes`` of chance that are enumerated at most, ``linear`` whether gradients are.
     ``coordinates(shape)`` names the numbers of its own, with how many
     coordinates of the unit cube each takes; ``build(shape, parts, p, weights)`` gives the losses and the starts
     w_0 (P, d) from these coordinates ``parts[name]`` (P, count), client weights p (P, N) and fixed alpha
@@ -141,6 +149,8 @@ class InstanceFamily:
     equal: tuple[bool, ...] = (False, True)
     exact: bool = True
     loops: int = MANY_STEPS
+    outcomes: int = MAX_COUNT
+    linear: bool = True
 
 
 def families(extra: Iterable[ModuleType] = ()) -> dict[str, InstanceFamily]:
@@ -175,7 +185,7 @@ def dimension(shape: Shape, family: InstanceFamily) -> int:
 def _blocks(shape: Shape, family: InstanceFamily) -> dict[str, int]:
     return {
         **family.coordinates(shape),
-        "p": 0 if shape.equal or shape.N == 1 else shape.N,
+        "p": 0 if shape.equal or shape.N == 1 else shape.N if shape.N <= FEW_CLIENTS else 2,
         "eta": {"free": shape.total, "start": 1, "constant": 1}.get(shape.schedule, 0),
         "weights": shape.N * shape.rows if shape.weighting == "fixed" else 0,
         "noise": NOISES[shape.noise] * (shape.N if shape.N <= FEW_CLIENTS else 1),
@@ -190,6 +200,7 @@ def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> P
         start += size
     P, N = len(cube), shape.N
     share = MAX_IMBALANCE ** -parts["p"] if parts["p"].size else np.ones((P, N))
+    share = np.concatenate([share, np.repeat(share[:, -1:], N - share.shape[1], axis=1)], axis=1)
     p = share / share.sum(-1, keepdims=True)
     fixed = shape.weighting == "fixed"
     weights = parts["weights"].reshape(P, -1, N) + LEAST_WEIGHT if fixed else np.empty((P, 0, N))

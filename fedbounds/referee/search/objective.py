@@ -75,8 +75,10 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         )
         margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
         if claim.scope == "horizon":
-            # The start is near the bound of every convergence theorem, trivially: only a violation counts there.
-            margin[:, 0] = np.where(margin[:, 0] < 0, margin[:, 0], UNTESTED)
+            # The start is near the bound of every convergence theorem, trivially: only a violation counts there, and
+            # as long as both sides stay what they were, as they do within the first round where rounds are compared.
+            start = (lhs == lhs[:, :1]) & (rhs == rhs[:, :1])
+            margin = np.where(start & (margin >= 0), UNTESTED, margin)
         where = margin.argmin(axis=1)
         rows = np.arange(P)
         ratio = (lhs / rhs)[rows, where]

@@ -21,7 +21,7 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.candidates import FIRST, Budget, admitted, arms, examples, without_penalty
-from fedbounds.referee.search.family import STEP_SYMBOLS, InstanceFamily, decode, dimension, families, schedule
+from fedbounds.referee.search.family import STEP_SYMBOLS, InstanceFamily, Shape, decode, dimension, families, schedule
 from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
 from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
@@ -138,7 +138,8 @@ def _rounding(search: Search, outcome: Outcome) -> bool:
     """Whether the very numbers of a violation in floats, run exactly, show none: it was rounding."""
     try:
         instance = round_to(search.population(outcome), search.claim, AS_THEY_ARE)
-        return examine(instance, search.claim, search.reading).status is not Status.UNDECIDED
+        verdict = examine(instance, search.claim, search.reading)
+        return verdict.status is Status.HOLDS or bool(verdict.failed)
     except InputError:
         return False  # too many outcomes or digits, or a step size that is no fraction: nothing is known
 
@@ -149,7 +150,7 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
     left: list[tuple[Any, int, tuple[float, ...]]] = [
         (arm, k, ()) for k, arm in enumerate(arms(search.claim, search.reading, budget, search.known))
     ]
-    total = sum(-(-len(left) // KEPT**rung) for rung in range(budget.rungs))
+    total = sum(-(-len(left) // KEPT**rung) for rung in range(budget.rungs))  # at least
     for rung in range(budget.rungs):
         last = rung == budget.rungs - 1
         generations = max(min(FIRST, budget.generations), budget.generations >> (budget.rungs - 1 - rung))
@@ -162,8 +163,24 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
             reached.append(_of_json(next(results)))
             yield reached[-1]
         done += len(tasks)
-        rank = sorted(range(len(tasks)), key=lambda k: (reached[k].margin, k))[: -(-len(tasks) // KEPT)]
+        rank = _best([task.arm.shape for task in tasks], [one.margin for one in reached])
         left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in sorted(rank)]
+
+
+def _best(shapes: list[Shape], margins: list[float]) -> list[int]:
+    """The best third of the arms of each family, with noise and without, in which instances meet the assumptions.
+
+    Where a bound is attained nothing more is to be had: such arms come last. A family whose bound is nearly attained
+    would else leave no arm of the others.
+    """
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for k, shape in enumerate(shapes):
+        groups.setdefault((shape.family, bool(shape.noise)), []).append(k)
+    chosen: list[int] = []
+    for group in groups.values():
+        ranked = sorted(group, key=lambda k: (abs(margins[k]) <= -WORTH_TRYING, margins[k], k))
+        chosen += [k for k in ranked[: -(-len(group) // KEPT)] if margins[k] < OUTSIDE]
+    return chosen or [min(range(len(margins)), key=lambda k: (margins[k], k))]
 
 
 def _as_json(search: Search, task: Task) -> dict[str, Any]:

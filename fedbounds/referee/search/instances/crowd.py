@@ -1,4 +1,4 @@
-"""Twenty-five clients of equal weight, of two kinds: a term that is wrong by a factor N shows here."""
+"""Twenty-five clients of two kinds, of equal weight but for the first: a term that is wrong by a factor N shows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
 
 FAMILY = InstanceFamily(
     "crowd",
-    f"quadratics of {CLIENTS} clients of equal weight",
+    f"quadratics of {CLIENTS} clients",
     sizes,
     {
         "point": ((1, 1),),
@@ -51,5 +51,4 @@ FAMILY = InstanceFamily(
     build,
     noises=("", "additive"),
     losses=("any", "same minimisers", "one loss"),
-    equal=(True,),
 )

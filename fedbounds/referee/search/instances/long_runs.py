@@ -57,7 +57,7 @@ FAMILY = InstanceFamily(
         "point": (),
         "step": ((20, 1), (50, 2)),
         "horizon": ((20, 4), (50, 2), (5, 50), (1, 250), (1, 1000), (20, 100)),
-        "constant": (),
+        "constant": ((10, 1), (50, 1)),
     },
     coordinates,
     build,

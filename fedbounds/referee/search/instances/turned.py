@@ -42,7 +42,7 @@ FAMILY = InstanceFamily(
     {
         "point": ((1, 1),),
         "step": ((1, 1), (2, 1), (10, 1)),
-        "horizon": ((1, 1), (2, 1), (1, 8), (4, 10)),
+        "horizon": ((1, 1), (2, 1), (10, 1), (1, 8), (4, 10)),
         "constant": ((1, 1), (2, 1)),
     },
     coordinates,

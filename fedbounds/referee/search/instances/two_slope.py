@@ -15,8 +15,8 @@ REACH = 3.0
 
 
 def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """One client and two on a line."""
-    return ((1, 1), (2, 1))
+    """One to three clients on a line."""
+    return ((1, 1), (2, 1), (3, 1))
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -48,5 +48,8 @@ FAMILY = InstanceFamily(
     },
     coordinates,
     build,
+    noises=("", "additive"),
     losses=("any", "same minimisers", "one loss"),
+    outcomes=2**8,
+    linear=False,
 )
