@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import sympy as sp
+from sympy.core.assumptions import StdFactKB
 
 from fedbounds.evidence.symbolic import definitions as o
 from fedbounds.evidence.symbolic import derivation as d
@@ -216,6 +217,16 @@ def of_assumptions(rng: random.Random) -> Trial:
     return Trial("a meaning", (_proof(line, assumes=(*PAPER, high), **more),), {c: value}, sound=False)
 
 
+def of_tampering(rng: random.Random) -> Trial:
+    """An expression that is below zero says of itself that it is not, or has a method that says so."""
+    low = rng.choice((-q * sy.G_sq, sy.mu - sy.L - q, sp.Min(sy.G_sq, -q), -q * sy.L)) * rng.choice((1, q, sy.mu))
+    made = type(low)(*low.args, evaluate=False)
+    if isinstance(made, sp.Min) and rng.random() < 0.5:
+        vars(made)["_prop_handler"] = {"nonnegative": lambda one: True}
+    made._assumptions = StdFactKB({"nonnegative": True, "negative": False})
+    return Trial("a sign written in", (_proof(d.step("end", 0, "<=", low).by((made, d.ONE))),), {}, sound=False)
+
+
 KINDS: tuple[Callable[[random.Random], Trial], ...] = (
     of_conditions,
     of_abbreviations,
@@ -225,6 +236,7 @@ KINDS: tuple[Callable[[random.Random], Trial], ...] = (
     of_sequences,
     of_discharges,
     of_assumptions,
+    of_tampering,
 )
 
 

@@ -115,18 +115,24 @@ class _CompiledRounds:
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
         """(distance_sq, gap) of the replicates at the recorded rounds, each (R, K)."""
-        from fedbounds.engine.kernels.minibatch_steps import rounds
+        from fedbounds.engine.kernels.minibatch_steps import rounds, rounds_of_all
 
         experiment, tau = self.experiment, self.experiment.tau
-        keys = rng.replicate_keys(experiment.seed, replicates, rng.LOCAL_STEP)
+        if experiment.everyone_present:
+            keys = rng.client_keys(experiment.seed, replicates, experiment.problem.N)
+        else:
+            keys = rng.replicate_keys(experiment.seed, replicates, rng.LOCAL_STEP)
         W = np.tile(experiment.start, (len(replicates), 1))
         parts = [measured(W[None], experiment, self.engine)]
         for first in range(0, len(self.grid.rounds), self.together):
             times = range(first, min(first + self.together, len(self.grid.rounds)))
             who, alpha = map(np.stack, zip(*(self._weights(r, W, replicates) for r in times), strict=True))
             etas = self.grid.eta[first * tau : times.stop * tau].reshape(-1, tau)
-            arguments = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
-            ends = rounds(*arguments, who, alpha, W)
+            arguments = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size, self.engine.width
+            if experiment.everyone_present:
+                ends = rounds_of_all(*arguments, alpha, W)
+            else:
+                ends = rounds(*arguments, who, alpha, W)
             with np.errstate(over="ignore", invalid="ignore"):
                 distance = distance_sq(ends, experiment)
             steps = [self.grid.rounds[r][1] - 1 for r in times]

@@ -15,6 +15,8 @@ from fedbounds.engine import rng
 from fedbounds.engine.kernels import client_sums as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
+from fedbounds.engine.kernels.matrix_products import padded
+from fedbounds.engine.kernels.vectors import LANES, WORD
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, batch_scale
 from fedbounds.engine.threads import blocks_of
 from fedbounds.model.problem import Array, Indices, LogisticArrays
@@ -146,17 +148,28 @@ class Sampled(Compiled):
 
     @cached_property
     def step_arrays(self) -> tuple[Any, ...]:
-        """The samples, their targets, where each client's begin, and what loss and draws they have."""
+        """The samples in rows of whole vectors from the start of a cache line on, their targets, where each client's
+        begin, and what loss and draws they have.
+        """
         K = self.data.K if isinstance(self.data, LogisticArrays) else 0
         kind = K, self.experiment.replacement, float(self.data.reg)
-        return self.data.X.ravel(), self.data.y, self.data.offsets, kind
+        rows = np.pad(self.data.X, ((0, 0), (0, -self.data.X.shape[1] % LANES)))
+        home = np.zeros(rows.size + LANES)
+        skip = -home.ctypes.data // WORD % LANES
+        home[skip : skip + rows.size] = rows.ravel()
+        return home[skip : skip + rows.size], self.data.y, self.data.offsets, kind
+
+    @property
+    def width(self) -> int:
+        """Numbers of a row."""
+        return padded(self.data.X.shape[1])
 
     def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         """Minibatch steps are compiled as a whole."""
         if self.experiment.batch_size is None:
             return super().walk(models, etas, t0, replicates)
         keys, batch = self.keys(replicates), self.experiment.batch_size
-        kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, models)
+        kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, self.width, models)
         return None
 
 

@@ -1,8 +1,7 @@
 """Matrix products of a few rows with a long matrix, eight columns a vector, in one fixed order of additions.
 
-Written as LLVM vectors, as plain loops take three to ten times as long. Every entry is added up along the inner axis
-from its first term to its last, whatever the shapes and wherever the arrays lie, so that its bits depend on nothing
-but its row and its column.
+Every entry is added up along the inner axis from its first term to its last, whatever the shapes and wherever
+the arrays lie, so that its bits depend on nothing but its row and its column.
 """
 
 from typing import Any
@@ -11,12 +10,8 @@ from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-LANES = 8
-# Bytes of a float64; vectors are loaded from any address that is a multiple of it.
-WORD = 8
-INT32, INT64 = ir.IntType(32), ir.IntType(64)
-VECTOR = ir.VectorType(ir.DoubleType(), LANES)
-FUSE = ("contract",)
+from fedbounds.engine.kernels.vectors import FUSE, INT64, LANES, VECTOR, WORD, splat
+
 # Tiles of rows and of vectors: their sums fill the vector registers (32 of 8 lanes with AVX-512, else 16 of 4 or
 # fewer) and leave room for the factors. No bit depends on them.
 WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
@@ -26,13 +21,6 @@ HEIGHTS, WIDTHS = ((5, 2, 1), (4, 2, 1)) if WIDE else ((6, 4, 2, 1), (1,))
 def padded(count: int) -> int:
     """The next multiple of LANES."""
     return -(-count // LANES) * LANES
-
-
-def _splat(builder: Any, scalar: Any) -> Any:
-    """A vector whose lanes all hold the scalar."""
-    nothing = ir.Constant(VECTOR, ir.Undefined)
-    lanes = ir.Constant(ir.VectorType(INT32, LANES), [0] * LANES)
-    return builder.shuffle_vector(builder.insert_element(nothing, scalar, INT32(0)), nothing, lanes)
 
 
 class _Matrix:
@@ -60,7 +48,7 @@ def _tile(builder: Any, A: _Matrix, B: _Matrix, C: _Matrix, inner: Any, row: Any
     with cgutils.for_range_slice(builder, INT64(0), inner, INT64(1)) as (q, _):
         vectors = [builder.load(B.vector(q, c), align=WORD) for c in columns]
         for r, line in zip(rows, sums, strict=True):
-            factor = _splat(builder, builder.load(A.at(r, q)))
+            factor = splat(builder, builder.load(A.at(r, q)))
             for vector, total in zip(vectors, line, strict=True):
                 product = builder.fmul(factor, vector, flags=FUSE)
                 builder.store(builder.fadd(product, builder.load(total), flags=FUSE), total)

@@ -1,139 +1,209 @@
 """Compiled minibatch steps of clients with samples: least squares, binary and multinomial logistic regression.
 
-Loop order: client, step, then one pass over the replicates each for the draws and scores, the slopes, and the sums.
-A client's samples are read while they lie in cache, and successive iterations of a pass belong to different
-replicates, so that they overlap in the processor.
+A step passes over many models for the draws, the scores, the slopes and the sums in turn, so that successive
+iterations of a pass overlap in the processor. Batches are filled up to a multiple of eight with the client's first
+sample at weight 0, and rows of samples and models with zeros: a model has one such row a class.
 """
 
 import numpy as np
 
-from fedbounds.engine.kernels.client_sums import dot
 from fedbounds.engine.kernels.compiled import jit, kernel
 from fedbounds.engine.kernels.math import clamp, exp
-from fedbounds.engine.kernels.rng import absorb, draw_indices
+from fedbounds.engine.kernels.rng import absorb, draw_indices, uniform
+from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
 
 
 @jit
-def _slopes(scores, labels, K, factor):
+def _lines(R, width):
+    """An uninitialised (R, width) array that starts at a cache line (of 8 numbers): vectors never cross lines."""
+    home = np.empty(R * width + 2 * LANES)
+    skip = (-address(home) // WORD) % LANES
+    return home[skip : skip + R * width].reshape(R, width)
+
+
+@jit
+def _draws(keys, t, batch, sizes, first, replacement, places):
+    """Places of every model's batch, filled up with the client's first sample."""
+    padded = len(places) // len(keys)
+    for r in range(len(keys)):
+        key, at, n, begin = absorb(keys[r], t), r * padded, np.float64(sizes[r]), first[r]
+        if replacement:
+            for j in range(padded):
+                # n < 2^31: without AVX-512 a processor converts only such numbers in vectors.
+                index = np.int64(np.int32(uniform(key, j) * n))
+                places[at + j] = begin + (index if j < batch else 0)
+        else:
+            places[at : at + padded] = 0
+            draw_indices(key, sizes[r], False, places[at : at + batch])
+            for j in range(padded):
+                places[at + j] += begin
+
+
+@jit
+def _slopes(scores, targets, places, K, factor):
     """``factor`` times the slope of every sample's loss, in place of its scores: z - y for squares (K = 0), with the
     margin m = y z -y / (1 + exp(m)) for labels y = +1 and -1 (K = 1), and softmax(z) - onehot for K classes.
     """
     if K == 0:
         for j in range(len(scores)):
-            scores[j] = factor * (scores[j] - labels[j])
+            scores[j] = factor * (scores[j] - targets[places[j]])
     elif K == 1:
         for j in range(len(scores)):
-            scores[j] = -factor * labels[j] / (1.0 + exp(clamp(labels[j] * scores[j])))
-    else:
-        for j in range(len(labels)):
-            z, top, rest, whole = scores[j * K : (j + 1) * K], -np.inf, 0.0, 0.0
-            for k in range(K):
-                top = max(top, z[k])
-            for k in range(K):
-                z[k] = exp(clamp(z[k] - top))
-            for k in range(K):
-                whole += z[k]
-                rest += 0.0 if labels[j] == k else z[k]
-            for k in range(K):  # the entry at the label is minus the sum of the others
-                z[k] = factor * (-rest if labels[j] == k else z[k]) / whole
+            label = targets[places[j]]
+            scores[j] = -factor * label / (1.0 + exp(clamp(label * scores[j])))
 
 
 @jit
-def _row(data, place, width):
-    return data[place * width : (place + 1) * width]
+def _softmax_slopes(z, label, K, stride, factor):
+    """The same of a sample of K classes, scores z[stride k]; the label's entry is minus the sum of the others."""
+    top, rest, whole = -np.inf, 0.0, 0.0
+    for k in range(K):
+        top = max(top, z[stride * k])
+    for k in range(K):
+        z[stride * k] = exp(clamp(z[stride * k] - top))
+    for k in range(K):
+        whole += z[stride * k]
+        rest += 0.0 if label == k else z[stride * k]
+    for k in range(K):
+        z[stride * k] = factor * (-rest if label == k else z[stride * k]) / whole
 
 
 @jit
-def _add_rows(x, data, places, weights, stride):
-    """x <- x + sum_j weights[stride j] row_j, four rows at a time, so that x is read and written less often."""
-    width, fours = len(x), len(places) // 4 * 4
-    for j in range(0, fours, 4):
-        a, b = _row(data, places[j], width), _row(data, places[j + 1], width)
-        c, d = _row(data, places[j + 2], width), _row(data, places[j + 3], width)
-        p, q = weights[stride * j], weights[stride * (j + 1)]
-        u, v = weights[stride * (j + 2)], weights[stride * (j + 3)]
-        for f in range(width):
-            x[f] += (p * a[f] + q * b[f]) + (u * c[f] + v * d[f])
-    for j in range(fours, len(places)):
-        row, weight = _row(data, places[j], width), weights[stride * j]
-        for f in range(width):
-            x[f] += weight * row[f]
+def _local_step(data_, targets, sizes, first, eta, t, kind, batch, keys, X_, width, room):
+    """One step of every model: X <- x - eta g from the draws of step t; addresses end in _.
 
-
-@jit
-def _local_step(data, targets, n, first, eta, t, kind, keys, i, X, room):
-    """One step of client i for every replicate: X <- x - eta g from the draws of step t."""
+    Model r is of a client with sizes[r] samples from place first[r] on, whose stream has the key keys[r].
+    """
     K, replacement, reg = kind
-    places, scores, labels = room
-    count = max(K, 1)
-    R, width, batch = len(X), X.shape[1] // count, len(places) // len(X)
-    for r in range(R):
-        draw_indices(absorb(keys[r, i], t), n, replacement, places[r * batch : (r + 1) * batch])
-    for j in range(R * batch):
-        places[j] += first
-        labels[j] = targets[places[j]]
-    for r in range(R):
-        for j in range(r * batch, (r + 1) * batch):
-            row = _row(data, places[j], width)
-            for k in range(count):
-                scores[j * count + k] = dot(row, X[r, k * width : (k + 1) * width])
-    _slopes(scores, labels, K, -eta / batch)
-    for r in range(R):
-        for k in range(count):
-            x, begin, end = X[r, k * width : (k + 1) * width], r * batch, (r + 1) * batch
-            for f in range(width):
-                x[f] *= 1.0 - eta * reg
-            _add_rows(x, data, places[begin:end], scores[begin * count + k :], count)
+    places, rows, scores = room
+    R, row_bytes = len(keys), width * WORD
+    count, padded = max(K, 1), len(places) // R
+    rows_, scores_ = address(rows), address(scores)
+    _draws(keys, t, batch, sizes, first, replacement, places)
+    for j in range(len(places)):
+        rows[j] = places[j] * row_bytes
+    for line in range(R * count):
+        for at in range(0, padded * WORD, LANES * WORD):
+            of_rows = rows_ + line // count * padded * WORD + at
+            eight_dots(data_, of_rows, X_ + line * row_bytes, row_bytes, scores_ + line * padded * WORD + at)
+    _slopes(scores, targets, places, K, -eta / batch)
+    for j in range(len(places) if K > 1 else 0):
+        begin = j // padded * K * padded + j % padded
+        _softmax_slopes(scores[begin:], targets[places[j]], K, padded, -eta / batch)
+    for line in range(R * count if batch < padded else 0):  # what fills up the batches has weight 0
+        scores[line * padded + batch : (line + 1) * padded] = 0.0
+    for line in range(R * count):
+        for base in range(0, padded * WORD, LANES * WORD):
+            of_rows, shrink = rows_ + line // count * padded * WORD + base, 1.0 - eta * reg if base == 0 else 1.0
+            weights_ = scores_ + line * padded * WORD + base
+            add_eight(data_, of_rows, weights_, shrink, X_ + line * row_bytes, row_bytes)
 
 
 @jit
 def _room(R, batch, K):
-    """Where a step keeps the places, scores and labels of its batches."""
-    return np.empty(R * batch, dtype=np.int64), np.empty(R * batch * max(K, 1)), np.empty(R * batch)
+    """Where a step keeps places, offsets and scores of its batches, filled up to whole vectors."""
+    flat = R * ((batch + LANES - 1) // LANES * LANES)
+    return _lines(1, flat)[0].view(np.int64), _lines(1, flat)[0].view(np.int64), _lines(1, flat * max(K, 1))[0]
+
+
+@jit
+def _copy(source, target, a, b):
+    """Models whose classes take a numbers each into those of b numbers each."""
+    for r in range(len(source)):
+        for k in range(source.shape[1] // a):
+            for f in range(min(a, b)):
+                target[r, k * b + f] = source[r, k * a + f]
 
 
 @kernel
-def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, models):
+def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, models):
     """Steps t0, t0 + 1, ... of sizes ``etas`` (n,) from models[0], with no aggregation, into models (n + 1, R, N, d).
 
-    ``data`` holds the samples one after another, client i's from row offsets[i] on, and ``targets`` their targets,
-    labels or classes; ``kind`` is (K as in `_slopes`, with or without replacement, reg).
+    ``data`` holds rows padded with zeros to ``width`` numbers, client i's from row offsets[i] on, and ``targets``
+    their targets, labels or classes; ``kind`` is (K as in `_slopes`, with or without replacement, reg).
     """
     _, R, N, d = models.shape
-    room, X = _room(R, batch, kind[0]), np.empty((R, d))
+    count = max(kind[0], 1)
+    room, X = _room(R, batch, kind[0]), _lines(R, count * width)
+    sizes, first = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64)
+    X[:] = 0.0
     for i in range(N):
-        X[:] = models[0, :, i]
-        n = offsets[i + 1] - offsets[i]
+        _copy(models[0, :, i], X, d // count, width)
+        sizes[:], first[:] = offsets[i + 1] - offsets[i], offsets[i]
         for k in range(len(etas)):
-            _local_step(data, targets, n, offsets[i], etas[k], t0 + k, kind, keys, i, X, room)
-            models[k + 1, :, i] = X
+            _local_step(
+                address(data),
+                targets,
+                sizes,
+                first,
+                etas[k],
+                t0 + k,
+                kind,
+                batch,
+                keys[:, i],
+                address(X),
+                width,
+                room,
+            )
+            _copy(X, models[k + 1, :, i], width, d // count)
 
 
 @kernel
-def rounds(data, targets, offsets, kind, etas, t0, keys, batch, who, alpha, W):
+def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alpha, W):
     """Rounds of local steps t0, t0 + 1, ... from and to W (R, d), in place.
 
     Clients who[k, r] (count,), of weights alpha[k, r], take part in round k of replicate r; ``keys`` (R,) are those
     of the replicates' local steps, and ``etas`` is (rounds, tau), the rest as in `local_steps`. Returns the global
     models at the end of every round (rounds, R, d).
     """
-    R, d = W.shape
-    room, X, ends = _room(1, batch, kind[0]), np.empty((1, d)), np.empty((len(etas), R, d))
-    key = np.empty((1, 1), dtype=np.uint64)
+    (R, d), count, features = W.shape, who.shape[2], W.shape[1] // max(kind[0], 1)
+    room, X = _room(count, batch, kind[0]), _lines(count, max(kind[0], 1) * width)
+    ends, start, total = np.empty((len(etas), R, d)), np.zeros((1, X.shape[1])), np.zeros((1, X.shape[1]))
+    key, starts, all_sizes = np.empty(count, dtype=np.uint64), offsets[:-1], offsets[1:] - offsets[:-1]
     for k in range(len(etas)):
-        ends[k] = 0.0
         for r in range(R):
-            for c in range(who.shape[2]):
-                if alpha[k, r, c] == 0.0:
-                    continue  # counts for nothing in this round
-                i = who[k, r, c]
-                key[0, 0] = absorb(keys[r], i)
-                X[0, :] = W[r]
-                n = offsets[i + 1] - offsets[i]
-                for step in range(etas.shape[1]):
-                    t = t0 + k * etas.shape[1] + step
-                    _local_step(data, targets, n, offsets[i], etas[k, step], t, kind, key, 0, X, room)
-                for f in range(d):
-                    ends[k, r, f] += alpha[k, r, c] * X[0, f]
-            W[r] = ends[k, r]
+            sizes, first = all_sizes[who[k, r]], starts[who[k, r]]
+            _copy(W[r : r + 1], start, features, width)
+            for c in range(count):
+                key[c] = absorb(keys[r], who[k, r, c])
+                X[c] = start[0]
+            for step in range(etas.shape[1]):
+                _local_step(
+                    address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
+                    key, address(X), width, room,
+                )  # fmt: skip
+            total[:] = 0.0
+            for c in range(count):
+                for f in range(X.shape[1]):
+                    total[0, f] += alpha[k, r, c] * X[c, f]
+            _copy(total, W[r : r + 1], width, features)
+            ends[k, r] = W[r]
+    return ends
+
+
+@kernel
+def rounds_of_all(data, targets, offsets, kind, etas, t0, keys, batch, width, alpha, W):
+    """The same where every client takes part, whose keys are ``keys`` (R, N): client by client, in the cache."""
+    (R, d), features = W.shape, W.shape[1] // max(kind[0], 1)
+    line = max(kind[0], 1) * width
+    room, X, start, total = _room(R, batch, kind[0]), _lines(R, line), np.zeros((R, line)), np.empty((R, line))
+    sizes, first, ends = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64), np.empty((len(etas), R, d))
+    for k in range(len(etas)):
+        _copy(W, start, features, width)
+        total[:] = 0.0
+        for i in range(len(offsets) - 1):
+            if np.max(alpha[k, :, i]) == 0.0:
+                continue  # counts for no replicate in this round
+            X[:] = start
+            sizes[:], first[:] = offsets[i + 1] - offsets[i], offsets[i]
+            for step in range(etas.shape[1]):
+                _local_step(
+                    address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
+                    keys[:, i], address(X), width, room,
+                )  # fmt: skip
+            for r in range(R):
+                for f in range(line):
+                    total[r, f] += alpha[k, r, i] * X[r, f]
+        _copy(total, W, width, features)
+        ends[k] = W
     return ends
