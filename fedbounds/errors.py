@@ -1,6 +1,8 @@
 """Errors a user can mend: one clear sentence each, shown by the command line with exit code 2."""
 
+import difflib
 import traceback
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -29,6 +31,13 @@ def reject(what: object, received: object, remedy: object) -> InputError:
     """
     what, received, remedy = map(readable, (what, received, remedy))
     return InputError(f"{what}, but received {received}: {remedy}.")
+
+
+def nearest(kind: str, name: object, known: Iterable[str]) -> InputError:
+    """The input error for an unknown name, with the nearest known one."""
+    close = difflib.get_close_matches(str(name), names := sorted(known), n=1, cutoff=0.4)
+    remedy = f"did you mean {close[0]!r}? " if close else ""
+    return reject(f"{kind} must be a known name", repr(name), f"{remedy}known: {', '.join(names)}")
 
 
 def explained(wrong: BaseException) -> str:

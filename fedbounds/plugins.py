@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import hashlib
 import importlib
@@ -12,14 +11,13 @@ import importlib.resources
 import importlib.util
 import pkgutil
 import sys
-import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fedbounds.errors import PLUGIN, InputError, of_kind, reject
+from fedbounds.errors import PLUGIN, InputError, nearest, of_kind, reject
 
 T = TypeVar("T")
 # This package's own derivations, as they are installed.
@@ -114,7 +112,7 @@ def load_file(path: str | Path) -> ModuleType:
 
 
 def _check_plugin(module: ModuleType, path: str) -> None:
-    """Refuse a module without a plug-in, and claims that could not be examined."""
+    """Refuse a module without a plug-in."""
     from fedbounds.theory.claim import Claim
 
     if not any(hasattr(module, name) for name in KINDS):
@@ -124,49 +122,6 @@ def _check_plugin(module: ModuleType, path: str) -> None:
         raise reject(
             f"CLAIMS of {path} must be a tuple of claims", type(offered).__name__, "write CLAIMS = (MY_CLAIM,)"
         )
-    for claim in offered:
-        _check_claim(claim)
-
-
-def _check_claim(claim: Claim) -> None:
-    from fedbounds.theory.assumption import Assumption
-    from fedbounds.theory.claim import Kind
-    from fedbounds.theory.expressions import check_expression, check_relations
-    from fedbounds.theory.reading import READINGS
-    from fedbounds.theory.symbols import Scope
-
-    kinds = {"key": str, "algorithm": str, "terms": Mapping, "definitions": Mapping, "kind": Kind}
-    for name, kind in kinds.items():
-        if not isinstance(getattr(claim, name), kind) or claim.key == "":
-            remedy = f"give a {kind.__name__}"
-            raise reject(
-                f"the {name} of claim {claim.key} has another type or is empty", repr(getattr(claim, name)), remedy
-            )
-    if claim.kind is Kind.INEQUALITY and not claim.terms:
-        raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
-    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values()):
-        check_expression(claim.key, part)
-    if claim.eta is not None:
-        check_expression(claim.key, claim.eta)
-    if claim.scope not in typing.get_args(Scope):
-        raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
-    if not claim.readings:
-        raise reject(f"claim {claim.key} needs a reading", "none", f"choose from {', '.join(READINGS)}")
-    for name in claim.readings:
-        if name not in READINGS:
-            raise nearest(f"a reading of claim {claim.key}", name, READINGS)
-    for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
-        if not isinstance(item, Assumption):
-            remedy = "build it with fedbounds.Assumption"
-            raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
-        check_relations(claim.key, item.relation)
-
-
-def nearest(kind: str, name: object, known: Iterable[str]) -> Exception:
-    """The input error for an unknown name, with the nearest known one."""
-    close = difflib.get_close_matches(str(name), names := sorted(known), n=1, cutoff=0.4)
-    remedy = f"did you mean {close[0]!r}? " if close else ""
-    return reject(f"{kind} must be a known name", repr(name), f"{remedy}known: {', '.join(names)}")
 
 
 def shipped(pattern: str, own: bool = False) -> Iterator[Path]:
@@ -270,10 +225,7 @@ def claims_from(asked: Theorem | None, extra: Sequence[ModuleType]) -> dict[str,
         return {str(asked): claim_named(str(asked), extra)}
     given = asked if isinstance(asked, Iterable) else (asked,)
     words = "a Claim, the key of one, or several"
-    result = {claim.key: claim for claim in given if of_kind("a theorem", claim, Claim, words)}
-    for claim in result.values():
-        _check_claim(claim)
-    return result
+    return {claim.key: claim for claim in given if of_kind("a theorem", claim, Claim, words)}
 
 
 def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:

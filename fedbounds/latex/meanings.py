@@ -156,6 +156,8 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     if "unbiased" in setting.assumed and of == at.mean(at.norm_sq(at.w - at.w_i)):
         return drift
     here = of.xreplace({W_T: at.w})
+    if any(x.is_Pow and not x.exp.is_Integer for x in sp.preorder_traversal(here)):
+        raise wrong(place, "a power inside an expectation varies", "write it before the expectation")
     value = isinstance(of, Mean) and isinstance(of.args[1], Loss)
     whole = here - at.F_star if value else here
     if fault := at.fault(whole):

@@ -31,6 +31,8 @@ BROUGHT = {
     "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
 }  # fmt: skip
 RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
+# Letters that often mean something else, which a let must name: let \pi = \pi.
+DECLARED = ("pi_min", "C")
 # Files that are read as LaTeX.
 LATEX = (".tex", ".md")
 ORDER = ("O", "(", "1", "/", "T", ")")
@@ -183,11 +185,19 @@ class _Reader:
         names = {s.name for x in used for s in x.free_symbols} - {s.name for s in definitions}
         for name in sorted(names):
             letter = QUANTITIES[name].latex if name in QUANTITIES else name
+            if name in DECLARED and letter not in self._let():
+                what = f"{letter} is the {QUANTITIES[name].meaning} here"
+                raise wrong(self._start, what, f"add % fedbounds: let {letter} = {letter}, or declare it as another")
             if name in NEEDS_VALUE:
                 raise wrong(self._start, f"{letter} needs a value", f"add % fedbounds: where {letter} = ...")
             if name in BROUGHT and not setting.assumed & set(BROUGHT[name]):
                 what = f"{letter} is the {QUANTITIES[name].meaning} here"
                 raise wrong(self._start, what, f"assume {BROUGHT[name][0]}, or declare {letter} with let")
+
+    def _let(self) -> set[str]:
+        """The letters of the table that a let names."""
+        parts = [part for line in self.theorem.of("let") for part in parts_of(line, self.theorem)]
+        return {part[-1].text for part in parts}
 
     def _scope(self, scopes: set[str], parts: Sequence[sp.Expr]) -> Scope:
         lines = self.theorem.of("scope")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from fedbounds.latex.reader import DECLARED
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
@@ -46,6 +47,10 @@ def write(claim: Claim, reading: str) -> str:
     lines += [] if claim.eta is None else [f"step {latex(sp.sympify(claim.eta))}"]
     lines += [f"where {latex(name)} = {latex(sp.sympify(value))}" for name, value in claim.definitions.items()]
     lines += [f"terms {', '.join(terms)}", "units as written"] if claim.kind is not Kind.RATE else []
+    used = {symbol for x in (claim.lhs, *terms.values()) for symbol in sp.sympify(x).free_symbols}
+    lines += [
+        f"let {QUANTITIES[name].latex} = {QUANTITIES[name].latex}" for name in DECLARED if QUANTITIES[name] in used
+    ]
     relation = "=" if claim.kind is Kind.IDENTITY else r"\le"
     right = " + ".join(_term(sp.sympify(term)) for term in terms.values()) or "0"
     tail = "= O(1/T)" if claim.kind is Kind.RATE else f"{relation} {right}"

@@ -162,6 +162,14 @@ def pretty(expression: sp.Expr) -> str:
     return str(sp.pretty(named, use_unicode=True, wrap_line=False))
 
 
+def one_line(name: str) -> str:
+    """A symbol on one line, by the paper's letter where there is one."""
+    letter = TERMINAL.get(name, sp.Symbol(name))
+    if isinstance(letter, sp.Pow):
+        return f"{pretty(letter.base)}²"
+    return name if name not in TERMINAL and "_" in name else pretty(letter)
+
+
 def explain(claim: Claim) -> dict[str, Any]:
     repair = claim.repair
     return {

@@ -17,6 +17,7 @@ from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
+from fedbounds.theory.expressions import check_claim
 from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -135,7 +136,10 @@ class Claim:
         for name in ("terms", "definitions"):
             if isinstance(given := getattr(self, name), Mapping):
                 object.__setattr__(self, name, dict(given))
-        for symbol in self.definitions if isinstance(self.definitions, Mapping) else ():
+        if not isinstance(self.kind, Kind):
+            raise reject(f"the kind of claim {self.key} has another type", repr(self.kind), "give a Kind")
+        check_claim(self)
+        for symbol in self.definitions:
             if isinstance(symbol, Quantity) and symbol.recorded != {}:
                 remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
                 raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)

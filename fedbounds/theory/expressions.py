@@ -2,10 +2,46 @@
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Mapping
+from typing import Any
+
 import sympy as sp
 
-from fedbounds.errors import reject
+from fedbounds.errors import nearest, reject
 from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.quantity import Scope
+from fedbounds.theory.reading import READINGS
+
+
+def check_claim(claim: Any) -> None:
+    """Refuse a claim that cannot be examined, as it is made."""
+    for name, kind in (("key", str), ("algorithm", str), ("terms", Mapping), ("definitions", Mapping)):
+        if not isinstance(getattr(claim, name), kind) or claim.key == "":
+            what = f"the {name} of claim {claim.key} has another type or is empty"
+            raise reject(what, repr(getattr(claim, name)), f"give a {kind.__name__}")
+    if claim.kind == "inequality" and not claim.terms:
+        raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
+    step = () if claim.eta is None else (claim.eta,)
+    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step):
+        check_expression(claim.key, part)
+    if sp.sympify(claim.lhs).is_number and claim.lhs != 0:
+        raise reject(
+            f"claim {claim.key} needs a quantity on its left side", claim.lhs, "fedbounds symbols lists them"
+        )
+    if claim.scope not in typing.get_args(Scope):
+        raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
+    if not claim.readings:
+        raise reject(f"claim {claim.key} needs a reading", "none", f"choose from {', '.join(READINGS)}")
+    for name in claim.readings:
+        if name not in READINGS:
+            raise nearest(f"a reading of claim {claim.key}", name, READINGS)
+    for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
+        if not isinstance(item, Assumption):
+            remedy = "build it with fedbounds.Assumption"
+            raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
+        check_relations(claim.key, item.relation)
 
 
 def check_expression(key: str, part: object) -> None:

@@ -71,6 +71,8 @@ SETTINGS = {
     "refute --verify": "lemma-9",
     "explain": "theorem-9",
     "claims": "theorem-9",
+    "claims --format latex --reading": "litteral",
+    "claims --reading": "literal litteral",
     "symbols": "zzzz",
     "assumptions": "zzzz",
     "scopes": "zzzz",

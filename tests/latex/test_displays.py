@@ -128,7 +128,7 @@ READ = {
 REFUSED = {
     "li-start-at-one": "w_{1}",
     "li-one-step": "g_{t}",
-    "li-partial": "C have different units",
+    "li-partial": "C is the share of the clients",
     "stich-one-step": "g_{t}",
     "stich-main": r"\hat{w}_{T}",
     "stich-order": "order without constants",

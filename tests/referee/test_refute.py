@@ -228,18 +228,26 @@ def never(_, values):
 @pytest.mark.parametrize(
     "claim",
     [
-        Claim("never", "", "", "step", Delta_0, {}, assumptions=(Assumption("never", "never", exactly=never),)),
         Claim(
             "never",
             "",
             "",
             "step",
             Delta_0,
-            {},
+            {"none": 0 * L},
+            assumptions=(Assumption("never", "never", exactly=never),),
+        ),
+        Claim(
+            "never",
+            "",
+            "",
+            "step",
+            Delta_0,
+            {"none": 0 * L},
             eta=1 / sp.sqrt(L * mu),
             assumptions=(Assumption("n", "", exactly=never),),
         ),
-        Claim("undefined", "", "", "step", Delta_0 / Gamma, {}, assumptions=(homogeneous,)),
+        Claim("undefined", "", "", "step", Delta_0 / Gamma, {"none": 0 * L}, assumptions=(homogeneous,)),
     ],
     ids=["no instance meets it", "nor with irrational steps", "a side is undefined wherever it applies"],
 )

@@ -68,15 +68,24 @@ def test_a_claim_about_another_algorithm_is_kept_from_the_runs_of_fedavg():
     )
 
 
-def test_a_definition_in_whole_numbers_stays_exact_whatever_came_before():
-    """2 and 2.0 are equal to Python, and what is put in is kept."""
-    g = sp.Symbol("g")
-
-    def right(value):
-        claim = Claim("k", "t", "s", "constant", s.L, {"a": s.L * g / 3}, definitions={g: value})
-        return claim.sides(READINGS["plain"]).rhs
-
-    assert right(2.0).atoms(sp.Float) and right(2) == 2 * s.L / 3
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        ({"definitions": {sp.Symbol("g"): 2.0}}, "made of exact numbers, but received 2.0"),
+        ({"scope": "steps"}, "did you mean 'step'"),
+        ({"lhs": 3}, "needs a quantity on its left side, but received 3"),
+        ({"lhs": "L"}, "made of sympy expressions"),
+        ({"terms": {}}, "needs a term on its right side"),
+        ({"terms": (s.L,)}, "the terms of claim k"),
+        ({"kind": "identity"}, "the kind of claim k"),
+    ],
+)
+def test_what_is_no_claim_is_refused_as_it_is_written(parts, says):
+    with pytest.raises(InputError) as wrong:
+        Claim(
+            **{"key": "k", "title": "t", "source": "s", "scope": "constant", "lhs": s.L, "terms": {"a": s.mu}} | parts
+        )
+    assert says in str(wrong.value) and "\n" not in str(wrong.value)
 
 
 def test_numbers_that_json_has_no_word_for_are_left_out_of_a_verdict():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -118,7 +118,15 @@ def _say(k: int, step: Step, found: Stage | None) -> None:
         if step.seconds:
             say(f"{head}: up to about {step.seconds} s with the small budget")
         return
-    say(f"{head}: {next(iter(found.lines), 'done').partition('; ')[0]} ({found.seconds:.1f} s)")
+    say(f"{head}: {_first(found.lines)} ({found.seconds:.1f} s)")
+
+
+def _first(lines: Sequence[str]) -> str:
+    """The first sentence; of a list its first items too."""
+    if not lines:
+        return "done"
+    end = " " + lines[1].strip() if lines[0].endswith(":") and len(lines) > 1 else ""
+    return lines[0].partition("; ")[0] + end
 
 
 WIDTH = 100

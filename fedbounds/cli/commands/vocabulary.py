@@ -55,6 +55,8 @@ def claims(
     reading: With --format latex, the reading to write (default: the first).
     format: How to print; latex writes a theorem file that read and referee take.
     """
+    if reading is not None:
+        _require_reading(reading, format)
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
         formatter.write_dl([(name, f"{title} ({source})") for name, title, source in _listed(plugins)])
@@ -76,6 +78,18 @@ def claims(
         show("\n".join(write(claim, reading or claim.readings[0]) for claim in chosen))
     elif key is not None:
         show(claim_text.to_text(claim_text.explain(claim_named(key, plugins))))
+
+
+def _require_reading(reading: str, format: str) -> None:
+    """Refuse a reading that is unknown, or that no format asks for."""
+    from fedbounds.errors import reject
+    from fedbounds.plugins import nearest
+    from fedbounds.theory.reading import READINGS
+
+    if format != "latex":
+        raise reject("--reading is of --format latex", repr(reading), "add --format latex, or leave it out")
+    if reading not in READINGS:
+        raise nearest("reading", reading, READINGS)
 
 
 def _listed(plugins: tuple[ModuleType, ...]) -> list[list[str]]:
@@ -128,10 +142,10 @@ def symbols(word: str | None = None) -> None:
 
     All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
-    from fedbounds.report.claim_text import pretty
+    from fedbounds.report.claim_text import one_line
     from fedbounds.theory.symbols import QUANTITIES
 
-    rows = [(name, pretty(q), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
+    rows = [(name, one_line(name), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
     _table(("name", "symbol", "scope", "meaning"), rows, word)
 
 

@@ -27,22 +27,24 @@ BOUNDS = {
 }
 HEAD = """(* Written from the derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra.
-Require Import Space Model statement_{name}{more}.
+Require Import Space Model statement_{name}{modules}.
 Open Scope R_scope.
 
 Lemma less l r m a b : 0 <= m -> a <= b -> l <= r - m * (b - a) -> l <= r.
 Proof. intros M A. pose proof (Rmult_le_pos m (b - a) M ltac:(lra)). lra. Qed.
 
-Ltac not_negative := first [lra | nra | apply Rplus_le_le_0_compat; not_negative
-  | apply Rmult_le_pos; not_negative | apply pow_le; not_negative | apply Rlt_le, Rinv_0_lt_compat; nra].
-
-Theorem proof : statement_{name}.statement.
+{tactic}Theorem proof : statement_{name}.statement.
 Proof.
   intros P M; intros. assert (inside : (i < N P)%nat) by assumption.
   match goal with ok : setting M |- _ => pose proof ok as (_ & _ & _ & _ & _ & _ & ? & _) end.
 """
 
 
+# For multipliers that are quotients, and facts about the client's own minimiser.
+TACTIC = """Ltac not_negative := first [lra | nra | apply Rplus_le_le_0_compat; not_negative
+  | apply Rmult_le_pos; not_negative | apply pow_le; not_negative | apply Rlt_le, Rinv_0_lt_compat; nra].
+
+"""
 # Where a client is at its own minimum: what is said of it in Rocq stands in these words already.
 AT_REST = ("attained", "own-optimum")
 RESTING = """  assert (own : forall u, ip (grad P i (w_i_star P i)) u = 0)
@@ -59,16 +61,19 @@ def script(derivation: Derivation, claim: Claim | None = None) -> str:
     words = {name: name for name in (*claim.symbols, "L", "mu")} | {"ell": "(L - mu)"}
     uses = [(m, fact) for m, fact in last.because if not (isinstance(fact, Premise) and fact.key in AT_REST)]
     rest = len(uses) < len(last.because) and "L" in claim.symbols
-    text = HEAD.format(key=claim.key, name=claim.key.replace("-", "_"), more=" Facts Together" * rest)
+    plain = len(uses) == len(last.because) and all(isinstance(fact, Premise) for _, fact in uses)
+    name, modules = claim.key.replace("-", "_"), " Facts Together" * rest
+    text = HEAD.format(key=claim.key, name=name, modules=modules, tactic="" if plain else TACTIC)
     text += RESTING if rest else ""
     for j, (_, fact) in enumerate(uses):
         text += _fact(derivation, fact, words, f"U{j}")
     text += f"  unfold excess. set (d := {SLOPE[1:-1]}) in *. set (y := {POINT[1:-1]}) in *.\n"
-    text += f"  set (h := {STILL[1:-1]}) in *. set (o := {OWN_POINT[1:-1]}) in *.\n"
+    text += "" if plain else f"  set (h := {STILL[1:-1]}) in *. set (o := {OWN_POINT[1:-1]}) in *.\n"
+    sign = "nra" if plain else "not_negative"
     for j, (multiplier, _) in enumerate(uses):
-        text += f"  apply (less _ _ ({rocq(multiplier, words)}) _ _ ltac:(not_negative) U{j}).\n"
-    own = ", ?own" if rest else ""
-    return f"{text}  apply Req_le. open_goal. rewrite {SWAPS}{own}. field; lra.\nQed.\n"
+        text += f"  apply (less _ _ ({rocq(multiplier, words)}) _ _ ltac:({sign}) U{j}).\n"
+    swaps = SWAPS.partition(", ")[0] if plain else SWAPS + ", ?own" * rest
+    return f"{text}  apply Req_le. open_goal. rewrite {swaps}. field; lra.\nQed.\n"
 
 
 def _fact(derivation: Derivation, fact: Fact, words: dict[str, str], name: str) -> str:

@@ -8,10 +8,7 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic.derivation import (
-    Derivation,
-    Step,
-)
+from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
@@ -102,12 +99,8 @@ def _schedule(
     if eta is not None and not (eta.free_symbols <= STEP_PARAMETERS and shown_positive(eta)):
         raise Unproved(f"the step size {eta} is not shown to be positive for every value of its parameters")
     for symbol, value in given.items():
-        if (
-            type(symbol) is not type(sy.gamma)
-            or symbol != sy.gamma
-            or not value.free_symbols <= {sy.L, sy.mu, sy.tau, sy.eta_0}
-            or not shown_positive(value)
-        ):
+        known = value.free_symbols <= {sy.L, sy.mu, sy.tau, sy.eta_0}
+        if symbol != sy.gamma or not known or not shown_positive(value):
             raise Unproved(f"the claim defines {symbol}, which means something already")
     maxima = {symbol: value for symbol, value in given.items() if isinstance(value, sp.Min | sp.Max)}
     abbreviations.update(maxima)
@@ -142,11 +135,8 @@ def _checked(scope: Context, claim: Claim | None) -> Checked:
     if last.grounds.open:
         failed.append(f"no induction discharges the hypothesis {', '.join(sorted(last.grounds.open))}")
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
-    keys |= (
-        {shipped.unbiased.key, definitions.ALL_PRESENT}
-        if scope.reading.virtual == "p" and _one_iterate(scope.universe)
-        else set()
-    )
+    if scope.reading.virtual == "p" and _one_iterate(scope.universe):
+        keys |= {shipped.unbiased.key, definitions.ALL_PRESENT}
     cited, clash = _cited_universe(scope, keys)
     definitions_held = granted(scope.reading, claim)
     by = granted_by(scope.reading, claim)

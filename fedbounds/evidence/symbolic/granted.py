@@ -87,14 +87,8 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
 def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
     """Whether a relation says that a symbol has the value, which is its least."""
-    wanted = (symbol, sp.Integer(value))
-
-    def states(*sides: sp.Expr) -> bool:
-        return all(side == one for side, one in zip(sides, wanted, strict=True))
-
-    if part.sign == "=" and states(part.right, part.left):
-        return True
-    return part.sign != "<" and states(part.left, part.right)
+    sides, wanted = (part.left, part.right), (symbol, sp.Integer(value))
+    return (part.sign != "<" and sides == wanted) or (part.sign == "=" and sides == wanted[::-1])
 
 
 def divisor_key(x: sp.Expr) -> str:

@@ -70,8 +70,8 @@ def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
         scope.require_zero(line.value - x, f"step {cases.zero} does not show {x} >= 0:")
         grounds |= line.grounds
         put = sp.solve(x, second, dict=True)
-        simple = type(second) is type(sy.L) and len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
-        if not simple or second != sy.L:
+        simple = second == sy.L and len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
+        if not simple:
             raise Unproved(f"{second} is not the symbol whose value makes {x} zero")
         under = (_with(scope, first, x, True), replace(scope, schedule={**scope.schedule, **put[0]}))
     else:

@@ -170,6 +170,7 @@ ALL = step("all", sy.Delta_T, "<=", 0).by(Induction("base", "down"))
 TIED = gives("tied", sy.Delta - sy.Delta_next)
 CARRY = step("down", sy.Delta_next, "<=", sy.Delta_0).by(premise("tied"), Hypothesis("all"))
 STAY = step("all", sy.Delta_T, "<=", sy.Delta_0).by(Induction("base", "down"))
+OPEN = step("open", sy.Delta, "<=", sy.Delta_0).by(Hypothesis("all"))
 NOT_ZERO = sp.Symbol("above", positive=True)
 
 
@@ -192,7 +193,12 @@ ATTACKS = {
         NOTHING, CARRY, replace(STAY, lhs=sy.gap), assumes=(TIED,)
     ),
     "a hypothesis kept open": lambda: of(
-        NOTHING, CARRY, STAY, step("end", sy.Delta, "<=", sy.Delta_0).by(Hypothesis("all")), assumes=(TIED,)
+        NOTHING,
+        CARRY,
+        OPEN,
+        STAY,
+        replace(OPEN, label="end", because=((sp.Integer(1), Earlier("open")),)),
+        assumes=(TIED,),
     ),
     "a hypothesis without induction": lambda: of(step("end", sy.Delta, "<=", 0).by(Hypothesis("end"))),
     "sequences of its own in the proof of a claim": lambda: toy(

@@ -259,7 +259,10 @@ class TestStructure:
     def test_a_hypothesis_is_discharged_by_its_induction_only(self):
         assert fault(self.BASE, self.CARRY, assumes=self.KNOWN)
         taken = step("taken", sy.Delta, "<=", p / (self.t + 1)).by(Hypothesis("all"))
-        assert "no induction" in fault(self.BASE, self.CARRY, self.ALL, taken, assumes=self.KNOWN)
+        later = replace(taken, label="later", because=((sp.Integer(1), Earlier("taken")),))
+        assert "no induction" in fault(self.BASE, self.CARRY, taken, self.ALL, later, assumes=self.KNOWN)
+        # What the induction has shown for every T holds at t.
+        assert not fault(self.BASE, self.CARRY, self.ALL, taken, assumes=self.KNOWN)
 
     def test_extremes(self):
         m, M = sp.Symbol("low", real=True), sp.Symbol("high", real=True)

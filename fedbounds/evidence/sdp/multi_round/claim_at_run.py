@@ -159,7 +159,9 @@ class ClaimAtRun:
             if value is None or (value < 0 and name != "Delta_0") or not rest.is_nonnegative:
                 return None
             found[name] = found.get(name, Fraction(0)) + value
-        mean, every = found.get("sigma_p_sq", Fraction(0)), found.get("sigma_sq", Fraction(0))
+        # sum_i p_i^2 sigma_i^2 is at most sigma^2 sum_i p_i^2.
+        mean = found.get("sigma_p_sq", Fraction(0)) + found.get("p_sq*sigma_sq", Fraction(0))
+        every = found.get("sigma_sq", Fraction(0))
         if "equal-p" in {one.key for one in self.assumptions}:
             mean += found.get("sigma_sq/N", Fraction(0))
         if self.quiet:
