@@ -23,6 +23,8 @@ from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
 Units = tuple[sp.Expr, ...] | None
 W_T = Vec(sp.Symbol("w_{T}"))
 FORMAL = (Expect, ClientSum, SelectedSum, StepSum, Least, Inner, Mean, Loss, Grad, Vec)
+# How the names of quantities begin that neither the table nor the author named.
+UNNAMED = "expected_"
 # Where all that is read is certain, an expectation is the value itself.
 CERTAIN = frozenset({"full-gradients", "unbiased", "full-participation"})
 
@@ -163,7 +165,7 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     if fault := at.fault(whole):
         raise wrong(place, f"the expectation of {at.words(of)} is no quantity of the table: {fault}", "declare one")
     name = (
-        "gap_next" if whole == at.F(at.w_next) - at.F_star else f"expected_{zlib.crc32(str(whole).encode()) % 10**6}"
+        "gap_next" if whole == at.F(at.w_next) - at.F_star else f"{UNNAMED}{zlib.crc32(str(whole).encode()) % 10**6}"
     )
     return measured(name, whole) + (at.F_star if value else 0)
 

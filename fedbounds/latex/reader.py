@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import sympy as sp
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.latex import formulas
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
-from fedbounds.latex.meanings import Setting, meant, phrases, same_units, scopes_of, units_of
+from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases, same_units, scopes_of, units_of
 from fedbounds.latex.notation import NEEDS_VALUE, Words, constant_of, equation, parts_of, words_of
-from fedbounds.latex.source import Line, Theorem, theorems, theorems_in
-from fedbounds.latex.tokens import Token, expanded, normal, wrong
+from fedbounds.latex.source import Line, Theorem, between_commas, theorems, theorems_in
+from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
+from fedbounds.latex.unread import unread
 from fedbounds.plugins import claims
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
-from fedbounds.theory.quantity import Quantity, Scope
+from fedbounds.theory.quantity import Quantity, Scope, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, eta, eta_0, t
 
@@ -94,6 +99,8 @@ class _Reader:
         scopes = set().union(*map(scopes_of, (*left, *right)))
         constant = any(x.has(CONSTANT_STEP) for x in (*left, *right))
         lhs, terms = sp.Add(*meant(left, setting, place)), meant(right, setting, place)
+        named = self._author_names(setting)
+        lhs, terms = lhs.xreplace(named), [term.xreplace(named) for term in terms]
         definitions, step = self._definitions(setting), self._step(setting, constant)
         self._check((lhs, *terms, *definitions.values(), *([] if step is None else [step])), definitions, setting)
         if not self.theorem.of("units"):
@@ -111,7 +118,35 @@ class _Reader:
             eta=step,
             readings=(self._choice("reading", "plain", READINGS),),
             algorithm=self._text("algorithm", FEDAVG),
+            unread=unread(self.theorem, partial(self._covered, assumed)),
         )
+
+    def _covered(
+        self, assumed: Sequence[Assumption], left: Sequence[Token], relation: Token, right: Sequence[Token]
+    ) -> bool:
+        """Whether the comment lines, or the signs of its symbols, give a relation of the text."""
+        for name, body in self._equations() if relation.text == "=" else ():
+            if spelled(name) == spelled(left):
+                return spelled(body) == spelled(right) or self._equal(body, right)
+        said = self._said([*left, relation, *right], relation)
+        said = said.reversed if isinstance(said, sp.Ge | sp.Gt) else said
+        true = said.func(*said.args) is sp.true
+        return true or any(one.relation == said or (len(one.parts) == 1 and _same(one, said)) for one in assumed)
+
+    def _declared(self) -> Iterable[tuple[list[Token], list[Token]]]:
+        for line in (*self.theorem.of("let"), *self.theorem.of("where")):
+            yield from (equation(part, line) for part in parts_of(line, self.theorem))
+
+    def _equations(self) -> Iterable[tuple[Sequence[Token], Sequence[Token]]]:
+        """What the comment lines define: the names of let and where, and the step size."""
+        yield from self._declared()
+        for line in self.theorem.of("step"):
+            for name in (r"\eta_t", r"\eta"):
+                yield normal(scanned(name, 1)), normal(expanded(line.tokens(), self.theorem.macros))
+
+    def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
+        values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
+        return sp.simplify(sp.Add(next(values), -next(values))) == 0
 
     @property
     def _start(self) -> Token:
@@ -129,7 +164,7 @@ class _Reader:
     def _assumptions(self) -> tuple[Assumption, ...]:
         found: dict[str, Assumption] = {}
         for line in self.theorem.of("assume"):
-            for text, column in _split(line.text):
+            for text, column in between_commas(line.text):
                 place = Token(text, line.line, line.column + column)
                 one = _shipped(text) or self._relation(replace(line, text=text, column=line.column + column), place)
                 found[one.key] = one
@@ -142,20 +177,37 @@ class _Reader:
             known = list(_keys()) + [key for one in claims().values() for key in (a.key for a in one.assumptions)]
             near = ", ".join(dict.fromkeys(difflib.get_close_matches(line.text, known, 3, 0.3))) or "smooth"
             raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
-        left, relation, right = formulas.sides(self.words.of(tokens), self.notation)
-        setting = Setting(frozenset())
-        sides = [sp.Add(*meant(side, setting, place)).subs(eta_0, eta) for side in (left, right)]
-        same_units([(units_of(x, place), x) for x in sides], place)
-        said = RELATIONS[relation.text](*sides, evaluate=False)
+        said = self._said(tokens, place)
         for one in _keys().values():
             if one.relation == said or (len(one.parts) == 1 and _same(one, said)):
                 return one
+        relation = next(token for token in tokens if token.text in RELATIONS)
+        text = f"{said.lhs} {relation.text} {said.rhs}"
         try:
-            return Assumption(
-                f"{said.lhs} {relation.text} {said.rhs}", f"{said.lhs} {relation.text} {said.rhs}", said
-            )
+            return Assumption(text, text, said)
         except (TypeError, ValueError):
             raise wrong(place, "an assumption must restrict something", "leave it out") from None
+
+    def _said(self, tokens: Sequence[Token], place: Token) -> Any:
+        """A relation between symbols as one of sympy's."""
+        left, relation, right = formulas.sides(self.words.of(tokens), self.notation)
+        sides = [sp.Add(*meant(side, Setting(frozenset()), place)).subs(eta_0, eta) for side in (left, right)]
+        same_units([(units_of(x, place), x) for x in sides], place)
+        return RELATIONS[relation.text](*sides, evaluate=False)
+
+    def _author_names(self, setting: Setting) -> dict[Quantity, Quantity]:
+        """Quantities that have no name in the table, by the author's: V_t becomes V, and V_{t+1} V_next."""
+        named: dict[Quantity, Quantity] = {}
+        inside = replace(setting, in_expectation=True)
+        for name, *scripts in (left for left, _ in self._declared()):
+            for at, suffix in (("t", ""), ("t+1", "_next"), ("T", "_T")) if scripts else (("", ""),):
+                short = [name, *(replace(one, inside=tuple(scanned(at, 1))) for one in scripts)]
+                text = re.sub(r"\W+", "_", name.text).strip("_") + suffix
+                with contextlib.suppress(InputError):
+                    value = self._value(short, inside, name)
+                    if isinstance(value, Quantity) and value.name.startswith(UNNAMED):
+                        named.setdefault(value, measured(text, value.expression, latex=spelled(short)))
+        return named
 
     def _definitions(self, setting: Setting) -> dict[sp.Symbol, sp.Expr]:
         result = {}
@@ -255,15 +307,3 @@ def _same(one: Assumption, said: sp.Rel) -> bool:
         return False
     ours, theirs = part.left - part.right, said.lhs - said.rhs
     return bool(sp.simplify(ours / theirs).is_positive) if theirs != 0 else False
-
-
-def _split(text: str) -> list[tuple[str, int]]:
-    """The parts of a text between commas that no bracket holds, each with its place."""
-    parts, depth, start = [], 0, 0
-    for place, mark in enumerate(f"{text},"):
-        depth += (mark in "([{") - (mark in ")]}")
-        if mark == "," and depth <= 0:
-            part = text[start:place]
-            parts += [(part.strip(), start + len(part) - len(part.lstrip()))] if part.strip() else []
-            start = place + 1
-    return parts

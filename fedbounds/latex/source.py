@@ -24,6 +24,9 @@ DISPLAY = re.compile(
     re.DOTALL,
 )
 RELATION = re.compile(r"\\leq?(?![a-zA-Z])|\\leqslant|\\geq?(?![a-zA-Z])|\\geqslant|\\lesssim|[=<>]")
+INLINE = re.compile(
+    r"(?<!\\)\$(?P<a>[^$]+?)(?<!\\)\$|\\\((?P<b>.*?)\\\)|\\begin\{math\}(?P<c>.*?)\\end\{math\}", re.DOTALL
+)
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
 VERBS = ("assume", "step", "where", "let", "scope", "in", "units", "reading", "terms", "title", "source", "algorithm")
 
@@ -47,13 +50,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A marked theorem: its label, its comment lines, the tokens of its display, and the file's own commands."""
+    """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text."""
 
     label: str
     lines: tuple[Line, ...]
     display: tuple[Token, ...]
     macros: dict[str, Macro]
     line: int
+    inline: tuple[Line, ...] = ()
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]
@@ -106,7 +110,17 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
     start = displays[0].start(group)
     column = start - plain.rfind("\n", 0, start)
     tokens = scanned(displays[0][group], plain.count("\n", 0, start) + 1, column)
-    return Theorem(label, lines, tuple(tokens), commands, first)
+    return Theorem(label, lines, tuple(tokens), commands, first, tuple(_inline(plain, span)))
+
+
+def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:
+    """The formulas in the text of a theorem, its displays blanked."""
+    text = DISPLAY.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), plain[: span[1]])
+    for found in INLINE.finditer(text, span[0]):
+        group = next(name for name in "abc" if found[name] is not None)
+        start = found.start(group)
+        line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+        yield Line("assume", found[group], line, column)
 
 
 def _lines(text: str, span: tuple[int, int]) -> Iterator[Line]:
@@ -119,3 +133,15 @@ def _lines(text: str, span: tuple[int, int]) -> Iterator[Line]:
             place = Token(line.verb, line.line, start - text.rfind("\n", 0, start))
             raise wrong(place, f"a comment line says one of {', '.join(VERBS)}", "use one of them")
         yield line
+
+
+def between_commas(text: str) -> list[tuple[str, int]]:
+    """The parts of a text between commas that no bracket holds, each with its place."""
+    parts, depth, start = [], 0, 0
+    for place, mark in enumerate(f"{text},"):
+        depth += (mark in "([{") - (mark in ")]}")
+        if mark == "," and depth <= 0:
+            part = text[start:place]
+            parts += [(part.strip(), start + len(part) - len(part.lstrip()))] if part.strip() else []
+            start = place + 1
+    return parts

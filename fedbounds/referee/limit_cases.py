@@ -105,8 +105,11 @@ def omissions(claim: Claim, reading: Reading) -> tuple[str, ...]:
     keys = {one.key for one in assumed}
     related = {str(s) for one in assumed for part in one.parts for side in part[::2] for s in side.free_symbols}
     used = {str(s) for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
-    found = [
-        f"{letter} is in the bound, yet nothing bounds {what}: add a.{needed.key.replace('-', '_')}"
+    latex = claim.unread is not None
+    found = list(claim.unread or ())
+    found += [
+        f"{letter} is in the bound, yet nothing bounds {what}: add "
+        + (f"% fedbounds: assume {needed.key}" if latex else f"a.{needed.key.replace('-', '_')}")
         for name, (letter, what, needed) in MOMENTS.items()
         if name in used - related and needed.key not in keys
     ]

@@ -219,6 +219,7 @@ def read_back(claim: Claim) -> str:
     lines += ["Symbols", *(f"  {name}: {meaning}" for name, meaning in told["symbols"].items())]
     lines += ["Assumed", *(f"  {key}: {text}" for key, text in told["assumptions"].items())]
     lines += ["May vary", "  " + ", ".join(what for what, free in varies.items() if free)]
+    lines += [f"Warning: {one}" for one in claim.unread or ()]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -181,7 +181,8 @@ def _flat(value: Any) -> str:
 
 def to_text(trial: Trial, verbose: bool = False) -> str:
     """The verdict, warnings and a refutation's instance; if ``verbose`` every stage, the map and the statement."""
-    lines = verdict(trial)
+    # A verdict on a statement that lacks a hypothesis begins with that.
+    lines = sorted(verdict(trial), key=lambda line: not line.startswith("Warning: not read"))
     if trial.refutation is not None:
         lines += ["", *instance(trial.refutation.data)]
     if verbose:
