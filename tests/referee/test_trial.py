@@ -334,9 +334,10 @@ def test_bounds_with_a_maximum_are_typeset_throughout():
 def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
     claim, reading = TRUE.LOCAL_STEP, READINGS["plain"]
     instance = next(one for one in limit_cases.battery(claim, claim.coverage(reading)) if one.N == 2)
-    for w, f in limit_cases.SCALES:
+    for length, f in limit_cases.SCALES:
         before, after = (
-            limit_cases.places(one, claim, reading) for one in (instance, limit_cases.rescaled(instance, w, f, None))
+            limit_cases.places(one, claim, reading)
+            for one in (instance, limit_cases.rescaled(instance, length, f, None))
         )
         assert [(s.lhs * w**2, s.rhs * w**2) for s in before] == [(s.lhs, s.rhs) for s in after]
 
