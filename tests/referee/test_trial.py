@@ -29,6 +29,8 @@ from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
 from fedbounds.report import trial_text as show
@@ -41,6 +43,8 @@ from fedbounds.theory import quantity, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.points import grad, mean, norm_sq, w, w_star
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import C, Delta, Delta_next, G_sq, L, N, T, drift, eta, eta_ratio, m, mu, sigma_sq, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -330,9 +334,10 @@ def test_bounds_with_a_maximum_are_typeset_throughout():
 def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
     claim, reading = TRUE.LOCAL_STEP, READINGS["plain"]
     instance = next(one for one in limit_cases.battery(claim, claim.coverage(reading)) if one.N == 2)
-    for w, f in limit_cases.SCALES:
+    for length, f in limit_cases.SCALES:
         before, after = (
-            limit_cases.places(one, claim, reading) for one in (instance, limit_cases.rescaled(instance, w, f, None))
+            limit_cases.places(one, claim, reading)
+            for one in (instance, limit_cases.rescaled(instance, length, f, None))
         )
         assert [(s.lhs * w**2, s.rhs * w**2) for s in before] == [(s.lhs, s.rhs) for s in after]
 
@@ -745,3 +750,25 @@ def test_numpy_is_nobody_s_own_code_wherever_it_was_installed(monkeypatch):
     monkeypatch.setattr("sysconfig.get_path", lambda name: "/nowhere")
     folders = runpy.run_path(identities.__file__)["LIBRARIES"]
     assert any(Path(np.__file__).is_relative_to(folder) for folder in folders)
+
+
+def test_one_claim_of_a_python_file_is_chosen_by_its_key(tmp_path):
+    file = tmp_path / "two.py"
+    file.write_text(
+        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import rho_bar, rho_tilde\n"
+        "CLAIMS = tuple(Claim(key, '', '', 'constant', rho_tilde, {'x': rho_bar}) for key in ('one', 'two'))\n"
+    )
+    assert theorem_of(str(file), "two").key == "two"
+    with pytest.raises(InputError, match="one"):
+        theorem_of(str(file), "three")
+
+
+def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_own_says_that_it_is_long():
+    discrepancy = measured("V", mean(norm_sq(grad(w) - grad(w_star))))
+    mine = Claim("mine", "", "", "step", discrepancy, {"gap": L**2 * Delta}, assumptions=(a.smooth,))
+    case = Case(mine, READINGS["plain"], "small", 0, FEW)
+    (step,) = (one for one in stages.STAGES if one.name == "search")
+    assert stages.with_estimate(step, case).seconds > 2 * step.seconds
+    proof = case.verdict(Evidence.SYMBOLIC, Status.HOLDS, "")
+    assert stages.with_estimate(step, replace(case, verdicts=(proof,))).seconds == 10
+    assert stages.search_budget(replace(case, verdicts=(proof,), budget="large")) == BUDGETS["large"]
