@@ -34,14 +34,22 @@ def reject(what: object, received: object, remedy: object) -> InputError:
 
 
 def nearest(kind: str, name: object, known: Iterable[str]) -> InputError:
-    """The input error for an unknown name, with the nearest known one."""
+    """The input error for an unknown name, with the nearest known one.
+
+    >>> str(nearest("the unit", "metr", ("metre",)))
+    "the unit must be a known name, but received 'metr': did you mean 'metre'? known: metre."
+    """
     close = difflib.get_close_matches(str(name), names := sorted(known), n=1, cutoff=0.4)
     remedy = f"did you mean {close[0]!r}? " if close else ""
     return reject(f"{kind} must be a known name", repr(name), f"{remedy}known: {', '.join(names)}")
 
 
 def explained(wrong: BaseException) -> str:
-    """One sentence for bad input, a diverged run or a fault in a plug-in's code; "" for any other exception."""
+    """One sentence for bad input, a diverged run or a fault in a plug-in's code; "" for any other exception.
+
+    >>> explained(reject("tau must be at least 1", 0, "give more"))
+    'tau must be at least 1, but received 0: give more.'
+    """
     if isinstance(wrong, InputError | DivergedError):
         return str(wrong)
     lines = [

@@ -16,6 +16,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 # Why a stage ended before it was done.
 INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"
 
+PROOFS = (Evidence.KERNEL, Evidence.SYMBOLIC)
+
 
 @dataclass(frozen=True)
 class Found:
@@ -43,6 +45,13 @@ class Case:
     verdicts: tuple[Verdict, ...] = ()
     pieces: Pieces = field(default_factory=Pieces)
     so_far: SoFar = lambda found: None
+
+    @property
+    def proved(self) -> bool:
+        """Whether a proof covers all that the claim speaks of."""
+        claimed = self.claim.coverage(self.reading)
+        proofs = (v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in PROOFS)
+        return any(v.coverage is None or v.coverage.includes(claimed) for v in proofs)
 
     def verdict(self, kind: Evidence, status: Status, detail: str) -> Verdict:
         """A verdict on this claim in this reading."""

@@ -91,9 +91,13 @@ def replaced_at(expression: sp.Expr, path: tuple[int, ...], piece: sp.Expr) -> s
 
 
 def scaled(claim: Claim, part: Part, factor: sp.Expr | float, change: str = "scaled") -> Mutant:
-    """The claim with one part multiplied by ``factor`` (0 deletes it, -1 flips its sign)."""
-    term = replaced_at(sp.sympify(claim.terms[part.term]), part.path, sp.sympify(factor) * part.expression)
+    """The claim with one part multiplied by ``factor`` (0 deletes it, -1 flips its sign), exactly."""
+    term = replaced_at(sp.sympify(claim.terms[part.term]), part.path, _exact(factor) * part.expression)
     return _with_terms(claim, part.label, change, {**claim.terms, part.term: term})
+
+
+def _exact(number: sp.Expr | float) -> sp.Expr:
+    return sp.Rational(float(number)) if isinstance(number, float) else sp.sympify(number)
 
 
 def _with_terms(claim: Claim, part: str, change: str, terms: Mapping[str, sp.Expr]) -> Mutant:
@@ -186,7 +190,7 @@ def as_read(claim: Claim, reading: Reading) -> Claim:
 
 def at_factor(read: Claim, factor: sp.Expr) -> Claim:
     """A claim that was read with FACTOR on a part, at a value of it: sympy is slow to decide every Max anew."""
-    terms = {name: term.xreplace({FACTOR: factor}) for name, term in read.terms.items()}
+    terms = {name: term.xreplace({FACTOR: _exact(factor)}) for name, term in read.terms.items()}
     return replace(read, assumptions=(), terms=terms)
 
 

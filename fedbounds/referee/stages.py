@@ -27,7 +27,7 @@ from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
 from fedbounds.referee.sanity import sanity
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.candidates import BUDGETS, PROVED, Budget, expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.strength import Row, after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import left_open
@@ -167,7 +167,12 @@ def search(case: Case) -> Found:
     def so_far(found: Callable[[], Verdict]) -> None:
         case.so_far(lambda: _searched(found()))
 
-    return _searched(refute(case.claim, case.reading, BUDGETS[case.budget], case.seed, each=each, so_far=so_far))
+    return _searched(refute(case.claim, case.reading, search_budget(case), case.seed, each=each, so_far=so_far))
+
+
+def search_budget(case: Case) -> Budget:
+    """Of the search: the smallest for a claim that is proved, unless a larger one was asked for."""
+    return PROVED if case.budget == "small" and case.proved else BUDGETS[case.budget]
 
 
 def _searched(verdict: Verdict) -> Found:
@@ -291,3 +296,13 @@ STAGES = (
     Step("strength", strength, False, 30),
     Step("neighbours", neighbours, False, 15),
 )
+
+
+def with_estimate(step: Step, case: Case) -> Step:
+    """The stage with the seconds that it takes on this claim, where those are not the ones measured on most."""
+    if step.examine is not search or unexpressed(case.claim, case.reading) or case.claim.kind is Kind.RATE:
+        return step
+    if not case.proved and all(q.statistic == "constant" for q in case.claim.computed):
+        return step
+    seconds = expected_seconds(case.claim, case.reading, search_budget(case))
+    return replace(step, seconds=max(math.ceil(seconds / 10) * 10, 10))

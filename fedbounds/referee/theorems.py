@@ -43,6 +43,16 @@ def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
     return claims
 
 
+def theorem_of(theorem: Theorem, label: str, plugins: Plugins = ()) -> Claim:
+    """The one claim of that key, or label in LaTeX, of a file or folder."""
+    if isinstance(theorem, str | Path) and Path(theorem).suffix in LATEX:
+        return read(theorem, label)[label]
+    known = theorems(theorem, plugins)
+    if label not in known:
+        raise nearest(f"a claim of {theorem}", label, known)
+    return known[label]
+
+
 def referee(
     theorem: Theorem,
     reading: str | None = None,

@@ -19,7 +19,7 @@ from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.saved_stages import LOOKED_UP, kept
-from fedbounds.referee.stages import STAGES, Step
+from fedbounds.referee.stages import STAGES, Step, with_estimate
 from fedbounds.referee.work_items import Pieces
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.fingerprint import identity
@@ -202,7 +202,7 @@ def try_claim(
     try:
         for k, step in _due(trial):
             if progress is not None:
-                progress(k, step, None)
+                progress(k, with_estimate(step, case), None)
             stage = _carried_out(step, case, None if end is None else end - time.process_time(), trial)
             trial = replace(trial, stages=_in_order(*trial.stages, stage))
             if stage.cut == INTERRUPTED:

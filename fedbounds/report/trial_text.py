@@ -47,7 +47,7 @@ def verdict(trial: Trial) -> list[str]:
 
 
 def _sentence(line: str) -> str:
-    return f"{line[0].upper()}{line[1:]}."
+    return f"{line[0].upper()}{line[1:]}{'' if line.endswith('...') else '.'}"
 
 
 def _headline(trial: Trial) -> list[str]:

@@ -26,10 +26,9 @@ def check_claim(claim: Any) -> None:
     step = () if claim.eta is None else (claim.eta,)
     for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step):
         check_expression(claim.key, part)
-    if sp.sympify(claim.lhs).is_number and claim.lhs != 0:
-        raise reject(
-            f"claim {claim.key} needs a quantity on its left side", claim.lhs, "fedbounds symbols lists them"
-        )
+    terms = claim.terms.values()
+    if claim.lhs != 0 and all(sp.sympify(side).is_number for side in (claim.lhs, *terms)):
+        raise reject(f"claim {claim.key} needs a quantity on a side", claim.lhs, "fedbounds symbols lists them")
     if claim.scope not in typing.get_args(Scope):
         raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
     if not claim.readings:
@@ -45,17 +44,23 @@ def check_claim(claim: Any) -> None:
 
 
 def check_expression(key: str, part: object) -> None:
-    """Refuse what is not exact and finite, and a symbol with the name of one of the claims' that is another."""
+    """Refuse what is not exact, and a symbol with the name of one of the claims' that is another."""
     if not isinstance(part, sp.Expr | int | float):
         raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
-    if isinstance(part, sp.Expr) and part.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
-        raise reject(f"claim {key} is made of numbers", part, "leave out what divides by 0 or is no number")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
         if symbols.RECORDED.get(symbol.name, symbol) != symbol:
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
+
+
+def check_finite(claim: Any) -> None:
+    """Refuse a claim that divides by 0. A slip of a claim may: what is made of it is then called undefined."""
+    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *filter(None, (claim.eta,))):
+        if sp.sympify(part).has(sp.nan, sp.zoo, sp.oo, -sp.oo):
+            remedy = "leave out what divides by 0 or is no number"
+            raise reject(f"claim {claim.key} is made of numbers", part, remedy)
 
 
 def check_relations(key: str, relation: object) -> None:

@@ -189,6 +189,7 @@ def written(
 ) -> Quantity:
     """A shipped quantity, not negative, written as an expression of points.
 
+    >>> from fedbounds.theory.points import norm_sq, w
     >>> written("r_sq", norm_sq(w), "measured", "r^2", "squared length").units
     (2, 0)
     """
@@ -228,6 +229,7 @@ def smallest(name: str, on_path: Callable[[Path], Any] | sp.Expr, **declared: An
 def measured(name: str, on_path: Callable[[Path], Any] | sp.Expr, **declared: Any) -> Quantity:
     """What is measured at each step t and horizon T, in expectation: an expression of points, or a function of paths.
 
+    >>> from fedbounds.theory.points import grad, mean, norm_sq, w
     >>> measured("slope_sq", mean(norm_sq(grad(w)))).meaning
     'sum_i p_i (||grad(w)||^2)'
 

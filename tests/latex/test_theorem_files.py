@@ -49,7 +49,7 @@ def test_a_hypothesis_in_the_text_that_no_comment_line_repeats_is_a_warning_abov
     assert f"Warning: {claim.unread[0]}" in read_back(claim)
     line = stages.read_back(Case(claim, READINGS["plain"], "small", 0, Suite(()))).lines
     found = Trial(claim, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
-    assert to_text(found).startswith(f"Warning: {claim.unread[0]}.\n")
+    assert to_text(found).startswith(f"Warning: {claim.unread[0]}\n")
     assert "% fedbounds: assume bounded-variance." in to_text(found)
 
 

@@ -29,6 +29,8 @@ from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
 from fedbounds.report import trial_text as show
@@ -37,10 +39,11 @@ from fedbounds.study import fingerprint as identities
 from fedbounds.study.fingerprint import identity, stated
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import quantity, symbols
+from fedbounds.theory import points, quantity, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import C, Delta, Delta_next, G_sq, L, N, T, drift, eta, eta_ratio, m, mu, sigma_sq, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -745,3 +748,26 @@ def test_numpy_is_nobody_s_own_code_wherever_it_was_installed(monkeypatch):
     monkeypatch.setattr("sysconfig.get_path", lambda name: "/nowhere")
     folders = runpy.run_path(identities.__file__)["LIBRARIES"]
     assert any(Path(np.__file__).is_relative_to(folder) for folder in folders)
+
+
+def test_one_claim_of_a_python_file_is_chosen_by_its_key(tmp_path):
+    file = tmp_path / "two.py"
+    file.write_text(
+        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import rho_bar, rho_tilde\n"
+        "CLAIMS = tuple(Claim(key, '', '', 'constant', rho_tilde, {'x': rho_bar}) for key in ('one', 'two'))\n"
+    )
+    assert theorem_of(str(file), "two").key == "two"
+    with pytest.raises(InputError, match="one"):
+        theorem_of(str(file), "three")
+
+
+def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_own_says_that_it_is_long():
+    gradients = points.grad(points.w) - points.grad(points.w_star)
+    discrepancy = measured("V", points.mean(points.norm_sq(gradients)))
+    mine = Claim("mine", "", "", "step", discrepancy, {"gap": L**2 * Delta}, assumptions=(a.smooth,))
+    case = Case(mine, READINGS["plain"], "small", 0, FEW)
+    (step,) = (one for one in stages.STAGES if one.name == "search")
+    assert stages.with_estimate(step, case).seconds > 2 * step.seconds
+    proof = case.verdict(Evidence.SYMBOLIC, Status.HOLDS, "")
+    assert stages.with_estimate(step, replace(case, verdicts=(proof,))).seconds == 10
+    assert stages.search_budget(replace(case, verdicts=(proof,), budget="large")) == BUDGETS["large"]

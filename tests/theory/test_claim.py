@@ -73,7 +73,7 @@ def test_a_claim_about_another_algorithm_is_kept_from_the_runs_of_fedavg():
     [
         ({"definitions": {sp.Symbol("g"): 2.0}}, "made of exact numbers, but received 2.0"),
         ({"scope": "steps"}, "did you mean 'step'"),
-        ({"lhs": 3}, "needs a quantity on its left side, but received 3"),
+        ({"lhs": 3, "terms": {"all": 4}}, "needs a quantity on a side, but received 3"),
         ({"lhs": "L"}, "made of sympy expressions"),
         ({"terms": {}}, "needs a term on its right side"),
         ({"terms": (s.L,)}, "the terms of claim k"),

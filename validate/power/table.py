@@ -53,7 +53,7 @@ def power(
 
 def measured(claim: Claim, suite: Suite) -> list[Measured]:
     """The claim's rows, those about a part with its limits in both directions."""
-    rows = mutant_rows(claim, suite)
+    rows = list(mutant_rows(claim, suite))
     labels = {row.part for row in rows if row.change in FACTORS and row.outcome in JUDGED}
     if not labels:
         return [Measured(**vars(row)) for row in rows]

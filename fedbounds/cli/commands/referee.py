@@ -46,9 +46,10 @@ def referee(
 ) -> int:
     """Say whether THEOREM is true: a LaTeX or Python file, a folder of the latter, or the key of a shipped claim.
 
-    About a minute a claim with the small budget. Ctrl-C prints what was found; with --out, the same call continues.
+    About a minute a claim with the small budget, longer with quantities of your own. Ctrl-C prints what was found;
+    with --out, the same call continues.
 
-    label: Only the theorem of a LaTeX file with this label.
+    label: Only the claim of a file with this key, or label in LaTeX.
     reading: One reading (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
@@ -64,7 +65,7 @@ def referee(
     import fedbounds
     from fedbounds import io
     from fedbounds.cli.builder import CONTRADICTION
-    from fedbounds.latex.reader import read
+    from fedbounds.referee.theorems import theorem_of
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
@@ -75,7 +76,7 @@ def referee(
         elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
 
-    chosen = theorem if label is None else tuple(read(theorem, label).values())
+    chosen = theorem if label is None else (theorem_of(theorem, label, plugins),)
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
         for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):

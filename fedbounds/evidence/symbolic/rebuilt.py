@@ -1,8 +1,9 @@
 """A derivation, a claim and an assumption made anew from plain data, so that nothing written into them is believed.
 
-Each container is read once. Symbols are the canonical ones, or new ones of that name and sign; numbers come from
-numerators and denominators, other expressions from their class and arguments. What is of another class, or has more
-written into it than its fields, is refused. Functions alone stay what they are.
+Each container is read once, for what it holds, whatever a subclass lists. Symbols are the canonical ones, or new
+ones of that name and sign; numbers come from numerators and denominators, other expressions from their class and
+arguments. What is of another class, or has more written into it than its fields, is refused. Functions alone
+stay what they are.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ def rebuilt(one: Any) -> Any:
     if isinstance(one, sp.Basic):
         return _expression(one)
     if isinstance(one, tuple):
-        return tuple(map(rebuilt, one))
+        return tuple(map(rebuilt, tuple.__iter__(one)))
     if isinstance(one, dict):
-        return {rebuilt(key): rebuilt(value) for key, value in one.items()}
+        return {rebuilt(key): rebuilt(value) for key, value in dict.items(one)}
     if any(one is known for known in SHIPPED.values()):
         return one
     if type(one) in PARTS:

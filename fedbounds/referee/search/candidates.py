@@ -46,6 +46,8 @@ LEAST_MEMBERS, MOST_MEMBERS, MOST_NUMBERS = 8, 64, 10**6
 MOST_PATHS = 2**12
 # Seconds of one processor, measured: for a population's run, for each of its steps, and for each number in it.
 PER_CALL, PER_STEP, PER_NUMBER = 6e-3, 1.2e-4, 2e-7
+# And for a quantity of one's own, of each member on each path.
+PER_PATH = 1.2e-4
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "eta_growth", "t"})
 
 
@@ -84,6 +86,8 @@ BUDGETS = {
         Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 1_000_000, 2000, seconds=3600.0),
     )
 }
+# What is spent on a claim that is proved: a few seconds, in which a fault of the proof may show.
+PROVED = Budget("small, of a proved claim", FIRST, 10, 1, (2,), (1,), 1, 40_000, 800, rungs=1, seconds=1.0)
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,18 @@ def arms(
     spent = itertools.accumulate(cost(arm.shape, known[arm.shape.family], budget, FIRST) for arm in every)
     affordable = [arm for arm, seconds in zip(every, spent, strict=True) if seconds <= budget.seconds / budget.rungs]
     return affordable or every[:1]
+
+
+def expected_seconds(claim: Claim, reading: Reading, budget: Budget) -> float:
+    """About how many seconds of a processor the search takes, quantities of one's own on every path included."""
+    known = families()
+    own = sum(q.statistic != "constant" for q in claim.computed)
+    first = 0.0
+    for arm in arms(claim, reading, budget, known):
+        family = known[arm.shape.family]
+        measured = PER_PATH * own * budget.members(arm.shape, family) * arm.shape.paths
+        first += cost(arm.shape, family, budget, FIRST) + (FIRST + 1) * measured
+    return first * budget.rungs
 
 
 def size(shape: Shape) -> int:

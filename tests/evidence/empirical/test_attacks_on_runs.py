@@ -47,8 +47,8 @@ def made(scope, lhs, rhs, kind=Kind.INEQUALITY, assumptions=()):
         source="",
         scope=scope,
         kind=kind,
-        lhs=sp.sympify(lhs),
-        terms={"rhs": sp.sympify(rhs)},
+        lhs=sp.nsimplify(lhs, rational=True),
+        terms={"rhs": sp.nsimplify(rhs, rational=True)},
         assumptions=assumptions,
         readings=("all-steps",),
     )

@@ -110,7 +110,7 @@ EQUALITY = Claim(
 def test_an_equality_is_confirmed_and_its_mutants_refuted():
     trajectory = noisy()
     assert examine(EQUALITY, trajectory).status is Status.HOLDS
-    for factor in (0.99, 1.01):
+    for factor in (sp.Rational(99, 100), sp.Rational(101, 100)):
         off = replace(EQUALITY, terms=EQUALITY.terms | {"noise": factor * EQUALITY.terms["noise"]})
         assert examine(off, trajectory).status is Status.REFUTED
     as_bound = replace(EQUALITY, kind=Kind.INEQUALITY)

@@ -110,7 +110,9 @@ EQUALITY = Claim(
 def test_an_equality_is_decided_where_samples_leave_it_open():
     problem = quadratic(np.array([[2.0, 2.0]]), np.zeros((1, 2)), noise_std=0.5)
     experiment = make(problem, FedAvg(), eta=ConstantStep(0.1), tau=1, w0=np.zeros(2))
-    slightly_false = replace(EQUALITY, terms=EQUALITY.terms | {"noise": EQUALITY.terms["noise"] * (1 - 1e-6)})
+    slightly_false = replace(
+        EQUALITY, terms=EQUALITY.terms | {"noise": EQUALITY.terms["noise"] * sp.Rational(999999, 1000000)}
+    )
     for claim, status in ((EQUALITY, Status.HOLDS), (slightly_false, Status.REFUTED)):
         for kind in (Kind.IDENTITY, Kind.INEQUALITY):
             assert expectation.examine(replace(claim, kind=kind), seen(experiment)).status is status
@@ -118,7 +120,7 @@ def test_an_equality_is_decided_where_samples_leave_it_open():
     sampled = examine_run(simulate(experiment), READINGS["repaired"])
     for factor, status in ((1 + 1e-4, Status.HOLDS), (1 - 1e-4, Status.REFUTED)):
         below = replace(EQUALITY, kind=Kind.INEQUALITY, scope="horizon", lhs=symbols.gap)
-        below = replace(below, terms={"limit": sp.Float(largest * factor)})
+        below = replace(below, terms={"limit": sp.Rational(largest * factor)})
         assert expectation.examine(below, seen(experiment)).status is status
         assert empirical.examine(below, sampled).status is Status.UNDECIDED
 

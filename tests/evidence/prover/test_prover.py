@@ -148,8 +148,8 @@ def test_a_rate_that_is_too_good_is_not_proved():
 def test_one_client_takes_part_with_all_of_the_weight_and_nothing_is_said_of_c():
     alone = (*CLASS, a.full_gradients, Assumption("alone", "N = 1", sp.Eq(N, 1)))
     assert proved("horizon", Delta_T, (1 - mu / L) ** T * Delta_0, *alone, eta=1 / L)
-    claim = Claim("c", "C", "a stranger", "constant", sp.Integer(1), {"all": C}, assumptions=alone)
-    last = step("conclude", 1, "<=", C).by((-1, premise("full-participation")))
+    claim = Claim("c", "C", "a stranger", "constant", mu, {"all": C * mu}, assumptions=alone)
+    last = step("conclude", mu, "<=", C * mu).by((-mu, premise("full-participation")))
     derivation = Derivation("c", "C", (last,), claim="c", readings=("plain",))
     assert automatic.check(derivation, claim, READINGS["plain"]).fault
 

@@ -45,8 +45,10 @@ from fedbounds.theory.symbols import (
     grad_sq,
     growth,
     mu,
+    rho_bar,
     rho_tilde,
     sigma_sq,
+    t,
     tau,
 )
 from fedbounds.theory.verdict import Status
@@ -142,7 +144,7 @@ class TestTheClaimsOwnStep:
         assert verdict.coverage.contains(asked) and not verdict.coverage.contains({**asked, "eta_L": 2})
 
     def test_steps_that_fall_are_matched_wherever_the_round_starts(self):
-        falling = claim(DESCENT, eta=1 / (mu * (sp.Symbol("t", nonnegative=True) + 4 * L / mu)))
+        falling = claim(DESCENT, eta=1 / (mu * (t + 4 * L / mu)))
         for start in (0, 12):
             chosen = own_setting(falling, round_setting(2, 3), start)
             assert chosen == round_setting(2, 3, start=start) and own_step(falling, chosen)
@@ -302,7 +304,7 @@ class TestFalseClaims:
         assume(0 < best < 1e3)
         if term == "contraction":
             b = sp.Rational(F(best / share))
-            terms = {**true.terms, term: (1 - eta * mu * (1 + b * sp.Symbol("rho_bar"))) * Delta}
+            terms = {**true.terms, term: (1 - eta * mu * (1 + b * rho_bar)) * Delta}
         else:
             leading = sp.sympify(true.terms[term]).as_coeff_Mul()[0]
             terms = {**true.terms, term: true.terms[term] * sp.Rational(F(best * share)) / leading}

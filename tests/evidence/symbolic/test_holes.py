@@ -9,6 +9,7 @@ import sympy as sp
 from proofs import PAPER, citing, fault, gives, refused, toy_claim, verdict
 from sympy.core.assumptions import StdFactKB
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import render
 from fedbounds.evidence.symbolic.definitions import (
@@ -194,6 +195,13 @@ class TwoFaced(Claim):
         return {"all": sy.G_sq}
 
 
+def no_claim(lhs, rhs, **more):
+    """Why no claim can be made of two sides."""
+    with pytest.raises(InputError) as refusal:
+        toy_claim(lhs, rhs, **more)
+    return str(refusal.value)
+
+
 def tampered(product):
     """A product that says of itself that it is not negative."""
     made = sp.Mul(*product.args, evaluate=False)
@@ -277,7 +285,7 @@ HOLES = {
         step("end", sy.L - sy.mu, ">=", 5).by(premise("high")), conditions=CURVED, assumes=(*PAPER, HIGH)
     ),
     "a meaning for what a claim leaves free": lambda: verdict(
-        toy_claim(sp.Integer(1), c, assumptions=()), Extreme(c, sp.Integer(1)), abbreviations={c: sp.Max(1, p)}
+        toy_claim(sy.L, sy.L * c, assumptions=()), (sy.L, Extreme(c, sp.Integer(1))), abbreviations={c: sp.Max(1, p)}
     ),
     "a case's symbol used before": lambda: refused(
         step("shared", c, "<=", 0).by(premise("low")),
@@ -355,12 +363,10 @@ HOLES = {
         step("one", 1, "<=", 1), step("end", 2, "<=", c).by(Every(c, ("one",))), abbreviations={c: sp.Min(p, 2)}
     ),
     # What is not exact: 1 + 1e-17 is 1 to a float.
-    "a claim with a float": lambda: verdict(
-        replace(toy_claim(sy.G_sq, sy.G_sq), terms={"all": sy.G_sq, "less": -TINY * sy.G_sq}), right=sy.G_sq
-    ),
-    "a claim's step with a float": lambda: verdict(toy_claim(GROWN, sp.Integer(1), eta=TINY / sy.mu)),
-    "a claim's definition with a float": lambda: verdict(
-        toy_claim(sy.L / sy.gamma, 10 * sy.mu, definitions={sy.gamma: sp.Float(0.1) * sy.L / sy.mu})
+    "a claim with a float": lambda: no_claim(sy.G_sq, sy.G_sq - TINY * sy.G_sq),
+    "a claim's step with a float": lambda: no_claim(sy.L, sy.L, eta=TINY / sy.mu),
+    "a claim's definition with a float": lambda: no_claim(
+        sy.L / sy.gamma, 10 * sy.mu, definitions={sy.gamma: sp.Float(0.1) * sy.L / sy.mu}
     ),
     "a proof's step with a float": lambda: refused(step("end", GROWN, "<=", 1), eta=TINY / sy.mu),
     "a claim stated with a proof's object": lambda: verdict(

@@ -173,8 +173,8 @@ def absurd():
 
 UNITS = Assumption("units", "", sp.Le(sy.L, 1, evaluate=False))
 TAMPERED = {
-    "a sign written into a number": lambda: of(5, 0, (signed(sp.Integer(-5)), ONE)),
-    "a sign written into the one -1": lambda: of(1, 0, (signed(sp.Integer(-1)), ONE)),
+    "a sign written into a number": lambda: refused(step("end", 5, "<=", 0).by((signed(sp.Integer(-5)), ONE))),
+    "a sign written into the one -1": lambda: refused(step("end", 1, "<=", 0).by((signed(sp.Integer(-1)), ONE))),
     "a quantity that equals Gamma": lambda: of(
         sy.G_sq, 0, (sy.G_sq / twin(sy.Gamma), premise("homogeneous")), assumptions=(a.homogeneous,)
     ),

@@ -10,7 +10,7 @@ import sympy as sp
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
-from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting
+from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting, written_by
 from fedbounds.evidence.sdp.one_step.verdict import VIOLATION, certify, certify_form, round_model
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.plugins import claim_named
@@ -88,7 +88,9 @@ def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
         key, scale = (claim.key, {term: candidate / parts.stated}) if scaled else (None, None)
         constant = parts.sign * candidate
         note = {"claim": claim.key, "term": term, "solver": solver, "certified": str(constant)}
-        certificate = certify_form(lhs, parts.rhs(constant), setting, key, scale, note, faces=False)
+        certificate = certify_form(
+            lhs, parts.rhs(constant), setting, key, scale, note, faces=False, written=written_by(claim, setting.how)
+        )
         if certificate is not None:
             return replace(result, certified=constant, certificate=certificate)
     if scaled and factor <= parts.stated <= _ceiling(factor, HEADROOM[-1]):
@@ -117,7 +119,8 @@ class Split:
     def rhs(self, constant: Fraction) -> dict[str, Fraction]:
         """The right-hand side with this constant: form -> its coefficient, where that is not 0."""
         none, scale = Fraction(0), self.sign * constant
-        every = {k: self.rest.get(k, none) + scale * self.direction.get(k, none) for k in (*FORMS, FREE_BIAS)}
+        names = (*FORMS, FREE_BIAS, *self.rest, *self.direction)
+        every = {k: self.rest.get(k, none) + scale * self.direction.get(k, none) for k in dict.fromkeys(names)}
         return {k: v for k, v in every.items() if v}
 
 
