@@ -51,7 +51,8 @@ def check_blocks(
         blocks += [run_table(run, lines, result.settings.replicates) for run in result.runs]
         blocks += [LEGEND.format(rate=result.settings.error_rate)]
     blocks += grounds_of(lines, len(result.runs)) if verbose else []
-    return [*blocks, f"{_further(out)}\n{summary_line(result, lines)}"]
+    choose = "To choose a rule: fedbounds compare with the same problem.\n" if len(result.runs) > 1 else ""
+    return [*blocks, f"{_further(out)}\n{choose}{summary_line(result, lines)}"]
 
 
 def _further(out: Path | None) -> str:
@@ -87,7 +88,8 @@ def answer_table(result: Result, lines: Sequence[Line]) -> Table:
     """A row a weighting: how the gap decays, the status of each claim in its last reading, and how loose it is."""
     claims = _claims(lines)
     columns, loose = _columns(claims), _measured(claims)
-    head = ["", "O(1/T)?", *(_name(claim) for claim in columns), *(["bound / measured"] if loose else [])]
+    of = f" ({_name(loose)})" if loose and loose.scope != "horizon" and len(columns) > 1 else ""
+    head = ["", "O(1/T)?", *map(_name, columns), *([f"bound / measured{of}"] if loose else [])]
     body = [
         [
             run.weighting,
@@ -150,8 +152,10 @@ def _columns(claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _measured(claims: Sequence[Claim]) -> Claim | None:
-    """The claim whose bound is set against what was measured: the theory's, or the first at a horizon."""
-    bounds = [claim for claim in claims if claim.scope == "horizon" and claim.kind is Kind.INEQUALITY]
+    """The claim whose bound is set against what was measured: the theory's, else the first at a horizon or shown."""
+    inequalities = [claim for claim in claims if claim.kind is Kind.INEQUALITY]
+    bounds = [claim for claim in inequalities if claim.scope == "horizon"]
+    bounds = bounds or [claim for claim in _columns(claims) if claim in inequalities]
     return min(bounds, key=lambda claim: Role.MAIN not in claim.roles, default=None)
 
 
@@ -204,7 +208,9 @@ def footnotes(result: Result, lines: Sequence[Line]) -> list[str]:
     claims, rate = _claims(lines), result.settings.error_rate
     notes = [DECAY_NOTE] if any(run.decay for run in result.runs) else []
     if any(claim.repair for claim in _columns(claims)):
-        notes.append(f"* repaired; on this run, at error rate {100 * rate:g}% a claim: no proof.")
+        notes.append(
+            f"* repaired. 'not refuted' speaks of this run at error rate {100 * rate:g}%; proofs: see below."
+        )
     else:
         notes.append(f"On this run, at error rate {100 * rate:g}% a claim: no proof.")
     notes += [f"{claim.source.partition(',')[0]}: {words}." for claim in _beside(claims)

@@ -45,20 +45,24 @@ def answer(found: TheoremComparison) -> list[str]:
 
 
 def _recommendation(found: TheoremComparison) -> str:
-    """The rule that is surest to reach the target first, with its step and tau, its rivals, and what theory says."""
+    """The rule that reaches the target in the fewest rounds (ties: the smaller final error), and its rivals."""
     arrived = [(row, row.reached) for row in found.ranked if row.reached and row.reached.first is not None]
     if not arrived:
         return (
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )
-    best, reached = min(arrived, key=lambda pair: (pair[1].between[1], pair[1].first or 0))
+    best, reached = min(arrived, key=lambda pair: (pair[1].first or 0, _final_error(pair[0])))
     rivals = [row.algorithm for row, other in arrived if row is not best and other.between[0] <= reached.between[1]]
     at = f"at a constant step of {best.step:.3g}/L and tau = {found.settings.tau}"
-    message = f"Recommended: {best.algorithm} {at}, {reached} rounds here"
-    message += f", not told apart from {', '.join(rivals)}" if rivals else ""
+    message = f"Rule: {best.algorithm}, {at}, {reached} rounds here"
+    message += f"; the evidence does not separate it from {', '.join(rivals)}" if rivals else ""
     if not best.by:
         return f"{message}; no theorem here bounds its rounds."
     return f"{message}; {best.by} promises the target after {_promise(best.promised)} rounds at its own step."
+
+
+def _final_error(row: AlgorithmRow) -> float:
+    return np.inf if row.curve is None else float(row.curve.mean[-1] / row.curve.mean[0])
 
 
 def _theorems(found: TheoremComparison) -> str:
@@ -77,13 +81,17 @@ def _theorems(found: TheoremComparison) -> str:
     start, bound, mean, _, _ = best.ends
     near = [row.claim for row in rows[1:] if row.share[2] >= best.share[1]]
     tied = f"; {', '.join(near)} cannot be told apart from it" if near else ""
-    first = f"Of {len(rows)} theorems that apply, {best.claim} is the tightest"
+    first = f"Of {len(rows)} theorems that apply, {best.claim} is the tightest by progress"
     if alone:
         first = f"{best.claim} is the only {'other ' if message else ''}theorem that applies"
+    closest = min(rows, key=lambda row: row.looseness)
+    smallest = ""
+    if closest.looseness < best.looseness:
+        smallest = f" The smallest ratio is that of {closest.claim}, {times(closest.looseness)}, with its own step."
     return (
         f"{message}{first}: with its step it bounds the {QUANTITIES[best.quantity]} after {rounds} by "
         f"{upward(bound / start, 3)} of the start, where {number(mean / start, 3)} is measured: "
-        f"{times(best.looseness)}, or {_percent(best.share[0])} of the progress in logarithms{tied}."
+        f"{times(best.looseness)}, or {_percent(best.share[0])} of the progress in logarithms{tied}.{smallest}"
     )
 
 
@@ -150,7 +158,7 @@ def _theorem_row(row: TheoremRow) -> list[str | None]:
     start, bound, mean, _, upper = row.ends
     name = row.claim + ("" if row.stands else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
     message = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
-    message += [times(row.looseness), _percent(row.share[0])]
+    message += [times(row.looseness), "vacuous" if not bound < start else _percent(row.share[0])]
     worst = None if row.worst is None else f"≥ {downward(row.worst / start, 3)}"
     if worst and row.certified is not None:
         worst += f", certified ≤ {upward(row.certified / start, 3)}"
@@ -187,14 +195,18 @@ def notes(found: TheoremComparison) -> list[str]:
     settings = found.settings
     gradients = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
     silent = [row.algorithm for row in found.ranked if not row.by]
+    worst = (
+        "worst case: what an instance of the theorem's class comes to, so that no theorem that knows only L, mu, "
+        "Delta_0, zeta_*^2, an upper bound on the noise, and the step says less; a dash where none is known."
+    )
     lines = [
         f"{counted(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
         f"{number(found.facts.mu.value)}, {gradients}, {counted(settings.replicates, 'replicate')}; limits hold at "
         f"error rate {settings.error_rate:g} a row, at all rounds at once.",
-        "progress: log(start/bound) / log(start/measured). A round is reached from when on the mean stays at the "
+        "progress: log(start/bound) / log(start/measured); vacuous: the bound is not below the start.",
+        "A round is reached from when on the mean stays at the "
         "target. rank: the places that the limits leave; an algorithm that communicates after every step has none.",
-        "worst case: what an instance of the theorem's class comes to, so that no theorem that knows only L, mu, "
-        "Delta_0, zeta_*^2, an upper bound on the noise, and the step says less; a dash where none is known.",
+        *([worst] if any(row.worst is not None for row in found.applying) else []),
         "A step that a theorem leaves free is the best for it of the powers of two over L, from 8/L down.",
         "Constants of bounds are those of the points visited, also beyond the rounds run.",
     ]

@@ -2,11 +2,12 @@
 
 import json
 
+import numpy as np
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.report import comparison_text
-from fedbounds.study.comparison import AlgorithmRow, Reached, TheoremComparison
+from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, Reached, TheoremComparison
 from fedbounds.study.settings import Settings
 
 WORDS = "compare --problem quadratic --clients 3 --dimension 2 --rounds 4 --tau 2 --replicates 8"
@@ -36,18 +37,28 @@ def test_json_is_what_is_saved(tmp_path):
 def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
     found = call("--algorithm", "fedavg", "--algorithm", "fedmax", "--claim", "li-2020", "--quiet", "--target", "0.9")
     assert found.exit_code == 0, found.output
-    assert "fedmax" in found.stdout and "Recommended: " in found.stdout
+    assert "fedmax" in found.stdout and "Rule: " in found.stdout
     wrong = call("--algorithm", "fedmaxx")
     assert wrong.exit_code == 2 and "Weightings that can be compared" in wrong.stderr
 
 
-def test_the_surest_rule_is_recommended_and_its_rivals_are_named():
-    rows = {"early": (41, 30, None), "sure": (50, 38, 61), "late": (81, 66, 92)}
+def test_the_rule_of_fewest_rounds_is_recommended_and_its_rivals_are_named():
+    rows = {"late": (55, 30, 58), "sure": (50, 38, 61), "last": (81, 66, 92)}
     algorithms = tuple(
         AlgorithmRow(name, step=0.5, reached=Reached(*numbers, rounds=200)) for name, numbers in rows.items()
     )
     found = TheoremComparison(Settings(), None, 0.01, (), algorithms)
     assert comparison_text._recommendation(found) == (
-        "Recommended: sure at a constant step of 0.5/L and tau = 5, 50 (38 to 61) rounds here, not told apart from "
-        "early; no theorem here bounds its rounds."
+        "Rule: sure, at a constant step of 0.5/L and tau = 5, 50 (38 to 61) rounds here; the evidence does not "
+        "separate it from late; no theorem here bounds its rounds."
     )
+
+
+def test_equal_rounds_are_decided_by_the_final_error():
+    def row(name, last):
+        line = np.array([1.0, last])
+        curve = ErrorCurve(line, line, line)
+        return AlgorithmRow(name, step=0.5, curve=curve, reached=Reached(1, 1, 1, rounds=1))
+
+    found = TheoremComparison(Settings(), None, 0.01, (), (row("coarse", 0.009), row("fine", 0.001)))
+    assert comparison_text._recommendation(found).startswith("Rule: fine, ")

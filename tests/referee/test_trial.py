@@ -39,11 +39,10 @@ from fedbounds.study import fingerprint as identities
 from fedbounds.study.fingerprint import identity, stated
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import quantity, symbols
+from fedbounds.theory import points, quantity, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
-from fedbounds.theory.points import grad, mean, norm_sq, w, w_star
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import C, Delta, Delta_next, G_sq, L, N, T, drift, eta, eta_ratio, m, mu, sigma_sq, tau
@@ -334,10 +333,9 @@ def test_bounds_with_a_maximum_are_typeset_throughout():
 def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
     claim, reading = TRUE.LOCAL_STEP, READINGS["plain"]
     instance = next(one for one in limit_cases.battery(claim, claim.coverage(reading)) if one.N == 2)
-    for length, f in limit_cases.SCALES:
+    for w, f in limit_cases.SCALES:
         before, after = (
-            limit_cases.places(one, claim, reading)
-            for one in (instance, limit_cases.rescaled(instance, length, f, None))
+            limit_cases.places(one, claim, reading) for one in (instance, limit_cases.rescaled(instance, w, f, None))
         )
         assert [(s.lhs * w**2, s.rhs * w**2) for s in before] == [(s.lhs, s.rhs) for s in after]
 
@@ -764,7 +762,8 @@ def test_one_claim_of_a_python_file_is_chosen_by_its_key(tmp_path):
 
 
 def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_own_says_that_it_is_long():
-    discrepancy = measured("V", mean(norm_sq(grad(w) - grad(w_star))))
+    gradients = points.grad(points.w) - points.grad(points.w_star)
+    discrepancy = measured("V", points.mean(points.norm_sq(gradients)))
     mine = Claim("mine", "", "", "step", discrepancy, {"gap": L**2 * Delta}, assumptions=(a.smooth,))
     case = Case(mine, READINGS["plain"], "small", 0, FEW)
     (step,) = (one for one in stages.STAGES if one.name == "search")

@@ -114,8 +114,24 @@ def tight(
         one = result.constant
         proved = "-" if one.certified is None else f"{float(one.certified):.6g}"
         rows.append(("-" if result.value is None else str(result.value), one.term, *_shown(one), proved))
+    show(_setting(claim, over, setting))
     head = (over or "", "term", "stated", "tight (solver)", "certified")
     show(plain_table(head, rows))
+    show(
+        "contraction: larger is stronger; every other term: smaller is stronger. "
+        '"not needed": the term may be left out, the others as stated.'
+    )
+
+
+def _setting(claim: str, over: str | None, setting: dict[str, Any]) -> str:
+    """Where constants are found, with what varies named as such."""
+    shown = {**setting, **({over: "varies"} if over else {})}
+    weights = ", ".join(f"{name} = {shown.get(name) or 'uniform'}" for name in ("alpha", "p"))
+    step = shown.get("eta") or "the claim's own"
+    return (
+        f"{claim}, reading {shown['reading']}: kappa = {shown['kappa']}, tau = {shown['tau']}, "
+        f"clients = {shown['clients']}, start = {shown['start']}, {weights}, step: {step}."
+    )
 
 
 def _shown(constant: Any) -> tuple[str, str]:

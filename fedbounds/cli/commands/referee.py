@@ -237,8 +237,11 @@ def _verify_shipped(name: str | None, reading: str | None, script: bool) -> None
     if script:
         show("\n".join(map(stored_script, examples)))
         return
-    rows = [[e.name, e.subject, e.reading, short(s.lhs), short(s.rhs)] for e, s in zip(examples, sides, strict=True)]
-    show(plain_table(["counterexample", "refutes", "reading", "left", "right"], rows, WIDTH))
+    rows = [
+        [e.name, e.subject, e.reading, short(s.lhs), short(s.rhs), "verified"]
+        for e, s in zip(examples, sides, strict=True)
+    ]
+    show(plain_table(["counterexample", "refutes", "reading", "left", "right", "verdict"], rows, WIDTH))
     for example in examples:
         if note := length_note_of(example):
             show(f"{example.name}: {note}")
