@@ -113,10 +113,12 @@ def test_the_keyboard_ends_a_command_that_still_loads_in_one_sentence_and_then_i
     send = (
         "import os, signal; from fedbounds.cli import interrupt; interrupt.while_loading(); {}os.kill(os.getpid(), 2)"
     )
-    loading = subprocess.run([sys.executable, "-c", send.format("")], check=False, capture_output=True, text=True)
+    with keyboard.heeded():
+        loading = subprocess.run([sys.executable, "-c", send.format("")], check=False, capture_output=True, text=True)
     assert (loading.returncode, loading.stderr) == (130, "Interrupted: nothing was written.\n")
     running = send.format("interrupt.while_running(); ")
-    raised = subprocess.run([sys.executable, "-c", running], check=False, capture_output=True, text=True)
+    with keyboard.heeded():
+        raised = subprocess.run([sys.executable, "-c", running], check=False, capture_output=True, text=True)
     assert "KeyboardInterrupt" in raised.stderr
 
 
