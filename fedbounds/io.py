@@ -68,7 +68,8 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    return write_bytes(path, text.encode())
+    # A file name that is no text may stand in a page; a page of its escape is better than none.
+    return write_bytes(path, text.encode(errors="backslashreplace"))
 
 
 def json_text(value: Any) -> str:
