@@ -149,7 +149,7 @@ QUIET = Assumption("k", "", sp.Le(sy.m * sy.sigma_sq, 0, evaluate=False))
 def uses_of(definition, lhs, terms, *assumptions):
     """Why a proof about a claim may not use a definition, whatever the proof shows with it."""
     claim = Claim("toy", "toy", "here", "horizon", lhs, terms, assumptions=assumptions, readings=("repaired",))
-    points = {"single-step": (W,), "full-participation": ()}.get(definition, ())
+    points = {"single-step": (W,), "common-optimum": (W,), "full-participation": ()}.get(definition, ())
     line = step("end", 0, "<=", 1).by(ONE, (0, premise(definition, *points)))
     return checked(Derivation("toy", "toy", (line,), claim="toy"), claim).fault
 
@@ -414,6 +414,9 @@ ATTACKS = {
     ),
     "a relation that is another each time": lambda: uses_of(
         "full-participation", sy.drift, {"all": 0 * sy.L}, other_each_time()
+    ),
+    "a client without weight where Gamma = 0": lambda: uses_of(
+        "common-optimum", sy.Gamma, {"all": 0 * sy.L}, a.smooth, a.homogeneous
     ),
     "a fact before the first": lambda: of(
         step("end", 1, "<=", 0).by(premise("small-steps", sp.Integer(-5))), assumes=(a.small_steps,)
