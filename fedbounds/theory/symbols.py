@@ -212,7 +212,7 @@ def eta(path: Path) -> Numbers:
     return path.eta
 
 
-_DISTANCE_SQ = at.norm_sq(at.w - at.w_star)
+_DISTANCE_SQ, _GAP = at.norm_sq(at.w - at.w_star), at.F(at.w) - at.F_star
 Delta = written(
     "Delta",
     _DISTANCE_SQ,
@@ -239,7 +239,7 @@ drift = written(
 )
 gap = written(
     "gap",
-    at.F(at.w) - at.F_star,
+    _GAP,
     "measured",
     r"\mathbb{E}[F(w_T)]-F^\star",
     "suboptimality of the global model",
@@ -255,7 +255,7 @@ Delta_T = written(
 )
 gap_t = written(
     "gap_t",
-    at.F(at.w) - at.F_star,
+    _GAP,
     "measured",
     r"\left(\mathbb{E}[F(w_t)]-F^\star\right)",
     "suboptimality at a step",

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.evidence.sdp.verification import factored
+
 Row = list[Fraction]
 Square = tuple[Fraction, list[int]]
 # Roots are rounded to this many bits below the largest entry; what they miss must be dominated by its diagonal.
@@ -43,13 +45,9 @@ def squares(S: list[Row]) -> Iterator[Square]:
                     if missed[i][j]:
                         yield abs(missed[i][j]), _unit(n, (i, 1), (j, 1 if missed[i][j] > 0 else -1))
             return
-    for k in range(n):
-        pivot = S[k][k]
-        if pivot:
-            column = [S[i][k] / pivot if i >= k else Fraction(0) for i in range(n)]
-            by = scale(column)
-            yield pivot / by**2, [int(x * by) for x in column]
-            S = [[S[i][j] - pivot * column[i] * column[j] for j in range(n)] for i in range(n)]
+    for weight, column in factored(S) or ():
+        by = scale(column)
+        yield weight / by**2, [int(x * by) for x in column]
 
 
 def summed(rest: NDArray[Any], claim: Fraction, rows: Sequence[Fraction]) -> tuple[str, str, str, str]:

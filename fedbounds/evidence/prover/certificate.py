@@ -30,7 +30,7 @@ from fedbounds.evidence.prover.rationals import (
 )
 from fedbounds.evidence.sdp.solver import conic, infeasible
 from fedbounds.evidence.sdp.symmetry import corners
-from fedbounds.evidence.sdp.verification import is_psd
+from fedbounds.evidence.sdp.verification import factored
 
 # Below this a multiplier or an eigenvalue of a solver's proof is taken for zero; a wrong guess only fails.
 ZEROS = (1e-6, 1e-4)
@@ -285,9 +285,10 @@ def _packed(system: _System, values: list[fmpq]) -> Proof | None:
         S = [[fmpq(0)] * len(span) for _ in span]
         for place, r, c in zip(places, rows, columns, strict=True):
             S[r][c] = S[c][r] = values[place]
-        if not is_psd(S):
+        factors = factored(S)
+        if factors is None:
             return None
-        sums[key] = squares(S, span)
+        sums[key] = squares(factors, span)
     named = zip(system.names, values, strict=True)
     return Proof({name: fraction(value) for name, value in named if name is not None and value != 0}, sums)
 

@@ -64,21 +64,16 @@ def repaired_values(
     return fixed
 
 
-def squares(S: list[list[fmpq]], span: list[list[fmpq]]) -> list[tuple[Fraction, list[Fraction]]]:
-    """V^T S V as a sum of weight (coefficients . vectors)^2, by LDL^T."""
-    size, S = len(S), [list(row) for row in S]
-    found = []
-    for k in range(size):
-        pivot = S[k][k]
-        if pivot == 0:
-            continue
-        low = [fmpq(0)] * k + [S[i][k] / pivot for i in range(k, size)]
-        for i in range(k, size):
-            for j in range(k, size):
-                S[i][j] = S[i][j] - pivot * low[i] * low[j]
-        combined = [sum((low[i] * span[i][x] for i in range(k, size)), fmpq(0)) for x in range(len(span[0]))]
-        found.append((fraction(pivot), [fraction(value) for value in combined]))
-    return found
+def squares(factors: list[tuple[fmpq, list[fmpq]]], span: list[list[fmpq]]) -> list[tuple[Fraction, list[Fraction]]]:
+    """V^T S V as a sum of weight (coefficients . vectors)^2, of the factors of S and the rows of V."""
+    places = range(len(span[0]) if span else 0)
+    return [
+        (
+            fraction(weight),
+            [fraction(sum((x * row[k] for x, row in zip(column, span, strict=True)), fmpq(0))) for k in places],
+        )
+        for weight, column in factors
+    ]
 
 
 def fraction(value: fmpq) -> Fraction:

@@ -38,14 +38,26 @@ def verify(
 
 
 def is_psd(S: list[list[Any]]) -> bool:
-    """Whether a symmetric rational matrix is positive semidefinite, by LDL^T: a zero pivot needs a zero column."""
-    S = [list(row) for row in S]
-    for k in range(len(S)):
+    """Whether a symmetric rational matrix is positive semidefinite."""
+    return factored(S) is not None
+
+
+def factored(S: list[list[Any]]) -> list[tuple[Any, list[Any]]] | None:
+    """(d, l) with S = sum d l l^T and d > 0, by LDL^T, of a symmetric rational matrix (n, n); each l is (n,).
+
+    None where S is not positive semidefinite: a pivot is negative, or it is 0 and its column is not.
+    """
+    n, S = len(S), [list(row) for row in S]
+    result = []
+    for k in range(n):
         pivot = S[k][k]
-        if pivot < 0 or (pivot == 0 and any(S[i][k] != 0 for i in range(k + 1, len(S)))):
-            return False
-        for i in range(k + 1, len(S)) if pivot != 0 else ():
-            factor = S[i][k] / pivot
+        if pivot < 0 or (pivot == 0 and any(S[i][k] != 0 for i in range(k + 1, n))):
+            return None
+        if pivot == 0:
+            continue
+        column = [0 * pivot] * k + [S[i][k] / pivot for i in range(k, n)]
+        result.append((pivot, column))
+        for i in range(k + 1, n):
             for j in range(k + 1, i + 1):
-                S[i][j] = S[i][j] - factor * S[j][k]
-    return True
+                S[i][j] = S[i][j] - column[i] * S[j][k]
+    return result
