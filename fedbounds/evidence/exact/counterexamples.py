@@ -74,6 +74,8 @@ class Counterexample:
             result = {"": self._from_check()}
         else:
             names = dict.fromkeys(self.readings)
+            if not names:
+                raise reject(f"{self.name} must name the reading that it refutes", None, 'give it a "reading"')
             result = {f" in the reading {name}": self._in_reading(reading_named(name)) for name in names}
         for where, (kind, sides) in result.items():
             if not sides.violated(kind):

@@ -147,6 +147,7 @@ def tampered(name, change):
         ("theorem-1-sync", lambda d: d.update(reading="repaired")),
         ("corollary-B", lambda d: d.update(substitution="rho_bar")),
         ("lemma-2", lambda d: d.update(t=7)),
+        ("lemma-2", lambda d: d.pop("reading")),
         ("lemma-2", lambda d: d["instance"].update(w0=[0.5])),
     ],
 )
