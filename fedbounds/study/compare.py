@@ -54,6 +54,8 @@ FARTHEST = 12
 DIVERGED = (math.inf, math.inf)
 # Runs of an algorithm that a progress bar counts on: a few that choose the step, and those that are shown.
 WORK = 6
+# The recommended rule is tried with so many times fewer and more local steps a round.
+TAU_FACTOR = 4
 # Steps of a run up to which the certificate of the worst case takes a few seconds.
 QUICK = 20
 
@@ -98,7 +100,14 @@ def compared(
     result = tuple(
         _algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True)
     )
-    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), result)
+    comparison = TheoremComparison(settings, facts_of(problem), target, tuple(theorems), result)
+    best = comparison.recommended
+    if best is None:
+        return comparison
+    rule = kinds[texts.index(best.algorithm)]
+    taus = sorted({max(1, settings.tau // TAU_FACTOR), settings.tau * TAU_FACTOR} - {settings.tau})
+    others = tuple(_algorithm_row(study.at_tau(tau), best.algorithm, *rule, (), tell) for tau in taus)
+    return replace(comparison, other_taus=others)
 
 
 def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
@@ -137,6 +146,11 @@ class _Study:
         """The experiment for an algorithm, with one replicate where nothing is random, and with ``changes``."""
         base = self.pilot.experiment
         return base.with_(replicates=self.settings.replicates if self.random(algorithm) else 1, **changes)
+
+    def at_tau(self, tau: int) -> _Study:
+        """The study with another number of local steps a round."""
+        experiment = self.pilot.experiment.with_(tau=tau, stride=tau)
+        return replace(self, pilot=replace(self.pilot, experiment=experiment))
 
     def random(self, algorithm: Algorithm) -> bool:
         return self.pilot.experiment.stochastic or algorithm.tosses
@@ -236,7 +250,7 @@ def _algorithm_row(
         study = replace(study, pilot=replace(study.pilot, experiment=experiment))
         theorems = ()
     L = study.pilot.experiment.problem.L
-    row = AlgorithmRow(text, central=algorithm.central)
+    row = AlgorithmRow(text, central=algorithm.central, tau=study.pilot.experiment.tau)
     try:
         check(algorithm, study.pilot.experiment)
         step = _best_step(study, algorithm, partial(tell, text))
