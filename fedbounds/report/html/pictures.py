@@ -51,9 +51,9 @@ def picture(caption: str, build: Callable[[], Figure]) -> Picture:
 
 def all_pictures(claims: Iterable[Claim], result: Result, drawn: Drawn) -> tuple[list[Picture], list[Picture | None]]:
     """The pictures of the run, and that of each claim, side by side."""
-    of_run = [partial(picture, caption, partial(build, result, drawn)) for build, caption in OF_RUN]
-    made = in_processes([*of_run, *(partial(claim_picture, claim, result, drawn) for claim in claims)])
-    return made[: len(of_run)], made[len(of_run) :]
+    tasks: list[Callable[[], Picture | None]] = [partial(claim_picture, claim, result, drawn) for claim in claims]
+    of_run = in_processes([partial(picture, caption, partial(build, result, drawn)) for build, caption in OF_RUN])
+    return of_run, in_processes(tasks)
 
 
 def claim_picture(claim: Claim, result: Result, drawn: Drawn) -> Picture | None:
