@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -25,8 +24,6 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
-from fedbounds.evidence.sdp.multi_round import central_path, program
-from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.model.algorithm import Algorithm
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
@@ -56,8 +53,6 @@ DIVERGED = (math.inf, math.inf)
 WORK = 6
 # The recommended rule is tried with so many times fewer and more local steps a round.
 TAU_FACTOR = 4
-# Steps of a run up to which the certificate of the worst case takes a few seconds.
-QUICK = 20
 
 
 def compare(
@@ -184,7 +179,7 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
     decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
-    lowest, certified = (None, None) if decays else _worst(study, claim, experiment, float(eta[0]))
+    lowest, certified = (None, None) if decays else worst_case.of_run(claim, experiment, float(eta[0]), study.extra)
     return replace(
         row,
         quantity=about,
@@ -211,29 +206,6 @@ def _run(study: _Study, claim: Claim, algorithm: Algorithm, eta: Array) -> Traje
     if eta.tobytes() not in study.runs:
         study.runs[eta.tobytes()] = simulate(experiment.with_(stride=1))
     return study.runs[eta.tobytes()]
-
-
-def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> tuple[float | None, float | None]:
-    """(an instance's ||w_R - w*||^2, a certified limit for its class), None where they are not of the claim's class.
-
-    The class: constant steps, full gradients, clients of equal weight, these L, mu, ||w_0 - w*||^2 and zeta_*^2.
-    """
-    problem, total = experiment.problem, experiment.total_steps
-    if claim.lhs != Delta_T or not claim.on_fedavg or total > program.LARGEST or not eta * problem.L < 2:
-        return None, None
-    if not problem.mu < problem.L or not experiment.everyone_present:
-        return None, None
-    sizes = Fraction(problem.mu), Fraction(problem.L), Fraction(eta)
-    there = program.Run(experiment.rounds, experiment.tau, *sizes)
-    slopes = (problem.grads(problem.w_star) ** 2).sum(-1)
-    start, pull = ((experiment.start - problem.w_star) ** 2).sum(), problem.p @ slopes
-    if claim.key not in worst_case.bounds(there, Fraction(start), Fraction(pull), study.extra):
-        return None, None
-    lowest = attained(there, float(start), float(pull)).value
-    if total > QUICK or experiment.batch_size is not None or np.ptp(problem.p) > 0:
-        return lowest, None
-    result = central_path.worst(there, Fraction(start), Fraction(pull))
-    return lowest, result.value if result is not None and (result.certified or result.exact) else None
 
 
 def _algorithm_row(
