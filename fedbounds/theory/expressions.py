@@ -24,7 +24,9 @@ def check_claim(claim: Any) -> None:
     if claim.kind == "inequality" and not claim.terms:
         raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
     step = () if claim.eta is None else (claim.eta,)
-    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step):
+    put = claim.repair.substitutions if claim.repair else {}
+    floor = () if claim.floor is None else (claim.floor,)
+    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step, *put, *put.values(), *floor):
         check_expression(claim.key, part)
     terms = claim.terms.values()
     if claim.lhs != 0 and all(sp.sympify(side).is_number for side in (claim.lhs, *terms)):
@@ -50,7 +52,8 @@ def check_expression(key: str, part: object) -> None:
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        if symbols.RECORDED.get(symbol.name, symbol) != symbol:
+        known = symbols.QUANTITIES.get(symbol.name, symbol)
+        if type(known) is not type(symbol) or known != symbol:
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
 
