@@ -11,6 +11,7 @@ import sympy as sp
 from fedbounds.errors import nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.quantity import Scope
 from fedbounds.theory.reading import READINGS
 
@@ -39,10 +40,18 @@ def check_claim(claim: Any) -> None:
         if name not in READINGS:
             raise nearest(f"a reading of claim {claim.key}", name, READINGS)
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
-        if not isinstance(item, Assumption):
-            remedy = "build it with fedbounds.Assumption"
-            raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
-        check_relations(claim.key, item.relation)
+        check_assumption(claim.key, item)
+
+
+def check_assumption(key: str, item: object) -> None:
+    """Refuse what is no assumption, or is another under the key of a shipped one."""
+    if not isinstance(item, Assumption):
+        remedy = "build it with fedbounds.Assumption"
+        raise reject(f"an assumption of claim {key} must be an Assumption", repr(item), remedy)
+    if SHIPPED.get(item.key, item) is not item:
+        what = f"an assumption {item.key} of claim {key} must be the shipped one"
+        raise reject(what, item.statement, "choose another key")
+    check_relations(key, item.relation)
 
 
 def check_expression(key: str, part: object) -> None:

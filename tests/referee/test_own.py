@@ -35,6 +35,7 @@ from fedbounds.study.fingerprint import stated
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Repair
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
@@ -53,6 +54,7 @@ from fedbounds.theory.symbols import (
     gap,
     gap_round,
     mu,
+    pi_max,
     sigma_sq,
     tail_gap,
     tau,
@@ -326,6 +328,9 @@ def test_names_and_definitions_are_guarded():
         with pytest.raises(InputError, match="zeta_star_sq of claim mine must be the claims' own"):
             repair = Repair("why", substitutions=put)
             Claim("mine", "mine", "here", "constant", lhs, {"all": mu}, repair=repair, floor=floor)
+    for one in SHIPPED.values():
+        with pytest.raises(InputError, match=f"{re.escape(one.key)} of claim mine must be the shipped one"):
+            claim("mine", "constant", L, mu, Assumption(one.key, "Pi >= 1", sp.Ge(pi_max, 1)))
     with pytest.raises(InputError, match="may define constants only"):
         claim("mine", "constant", zeta_star_sq, L, definitions={zeta_star_sq: L})
     with pytest.raises(InputError, match="step size"):

@@ -9,10 +9,10 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
 from fedbounds.evidence.symbolic.proof_state import Unproved
-from fedbounds.evidence.symbolic.rebuilt import SHIPPED
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
