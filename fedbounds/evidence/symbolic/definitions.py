@@ -266,8 +266,7 @@ RESTS_ON = {
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
-    # Under alpha = p a client of p_i = 0, whose minimum Gamma does not see, is in no mean.
-    "common-optimum": ("smooth", "unbiased"),
+    "common-optimum": ("smooth",),
     **dict.fromkeys(("next-models", "mean-model"), ("unbiased", ALL_PRESENT)),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),

@@ -104,11 +104,13 @@ def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
     """Sums such as T + gamma - 1 that divide what is compared once cancelled: it says nothing where one is 0."""
     compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
     written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
-    written = {x for x in written if x.is_Add and x.has(sy.T)}
+    written = {x for x in written if x.is_Add and x.has(sy.T) and x.is_polynomial(sy.T)}
     if not written:
         return []
     powers = {power: sp.Dummy() for power in compared.atoms(sp.Pow) if power.exp.has(sy.T)}
     bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
+    if not bottom.is_polynomial(sy.T):
+        return []
     kept = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
     return sorted(kept, key=sp.default_sort_key)
 

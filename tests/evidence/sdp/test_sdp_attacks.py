@@ -31,6 +31,7 @@ from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.points import norm_sq, w, w_star
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.symbols import (
+    QUANTITIES,
     C,
     Delta,
     Delta_0,
@@ -58,7 +59,7 @@ from validate.second_checker import judge
 
 ROOT = Path(__file__).resolve().parents[3]
 KNOWN = claims()
-TEXTS = {key: {"sides": sides(claim)} for key, claim in KNOWN.items()}
+TEXTS = {key: {"sides": sides(one), "kind": str(one.kind), "scope": one.scope} for key, one in KNOWN.items()}
 HALF = F(1, 2)
 UNEQUAL = {"alpha": (F(9, 10), F(1, 10)), "p": (F(9, 10), F(1, 10))}
 SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (HALF, HALF), "rho_bar": F(3, 2)}
@@ -109,6 +110,10 @@ def repaired(**substitutions):
         pytest.param(claim({"a": Delta, "b": sp.Symbol("scale of a")}), TWO, id="a symbol with a factor's name"),
         pytest.param(claim({"a": Delta, "b": sigma_sq}, kind=Kind.IDENTITY), TWO, id="an identity"),
         pytest.param(replace(claim({"a": Delta}), scope="horizon"), TWO, id="a step's line about a horizon"),
+        pytest.param(
+            replace(claim({"a": G_sq}), scope="horizon", lhs=QUANTITIES["mean_slope_sq"]), TWO, id="the last gradient"
+        ),
+        pytest.param(claim({"a": Delta}, kind=Kind.RATE), TWO, id="a rate"),
         pytest.param(replace(run(), kind=Kind.IDENTITY), SLOW, id="an identity about a run"),
     ],
 )

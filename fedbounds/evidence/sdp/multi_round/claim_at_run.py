@@ -18,7 +18,8 @@ from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Coverage, Region, Span, only
 from fedbounds.theory.path_formulas import growth_of_steps, ratios_of_steps
 from fedbounds.theory.point_quantities import p_sq
-from fedbounds.theory.quantity import Path
+from fedbounds.theory.points import never_negative
+from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading
 
 # What is bounded, by what a claim's left side is.
@@ -157,7 +158,7 @@ class ClaimAtRun:
             value = _number(number, {})
             if term == 0:
                 continue
-            if value is None or (value < 0 and rest != sy.Delta_0) or not rest.is_nonnegative:
+            if value is None or (value < 0 and rest != sy.Delta_0) or not _seen_non_negative(rest):
                 return None
             found[rest] = found.get(rest, Fraction(0)) + value
         # sum_i p_i^2 sigma_i^2 is at most sigma^2 sum_i p_i^2.
@@ -198,6 +199,13 @@ class ClaimAtRun:
             "weight_ratio": Span(1, 1),
         }
         return Coverage(axes | ({"gradients": only("full")} if self.quiet else {}))
+
+
+def _seen_non_negative(expression: sp.Expr) -> bool:
+    """Whether it is not negative, where no sign is an author's word."""
+    own = [s for s in expression.free_symbols if sy.QUANTITIES.get(s.name) is not s]
+    seen = all(isinstance(s, Quantity) and s.expression is not None and never_negative(s.expression) for s in own)
+    return bool(expression.is_nonnegative and seen)
 
 
 def _grows(bound: sp.Expr, peak: sp.Expr) -> bool:

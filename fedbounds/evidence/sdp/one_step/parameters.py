@@ -202,7 +202,7 @@ def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
 
     The model has the gradient and the excess of one client only, at one point of it.
     """
-    if claim.kind is not Kind.INEQUALITY or claim.scope == "horizon":
+    if claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant", "point"):
         return False
     symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
     used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
@@ -225,7 +225,7 @@ def written_by(claim: Claim, reading: Reading = PLAIN) -> dict[str, sp.Expr]:
 def pointwise(claim: Claim, reading: Reading = PLAIN) -> bool:
     """Whether a claim is about one point of one client, whatever the round."""
     symbols = {symbol.name for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
-    return str(claim.lhs) == "grad_sq" and symbols <= POINTWISE
+    return (str(claim.lhs), claim.scope) == ("grad_sq", "point") and symbols <= POINTWISE
 
 
 def numbers(setting: Setting) -> dict[str, Fraction]:
