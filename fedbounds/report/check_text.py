@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.report.describe import alarm_blocks, grounds_of, run_table
+from fedbounds.report.describe import alarm_blocks, grounds_of, ledger_table
 from fedbounds.report.number_format import compact, counted, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
@@ -19,11 +19,6 @@ from fedbounds.theory.verdict import Evidence, Status
 
 # Claims that have a column; others share a line below the table.
 COLUMNS = 3
-LEGEND = (
-    "The number beside a word is bound / measured, the smallest over what was tested (below 1: violated; <0: the "
-    "bound is negative); ~46 replicates: about how many would decide. What is said of a run is about this problem "
-    "and run, at error rate {rate:g} a claim, and proves nothing beyond it; the other columns are about the claim."
-)
 DECAY_NOTE = (
     "O(1/T)? Slope of the log gap in log(T + gamma) over the last half, its interval, the floor. yes: no floor seen "
     "and as fast as 1/T; no: a floor; slower: not seen. No finite run proves a rate."
@@ -39,7 +34,7 @@ def check_blocks(
 ) -> list[Block]:
     """The first screen of a study whose ledger is ``lines`` and whose pictures are in ``out``.
 
-    A table a weighting follows where more claims were examined than have a column; ``verbose`` adds it always, with
+    The ledger follows where more claims were examined than have a column; ``verbose`` adds it always, with
     the grounds of every verdict.
     """
     claims = _claims(lines)
@@ -48,8 +43,7 @@ def check_blocks(
     units = units_sentence(result)
     blocks += [units] if units else []
     if verbose or len(claims) > COLUMNS + len(_beside(claims)):
-        blocks += [run_table(run, lines, result.settings.replicates) for run in result.runs]
-        blocks += [LEGEND.format(rate=result.settings.error_rate)]
+        blocks += [ledger_table(lines).without_empty()]
     blocks += grounds_of(lines, len(result.runs)) if verbose else []
     choose = "To choose a rule: fedbounds compare with the same problem.\n" if len(result.runs) > 1 else ""
     return [*blocks, f"{_further(out)}\n{choose}{summary_line(result, lines)}"]
