@@ -8,14 +8,13 @@ from markupsafe import Markup
 
 from fedbounds.report.check_text import (
     answer_table,
-    constants_table,
     footnotes,
     known_sentences,
     problem_sentence,
     summary_line,
 )
 from fedbounds.report.claim_text import claim_answer, explain
-from fedbounds.report.describe import SCOPES, alarm_blocks, describe, grounds_of, ledger_table
+from fedbounds.report.describe import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
 from fedbounds.report.html.exact_instances import OTHERS, evidence
 from fedbounds.report.html.pictures import Drawn, Picture, all_pictures
 from fedbounds.report.html.templates import blocks_page
