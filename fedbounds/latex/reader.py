@@ -18,21 +18,25 @@ from fedbounds.errors import InputError, reject
 from fedbounds.latex import formulas
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases, same_units, scopes_of, units_of
-from fedbounds.latex.notation import NEEDS_VALUE, Words, constant_of, equation, parts_of, words_of
+from fedbounds.latex.notation import NEEDS_VALUE, Words, constant_of, equation, is_number, parts_of, words_of
 from fedbounds.latex.source import Line, Theorem, between_commas, theorems, theorems_in
+from fedbounds.latex.sums import AVERAGE, ETA_AVERAGE, RUN_SUMS
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.latex.unread import unread
-from fedbounds.plugins import claims
+from fedbounds.plugins import algorithms, claims
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
+from fedbounds.theory.protocol_assumptions import WEIGHTING
 from fedbounds.theory.quantity import Quantity, Scope, measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import QUANTITIES, eta, eta_0, t
+from fedbounds.theory.symbols import QUANTITIES, R, T, eta, eta_0, t, tau
+from fedbounds.theory.vectors import Vec
 
+SELECTIONS = ("selection-without-replacement", "selection-with-replacement")
 # Constants that an assumption must bring.
 BROUGHT = {
-    "m": ("equal-selection",), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
+    "m": ("equal-selection", *SELECTIONS), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
     "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
 }  # fmt: skip
 RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
@@ -79,8 +83,8 @@ class _Reader:
 
     @property
     def notation(self) -> Notation:
-        names = shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()}
-        return Notation(names)
+        names = shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | self.words.numbers
+        return Notation(names, start=int(self._choice("start", "0", ("0", "1"))))
 
     def claim(self) -> Claim:
         assumed = self._assumptions()
@@ -97,11 +101,14 @@ class _Reader:
             kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
             left, right = (right, left) if relation.text == ">=" else (left, right)
         scopes = set().union(*map(scopes_of, (*left, *right)))
+        counted = self._counted((*left, *right), scopes)
         constant = any(x.has(CONSTANT_STEP) for x in (*left, *right))
         lhs, terms = sp.Add(*meant(left, setting, place)), meant(right, setting, place)
         named = self._author_names(setting)
         lhs, terms = lhs.xreplace(named), [term.xreplace(named) for term in terms]
         definitions, step = self._definitions(setting), self._step(setting, constant)
+        lhs, terms = lhs.xreplace(counted), [term.xreplace(counted) for term in terms]
+        step = None if step is None else step.xreplace(counted)
         self._check((lhs, *terms, *definitions.values(), *([] if step is None else [step])), definitions, setting)
         if not self.theorem.of("units"):
             same_units([(units_of(x, place), x) for x in (lhs, *terms)], place)
@@ -117,9 +124,20 @@ class _Reader:
             definitions=definitions,
             eta=step,
             readings=(self._choice("reading", "plain", READINGS),),
-            algorithm=self._text("algorithm", FEDAVG),
+            algorithm=self._choice("algorithm", FEDAVG, algorithms()),
             unread=unread(self.theorem, partial(self._covered, assumed)),
         )
+
+    def _counted(self, parts: Sequence[sp.Expr], scopes: set[str]) -> dict[sp.Expr, sp.Expr]:
+        """What t and T become where the author's steps count from 1: w_T is then reached after T - 1 steps."""
+        if not self.notation.start:
+            return {}
+        sums = any(x.has(*RUN_SUMS, AVERAGE, ETA_AVERAGE) for x in parts)
+        if sums and any("w_{T}" in str(vector) for x in parts for vector in x.atoms(Vec)):
+            raise wrong(
+                self._start, "start 1 cannot count both the terms of a sum and the steps to w_T", "count from 0"
+            )
+        return {t: t + 1} if sums else {t: t + 1, T: T + 1}
 
     def _covered(
         self, assumed: Sequence[Assumption], left: Sequence[Token], relation: Token, right: Sequence[Token]
@@ -135,7 +153,7 @@ class _Reader:
 
     def _declared(self) -> Iterable[tuple[list[Token], list[Token]]]:
         for line in (*self.theorem.of("let"), *self.theorem.of("where")):
-            yield from (equation(part, line) for part in parts_of(line, self.theorem))
+            yield from (equation(part, line) for part in parts_of(line, self.theorem) if not is_number(part))
 
     def _equations(self) -> Iterable[tuple[Sequence[Token], Sequence[Token]]]:
         """What the comment lines define: the names of let and where, and the step size."""
@@ -226,6 +244,7 @@ class _Reader:
             raise wrong(lines[1].place, "a theorem has one step size", "keep one line")
         tokens = normal(expanded(lines[0].tokens(), self.theorem.macros))
         step = self._value(tokens, setting, lines[0].place)
+        step = step.xreplace({R: T / tau})  # the steps of a horizon's last round, for a step size tuned to it
         if constant and t in step.free_symbols:
             raise wrong(lines[0].place, r"\eta without an index must be one step size for all steps", r"write \eta_t")
         if not self.theorem.of("units"):
@@ -234,7 +253,12 @@ class _Reader:
 
     def _check(self, used: Sequence[sp.Expr], definitions: Mapping[sp.Symbol, sp.Expr], setting: Setting) -> None:
         """Refuse constants that nothing gives a value, or a meaning."""
-        names = {s.name for x in used for s in x.free_symbols} - {s.name for s in definitions}
+        symbols = {s for x in used for s in x.free_symbols}
+        for own in symbols & set(self.words.numbers.values()):
+            raise wrong(
+                self._start, f"{own} must cancel, as no evidence knows its value", "write it by other symbols"
+            )
+        names = {s.name for s in symbols} - {s.name for s in definitions}
         for name in sorted(names):
             letter = QUANTITIES[name].latex if name in QUANTITIES else name
             if name in DECLARED and letter not in self._let():
@@ -295,6 +319,8 @@ def _shipped(key: str) -> Assumption | None:
     """The assumption of that key: of the list, or of a shipped claim."""
     if key in (known := _keys()):
         return known[key]
+    if key.startswith(WEIGHTING):
+        return shipped.weighting(key.removeprefix(WEIGHTING))
     if not key.replace("-", "").replace("_", "")[:1].isalpha() or any(mark in key for mark in "\\<=>"):
         return None
     return next((one for claim in claims().values() for one in claim.assumptions if one.key == key), None)
