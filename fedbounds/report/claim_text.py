@@ -74,6 +74,8 @@ def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
         certified = sum(v.status is Status.HOLDS for line in own for v in line.verdicts(Evidence.SDP))
         result += [f"Certified for the whole class at {certified} settings of its parameters."] if certified else []
         result.append(f"To search for a counterexample: fedbounds referee {claim.key}.")
+    if claim.kind is Kind.INEQUALITY:
+        result.append(f"How loose: fedbounds check --claim {claim.key} gives bound over measured on a run.")
     return "\n".join(result)
 
 

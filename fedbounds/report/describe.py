@@ -10,9 +10,11 @@ from fedbounds.report.number_format import compact, decimal_pair, number, readab
 from fedbounds.report.table import ORDER, Block, Bullets, Cell, Phrase, Table
 from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
-from fedbounds.study.result import WeightingRun
+from fedbounds.study.resolve import target_units
+from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.labels import shown
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
@@ -227,3 +229,33 @@ def remark_table(remarks: Iterable[Remarked]) -> Table:
 def _because(verdict: Verdict) -> str:
     place = verdict.coverage.words() if verdict.coverage and verdict.coverage.axes else ""
     return f"{verdict.detail} (at {place})" if place else verdict.detail
+
+
+def units_sentence(result: Result) -> str:
+    """In which units the constants are, where the study has scaled the target of its data."""
+    return "" if "problem" in result.objects else target_units(result.settings)
+
+
+def constants_table(result: Result) -> Table:
+    """Everything that the bounds are made of, a column a weighting."""
+    facts, runs = result.facts, result.runs
+    shared = {
+        "w*": None if facts.w_star is None else f"({', '.join(number(value, 3) for value in facts.w_star)})",
+        "F*": number(facts.F_star),
+        "F_i*": f"({', '.join(number(value, 3) for value in facts.F_i_star)})",
+        "zeta_*": None if facts.zeta_star is None else number(facts.zeta_star),
+        "kappa": number(facts.L.value / facts.mu.value),
+    } | {name: number(getattr(facts, name).value) for name in ("L", "mu", "Gamma")}
+    names = dict.fromkeys(name for run in runs for name in run.constants if name not in shared)
+    order = [*(name for name in QUANTITIES if name in names), *(name for name in names if name not in QUANTITIES)]
+    body: list[list[str | None]] = []
+    for name in order:
+        values = [run.constants.get(name) for run in runs]
+        source = "/".join(sorted({str(item.provenance) for item in values if item}))
+        body.append([name, *(None if item is None else number(item.value) for item in values), source])
+    for name in ("rho_bar_sync", "speed", "error"):
+        body.append([name, *(number(getattr(run, name)) for run in runs), "computed"])
+    of_problem = [f"{name} = {text}" for name, text in shared.items() if text is not None]
+    caption = f"Constants, in the units of the loss that was minimised: {'; '.join(of_problem)}"
+    caption += f". {units}" if (units := units_sentence(result)) else ""
+    return Table.of(("constant", *(run.weighting for run in runs), "from"), body, caption)

@@ -92,8 +92,7 @@ for (const t of document.querySelectorAll("table")) {
   if (!t.caption || !t.caption.textContent.trim()) bad.push("a table has no caption");
   for (const th of t.querySelectorAll("th")) if (!th.scope) bad.push(`${th.outerHTML.slice(0, 80)} has no scope`);
 }
-for (const s of document.querySelectorAll("svg"))
-  if (s.getAttribute("role") !== "img" || !s.getAttribute("aria-label")) bad.push("a picture has no name");
+for (const s of document.querySelectorAll("img")) if (!s.alt) bad.push("a picture has no name");
 for (const e of document.querySelectorAll("*"))
   if (e.clientWidth && e.scrollWidth > e.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowX)
       && e.tabIndex < 0) bad.push(`${e.outerHTML.slice(0, 80)} scrolls, but not by keyboard`);

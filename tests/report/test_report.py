@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.html import claim_section, exact_instances, mathml, pictures
+from fedbounds.report.html import claim_section, exact_instances, mathml
 from fedbounds.report.html.study_page import command
 from fedbounds.study import cache
 from fedbounds.study.result import Result
@@ -121,14 +121,14 @@ def test_headings_are_in_order_and_ids_unique(document):
     ids = [attributes["id"] for _, attributes in document.tags if attributes.get("id")]
     assert [name for name, count in Counter(ids).items() if count > 1] == []
     targets = [attributes["href"][1:] for _, attributes in document.all("a", "use")]
-    assert set(targets) <= set(ids) and len(targets) > 100
+    assert set(targets) <= set(ids) and len(targets) > 10
 
 
 def test_tables_have_captions_and_scopes(document):
     tables = document.all("table")
     assert len(tables) == len(document.all("caption")) > 10
     assert all("scope" in attributes for _, attributes in document.all("th"))
-    assert all({"role", "aria-label"} <= set(attributes) for _, attributes in document.all("svg"))
+    assert len(document.all("img")) > 3 and all(attributes["alt"] for _, attributes in document.all("img"))
 
 
 def test_the_ledger_has_a_row_a_reading_and_a_column_a_kind(html, study):
@@ -227,21 +227,6 @@ def test_fractions_stay_exact():
     assert "-19002056112815/3759554300153169" in mathml.fraction(long)
     assert mathml.rounded(Fraction(1050629, 4000000)) == "0.26265725"
     assert "\\frac{1}{3}" in mathml.rounded(Fraction(1, 3))
-
-
-def test_pictures_share_no_id_and_follow_the_theme():
-    drawn = (
-        '<?xml version="1.0"?><svg xmlns:xlink="x" viewBox="0 0 10 20"><metadata>d</metadata><style>*{}</style>'
-        '<g id="a"><path id="b" d="M 1.23456 2&#10;z" style="fill: #ffffff; stroke: #000000"/></g>'
-        '<use xlink:href="#b" clip-path="url(#a)" transform="scale(0.015625)"/></svg>'
-    )
-    one, two = pictures.inline(drawn, "one", 'a "b" <c>'), pictures.inline(drawn, "two", "")
-    ids = [set(re.findall(r'id="([^"]*)"', text)) for text in (one, two)]
-    assert not ids[0] & ids[1] and ids[0] == {"one-0", "one-1"}
-    assert set(re.findall(r'#([\w-]+)["\)]', one)) == ids[0]
-    assert "M 1.2 2" in one and "0.015625" in one and "<style" not in one and "metadata" not in one
-    assert "fill: var(--paper); stroke: var(--ink)" in one
-    assert ET.fromstring(one).get("aria-label") == 'a "b" <c>'
 
 
 def marks(claim, verdicts):

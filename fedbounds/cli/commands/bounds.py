@@ -123,8 +123,7 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
         if options[name] is None and (all_of_them or name not in ONLY_BEST)
     }
     listed = ", ".join(f"{name} = {number(value)}" for name, value in result.items() if name != "weights")
-    noise = "" if options.get("sigma_sq") else " sigma^2 = 0, as gradients are full."
-    say(f"From the problem, with w_0 = 0: {listed}.{noise}")
+    say(f"From the problem, with w_0 = 0: {listed}.")
     return options | result
 
 

@@ -42,7 +42,8 @@ def check(
     """
     from fedbounds.cli.builder import contradiction_code, given
     from fedbounds.io import locked, write_text
-    from fedbounds.report.check_text import check_blocks, constants_table
+    from fedbounds.report.check_text import check_blocks
+    from fedbounds.report.describe import constants_table
     from fedbounds.report.terminal import to_text
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings

@@ -15,7 +15,7 @@ from fedbounds.cli.adapter import colour, command, say, show, show_json
 OWN = ("weightings", "readings", "step", "stride", "constants", "moments", "across", "radius", "sigma_sq", "G_sq")
 
 
-@command("Study a problem", settings=(), but=(*OWN, "aggregation", "engine"), algorithms="--algorithm")
+@command("Study a problem", settings=(), but=(*OWN, "aggregation", "engine"), algorithms="--algorithm,--weighting")
 def compare(
     *,
     algorithms: tuple[str, ...] = (),

@@ -9,10 +9,9 @@ from pathlib import Path
 from fedbounds import io
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
-from fedbounds.report.figures import files
 from fedbounds.report.figures.sweep_figures import SUMMED, figure_of, lines_of, positions_of
 from fedbounds.report.html.page import page, render, setting
-from fedbounds.report.html.pictures import Picture, inline
+from fedbounds.report.html.pictures import Picture, picture
 from fedbounds.report.table import ORDER, Cell, Phrase, Table
 from fedbounds.study import store
 from fedbounds.study.bounds import main_tightness
@@ -157,5 +156,5 @@ def _picture(stored: Stored) -> Picture | None:
                 lines = lines_of(stored, name, where=main_tightness())
             except InputError:
                 return None  # a sweep without the main bound, or one whose cells all failed
-            return Picture(inline(files.svg(partial(figure_of, lines, name, "tightness")), "sweep", CAPTION), CAPTION)
+            return picture(CAPTION, partial(figure_of, lines, name, "tightness"))
     return None
