@@ -55,7 +55,7 @@ class Words:
             scripts, body = self.short[token.text]
             used = tuple(tokens[place : place + len(scripts)])
             other = [one.text for one in used] != [one.text for one in scripts] or spelled(used) in STARRED
-            fixed = spelled(used) != spelled(scripts) and not spelled(scripts[:1]).strip("^_{}") in ("t", "r")
+            fixed = spelled(used) != spelled(scripts) and spelled(scripts[:1]).strip("^_{}") not in ("t", "r")
             if token.text in OTHERWISE and (other or fixed or r"\tau" in spelled(used)):
                 result.append(token)
                 continue
