@@ -83,7 +83,9 @@ class _Reader:
 
     @property
     def notation(self) -> Notation:
-        names = shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | self.words.numbers
+        names = (
+            shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
+        )
         return Notation(names, start=int(self._choice("start", "0", ("0", "1"))))
 
     def claim(self) -> Claim:

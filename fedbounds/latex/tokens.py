@@ -164,8 +164,8 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
         elif text in DROPPED:
             continue
         elif text in AROUND:
-            inner, at = _marked(tokens, at, text)
-            result += inner
+            marked, at = _marked(tokens, at, text)
+            result += marked
         elif text in DRESSES:
             first = at
             while at < len(tokens) and tokens[at].text in DRESSES:

@@ -94,5 +94,5 @@ def _sum(term: sp.Expr, sign: str, suffix: str, total: Any) -> Quantity:
     )
 
 
-def _sign(factors: list[Quantity]) -> dict[str, bool]:
+def _sign(factors: list[Quantity]) -> dict[str, Any]:
     return {"nonnegative": True} if all(one.is_nonnegative for one in factors) else {}
