@@ -11,6 +11,7 @@ import sympy as sp
 from fedbounds.errors import nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.quantity import Scope
 from fedbounds.theory.reading import READINGS
 
@@ -24,7 +25,9 @@ def check_claim(claim: Any) -> None:
     if claim.kind == "inequality" and not claim.terms:
         raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
     step = () if claim.eta is None else (claim.eta,)
-    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step):
+    put = claim.repair.substitutions if claim.repair else {}
+    floor = () if claim.floor is None else (claim.floor,)
+    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step, *put, *put.values(), *floor):
         check_expression(claim.key, part)
     terms = claim.terms.values()
     if claim.lhs != 0 and all(sp.sympify(side).is_number for side in (claim.lhs, *terms)):
@@ -37,10 +40,18 @@ def check_claim(claim: Any) -> None:
         if name not in READINGS:
             raise nearest(f"a reading of claim {claim.key}", name, READINGS)
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
-        if not isinstance(item, Assumption):
-            remedy = "build it with fedbounds.Assumption"
-            raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
-        check_relations(claim.key, item.relation)
+        check_assumption(claim.key, item)
+
+
+def check_assumption(key: str, item: object) -> None:
+    """Refuse what is no assumption, or is another under the key of a shipped one."""
+    if not isinstance(item, Assumption):
+        remedy = "build it with fedbounds.Assumption"
+        raise reject(f"an assumption of claim {key} must be an Assumption", repr(item), remedy)
+    if SHIPPED.get(item.key, item) is not item:
+        what = f"an assumption {item.key} of claim {key} must be the shipped one"
+        raise reject(what, item.statement, "choose another key")
+    check_relations(key, item.relation)
 
 
 def check_expression(key: str, part: object) -> None:
@@ -50,7 +61,8 @@ def check_expression(key: str, part: object) -> None:
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        if symbols.RECORDED.get(symbol.name, symbol) != symbol:
+        known = symbols.QUANTITIES.get(symbol.name, symbol)
+        if type(known) is not type(symbol) or known != symbol:
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
 

@@ -84,7 +84,8 @@ def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
         raise _cannot(claim, what, "inequalities of a step, and those of a horizon weighted by alpha, can be")
     measured = {**MEASURED, **(BY_P if by_p else {}), **(ALONG if along else {})}
     tied = {**TIED, **(AT_STARTS if reading.skew == "sync" else {}), **({"tau": ()} if along else {})}
-    left, right = sp.sympify(claim.lhs), list(claim.sides(reading).terms.values())
+    stated = claim.sides(reading)
+    left, right = stated.lhs, list(stated.terms.values())
     assumptions = claim.assumptions_in(reading)
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
     used |= {name for name, tie in OWNED.items() if tie in assumptions and name != "sigma_p_sq"}

@@ -11,10 +11,11 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.gate import meaningful
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
-from fedbounds.evidence.symbolic.rebuilt import SHIPPED, begin_anew, rebuilt
+from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
 from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.symbols import RECORDED
 
 

@@ -19,7 +19,7 @@ from fedbounds.evidence.sdp.rational_functions import (
 )
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim, Kind, Role
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import QUANTITIES
@@ -202,6 +202,8 @@ def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
 
     The model has the gradient and the excess of one client only, at one point of it.
     """
+    if claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant", "point"):
+        return False
     symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
     used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
     if str(claim.lhs) == "grad_sq":
@@ -223,7 +225,7 @@ def written_by(claim: Claim, reading: Reading = PLAIN) -> dict[str, sp.Expr]:
 def pointwise(claim: Claim, reading: Reading = PLAIN) -> bool:
     """Whether a claim is about one point of one client, whatever the round."""
     symbols = {symbol.name for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
-    return str(claim.lhs) == "grad_sq" and symbols <= POINTWISE
+    return (str(claim.lhs), claim.scope) == ("grad_sq", "point") and symbols <= POINTWISE
 
 
 def numbers(setting: Setting) -> dict[str, Fraction]:
