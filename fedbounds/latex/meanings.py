@@ -29,12 +29,11 @@ from fedbounds.latex.sums import (
 )
 from fedbounds.latex.tokens import Token, normal, scanned, wrong
 from fedbounds.theory import points as at
-from fedbounds.theory.quantity import NUMBER, Quantity, measured
+from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.sums import least_over_steps, sum_over_rounds, sum_over_steps
 from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
 from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
 
-Units = tuple[sp.Expr, ...] | None
 W_T = Vec(sp.Symbol("w_{T}"))
 AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 # w_{r tau} and w_{R tau} are the model after the last finished round.
@@ -207,32 +206,3 @@ def scopes_of(formula: sp.Expr) -> set[str]:
         "point": "w_{}" in names,
     }
     return {name for name, present in scopes.items() if present}
-
-
-def units_of(expression: sp.Expr, place: Token) -> Units:
-    """Powers of (metre, joule); None for 0, which has any. An InputError where terms do not agree."""
-    if expression == 0:
-        return None
-    if isinstance(expression, sp.Add | sp.Max | sp.Min):
-        return same_units(((units_of(x, place), x) for x in expression.args), place)
-    if isinstance(expression, sp.Mul):
-        parts = [units_of(x, place) or NUMBER for x in expression.args]
-        return tuple(sum(column, sp.Integer(0)) for column in zip(*parts, strict=True))
-    if isinstance(expression, sp.Pow):
-        base = units_of(expression.base, place) or NUMBER
-        if any(base) and not expression.exp.is_Rational:
-            raise wrong(place, f"{expression.base} must be a number, as its power varies", "correct the units")
-        return tuple(x * expression.exp if x else sp.Integer(0) for x in base)
-    return tuple(map(sp.Integer, getattr(expression, "units", None) or NUMBER))
-
-
-def same_units(
-    parts: Iterable[tuple[tuple[sp.Expr, ...] | None, sp.Expr]], place: Token
-) -> tuple[sp.Expr, ...] | None:
-    """The units that all have; an InputError that names two terms that differ."""
-    known = [(units, x) for units, x in parts if units is not None]
-    for units, x in known[1:]:
-        if units != known[0][0]:
-            what = f"{known[0][1]} and {x} have different units, so a symbol may mean something else"
-            raise wrong(place, what, "correct it, or add % fedbounds: units as written")
-    return known[0][0] if known else None

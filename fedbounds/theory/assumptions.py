@@ -10,7 +10,6 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory.assumption import Assumption, InstanceLike, Objects, Part, RunLike
-from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.protocol_assumptions import constant_steps as constant_steps
 from fedbounds.theory.protocol_assumptions import independent_selection as independent_selection
 from fedbounds.theory.protocol_assumptions import weighting as weighting
@@ -25,7 +24,6 @@ from fedbounds.theory.symbols import (
     eta,
     eta_growth,
     eta_ratio,
-    gap_t,
     m,
     mu,
     p_min,
@@ -120,9 +118,10 @@ convex = Assumption(
 )
 polyak_lojasiewicz = Assumption(
     "polyak-lojasiewicz",
-    "||grad F(w_t)||^2 >= 2 mu (F(w_t) - F*) at every iterate",
-    sp.Le(2 * mu * gap_t, mean_slope_sq),
-    found="2 mu (F - F*) = {left:.4g} > ||grad F||^2 = {right:.4g}",
+    "||grad F||^2 >= 2 mu (F - F*), which mu-strong convexity implies",
+    on_run=_strongly_convex,
+    exactly=lambda instance, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
+    in_class=_of_the_class,
 )
 bounded_variance = Assumption(
     "bounded-variance",

@@ -243,12 +243,7 @@ drift = written(
     {"step": "drift"},
 )
 gap = written(
-    "gap",
-    _GAP,
-    "measured",
-    r"\mathbb{E}[F(w_T)]-F^\star",
-    "suboptimality of the global model",
-    {"horizon": "gap"},
+    "gap", _GAP, "measured", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", {"horizon": "gap"}
 )
 Delta_T = written(
     "Delta_T",
@@ -259,12 +254,7 @@ Delta_T = written(
     {"horizon": "distance_sq"},
 )
 gap_t = written(
-    "gap_t",
-    _GAP,
-    "measured",
-    r"\left(\mathbb{E}[F(w_t)]-F^\star\right)",
-    "suboptimality at a step",
-    {"step": "gap"},
+    "gap_t", _GAP, "measured", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", {"step": "gap"}
 )
 
 
