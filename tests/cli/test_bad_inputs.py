@@ -10,7 +10,7 @@ from fedbounds.errors import InputError
 from fedbounds.problems.data.dataset import as_regression
 from fedbounds.problems.data.sources import load
 from fedbounds.report.describe import constants_table, units_sentence
-from fedbounds.report.trial_text import instance
+from fedbounds.report.instance_text import instance
 from fedbounds.study.resolve import problem_from
 from fedbounds.study.sweep import sweep
 

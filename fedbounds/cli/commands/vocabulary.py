@@ -158,7 +158,7 @@ def symbols(word: str | None = None) -> None:
 
     All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
-    from fedbounds.report.claim_text import one_line
+    from fedbounds.report.letters import one_line
     from fedbounds.theory.symbols import QUANTITIES
 
     rows = [(name, one_line(name), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
