@@ -189,7 +189,7 @@ def plot(
 
 @command("Files", "cache clear")
 def clear() -> None:
-    """Delete the studies, pages and checks that are kept on disk, a gigabyte at most.
+    """Delete the studies and checks that are kept on disk, a gigabyte at most.
 
     Results are computed again after a change of the package, of Python, of a package that it computes with, or of
     the machine. A study that reads files or code of your own is not stored. --fresh, or FEDBOUNDS_FRESH=1, reads and

@@ -164,5 +164,5 @@ def ledger(
         remarks = study.remarked()
     blocks = [*describe.alarm_blocks(lines), describe.ledger_table(lines), describe.remark_table(remarks)]
     blocks += describe.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
-    show_as(format, [item.to_json() for item in (*lines, *remarks)], blocks)
+    show_as(format, [*(line.to_json() for line in lines), *(item.to_json() for item in remarks)], blocks)
     return contradiction_code(lines)

@@ -1,4 +1,4 @@
-"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes``, ``new claim`` and ``read``: what a claim is made of."""
+"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes``, ``new`` and ``read``: what a claim is made of."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def claims(
         _require_reading(reading, format)
     from fedbounds.plugins import claim_named
     from fedbounds.plugins import claims as known_claims
-    from fedbounds.report import claim_text
 
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
@@ -82,6 +81,8 @@ def claims(
         show(formatter.getvalue())
         say("fedbounds explain CLAIM shows one in full.")
         return
+    from fedbounds.report import claim_text
+
     if format == "json":
         known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
         data = [claim_text.explain(claim) for claim in known]
