@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.report.describe import alarm_blocks, grounds_of, run_table, units_sentence
+from fedbounds.report.describe import alarm_blocks, grounds_of, ledger_table, units_sentence
 from fedbounds.report.number_format import counted, grouped, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
@@ -17,11 +17,6 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Claims that have a column; others share a line below the table.
 COLUMNS = 3
-LEGEND = (
-    "The number beside a word is bound / measured, the smallest over what was tested (below 1: violated; <0: the "
-    "bound is negative); ~46 replicates: about how many would decide. What is said of a run is about this problem "
-    "and run, at error rate {rate:g} a claim, and proves nothing beyond it; the other columns are about the claim."
-)
 DECAY_NOTE = (
     "O(1/T)? Slope of log gap in log(T + gamma) over the last half, interval, floor. slower: no floor seen, but not "
     "as fast as 1/T. No finite run proves a rate."
@@ -37,7 +32,7 @@ def check_blocks(
 ) -> list[Block]:
     """The first screen of a study whose ledger is ``lines`` and whose pictures are in ``out``.
 
-    A table a weighting follows where more claims were examined than have a column; ``verbose`` adds it always, with
+    The ledger follows where more claims were examined than have a column; ``verbose`` adds it always, with
     the grounds of every verdict.
     """
     claims = _claims(lines)
@@ -46,8 +41,7 @@ def check_blocks(
     units = units_sentence(result)
     blocks += [units] if units else []
     if verbose or len(claims) > COLUMNS + len(_beside(claims)):
-        blocks += [run_table(run, lines, result.settings.replicates) for run in result.runs]
-        blocks += [LEGEND.format(rate=result.settings.error_rate)]
+        blocks += [ledger_table(lines).without_empty()]
     blocks += grounds_of(lines, len(result.runs)) if verbose else []
     choose = "To choose a rule: fedbounds compare, same problem and --weighting.\n" if len(result.runs) > 1 else ""
     return [*blocks, f"{_further(out)}\n{choose}{summary_line(result, lines)}"]

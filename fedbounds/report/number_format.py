@@ -101,5 +101,7 @@ def times(ratio: float | None) -> str:
 def readable(text: str) -> str:
     """2.1e+04 as 2.1·10⁴, and a true minus sign."""
     powers = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    text = re.sub(r"(?<=\d)e([+-]?\d+)", lambda result: f"·10{str(int(result[1])).translate(powers)}", text)
+    text = re.sub(
+        r"\b(\d[\d.]*)e([+-]?\d+)\b", lambda result: f"{result[1]}·10{str(int(result[2])).translate(powers)}", text
+    )
     return re.sub(r"(?<![\w)])-(?=\d)", "−", text)

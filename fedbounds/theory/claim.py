@@ -112,6 +112,7 @@ class Claim:
     ``eta`` is the step size it requires, in t. ``readings`` are those in which it says different things, ``roles``
     what it may be asked for, ``short`` its name in a legend, and ``floor`` what a rate is compared with.
     ``algorithm`` is what it is about, as `fedbounds.plugins.algorithm_named` takes it; steps are counted as there.
+    With ``units`` "checked" terms of different units are refused; numbers in them may be values "as written".
     ``unread`` are warnings of what was not read of a LaTeX file; None for a claim that was written in Python.
     """
 
@@ -133,6 +134,7 @@ class Claim:
     floor: sp.Expr | None = None
     algorithm: str = FEDAVG
     unread: tuple[str, ...] | None = None
+    units: str = "as written"
 
     def __post_init__(self) -> None:
         for name in ("terms", "definitions"):

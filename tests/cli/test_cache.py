@@ -93,7 +93,7 @@ def test_an_entry_whose_names_leave_it_or_that_lacks_the_result_is_not_believed(
     (path,) = place.glob(f"study-*/{cache.MANIFEST}")
     known = json.loads(path.read_text())
     (path.parent / "evil.txt").write_bytes(b"")
-    for stored in (known | {"../evil.txt": hashlib.sha256(b"").hexdigest()}, {"weights.png": known["weights.png"]}):
+    for stored in (known | {"../evil.txt": hashlib.sha256(b"").hexdigest()}, {"skew.png": known["skew.png"]}):
         path.write_text(json.dumps(stored))
         assert CACHED not in call(*STUDY, "--out", tmp_path / "b" / "c").stderr
         assert not (tmp_path / "b" / "evil.txt").exists()

@@ -78,7 +78,7 @@ def test_the_page_shows_counts_picture_and_failures_and_escapes_text(html, folde
     )
     assert "<img" in html and HOSTILE not in html and "it diverged &lt;script&gt;" in html
     assert not re.search(r'(?:src|href)="http', html)
-    assert html.count("Study file") == 1 and "condition = [2, 10, 100]" in html
+    assert html.count("[base]") == 1 and "condition = [2, 10, 100]" in html
 
 
 def test_without_a_numeric_axis_or_a_number_there_is_no_picture(tmp_path):

@@ -19,27 +19,43 @@ FILE = '''"""{title}: change the terms, the step size and the assumptions to tho
 fedbounds referee {name}.py says whether it is true; fedbounds symbols, assumptions and scopes list what there is.
 """
 
-from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import Delta, Delta_next, L, drift, eta, mu, sigma_sq
+from fedbounds.theory import Claim, assumptions as a, symbols as s
 
 MINE = Claim(
     key="{name}",
     title="{title}",
     source="a draft",
     scope="step",  # every t to t + 1; or "horizon" (every T), "point" (every client and point), "constant"
-    lhs=Delta_next,
+    lhs=s.Delta_next,
     terms={{
-        "contraction": (1 - eta * mu) ** 2 * Delta,
-        "drift": (1 - eta * mu) * eta * (L - mu) / 2 * drift,
-        "noise": eta**2 * sigma_sq,
+        "contraction": (1 - s.eta * s.mu) ** 2 * s.Delta,
+        "drift": (1 - s.eta * s.mu) * s.eta * (s.L - s.mu) / 2 * s.drift,
+        "noise": s.eta**2 * s.sigma_sq,
     }},
+    units="checked",
     assumptions=(
         a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased, a.monotone_steps
     ),
 )
 CLAIMS = (MINE,)
 '''
+
+DRAFT = r"""% {title}: change the display and its comment lines to those of your theorem.
+% fedbounds read {name}.tex shows what is understood, fedbounds referee {name}.tex whether it is true.
+\documentclass{{article}}
+\usepackage{{amsmath,amssymb,amsthm}}
+\newtheorem{{theorem}}{{Theorem}}
+\begin{{document}}
+\begin{{theorem}}\label{{{name}}}
+% fedbounds: title {title}
+% fedbounds: assume smooth, strongly-convex, bounded-variance, full-participation, unbiased, \eta_t (L + \mu) \le 2
+\[
+\mathbb{{E}}\|w_{{t+1}} - w^*\|^2 \le (1 - \eta_t\mu)^2\,\mathbb{{E}}\|w_t - w^*\|^2
+  + (1 - \eta_t\mu)\,\eta_t\,\frac{{L - \mu}}{{2}}\,\mathbb{{E}}\sum_i \alpha_t^i \|w_t - w_t^i\|^2 + \eta_t^2\sigma^2
+\]
+\end{{theorem}}
+\end{{document}}
+"""
 
 
 @command("The paper")
@@ -180,13 +196,19 @@ def scopes(word: str | None = None) -> None:
 
 
 @command("Judge a theorem", "new claim")
-def new_claim(name: str) -> None:
-    """Write NAME.py, a theorem that runs."""
+def new_claim(name: str, *, latex: bool = False) -> None:
+    """Write NAME.py, a theorem that runs.
+
+    latex: Write NAME.tex instead, a marked theorem as in a draft.
+    """
     from fedbounds.errors import reject
     from fedbounds.io import write_text
 
-    path = Path(f"{name}.py")
+    path = Path(f"{name}.tex" if latex else f"{name}.py")
     if path.exists() or not name.replace("-", "_").isidentifier():
         raise reject("a new claim needs a name that is free", name, "use letters, digits and hyphens")
-    write_text(path, FILE.format(name=name, title=name.replace("-", " ").replace("_", " ").capitalize()))
+    write_text(
+        path,
+        (DRAFT if latex else FILE).format(name=name, title=name.replace("-", " ").replace("_", " ").capitalize()),
+    )
     show(f"Wrote {path}. Is it true? fedbounds referee {path}")

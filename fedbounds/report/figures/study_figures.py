@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.report.figures import line_styles, series
+from fedbounds.report.figures import line_styles, series, titles
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
 from fedbounds.report.figures.panel_grid import legend, panels_of
@@ -53,9 +53,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
     bounds = distinct(bounds or line_styles.lines("horizon"), drawn)
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
-    figure, panels = panels_of(
-        result, "Measured suboptimality and the bounds on it", labels, "xy", sharex=True, sharey=True
-    )
+    figure, panels = panels_of(result, titles.bounds_title(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         seen = series.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
@@ -64,7 +62,8 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
         axes.fill_between(seen.x + gamma, np.maximum(seen.lower, floor), seen.upper, color=BLACK, alpha=0.2, lw=0)
         _guide(axes, seen.x + gamma, positive)
         for k, (key, (label, style)) in enumerate(bounds.items()):
-            if key in run.sides:
+            earlier = list(bounds)[:k]
+            if key in run.sides and not any(_coincide(key, other, [run]) for other in earlier):
                 x, y = series.bound(run.sides[key])
                 _line(axes, x + gamma, y, label, style, 0.04 * k)
                 _say_negative(axes, run.sides[key].rhs, label, style)
@@ -123,11 +122,8 @@ def weighted(result: Result, drawn: Drawn) -> tuple[Result, Drawn]:
 def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
     steps = distinct(steps or line_styles.lines("step"), drawn)
-    title, labels = (
-        "One step: left side over right side (1 = tight, above 1 = violated)",
-        ("$t+1$", "left / right side"),
-    )
-    figure, panels = panels_of(result, title, labels, "xy", sharex=True, sharey=True)
+    title = titles.one_step_title(result, {key for key, _ in steps})
+    figure, panels = panels_of(result, title, ("$t+1$", "left / right side"), "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
         for k, (key, (label, style)) in enumerate(steps.items()):
@@ -149,7 +145,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None =
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     result, drawn = weighted(result, drawn)
-    figure, panels = panels_of(result, "Skew: median and range over replicates", ("$t+1$", "skew"), sharex=True)
+    figure, panels = panels_of(result, titles.skew_title(result), ("$t+1$", "skew"), sharex=True)
     for axes, run, items in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
@@ -188,7 +184,7 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
     N, tau = result.facts.N, result.settings.tau
     result, drawn = weighted(result, drawn)
     count = series.marked(N)
-    title = f"Mean weight of each client; dots: the {count} largest weights of a round"
+    title = titles.participation_title(result, drawn, count)
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), sharex=True)
     grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]

@@ -1,9 +1,9 @@
 """Which pictures a report shows, and beside which claim."""
 
-import base64
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from urllib.parse import quote
 
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -16,6 +16,8 @@ from fedbounds.study.store import RunSeries
 from fedbounds.theory.claim import Claim
 
 Drawn = Sequence[RunSeries]
+# Characters of a picture that stand as they are in an address of data, and in an attribute.
+UNQUOTED = " !$()*+,-./:;=?@_~"
 # The scopes over which both sides of a claim are drawn: how, and what the picture shows.
 OF_CLAIM = {
     "horizon": (
@@ -45,8 +47,8 @@ class Picture:
 
 def picture(caption: str, build: Callable[[], Figure]) -> Picture:
     """The figure that ``build`` makes, as an image in a page."""
-    data = base64.b64encode(files.svg(build).encode()).decode()
-    return Picture(Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">').format(caption, data), caption)
+    data = quote(files.svg(build), safe=UNQUOTED)
+    return Picture(Markup('<img alt="{}" src="data:image/svg+xml,{}">').format(caption, data), caption)
 
 
 def all_pictures(claims: Iterable[Claim], result: Result, drawn: Drawn) -> tuple[list[Picture], list[Picture | None]]:

@@ -10,9 +10,11 @@ from fedbounds import io
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
 from fedbounds.report.figures.sweep_figures import SUMMED, figure_of, lines_of, positions_of
-from fedbounds.report.html.page import page, render, setting
+from fedbounds.report.html.page import PageBlock, page, setting
 from fedbounds.report.html.pictures import Picture, picture
-from fedbounds.report.table import ORDER, Cell, Phrase, Table
+from fedbounds.report.html.templates import blocks_page
+from fedbounds.report.number_format import counted
+from fedbounds.report.table import ORDER, Bullets, Cell, Code, Heading, Phrase, Table
 from fedbounds.study import store
 from fedbounds.study.bounds import main_tightness
 from fedbounds.study.cache import cached
@@ -122,19 +124,21 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
     if not stored.cells:
         raise reject("a report needs a finished cell", f"the sweep {folder} without any", "run the sweep first")
     words = [["sweep", "study.toml", "--out", str(folder)], ["report", str(folder), "--out", str(out)]]
-    return render(
-        "sweep.html.jinja",
-        title=f"sweep of {len(stored.cells)} cells",
-        total=len(stored.cells),
-        axes=[(name, [setting(value) for value in values]) for name, values in stored.varying().items()],
-        ledger=counts_table(stored),
-        picture=_picture(stored),
-        failed=Table.of(("Error", "cells"), stored.failures, "Failed cells"),
-        failures=sum(count for _, count in stored.failures),
-        studies=stored.studies,
-        command="\n".join(shlex.join(["fedbounds", *line]) for line in words),
-        version=stored.version,
-    )
+    picture, failures = _picture(stored), sum(count for _, count in stored.failures)
+    varying = {name.replace("_", " "): values for name, values in stored.varying().items()}
+    over = f" over {', '.join(f'{name} ({len(values)})' for name, values in varying.items())}" if varying else ""
+    axes = [f"{name}: {'; '.join(map(setting, values))}" for name, values in varying.items()]
+    failed = Table.of(("Error", "cells"), stored.failures, "Failed cells")
+    lead = f"{counted(len(stored.cells), 'cell')}{over}{f'; {failures} failed' if failures else ''}"
+    blocks: list[PageBlock] = [f"{lead}\nComputed by fedbounds {stored.version}." if stored.version else lead]
+    blocks += [Bullets("Varied", tuple(axes))] if axes else []
+    blocks += [Heading("The ledger"), counts_table(stored)]
+    blocks += [Heading("Along the grid"), picture] if picture else []
+    blocks += [Heading("Failed cells"), failed] if failures else []
+    blocks += [Heading("Do it again"), Code("\n".join(shlex.join(["fedbounds", *line]) for line in words))]
+    blocks += ["Each of these in turn is study.toml; a setting that it does not name has its default."]
+    blocks += map(Code, stored.studies)
+    return blocks_page("Where in a grid of studies do these claims hold?", blocks)
 
 
 def counts_table(stored: Stored) -> Table:
