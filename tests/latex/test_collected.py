@@ -159,7 +159,7 @@ REFUSED = {
     "exp-in-letters": "received x",
     "forgotten-loss": r"received \bar{w}",
     "slash": "a / b c is ambiguous",
-    "krum": "the algorithm must be known",
+    "krum": "algorithm must be a known name",
     "biased-step": r"received \delta",
     "fedavg-iid": "different units",
     "reshuffling": r"\sigma_{\mathrm{rad}}",
