@@ -67,6 +67,8 @@ OWNED: Mapping[str, Assumption] = {
 # Over a horizon: a run of the steps ``M t``, which has the rounds in it.
 ALONG = {"Delta_0": "Delta (M 0%nat)", "gap": "gap_t (M T)", "T": "INR T", "t": "INR t", "eta": "eta (M t)"}
 NATURAL = ("tau",)
+# What a claim about one point of a client may speak of, whoever takes part.
+OF_A_CLIENT = {"grad_sq", "excess", "L", "mu"}
 WRITTEN = "(* Written from the claim; do not edit. *)\n"
 HEADER = "From Coq Require Import Reals.\nRequire Import Space Model{}.\nOpen Scope R_scope.\n"
 
@@ -204,7 +206,7 @@ def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -
 def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str]) -> None:
     """The model ties each constant to the losses and has everyone take part: the claim must assume as much."""
     needed = [OWNED[name] for name in sorted(used & OWNED.keys())]
-    if claim.scope != "point":
+    if claim.scope != "point" or not used <= OF_A_CLIENT:
         needed.append(assumed.full_participation)
     for one in needed:
         if one not in assumptions:

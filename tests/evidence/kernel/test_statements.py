@@ -38,6 +38,24 @@ def test_what_a_claim_defines_is_put_into_both_sides():
     assert "1000 * (drift M) <=" in text and "pi_min" not in text
 
 
+@pytest.mark.parametrize(
+    ("bound", "more"),
+    [
+        (2 * sy.L * sy.excess * sy.C, ()),
+        (sy.L * sy.excess, (Assumption("half", "", sp.Le(sy.C, sp.Rational(1, 2))),)),
+        (2 * sy.L * sy.excess * sy.N * sy.C, ()),
+    ],
+)
+def test_everybody_takes_part_in_the_model_so_a_claim_about_a_point_must_say_so(bound, more):
+    """With C = 1 put in, C <= 1/2 would be a hypothesis that nothing meets."""
+    one = Claim("mine", "", "", "point", sy.grad_sq, {"all": bound}, assumptions=(a.smooth, *more))
+    with pytest.raises(InputError, match="add full-participation"):
+        kernel.statement(one, READINGS["plain"])
+    assert "excess P i" in kernel.statement(
+        replace(one, terms={"all": 2 * sy.L * sy.excess}, assumptions=(a.smooth,)), READINGS["plain"]
+    )
+
+
 @pytest.mark.parametrize(("key", "reading"), [("theorem-1", "sync"), ("lemma-2", "literal")])
 def test_a_negation_is_of_constants_as_they_are_attained(key, reading):
     """What is false for every rho_bar below the skews may be true for the smallest skew."""

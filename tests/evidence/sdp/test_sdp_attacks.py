@@ -100,16 +100,7 @@ def repaired(**substitutions):
         pytest.param(claim({"a": Delta_0}), replace(SLOW, eta=(HALF,)), id="the start of a run in a step"),
         pytest.param(claim({"a": Delta / (1 + growth)}), TWO, id="growth in a divisor"),
         pytest.param(claim({"a": Delta / (1 + sigma_sq)}), TWO, id="a variance in a divisor"),
-        pytest.param(claim({"a": Delta, "b": excess}), TWO, id="the excess of one client in a step"),
-        pytest.param(
-            replace(claim({"a": 2 * L**2 * Delta, "b": 5 * L * Gamma}), lhs=grad_sq),
-            TWO,
-            id="one client's gradient",
-        ),
-        pytest.param(claim({"a": Delta, "b": sp.Symbol("Gamma_alpha")}), TWO, id="a symbol with a form's name"),
-        pytest.param(claim({"a": Delta, "b": sp.Symbol("scale of a")}), TWO, id="a symbol with a factor's name"),
         pytest.param(claim({"a": Delta, "b": sigma_sq}, kind=Kind.IDENTITY), TWO, id="an identity"),
-        pytest.param(replace(claim({"a": Delta}), scope="horizon"), TWO, id="a step's line about a horizon"),
         pytest.param(
             replace(claim({"a": G_sq}), scope="horizon", lhs=QUANTITIES["mean_slope_sq"]), TWO, id="the last gradient"
         ),

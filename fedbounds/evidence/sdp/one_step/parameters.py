@@ -204,16 +204,23 @@ def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
     """
     if claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant", "point"):
         return False
-    symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
-    used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
     if str(claim.lhs) == "grad_sq":
         return pointwise(claim, reading)
+    return not not_carried(claim, reading)
+
+
+def not_carried(claim: Claim, reading: Reading = PLAIN) -> tuple[str, ...]:
+    """The quantities of a claim that are none of this evidence's, the left side first."""
+    symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
+    used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
     of_points = written_by(claim, reading)
     weights = {
         q.name for q in used if isinstance(q, Quantity) and number(q, (Fraction(1),), (Fraction(1),)) is not None
     }
-    known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE, *of_points, *weights} - {"excess"}
-    return known and (str(claim.lhs) in ("Delta_next", "drift") or str(claim.lhs) in of_points)
+    left = str(claim.lhs)
+    carried = {*FORMS, *NUMBERS, *NOISE, *of_points, *weights} - {"excess"}
+    others = sorted({symbol.name for symbol in used} - carried - {left})
+    return (*([] if left in ("Delta_next", "drift") or left in of_points else [left]), *others)
 
 
 def written_by(claim: Claim, reading: Reading = PLAIN) -> dict[str, sp.Expr]:
