@@ -122,7 +122,8 @@ def tight(
         "others as stated.\n"
         "contraction: larger is stronger; every other term: smaller is stronger. "
         '"not needed": the term may be left out. "0 here, or undecided": the term vanishes at this setting, as noise '
-        f"does with full gradients, or the solver did not decide. Bound over measured: fedbounds check --claim {claim}."
+        "does with full gradients, or the solver did not decide.\n"
+        f"Bound over measured: fedbounds check --claim {claim}."
     )
 
 
