@@ -16,7 +16,7 @@ from fedbounds.evidence.judge import cannot_express, without_facets
 from fedbounds.evidence.kernel import found_proof
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
-from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, not_carried
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.proof_state import Unproved
@@ -50,7 +50,10 @@ def read_back(case: Case) -> Found:
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not (applies(claim, reading) or of_runs(claim, reading)):
-        lacking.append("certificates: it is no statement of one round, or of a whole run, in their quantities")
+        names = ", ".join(not_carried(claim, reading))
+        why = f"they lack {names}" if names else f"it is an {claim.kind} over every {claim.scope}"
+        what = "it is no statement of one round, or of a whole run, in their quantities"
+        lacking.append(f"certificates: {what}: {why}")
     return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
 
 

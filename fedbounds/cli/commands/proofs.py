@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from fedbounds.cli.adapter import command, say, show, show_json
+from fedbounds.cli.adapter import command, say, show, show_as
 
 # What the modules that Rocq checks are called, by how their names begin.
 KINDS = {"proof": "theorems", "not": "negations", "instance": "counterexamples", "certificate": "certificates"}
@@ -149,7 +149,7 @@ def ledger(
     import fedbounds
     from fedbounds.cli.builder import contradiction_code
     from fedbounds.plugins import claims
-    from fedbounds.report import describe, table, terminal
+    from fedbounds.report import describe
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
     from fedbounds.study import store
@@ -163,10 +163,5 @@ def ledger(
         remarks = study.remarked()
     blocks = [*describe.alarm_blocks(lines), describe.ledger_table(lines), describe.remark_table(remarks)]
     blocks += describe.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
-    if format == "json":
-        show_json([*(line.to_json() for line in lines), *(item.to_json() for item in remarks)])
-    elif format == "markdown":
-        show(table.to_markdown(blocks))
-    else:
-        show(terminal.to_text(blocks))
+    show_as(format, [*(line.to_json() for line in lines), *(item.to_json() for item in remarks)], blocks)
     return contradiction_code(lines)
