@@ -20,13 +20,14 @@ def formula(expression: sp.Basic) -> str:
     return f"${symbols.latex(expression)}$"
 
 
-def symbol_table() -> str:
-    """Every shipped symbol: name, formula, meaning, and where it varies."""
+def symbol_table(varying: bool) -> str:
+    """Shipped symbols: name, formula, meaning, and where those vary that do."""
     rows = [
-        (f"`{name}`", formula(q), prose(q.meaning), ", ".join(q.scopes) or "constant")
+        (f"`{name}`", formula(q), prose(q.meaning), *([", ".join(q.scopes)] if varying else []))
         for name, q in symbols.QUANTITIES.items()
+        if bool(q.scopes) is varying
     ]
-    return table(("name", "symbol", "meaning", "varies over"), rows)
+    return table(("name", "symbol", "meaning", *(["varies over"] if varying else [])), rows)
 
 
 def prose(text: str) -> str:
@@ -52,7 +53,7 @@ def assumption_table() -> str:
 
 def page(text: str) -> str:
     """The page with its tables as they are now."""
-    made = {"symbols": symbol_table(), "assumptions": assumption_table()}
+    made = {"symbols": symbol_table(False), "varying": symbol_table(True), "assumptions": assumption_table()}
     return functools.reduce(lambda found, name: filled(found, made[name], name), made, text)
 
 
