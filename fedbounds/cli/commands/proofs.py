@@ -61,7 +61,6 @@ def rocq(
     check: Compile that script with Rocq, and audit its axioms.
     """
     from fedbounds.evidence.kernel import found_proof, reading_of
-    from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 
@@ -73,7 +72,7 @@ def rocq(
         answer = found_proof.check(stated, how)
         say(f"{stated.key} [{how.name}]: {answer.fault or 'proved by Rocq, from the axioms of its real numbers'}")
         return int(bool(answer.fault))
-    show(found_proof.script(stated, how) if proof else written(stated, how))
+    show(found_proof.script(stated, how) if proof else found_proof.statement(stated, how))
     return 0
 
 
