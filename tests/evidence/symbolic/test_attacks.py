@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from proofs import PAPER, checked, fault, gives, toy_claim, verdict
 from proofs import refused as of
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
@@ -455,7 +456,10 @@ DOUBLE = Claim("toy", "toy", "here", "constant", 2 * sy.L, {"all": sy.L})
 
 @pytest.mark.parametrize("name", sorted(ATTACKS))
 def test_an_attack_is_refused(name):
-    found = ATTACKS[name]()
+    try:
+        found = ATTACKS[name]()
+    except InputError:
+        return  # the claim itself is refused as it is made
     assert found.status is Status.UNDECIDED if hasattr(found, "status") else found
 
 
