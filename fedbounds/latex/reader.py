@@ -163,7 +163,7 @@ class _Reader:
 
     def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
         values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
-        return sp.simplify(sp.Add(next(values), -next(values))) == 0
+        return sp.cancel(sp.Add(next(values), -next(values))) == 0
 
     @property
     def _start(self) -> Token:
