@@ -69,4 +69,6 @@ def same(one: Assumption, said: sp.Rel) -> bool:
     if {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq}[part.sign] is not type(said):
         return False
     ours, theirs = part.left - part.right, said.lhs - said.rhs
-    return bool(sp.simplify(ours / theirs).is_positive) if theirs != 0 else False
+    if theirs == 0 or ours.free_symbols != theirs.free_symbols:
+        return False
+    return bool(sp.cancel(ours / theirs).is_positive)

@@ -250,8 +250,8 @@ def _total(below: Mapping[str, str], factors: Sequence[Any], operators: Sequence
         return summed(_run(factors, operators, replace(notation, step=name)), StepSum, place)
     if span in ROUNDS and name == "r":
         return summed(_run(factors, operators, notation), RoundSum, place)
-    clients = ("", "=1 to N", r"\inI", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
-    selected = span.startswith((r"\inS", r"\in\mathcal{S}"))
+    clients = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
+    selected = span.startswith((r"\in S", r"\in\mathcal{S}"))
     if (span not in clients and not selected) or name in ("t", "T"):
         steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
         what = f"a sum must be over all clients, steps or rounds, not {below['text']}"

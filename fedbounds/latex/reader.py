@@ -24,7 +24,7 @@ from fedbounds.latex.source import Line, Theorem, between_commas, theorems, theo
 from fedbounds.latex.sums import AVERAGE, ETA_AVERAGE, RUN_SUMS
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.latex.unread import unread
-from fedbounds.plugins import algorithms, claims
+from fedbounds.plugins import algorithm_named, claims
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
 from fedbounds.theory.quantity import Quantity, Scope, measured
@@ -123,7 +123,7 @@ class _Reader:
             definitions=definitions,
             eta=step,
             readings=(self._choice("reading", "plain", READINGS),),
-            algorithm=self._choice("algorithm", FEDAVG, algorithms()),
+            algorithm=self._algorithm(),
             unread=unread(self.theorem, partial(self._covered, assumed)),
         )
 
@@ -163,7 +163,7 @@ class _Reader:
 
     def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
         values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
-        return sp.simplify(sp.Add(next(values), -next(values))) == 0
+        return sp.cancel(sp.Add(next(values), -next(values))) == 0
 
     @property
     def _start(self) -> Token:
@@ -283,6 +283,16 @@ class _Reader:
 
     def _text(self, verb: str, default: str) -> str:
         return next((line.text for line in self.theorem.of(verb) if line.text), default)
+
+    def _algorithm(self) -> str:
+        text = self._text("algorithm", FEDAVG)
+        try:
+            algorithm_named(text)
+        except InputError as fault:
+            what, _, remedy = str(fault).partition(f", but received {text!r}: ")
+            place = self.theorem.of("algorithm")[0].place
+            raise wrong(place, what, remedy.rstrip(".") or "use a known one") from None
+        return text
 
     def _choice(self, verb: str, default: str, known: Iterable[str]) -> str:
         lines = self.theorem.of(verb)

@@ -31,6 +31,7 @@ DEFINED = re.compile(
 FONTS = {r"\mathbf": r"\mathbf", r"\bm": r"\bm", r"\boldsymbol": r"\bm", r"\vec": r"\vec"}
 PLAIN = {r"\mathrm", r"\mathit", r"\text", r"\textnormal", r"\mathsf", r"\operatorname", r"\textrm", r"\rm"}
 ACCENTS = {r"\bar": r"\bar", r"\overline": r"\bar", r"\tilde": r"\tilde", r"\widetilde": r"\tilde"}
+ACCENTS |= {r"\Bar": r"\bar", r"\Tilde": r"\tilde", r"\Hat": r"\hat"}
 ACCENTS |= {r"\hat": r"\hat", r"\widehat": r"\hat", r"\mathcal": r"\mathcal", r"\mathscr": r"\mathcal"}
 DRESSES = FONTS | ACCENTS | dict.fromkeys(PLAIN, r"\mathrm") | {r"\mathbb": r"\mathbb", r"\mathds": r"\mathbb"}
 # Commands around what they mark.

@@ -73,6 +73,7 @@ def _headline(trial: Trial) -> list[str]:
             f"Covers what it assumes{covers}.",
             *_noise(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
+            *(["Rocq: checked."] if "rocq" in proof.data else []),
         ]
         return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:

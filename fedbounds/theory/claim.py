@@ -25,6 +25,8 @@ from fedbounds.theory.reading import READINGS, Reading
 OWN_STEPS = "step-size"
 # What a claim is about unless it says otherwise, and what simulated runs and instances in fractions are of.
 FEDAVG = "fedavg"
+# What a step size of one's own may depend on.
+STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 # Step sizes computed in different orders differ by a few units in the last place.
 SCHEDULE_TOLERANCE = 1e-9
 
@@ -170,6 +172,14 @@ class Claim:
         """Where a claim about another algorithm is examined."""
         remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
         return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
+
+    def require_steps(self) -> None:
+        """Refuse a step size that is tuned to what a run only has at its end, such as T or sigma."""
+        used = set() if self.steps is None else {symbol.name for symbol in self.steps.free_symbols}
+        tuned = sorted(used - STEP_SYMBOLS - {"L_sample"})
+        if tuned:
+            what = f"the step size of claim {self.key} depends on {', '.join(tuned)}, so each horizon is another run"
+            raise reject(f"{what}: not expressible", self.eta, "state it for every constant step: eta=eta_0")
 
     @property
     def rhs(self) -> sp.Expr:

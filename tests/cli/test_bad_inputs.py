@@ -96,7 +96,7 @@ from fedbounds import Claim
 from fedbounds.theory import assumptions as a, symbols as s
 CLAIMS = (
     Claim("elsewhere", "", "", "step", s.Delta_next, {"start": s.Delta}, algorithm="fedprox"),
-    Claim("needs-gamma", "", "", "constant", s.zeta_star_sq, {"far": s.L**2 * s.gamma}, assumptions=(a.smooth,)),
+    Claim("needs-gamma", "", "", "constant", s.zeta_star_sq, {"far": s.L * s.gamma * s.Gamma}),
     Claim("false", "", "", "constant", s.zeta_star_sq, {"bias": s.L * s.Gamma / 2}, assumptions=(a.smooth,)),
 )
 """

@@ -8,6 +8,7 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.latex.reader import claim_of
 from fedbounds.latex.source import theorems
+from fedbounds.plugins import claim_named
 from fedbounds.theory import symbols as s
 from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.symbols import (
@@ -42,6 +43,7 @@ from fedbounds.theory.symbols import (
     zeta_star_sq,
 )
 
+PAPER = {theorem.label: theorem for theorem in theorems(Path(__file__).parent / "paper.tex")}
 THEOREMS = {theorem.label: theorem for theorem in theorems(Path(__file__).parent / "collected.tex")}
 B = sigma_p_sq + 6 * L * Gamma + 8 * (tau - 1) ** 2 * G_sq
 SLOPES = s.sum_over_steps(mean_slope_sq)
@@ -159,7 +161,7 @@ REFUSED = {
     "exp-in-letters": "received x",
     "forgotten-loss": r"received \bar{w}",
     "slash": "a / b c is ambiguous",
-    "krum": "the algorithm must be known",
+    "krum": "algorithm must be a known name",
     "biased-step": r"received \delta",
     "fedavg-iid": "different units",
     "reshuffling": r"\sigma_{\mathrm{rad}}",
@@ -196,3 +198,17 @@ def test_a_display_is_refused_for_the_reason(label):
 def test_steps_that_count_from_one_are_counted_from_zero():
     assert claim_of(THEOREMS["li-1"]).eta == 2 / (mu * (gamma + t + 1))
     assert claim_of(THEOREMS["edge-federated-rate"]).eta == 1 / (mu * (t + 1))
+
+
+def test_the_displays_of_the_paper_that_are_claims_read_as_the_shipped_claims():
+    read = {label: claim_of(theorem) for label, theorem in PAPER.items()}
+    for label, key in (("discrepancy", "lemma-2"), ("one-step", "theorem-1")):
+        shipped = claim_named(key)
+        assert read[label].lhs == shipped.lhs and sp.expand(read[label].rhs - shipped.rhs) == 0
+    assert (read["smoothness"].lhs, read["smoothness"].rhs) == (s.grad_sq, 2 * L * s.excess)
+    assert (read["rate"].lhs, read["rate"].kind) == (gap, "rate")
+    noise = 32 * tau**2 * G_sq + sigma_sq
+    step = (1 - eta * mu * (1 + sp.Rational(3, 8) * s.rho_bar)) * Delta + eta**2 * noise
+    assert sp.expand(read["homogeneous-step"].rhs - step) == 0
+    bound = (4 * L * noise / (3 * mu**2 * s.rho_bar) + L * gamma * Delta_0 / 2) / (T + gamma)
+    assert sp.expand(read["homogeneous-bound"].rhs - bound) == 0

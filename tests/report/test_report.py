@@ -247,7 +247,7 @@ def parse(words):
     from fedbounds.cli.commands.check import report
 
     with built(report).make_context("report", words) as context:
-        own = ("results", "out", "quiet", "fresh", "trust_plugins")
+        own = ("results", "out", "quiet", "trust_plugins")
         return Settings(**given({k: v for k, v in context.params.items() if k not in own}))
 
 

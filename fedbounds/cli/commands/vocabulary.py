@@ -1,18 +1,17 @@
-"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes`` and ``new claim``: what a claim is made of."""
+"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes``, ``new`` and ``read``: what a claim is made of."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import typing
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import command, say, show, show_json
+from fedbounds.cli.adapter import Place, command, say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
@@ -73,14 +72,15 @@ def claims(
     """
     if reading is not None:
         _require_reading(reading, format)
+    from fedbounds.plugins import claim_named
+    from fedbounds.plugins import claims as known_claims
+
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
-        formatter.write_dl([(name, f"{title} ({source})") for name, title, source in _listed(plugins)])
+        formatter.write_dl([(key, f"{one.title} ({one.source})") for key, one in known_claims(plugins).items()])
         show(formatter.getvalue())
         say("fedbounds explain CLAIM shows one in full.")
         return
-    from fedbounds.plugins import claim_named
-    from fedbounds.plugins import claims as known_claims
     from fedbounds.report import claim_text
 
     if format == "json":
@@ -106,23 +106,6 @@ def _require_reading(reading: str, format: str) -> None:
         raise reject("--reading is of --format latex", repr(reading), "add --format latex, or leave it out")
     if reading not in READINGS:
         raise nearest("reading", reading, READINGS)
-
-
-def _listed(plugins: tuple[ModuleType, ...]) -> list[list[str]]:
-    """Key, title and source of every claim: stored, as to load them takes a second."""
-    from fedbounds.io import json_text, parse_json, shaped
-    from fedbounds.study import cache
-
-    stored = not plugins and "FEDBOUNDS_FRESH" not in os.environ
-    entry = cache.listing("claims", "claims", "theory")
-    if stored and (files := cache.load(entry)):
-        return shaped(parse_json(files[cache.VALUE], cache.VALUE), list[list[str]], "the list of claims")
-    from fedbounds.plugins import claims
-
-    rows = [[claim.key, claim.title, claim.source] for claim in claims(plugins).values()]
-    if stored:
-        cache.store(entry, {cache.VALUE: json_text(rows).encode()})
-    return rows
 
 
 @command("Judge a theorem")
@@ -212,3 +195,17 @@ def new_claim(name: str, *, latex: bool = False) -> None:
         (DRAFT if latex else FILE).format(name=name, title=name.replace("-", " ").replace("_", " ").capitalize()),
     )
     show(f"Wrote {path}. Is it true? fedbounds referee {path}")
+
+
+@command("Judge a theorem", label="--theorem")
+def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = None) -> None:
+    """Read the marked theorems of a LaTeX FILE back: each statement, its symbols, and what may vary. Judges nothing.
+
+    A theorem is marked by comment lines such as "% fedbounds: assume smooth"; claims KEY --format latex shows one.
+
+    label: Only the theorem with this label.
+    """
+    from fedbounds.latex.reader import read
+    from fedbounds.report.claim_text import read_back
+
+    show("\n".join(map(read_back, read(file, label).values())))

@@ -1,6 +1,5 @@
 """A study or a sweep as one HTML page: what `fedbounds report` writes."""
 
-import hashlib
 import shlex
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,6 @@ from fedbounds.report.number_format import counted
 from fedbounds.report.table import ORDER, Bullets, Cell, Code, Heading, Phrase, Table
 from fedbounds.study import store
 from fedbounds.study.bounds import main_tightness
-from fedbounds.study.cache import cached
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep_table import TABLE, Stored, read_table
@@ -43,13 +41,10 @@ class Page:
         return f"Page: {len(self.html.encode()) / 1e6:.1f} MB of HTML; .save(PATH) writes it"
 
 
-def report(
-    study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False, fresh: bool = True
-) -> Page:
+def report(study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False) -> Page:
     """One page of a study, or of a folder that ``check --out`` or ``sweep --out`` wrote; ``out``: where to write it.
 
     The plug-ins that a saved study holds are run only if ``trust_plugins``; their claims are left out otherwise.
-    Unless ``fresh``, the page of a study without any is the one that an earlier call made of the same files.
     Raises InputError where the folder holds neither a study nor a sweep.
 
     >>> done = sweep("grid.toml", "swept", jobs=1)
@@ -59,7 +54,7 @@ def report(
     of_kind("a study", study, (Result, str, Path), "a Result, or the folder of one")
     name = Path("report.html") if out is None else Path(out)
     io.require_writable(name.parent) if out is not None else None
-    made = _swept(study, name) or _studied(study, name, trust_plugins, fresh)
+    made = _swept(study, name) or _studied(study, name, trust_plugins)
     if out is not None:
         made.save(name)
     return made
@@ -78,30 +73,14 @@ def _swept(study: Result | str | Path, name: Path) -> Page | None:
     return None
 
 
-def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -> Page:
-    known = isinstance(study, Result)
-    before = None if isinstance(study, Result) or fresh else _digests(Path(study))
-    result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
-    extra = [load_plugin(file) for file in result.plugin_files] if trust and not known else []
+def _studied(study: Result | str | Path, name: Path, trust: bool) -> Page:
+    """The page of a study, made of a result of this process or of the files of a saved one."""
+    saved = not isinstance(study, Result)
+    result, drawn = store.read(study) if not isinstance(study, Result) else (study, store.series(study))
+    extra = [load_plugin(file) for file in result.plugin_files] if trust and saved else []
     lines = ledger_lines(claims_of(result, extra), result.verdicts)
-
-    def made() -> str:
-        return page(result, lines, drawn, command(result, name))
-
-    def read(values: object) -> str:
-        return io.shaped(values, str, "a stored page")
-
-    # Where another process replaced the study while it was read, the page is not kept as that of either.
-    if isinstance(study, Result) or before is None or result.plugin_files or before != _digests(Path(study)):
-        html = made()
-    else:
-        html = cached("page", made, read, str, of=[before, str(name)])
-    return Page(html, tuple(lines), () if known or trust else result.plugin_files)
-
-
-def _digests(folder: Path) -> list[str]:
-    held = (folder / file for file in store.FILES)
-    return [hashlib.sha256(io.read_bytes(path, store.LARGEST)).hexdigest() for path in held if path.is_file()]
+    html = page(result, lines, drawn, command(result, name))
+    return Page(html, tuple(lines), result.plugin_files if saved and not trust else ())
 
 
 def command(result: Result, out: Path = Path("report.html")) -> str:
