@@ -155,7 +155,8 @@ QUIET = Assumption("k", "", sp.Le(sy.m * sy.sigma_sq, 0, evaluate=False))
 
 def uses_of(definition, lhs, terms, *assumptions):
     """Why a proof about a claim may not use a definition, whatever the proof shows with it."""
-    claim = Claim("toy", "toy", "here", "horizon", lhs, terms, assumptions=assumptions, readings=("repaired",))
+    scope = "step" if lhs == sy.drift else "horizon"
+    claim = Claim("toy", "toy", "here", scope, lhs, terms, assumptions=assumptions, readings=("repaired",))
     points = {"single-step": (W,), "common-optimum": (W,), "full-participation": ()}.get(definition, ())
     line = step("end", 0, "<=", 1).by(ONE, (0, premise(definition, *points)))
     return checked(Derivation("toy", "toy", (line,), claim="toy"), claim).fault
