@@ -21,13 +21,9 @@ def formula(expression: sp.Basic) -> str:
 
 
 def symbol_table(varying: bool) -> str:
-    """Shipped symbols: name, formula, meaning, and where those vary that do."""
-    rows = [
-        (f"`{name}`", formula(q), prose(q.meaning), *([", ".join(q.scopes)] if varying else []))
-        for name, q in symbols.QUANTITIES.items()
-        if bool(q.scopes) is varying
-    ]
-    return table(("name", "symbol", "meaning", *(["varies over"] if varying else [])), rows)
+    """Shipped symbols that vary, or those that do not: name, formula, meaning."""
+    shown = [(name, q) for name, q in symbols.QUANTITIES.items() if bool(q.scopes) is varying]
+    return table(("name", "symbol", "meaning"), [(f"`{name}`", formula(q), prose(q.meaning)) for name, q in shown])
 
 
 def prose(text: str) -> str:
