@@ -236,7 +236,7 @@ def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
 def _indices(scripts: Sequence[Any], notation: Notation, head: Any) -> dict[str, str]:
     """The bound index of a sum and its range in words."""
     texts = {str(one): spelled(notation.tokens[one.start_pos].inside) for one in scripts}
-    if "_" not in texts:
+    if "_" not in texts or not notation.tokens[scripts[0].start_pos].inside:
         raise wrong(_at(head, notation), "a sum needs its index", r"write \sum_i")
     name = notation.tokens[scripts[0].start_pos].inside[0].text
     span = texts["_"][len(name) :].strip() + (" to " + texts["^"] if "^" in texts else "")
@@ -271,7 +271,7 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
             token = notation.tokens[script.start_pos]
             result = _power(result, value(token.inside, notation), token)
         return result
-    if kind is sp.Min and scripts:
+    if kind is sp.Min and scripts and notation.tokens[scripts[0].start_pos].inside:
         name = notation.tokens[scripts[0].start_pos].inside[0].text
         if spelled(notation.tokens[scripts[0].start_pos].inside) in LEAST_OF:
             return LeastStep(_factor(following, notation))

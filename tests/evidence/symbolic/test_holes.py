@@ -480,7 +480,10 @@ HOLES = {
 
 @pytest.mark.parametrize("name", HOLES)
 def test_a_hole_stays_closed(name):
-    found = HOLES[name]()
+    try:
+        found = HOLES[name]()
+    except InputError:
+        return  # the claim itself is refused as it is made
     assert found.status is Status.UNDECIDED if hasattr(found, "status") else found
 
 
