@@ -65,7 +65,7 @@ def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None
 
 
 def with_rocq(verdict: Verdict, proof: Derivation, claim: Claim, reading: Reading) -> Verdict:
-    """The verdict on a proof that was found, with the statement's digest if Rocq is installed and accepts it too."""
+    """The verdict on a proof that was found, with what Rocq says of it where Rocq is installed and it has a script."""
     if available() is None:
         return verdict
     try:
@@ -73,6 +73,8 @@ def with_rocq(verdict: Verdict, proof: Derivation, claim: Claim, reading: Readin
     except InputError:  # it has no script
         return verdict
     if answer.fault:
-        return verdict
-    lines = [*automatic.proof_of(verdict), "", f"  Rocq: checked, statement {answer.statement[:12]}"]
-    return replace(verdict, data={**verdict.data, "proof": lines, "rocq": answer.statement})
+        said, digest = f"not checked, its script fails: {answer.fault}", {}
+    else:
+        said, digest = f"checked, statement {answer.statement[:12]}", {"rocq": answer.statement}
+    lines = [*automatic.proof_of(verdict), "", f"  Rocq: {said}"]
+    return replace(verdict, data={**verdict.data, "proof": lines, **digest})

@@ -1,5 +1,7 @@
 """What the prover finds of a point and of one step, as scripts that Rocq accepts, and no wrong one."""
 
+from types import SimpleNamespace
+
 import pytest
 import sympy as sp
 
@@ -7,6 +9,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
 from fedbounds.evidence.kernel.claim_statement import statement
+from fedbounds.evidence.prover import automatic
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.assumption import Assumption
@@ -75,3 +78,14 @@ def test_a_statement_of_another_kind_or_without_a_proof_has_no_script():
     ):
         with pytest.raises(InputError):
             found_proof.script(one, PLAIN)
+
+
+def test_a_script_that_rocq_refuses_is_said_beside_the_proof(monkeypatch):
+    stated = claim("true", "point", excess, grad_sq / (2 * mu), CLASS)
+    verdict, proof = automatic.proved(stated, PLAIN)
+    monkeypatch.setattr(found_proof, "available", lambda: "9.0")
+    refused = SimpleNamespace(fault="no such tactic", statement="")
+    monkeypatch.setattr(found_proof, "check", lambda *_: refused)
+    shown = found_proof.with_rocq(verdict, proof, stated, PLAIN)
+    assert shown.status is verdict.status and "rocq" not in shown.data
+    assert "Rocq: not checked, its script fails: no such tactic" in shown.data["proof"][-1]
