@@ -36,8 +36,8 @@ def check_claim(claim: Any) -> None:
     terms = claim.terms.values()
     if claim.lhs != 0 and all(sp.sympify(side).is_number for side in (claim.lhs, *terms)):
         raise reject(f"claim {claim.key} needs a quantity on a side", claim.lhs, "fedbounds symbols lists them")
-    if claim.lhs != 0 and sp.sympify(claim.lhs).is_number:
-        remedy = "fedbounds symbols lists the quantities; write them on the left, numbers on the right"
+    if claim.lhs != 0 and isinstance(claim.lhs, int):
+        remedy = f"fedbounds symbols lists the quantities; if the number is meant, write sympy.Integer({claim.lhs})"
         raise reject(f"claim {claim.key} needs a quantity on its left side", claim.lhs, remedy)
     if claim.scope not in typing.get_args(Scope):
         raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))

@@ -45,7 +45,23 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import C, Delta, Delta_next, G_sq, L, N, T, drift, eta, eta_ratio, m, mu, sigma_sq, tau
+from fedbounds.theory.symbols import (
+    C,
+    Delta,
+    Delta_next,
+    Delta_T,
+    G_sq,
+    L,
+    N,
+    T,
+    drift,
+    eta,
+    eta_ratio,
+    m,
+    mu,
+    sigma_sq,
+    tau,
+)
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"
@@ -274,15 +290,17 @@ def test_decimals_show_which_side_is_larger(left, right, shown):
 
 
 def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
-    terms = {"bound": sp.log(T) * tau**2 * sp.Max(L, mu) * eta / N * G_sq}
+    terms = {"bound": sp.log(tau) * tau**2 * sp.Max(L, mu) * eta / N * G_sq}
     found = list(slips(replace(TRUE.DRIFT, terms=terms)))
     kinds = {kind(one.change) for one in found}
     assert kinds == {
         "logarithm dropped",
         "mean for max",
         "1/N dropped or added",
-        *(f"exponent of {name}" for name in ("T", "tau", "kappa", "eta")),
+        *(f"exponent of {name}" for name in ("tau", "kappa", "eta")),
     }
+    run = replace(TRUE.DRIFT, scope="horizon", lhs=Delta_T, terms={"bound": T * G_sq})
+    assert "exponent of T" in {kind(one.change) for one in slips(run)}
     assert all(one.claim.terms != terms and one.claim.lhs == TRUE.DRIFT.lhs for one in found)
     assert kind("deleted") == "constant or sign" and kind("condition dropped") == "assumption dropped"
     assert kind("T read as T + 1") == "index"

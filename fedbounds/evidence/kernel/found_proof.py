@@ -65,7 +65,7 @@ def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None
 
 
 def with_rocq(verdict: Verdict, proof: Derivation, claim: Claim, reading: Reading) -> Verdict:
-    """The verdict on a proof that was found, with what Rocq says of it where Rocq is installed and it has a script."""
+    """The verdict on a proof that was found, with Rocq's answer where Rocq is installed and it has a script."""
     if available() is None:
         return verdict
     try:

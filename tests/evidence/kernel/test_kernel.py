@@ -21,7 +21,7 @@ from fedbounds.io import read_json, shaped, write_json
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory import assumptions
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import G_sq, L, eta, excess, mu, t, tau
+from fedbounds.theory.symbols import G_sq, L, excess, mu, tau
 from fedbounds.theory.verdict import Status
 
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
@@ -55,7 +55,7 @@ def test_a_changed_claim_is_not_proved(key):
         {"terms": {**claim.terms, name: term * sp.Rational(99, 100)}},
         {"terms": {**claim.terms, "more": mu}},
         {"lhs": claim.lhs + 1},
-        {"terms": {**claim.terms, "time": t}},
+        {"terms": {**claim.terms, "time": tau}},
     ):
         changed = dataclasses.replace(claim, **changes)
         assert kernel.examine(changed, kernel.reading_of(claim)).status is Status.UNDECIDED
@@ -174,7 +174,7 @@ def test_readings_differ_in_their_words():
 
 
 def test_division_and_extrema_are_printed():
-    terms = {"a": excess / (1 - eta * L), "b": sp.Max(tau, 2) * G_sq - sp.Rational(3, 8)}
+    terms = {"a": excess / (1 - tau * L), "b": sp.Max(tau, 2) * G_sq - sp.Rational(3, 8)}
     text = stated(
         "lemma-1",
         terms=terms,
