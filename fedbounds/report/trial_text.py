@@ -96,8 +96,8 @@ def _notes(trial: Trial, shown: Verdict) -> list[str]:
     """How long an exact counterexample must run, and which hypotheses exclude it."""
     if "instance" not in shown.data or "bits" in shown.data:
         return []
-    about = (trial.claim, trial.reading, from_json(shown.data["instance"]))
-    return list(filter(None, (claim_text.length_note(*about), claim_text.unassumed_note(*about))))  # type: ignore[arg-type]
+    about = (trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
+    return list(filter(None, (claim_text.length_note(*about), claim_text.unassumed_note(*about))))
 
 
 def _unfinished(trial: Trial) -> str:
