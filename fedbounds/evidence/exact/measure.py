@@ -104,7 +104,8 @@ def whole_paths(steps: Sequence[Step], odds: Numbers, virtual: str) -> WholePath
     for values, shape in rows:
         whole = np.stack([np.broadcast_to(one, (*front, *shape)) for one in values], axis=len(front))
         stacked.append(whole.reshape(-1, members, *whole.shape[len(front) :]))
-    return WholePaths(*stacked, odds=odds)
+    w, x, alpha, ends = stacked
+    return WholePaths(w, x, alpha, ends, odds)
 
 
 @dataclass(frozen=True)
