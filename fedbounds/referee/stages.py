@@ -35,6 +35,7 @@ from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
@@ -54,7 +55,8 @@ def read_back(case: Case) -> Found:
         why = f"they lack {names}" if names else f"it is an {claim.kind} over every {claim.scope}"
         what = "it is no statement of one round, or of a whole run, in their quantities"
         lacking.append(f"certificates: {what}: {why}")
-    return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
+    free = [f"{q.name} is {q.meaning}: tried at one value a problem" for q in claim.computed if is_free(q)]
+    return Found((speaks, *free, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
 
 
 def known(case: Case) -> Found:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.errors import InputError, of_kind, reject
+from fedbounds.errors import InputError, nearest, of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.expressions import check_claim
+from fedbounds.theory.expressions import check_claim, offset
 from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -142,8 +142,11 @@ class Claim:
         for name in ("terms", "definitions"):
             if isinstance(given := getattr(self, name), Mapping):
                 object.__setattr__(self, name, dict(given))
-        if not isinstance(self.kind, Kind):
-            raise reject(f"the kind of claim {self.key} has another type", repr(self.kind), "give a Kind")
+        if self.kind not in tuple(Kind):
+            raise nearest(f"the kind of claim {self.key}", self.kind, [*map(str, Kind)])
+        object.__setattr__(self, "kind", Kind(self.kind))
+        if isinstance(self.definitions, dict):
+            object.__setattr__(self, "definitions", self.definitions | offset(self.eta, self.definitions))
         check_claim(self)
         for symbol in self.definitions:
             if isinstance(symbol, Quantity) and symbol.recorded != {}:
@@ -220,7 +223,12 @@ class Claim:
         """The assumptions that must hold on a run for the claim to apply in a reading."""
         extra = self.repair.assumptions if reading.repaired and self.repair else ()
         other = () if self.on_fedavg else (OtherAlgorithm(self.algorithm),)
-        return (*other, *self.assumptions, *((self._own_steps,) if self.eta is not None else ()), *extra)
+        return (*other, *self._assumed, *((self._own_steps,) if self.eta is not None else ()), *extra)
+
+    @cached_property
+    def _assumed(self) -> tuple[Assumption, ...]:
+        """Its assumptions, with the definitions put in."""
+        return tuple(one.with_values(self.definitions) for one in self.assumptions)
 
     @cached_property
     def _own_steps(self) -> Assumption:

@@ -23,6 +23,7 @@ from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
 from fedbounds.theory.computed_quantities import eta_average_gap as eta_average_gap
 from fedbounds.theory.computed_quantities import eta_round as eta_round
 from fedbounds.theory.computed_quantities import eta_sum as eta_sum
+from fedbounds.theory.computed_quantities import free as free
 from fedbounds.theory.computed_quantities import gap_0 as gap_0
 from fedbounds.theory.computed_quantities import gap_round as gap_round
 from fedbounds.theory.computed_quantities import gap_sum as gap_sum
