@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedbounds import io, plugins
 from fedbounds.errors import explained, of_kind, reject, whole
@@ -28,6 +28,9 @@ from fedbounds.study.tabular import Tabled
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+if TYPE_CHECKING:
+    from fedbounds.referee.repair import Alternative
 
 Progress = Callable[[int, Step, "Stage | None"], None]
 # Who may prove a claim, the strictest first.
@@ -51,8 +54,8 @@ class Outcome(enum.StrEnum):
 class Trial(Tabled):
     """A claim in one reading, what each stage found, and whether all stages have run.
 
-    ``fault`` is the input error, or the fault in a plug-in's code, at which the trial ended. ``trial["sanity"]`` is a
-    stage. As a table it is one row.
+    ``fault`` is the input error, or the fault in a plug-in's code, at which the trial ended; ``alternatives`` are the
+    nearest statements that stand, where they were looked for. ``trial["sanity"]`` is a stage. As a table: one row.
     """
 
     claim: Claim
@@ -62,6 +65,7 @@ class Trial(Tabled):
     stages: tuple[Stage, ...] = ()
     finished: bool = False
     fault: str = ""
+    alternatives: tuple[Alternative, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         told = {"claim": self.claim.key, "reading": self.reading, "outcome": str(self.outcome)}
@@ -161,6 +165,7 @@ class Trial(Tabled):
             "finished": self.finished,
             "fault": self.fault,
             "stages": [stage.to_json() for stage in self.stages],
+            **({"alternatives": [item.to_json() for item in self.alternatives]} if self.alternatives else {}),
         }
 
 
