@@ -14,7 +14,6 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import path_formulas as on
-from fedbounds.theory import point_quantities
 from fedbounds.theory import points as at
 from fedbounds.theory.computed_quantities import Delta_round as Delta_round
 from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
@@ -34,6 +33,7 @@ from fedbounds.theory.computed_quantities import weighted_gap as weighted_gap
 from fedbounds.theory.computed_quantities import zeta_sq as zeta_sq
 from fedbounds.theory.computed_quantities import zeta_star_sq as zeta_star_sq
 from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory.point_quantities import *
 from fedbounds.theory.quantity import (
     CURVATURE,
     LENGTH_SQ,
@@ -274,7 +274,7 @@ def excess(path: Path) -> Numbers:
 QUANTITIES: Mapping[str, Quantity] = {
     q.name: q
     for q in sorted(
-        (v for v in (*vars(point_quantities).values(), *globals().values()) if isinstance(v, Quantity)),
+        (v for v in globals().values() if isinstance(v, Quantity)),
         key=lambda q: q.computed,
     )
 }
