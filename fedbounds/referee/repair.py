@@ -25,11 +25,11 @@ from fedbounds.referee.mutants import Part, parts, scaled, slipped
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sanity import sanity
-from fedbounds.referee.trial import Outcome, Trial, try_claim
+from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim, Kind, in_words
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
 
@@ -57,21 +57,6 @@ NEAR = 6
 COUNT, SECONDS, SHARE_OF_TRIALS = 3, 60.0, 0.4
 # Processor seconds for the limits of one candidate, and for a trial at least and at most.
 LIMITS, LEAST, MOST = 3.0, 5.0, 15.0
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """A statement that stands: the ``change`` that makes it of the refuted one, and its outcome with the grounds."""
-
-    change: str
-    claim: Claim
-    outcome: Outcome
-    grounds: str
-
-    def to_json(self) -> dict[str, str]:
-        """The alternative as a JSON object."""
-        words = {"statement": in_words(self.claim), "outcome": str(self.outcome), "grounds": self.grounds}
-        return {"change": self.change, **words}
 
 
 def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> tuple[Alternative, ...]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedbounds import io, plugins
 from fedbounds.errors import explained, of_kind, reject, whole
@@ -25,12 +25,9 @@ from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.fingerprint import identity
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.tabular import Tabled
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-
-if TYPE_CHECKING:
-    from fedbounds.referee.repair import Alternative
 
 Progress = Callable[[int, Step, "Stage | None"], None]
 # Who may prove a claim, the strictest first.
@@ -48,6 +45,21 @@ class Outcome(enum.StrEnum):
     PROVED = "PROVED"
     OPEN = "OPEN"
     NOT_TESTED = "NOT TESTED"
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A statement that stands: the ``change`` that makes it of the refuted one, and its outcome with the grounds."""
+
+    change: str
+    claim: Claim
+    outcome: Outcome
+    grounds: str
+
+    def to_json(self) -> dict[str, str]:
+        """The alternative as a JSON object."""
+        words = {"statement": in_words(self.claim), "outcome": str(self.outcome), "grounds": self.grounds}
+        return {"change": self.change, **words}
 
 
 @dataclass(frozen=True, repr=False)
