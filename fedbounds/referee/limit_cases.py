@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -233,6 +234,12 @@ LIMITS: Mapping[str, Callable[[Instance], bool]] = {
 }
 
 
+def _as_float(number: Fraction) -> float:
+    """A fraction as the nearest float, the largest where none is so large."""
+    largest = Fraction(sys.float_info.max)
+    return float(max(min(number, largest), -largest))
+
+
 @dataclass
 class Seen:
     """Instances that meet the assumptions with sides not both 0, seen at a limit, and the smallest rhs/lhs there."""
@@ -243,8 +250,8 @@ class Seen:
 
     def add(self, sides: Iterable[Sides]) -> None:
         self.count += 1
-        self.margin = min([self.margin, *(float(s.margin) for s in sides)])
-        self.closest = min([self.closest, *(float(s.rhs / s.lhs) for s in sides if s.lhs > 0)])
+        self.margin = min([self.margin, *(_as_float(s.margin) for s in sides)])
+        self.closest = min([self.closest, *(_as_float(s.rhs / s.lhs) for s in sides if s.lhs > 0)])
 
     def __str__(self) -> str:
         near = f", bound/measured >= {self.closest:.4g}" if math.isfinite(self.closest) else ""

@@ -41,6 +41,7 @@ def referee(
     fail_on: Literal["refuted"] | None = None,
     verbose: bool = False,
     script: bool = False,
+    repair: bool = False,
     plugins: tuple[ModuleType, ...] = (),
     quiet: bool = False,
 ) -> int:
@@ -60,6 +61,7 @@ def referee(
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
+    repair: Of a false claim also the nearest statements that stand, in about a minute more.
     verbose: Also what each stage found, and the statement in full.
     """
     import fedbounds
@@ -75,6 +77,8 @@ def referee(
             show(script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
+        if trial.outcome is Outcome.FALSE and progress is not None and not repair:
+            say("What would be true instead? The same call with --repair looks for it.")
 
     chosen = theorem if label is None else (theorem_of(theorem, label, plugins),)
     progress = None if quiet else _say
@@ -93,6 +97,7 @@ def referee(
             plugins=plugins,
             progress=progress,
             each=said,
+            repair=repair,
         ).items
         if out is not None:
             io.write_text(out / "referee.html", trial_text.to_html(trials))
