@@ -183,8 +183,8 @@ def free(name: str, least: Any = 0, **declared: Any) -> Quantity:
     if wrong:
         raise reject(f"the least value of {name} must be made of constants of the problem", least, wrong)
     bounded = f"any number from {least} on" if least != 0 else "any positive number"
-    declared = {"meaning": bounded, "positive": True} | declared
-    return Quantity(name, FreeValue(least), "constant", **declared)
+    words = declared.pop("meaning", bounded)
+    return Quantity(name, FreeValue(least), "constant", meaning=words, **{"positive": True, **declared})
 
 
 def is_free(quantity: Quantity) -> bool:
