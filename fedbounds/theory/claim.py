@@ -148,13 +148,6 @@ class Claim:
         if isinstance(self.definitions, dict):
             object.__setattr__(self, "definitions", self.definitions | offset(self.eta, self.definitions))
         check_claim(self)
-        for symbol in self.definitions:
-            if isinstance(symbol, Quantity) and symbol.recorded != {}:
-                remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
-                raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)
-        if self.eta is not None and computed_quantities(self.eta):
-            remedy = "use L, mu, tau, N, eta_0 and t"
-            raise reject(f"the step size of claim {self.key} cannot have symbols of one's own", self.eta, remedy)
         for one in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
             if isinstance(one, Assumption) and one.key == OWN_STEPS and not isinstance(one, OwnSteps):
                 received = f"one of claim {self.key}"

@@ -13,7 +13,7 @@ from fedbounds.errors import InputError, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
-from fedbounds.theory.quantity import Quantity, Scope
+from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.units import have_units, same_units
 
@@ -51,6 +51,7 @@ def check_claim(claim: Any) -> None:
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
         check_assumption(claim.key, item)
     check_symbols(claim)
+    check_definitions(claim)
     check_units(claim)
 
 
@@ -100,6 +101,17 @@ def offset(eta: object, definitions: Mapping[Any, Any]) -> dict[sp.Expr, sp.Expr
         return {}
     found = sp.solve(first - symbols.eta_0, symbols.gamma)
     return {symbols.gamma: found[0]} if len(found) == 1 else {}
+
+
+def check_definitions(claim: Any) -> None:
+    """Refuse a definition of what a run measures, and a step size in symbols of one's own."""
+    for symbol in claim.definitions:
+        if isinstance(symbol, Quantity) and symbol.recorded != {}:
+            remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
+            raise reject(f"claim {claim.key} may define constants only", f"{symbol}, which a run measures", remedy)
+    if claim.eta is not None and computed_quantities(claim.eta):
+        remedy = "use L, mu, tau, N, eta_0 and t"
+        raise reject(f"the step size of claim {claim.key} cannot have symbols of one's own", claim.eta, remedy)
 
 
 def check_units(claim: Any) -> None:
