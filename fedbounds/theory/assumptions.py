@@ -26,6 +26,7 @@ from fedbounds.theory.symbols import (
     eta_ratio,
     m,
     mu,
+    mu_F,
     p_min,
     pi_max,
     pi_min,
@@ -115,6 +116,13 @@ convex = Assumption(
     exactly=lambda instance, values: (values["mu"] >= 0, f"the smallest curvature is {values['mu']}"),
     in_class=_of_the_class,
     gives=lambda o, x, y: _at_least_zero(_above_tangent(o, x, y, sp.Integer(0))),
+)
+# Each F_i may be concave somewhere: what is built on mu of every F_i says nothing here.
+mean_strongly_convex = Assumption(
+    "mean-strongly-convex",
+    "F is mu_F-strongly convex, whatever each F_i is",
+    sp.Gt(mu_F, 0, evaluate=False),
+    in_class=lambda setting: (False, "every F_i of the class is mu-strongly convex"),
 )
 polyak_lojasiewicz = Assumption(
     "polyak-lojasiewicz",

@@ -17,6 +17,7 @@ from fedbounds.theory import points as at
 from fedbounds.theory.path import Losses, Numbers, Path
 from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.quantity import (
+    CURVATURE,
     LENGTH_SQ,
     NUMBER,
     SLOPE_SQ,
@@ -91,6 +92,17 @@ def gap_sum(path: Path) -> Numbers:
 def gap_0(path: Path) -> Numbers:
     """suboptimality of the start"""
     return path.losses.gap(path.w[:1])
+
+
+@defined("constant", r"\mu_F", CURVATURE, positive=True)
+def mu_F(losses: Losses) -> Numbers:
+    """strong-convexity constant of F, whatever those of the F_i"""
+    rows = getattr(losses, "curvatures", None)
+    if rows is None or losses.turns is not None:  # type: ignore[attr-defined]
+        return losses.mu
+    upper = losses.upper  # type: ignore[attr-defined]
+    least = rows if upper is None else np.minimum(rows, upper)
+    return (losses.p[:, None] * least).sum(0).min()
 
 
 def _gone_in_class(setting: Any) -> Any:

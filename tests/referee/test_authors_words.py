@@ -13,7 +13,7 @@ from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.rounding import with_steps
-from fedbounds.referee.stages import read_back
+from fedbounds.referee.stages import certificates, read_back
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import Claim
 from fedbounds.theory import assumptions as a
@@ -132,3 +132,23 @@ def test_an_equality_is_a_kind_of_claim():
     right = s.eta**2 * s.QUANTITIES["models_slope_sq"]
     assert in_fractions(TWO.with_(noise=()), claim(moved, right, kind="identity"), PLAIN).status is Status.HOLDS
     assert outcome(claim(moved, 2 * right, kind="identity")) is Outcome.FALSE
+
+
+def test_of_losses_whose_mean_alone_is_strongly_convex_one_may_have_no_minimum():
+    """||grad F_i(w) - grad F_i(w*)||^2 <= 2 L gap needs every F_i convex; with L/mu_F more it does not."""
+    apart = measured("apart", at.mean(at.norm_sq(at.grad(at.w) - at.grad(at.w_star))))
+    false = claim(apart, 2 * s.L * s.gap_t, a.smooth, a.mean_strongly_convex)
+    true = claim(apart, 2 * s.L**2 / s.mu_F * s.gap_t, a.smooth, a.mean_strongly_convex)
+    assert outcome(false) is Outcome.FALSE
+    bent = TWO.with_(curvatures=((Fraction(2),), (Fraction(-1),)), noise=())
+    assert in_fractions(bent, true, PLAIN).status is Status.HOLDS
+    assert s.mu_F.on_path(bent.losses) == Fraction(1, 2)
+    each = claim(apart, 2 * s.L * s.gap_t, a.smooth, a.strongly_convex)
+    assert in_fractions(bent, each, PLAIN).status is Status.NOT_APPLICABLE
+    assert not any("certified" in line for line in certificates(Case(true, PLAIN, "small", 0, Suite(()))).lines)
+
+
+def test_a_claim_about_minima_says_nothing_where_a_loss_has_none():
+    bent = TWO.with_(curvatures=((Fraction(2),), (Fraction(-1),)), noise=())
+    about = claim(s.zeta_star_sq, 2 * s.L * s.Gamma, a.smooth, scope="constant")
+    assert in_fractions(bent, about, PLAIN).status is Status.NOT_APPLICABLE
