@@ -35,8 +35,9 @@ class Instance:
     ``curvatures``, ``minima`` (N, d), a curvature below 0 where that of F is not; ``p`` (N,) positive; ``w0`` (d,);
     ``eta`` (T,), T = tau * rounds. ``weighting`` is the text of a registered one, or ``fixed`` with
     ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i, ``floor`` F_i* (N,); ``present`` clients take part in
-    a round. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations. L and mu
-    are the extreme curvatures unless wider ones are given.
+    a round. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u. ``upper`` and
+    ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations. L and mu are the extreme curvatures unless
+    wider ones are given.
     """
 
     curvatures: Rows
