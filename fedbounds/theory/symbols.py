@@ -23,10 +23,12 @@ from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
 from fedbounds.theory.computed_quantities import eta_average_gap as eta_average_gap
 from fedbounds.theory.computed_quantities import eta_round as eta_round
 from fedbounds.theory.computed_quantities import eta_sum as eta_sum
+from fedbounds.theory.computed_quantities import free as free
 from fedbounds.theory.computed_quantities import gap_0 as gap_0
 from fedbounds.theory.computed_quantities import gap_round as gap_round
 from fedbounds.theory.computed_quantities import gap_sum as gap_sum
 from fedbounds.theory.computed_quantities import gone_sq as gone_sq
+from fedbounds.theory.computed_quantities import mu_F as mu_F
 from fedbounds.theory.computed_quantities import parting as parting
 from fedbounds.theory.computed_quantities import tail_gap as tail_gap
 from fedbounds.theory.computed_quantities import weighted_gap as weighted_gap
