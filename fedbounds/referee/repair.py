@@ -68,10 +68,10 @@ def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> 
     if claim.kind is not Kind.INEQUALITY or refutation is None:
         return ()
     reading, end = READINGS[trial.reading], time.process_time() + seconds
-    search = _Search(reading, from_data(refutation.data), end - seconds * SHARE_OF_TRIALS)
+    search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS)
     proved: list[Alternative] = []
-    unproved: list[tuple[str, Claim]] = []
-    for ladder in candidates(claim, reading):
+    unproved: list[tuple[int, str, Claim]] = []
+    for k, ladder in enumerate(candidates(claim, reading)):
         for change, changed in ladder:
             if len(proved) == count or search.late:
                 break
@@ -79,29 +79,33 @@ def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> 
                 break
             if search.refuted(changed):
                 continue
-            proof = _proof(changed, reading)
+            proof = whole_proof(changed, reading)
             if proof is not None:
                 proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
                 break
-            unproved.append((change, changed))
+            unproved.append((k, change, changed))
     return (*proved, *_open(unproved, trial, count - len(proved), end))
 
 
-def _open(unproved: Iterable[tuple[str, Claim]], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
-    """Those that a trial of their own does not refute, while there is time for one."""
-    for change, changed in unproved:
+def _open(unproved: Iterable[tuple[int, str, Claim]], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
+    """Those that a trial of their own does not refute, of each ladder the strongest, while there is time for one."""
+    shown = set[int]()
+    for k, change, changed in unproved:
         left = end - time.process_time()
+        if k in shown:
+            continue
         if count == 0 or left < LEAST:
             return
         own = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
         if own.outcome in (Outcome.OPEN, Outcome.PROVED) and own.violation_in_floats is None:
             grounds = f"certified at {len(own.certified)} settings" if own.certified else "no violation was found"
             yield Alternative(change, changed, own.outcome, grounds)
+            shown.add(k)
             count -= 1
 
 
 @dataclass
-class _Search:
+class Search:
     """Counterexamples seen so far, which refute later candidates too, and when to stop."""
 
     reading: Reading
@@ -119,11 +123,11 @@ class _Search:
             return True
         result, _ = Watch(LIMITS).carry_out(sanity, Case(claim, self.reading, "small", 0, self.suite))
         refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
-        self.known += [instance for verdict in refuting for instance in from_data(verdict.data)]
+        self.known += [instance for verdict in refuting for instance in instances_of(verdict.data)]
         return bool(refuting)
 
 
-def from_data(data: Mapping[str, Any]) -> list[Instance]:
+def instances_of(data: Mapping[str, Any]) -> list[Instance]:
     """The instance in a verdict's data, if it has one."""
     return [from_json(data["instance"])] if "instance" in data else []
 
@@ -177,7 +181,7 @@ def _all_larger(claim: Claim) -> Iterator[tuple[str, Claim]]:
         yield f"{factor} times the right side", replace(claim, key=f"{claim.key} ({factor} times)", terms=terms)
 
 
-def _proof(claim: Claim, reading: Reading) -> Verdict | None:
+def whole_proof(claim: Claim, reading: Reading) -> Verdict | None:
     """The proof of the whole statement: of a shipped claim that implies it, or one that the prover finds."""
     for other in plugins.claims().values():
         for verdict in inherited(claim, reading, other):

@@ -202,6 +202,12 @@ class Assumption:
         sides = ((one.func, [side.xreplace(put) for side in one.args]) for one in self._relations())
         return replace(self, relation=tuple(relation(*both, evaluate=False) for relation, both in sides))
 
+    @property
+    def bounds_steps(self) -> bool:
+        """Whether it bounds step sizes otherwise than by L alone, so that no number bounds eta L exactly."""
+        bounds = any(part.sign != "=" for part in self.parts)
+        return bounds and "eta" in self._names and not self._names <= {"eta", "L"}
+
     def symbols(self) -> frozenset[str]:
         """Names of the symbols that its relations speak of."""
         return self._names

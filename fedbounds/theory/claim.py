@@ -18,6 +18,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.expressions import check_claim, offset
+from fedbounds.theory.protocol_assumptions import NEVER_RUN
 from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -156,7 +157,7 @@ class Claim:
     @property
     def on_fedavg(self) -> bool:
         """Whether it is about FedAvg, as all evidence but `run_algorithm`'s is."""
-        return self.algorithm == FEDAVG
+        return self.algorithm == FEDAVG and not set(NEVER_RUN) & set(self.assumptions)
 
     def require_fedavg(self) -> None:
         """Refuse a claim about another algorithm, before a search on FedAvg's runs that could find nothing."""
@@ -165,7 +166,10 @@ class Claim:
 
     @property
     def elsewhere(self) -> InputError:
-        """Where a claim about another algorithm is examined."""
+        """Where a claim about another algorithm is examined, if anywhere."""
+        for one in set(NEVER_RUN) & set(self.assumptions):
+            what = f"claim {self.key} assumes that {one.statement}, as in no run here: not expressible"
+            return reject(what, one.key, "state what holds without it")
         remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
         return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
 

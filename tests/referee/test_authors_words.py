@@ -9,11 +9,12 @@ from fedbounds.engine.replay import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.rounding import with_steps
-from fedbounds.referee.stages import certificates, read_back
+from fedbounds.referee.stages import certificates, read_back, regimes
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import Claim
 from fedbounds.theory import assumptions as a
@@ -37,6 +38,10 @@ def claim(lhs, rhs, *assumptions, scope="step", **more):
 
 def outcome(mine, seconds=20):
     return try_claim(mine, seconds=seconds, suite=Suite(REGIMES[:4])).outcome
+
+
+def at_trial(mine, suite=None):
+    return Case(mine, PLAIN, "small", 0, suite or Suite(()))
 
 
 DESCENT = (a.smooth, a.strongly_convex, a.full_gradients, a.full_participation, a.unbiased, a.constant_steps)
@@ -72,11 +77,9 @@ def test_models_after_the_last_local_step_are_those_that_are_averaged():
 
 
 def test_certificates_name_the_point_that_they_lack():
-    said = " ".join(read_back(Case(claim(MOVED, s.Delta), PLAIN, "small", 0, Suite(()))).lines)
+    said = " ".join(read_back(at_trial(claim(MOVED, s.Delta))).lines)
     assert "lack moved" in said and "proofs cannot express moved" in said
-    assert "proofs cannot express" not in " ".join(
-        read_back(Case(claim(FROM_START, s.Delta), PLAIN, "small", 0, Suite(()))).lines
-    )
+    assert "proofs cannot express" not in " ".join(read_back(at_trial(claim(FROM_START, s.Delta))).lines)
 
 
 def test_every_shipped_quantity_is_imported_from_one_place():
@@ -114,7 +117,7 @@ def test_a_free_constant_has_another_value_in_another_problem():
     true, false = (claim(both, (1 + c) * first + (1 + k / c) * second) for k in (1, sp.Rational(1, 2)))
     assert in_fractions(TWO, true, PLAIN).status is Status.HOLDS
     assert outcome(false) is Outcome.FALSE
-    lines = read_back(Case(true, PLAIN, "small", 0, Suite(()))).lines
+    lines = read_back(at_trial(true)).lines
     assert "c is any positive number: tried at one value a problem" in lines
     assert "proofs cannot express c" in lines
 
@@ -145,10 +148,32 @@ def test_of_losses_whose_mean_alone_is_strongly_convex_one_may_have_no_minimum()
     assert s.mu_F.on_path(bent.losses) == Fraction(1, 2)
     each = claim(apart, 2 * s.L * s.gap_t, a.smooth, a.strongly_convex)
     assert in_fractions(bent, each, PLAIN).status is Status.NOT_APPLICABLE
-    assert not any("certified" in line for line in certificates(Case(true, PLAIN, "small", 0, Suite(()))).lines)
+    assert not any("certified" in line for line in certificates(at_trial(true)).lines)
 
 
 def test_a_claim_about_minima_says_nothing_where_a_loss_has_none():
     bent = TWO.with_(curvatures=((Fraction(2),), (Fraction(-1),)), noise=())
     about = claim(s.zeta_star_sq, 2 * s.L * s.Gamma, a.smooth, scope="constant")
     assert in_fractions(bent, about, PLAIN).status is Status.NOT_APPLICABLE
+
+
+def test_the_read_back_says_that_a_number_bounds_the_steps_from_outside():
+    mine = claim(s.Delta_next, s.Delta, a.smooth, a.strongly_convex, a.monotone_steps)
+    assert "eta L at every step <= 2, and there only eta_t <= 2/(L + mu);" in read_back(at_trial(mine)).lines[0]
+    small = claim(s.Delta_next, s.Delta, a.smooth, a.strongly_convex, a.small_steps)
+    assert "there only" not in read_back(at_trial(small)).lines[0]
+
+
+def test_regimes_say_which_assumption_left_them_out():
+    mine = claim(s.Delta_next, s.Delta, *DESCENT, a.identical)
+    some = Suite(tuple(one for one in REGIMES if one.name in ("drift", "heavy noise", "far start")))
+    (rest,) = (line for line in regimes(at_trial(mine, some)).lines if line.startswith("the other"))
+    assert "full-gradients in 1" in rest and "identical in 3" in rest
+
+
+@pytest.mark.parametrize("assumption", [a.projection, a.own_local_steps])
+def test_what_no_run_does_is_refused_by_its_name(assumption):
+    mine = claim(s.Delta_next, s.Delta, *DESCENT, assumption)
+    with pytest.raises(InputError, match=f"not expressible, but received {assumption.key}"):
+        try_claim(mine)
+    assert automatic.proved(mine, PLAIN) is None

@@ -28,7 +28,7 @@ def test_the_constant_that_is_missing_is_found_and_proved(trial):
 
 
 def test_no_candidate_is_shown_that_a_known_instance_violates(trial):
-    search = repair._Search(READINGS["plain"], repair.from_data(trial.refutation.data), float("inf"))
+    search = repair.Search(READINGS["plain"], repair.instances_of(trial.refutation.data), float("inf"))
     assert search.refuted(DIVERSITY)
     every = dict(change for ladder in repair.candidates(DIVERSITY, READINGS["plain"]) for change in ladder)
     assert search.refuted(every["3/2 times the right side"])

@@ -115,6 +115,28 @@ def referee(
     return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
 
 
+@command("Judge a theorem", label="--theorem")
+def sharpen(
+    theorem: str,
+    *,
+    label: str | None = None,
+    reading: str | None = None,
+    seconds: Annotated[float, click.FloatRange(min=0, min_open=True)] = 60.0,
+    plugins: tuple[ModuleType, ...] = (),
+) -> None:
+    """Find the strongest form of a proved THEOREM: smaller terms, fewer assumptions, longer steps.
+
+    Each change is kept if the statement with it is proved; changes that an instance refutes are named.
+
+    label: The claim of a file with this key, or label in LaTeX.
+    seconds: Processor seconds to spend.
+    """
+    from fedbounds.referee.sharpen import sharpen as sharpened
+
+    say(f"up to about {seconds:.0f} s")
+    show(str(sharpened(theorem, reading, label=label, seconds=seconds, plugins=plugins)))
+
+
 def _say(k: int, step: Step, found: Stage | None) -> None:
     """One line before a stage, with what it may take, and one after it, with what it found first."""
     from fedbounds.referee.stages import STAGES
