@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +19,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions
+from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
@@ -144,12 +145,21 @@ SHAPES: tuple[tuple[Any, ...], ...] = (
     ([1, 1, 1, 1], [0, 0, 0, 0], QUARTERS, [0], [1, 1, 1, 1]),
     ([1, 1, 2, 2], [3, -3, 1, -1], QUARTERS, [0], [0] * 4),
 )
+# Losses of which one has no minimum, while F has: for claims that assume no convexity of the F_i.
+NOT_CONVEX: tuple[tuple[Any, ...], ...] = (
+    ([2, -1], [0, 0], HALVES, [1], [0, 0]),
+    ([2, -1], [1, -1], HALVES, [0], [0, 0]),
+    ([3, -2], [0, 0], ["3/4", "1/4"], [1], [1, 1]),
+)
 WEIGHTINGS: tuple[dict[str, Any], ...] = (
     {"weighting": "fedavg"},
     {"weighting": "fedmax"},
     {"weighting": "fixed", "weights": [["9/10", "1/10"]]},
     {"weighting": "fedavg", "present": 1},
 )
+BENT = (*SHAPES, *NOT_CONVEX)
+# What makes every F_i convex.
+CONVEX = {a.strongly_convex.key, a.convex.key, a.sample_smooth.key}
 # Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
 MULTIPLES, FALLS = (Fraction(1), Fraction(1, 4), Fraction(3, 2)), (Fraction(1), Fraction(1, 25))
 # Over many local steps only small ones tell tau^2 from tau.
@@ -164,7 +174,8 @@ MOST = 400
 
 def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
     """Exact instances that the claim may speak of, simplest first, with its step size or those above."""
-    for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), SHAPES):
+    shapes = SHAPES if of_minima(claim) or not CONVEX.isdisjoint(one.key for one in claim.assumptions) else BENT
+    for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), shapes):
         many = len(p) * tau * rounds > NOISY_STEPS
         if rounds > LONGEST and (len(p) > 1 or claim.steps is None):
             continue
@@ -172,15 +183,15 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
             continue
         if any(noise) and rounds > LONGEST and claim.steps is not None and claim.steps.has(t):
             continue  # its numbers grow long, and noise shows sooner where steps decay
-        weightings = WEIGHTINGS if len(p) == 2 else WEIGHTINGS[:1]
+        spectrum = [x for row in rows(c) for x in row]
+        L, mu = max(map(abs, spectrum)), min(spectrum)
+        weightings = WEIGHTINGS if len(p) == 2 and mu > 0 else WEIGHTINGS[:1]
         if any(noise):
             weightings = tuple(
                 one for one in weightings if one["weighting"] == "fedavg" and not (many and "present" in one)
             )
         if rounds > NOISY_STEPS:
             weightings = tuple(one for one in weightings if "present" not in one)
-        spectrum = [x for row in rows(c) for x in row]
-        L, mu = max(spectrum), min(spectrum)
         for weighting, sizes in itertools.product(weightings, _sizes(claim, tau, rounds, [L, mu])):
             fields = {"curvatures": c, "minima": m, "p": p, "w0": w0, "noise": noise, "tau": tau, "eta": sizes}
             try:
@@ -233,6 +244,12 @@ LIMITS: Mapping[str, Callable[[Instance], bool]] = {
 }
 
 
+def _as_float(number: Fraction) -> float:
+    """A fraction as the nearest float, the largest where none is so large."""
+    largest = Fraction(sys.float_info.max)
+    return float(max(min(number, largest), -largest))
+
+
 @dataclass
 class Seen:
     """Instances that meet the assumptions with sides not both 0, seen at a limit, and the smallest rhs/lhs there."""
@@ -243,8 +260,8 @@ class Seen:
 
     def add(self, sides: Iterable[Sides]) -> None:
         self.count += 1
-        self.margin = min([self.margin, *(float(s.margin) for s in sides)])
-        self.closest = min([self.closest, *(float(s.rhs / s.lhs) for s in sides if s.lhs > 0)])
+        self.margin = min([self.margin, *(_as_float(s.margin) for s in sides)])
+        self.closest = min([self.closest, *(_as_float(s.rhs / s.lhs) for s in sides if s.lhs > 0)])
 
     def __str__(self) -> str:
         near = f", bound/measured >= {self.closest:.4g}" if math.isfinite(self.closest) else ""

@@ -25,7 +25,7 @@ from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.fingerprint import identity
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.tabular import Tabled
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -47,12 +47,27 @@ class Outcome(enum.StrEnum):
     NOT_TESTED = "NOT TESTED"
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """A statement that stands: the ``change`` that makes it of the refuted one, and its outcome with the grounds."""
+
+    change: str
+    claim: Claim
+    outcome: Outcome
+    grounds: str
+
+    def to_json(self) -> dict[str, str]:
+        """The alternative as a JSON object."""
+        words = {"statement": in_words(self.claim), "outcome": str(self.outcome), "grounds": self.grounds}
+        return {"change": self.change, **words}
+
+
 @dataclass(frozen=True, repr=False)
 class Trial(Tabled):
     """A claim in one reading, what each stage found, and whether all stages have run.
 
-    ``fault`` is the input error, or the fault in a plug-in's code, at which the trial ended. ``trial["sanity"]`` is a
-    stage. As a table it is one row.
+    ``fault`` is the input error, or the fault in a plug-in's code, at which the trial ended; ``alternatives`` are the
+    nearest statements that stand, where they were looked for. ``trial["sanity"]`` is a stage. As a table: one row.
     """
 
     claim: Claim
@@ -62,6 +77,7 @@ class Trial(Tabled):
     stages: tuple[Stage, ...] = ()
     finished: bool = False
     fault: str = ""
+    alternatives: tuple[Alternative, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         told = {"claim": self.claim.key, "reading": self.reading, "outcome": str(self.outcome)}
@@ -161,6 +177,7 @@ class Trial(Tabled):
             "finished": self.finished,
             "fault": self.fault,
             "stages": [stage.to_json() for stage in self.stages],
+            **({"alternatives": [item.to_json() for item in self.alternatives]} if self.alternatives else {}),
         }
 
 

@@ -16,11 +16,15 @@ from fedbounds.report.describe import SCOPES
 from fedbounds.report.letters import pretty
 from fedbounds.report.number_format import counted, decimal_pair
 from fedbounds.study.ledger import Line
+from fedbounds.theory.assumptions import full_gradients, full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
+from fedbounds.theory.protocol_assumptions import constant_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, N, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
+# Hypotheses that authors have in mind and do not write.
+COMMON = (unbiased, full_participation, full_gradients, constant_steps)
 # Who may prove a claim.
 PROOFS = (Evidence.SYMBOLIC, Evidence.KERNEL)
 # Outcomes of chance that a longer run may have, to be run once more.
@@ -95,6 +99,20 @@ def length_note(claim: Claim, reading: str, instance: Instance) -> str:
         return ""
     held = "one round longer, with its last step size, the same run satisfies the claim"
     return f"It needs T = tau = {instance.tau}: {held}."
+
+
+def unassumed_note(claim: Claim, reading: str, instance: Instance) -> str:
+    """A sentence that names common hypotheses which a counterexample does not meet and the claim does not make."""
+    unmet = [
+        item
+        for item in COMMON
+        if examine(instance, replace(claim, assumptions=(*claim.assumptions, item)), READINGS[reading]).status
+        is Status.NOT_APPLICABLE
+    ]
+    if not unmet:
+        return ""
+    named = " or ".join(f"{item.key} ({item.statement})" for item in unmet)
+    return f"This instance does not meet {named}: if the theorem means that, assume it and try again."
 
 
 def length_note_of(example: Counterexample) -> str:

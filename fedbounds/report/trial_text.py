@@ -62,8 +62,8 @@ def _headline(trial: Trial) -> list[str]:
         read = f", in the reading {trial.reading} ({READINGS[trial.reading].summary})"
         meant = "" if trial.reading == "plain" else read
         numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
-        note = _length_note(trial, shown)
-        return [numbers, f"By {_by(trial, shown)}.{note and f' {note}'}", MEANING[outcome][:-1] + meant + "."]
+        lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
+        return [*lines, *_notes(trial, shown), *_alternatives(trial)]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
@@ -92,10 +92,18 @@ def _noise(trial: Trial) -> list[str]:
     return [] if gradients == only("full") else [NOISE]
 
 
-def _length_note(trial: Trial, shown: Verdict) -> str:
+def _alternatives(trial: Trial) -> list[str]:
+    """The nearest statements that stand, a line each."""
+    lines = [f"  {k}. {item.change}: {item.outcome}, {item.grounds}" for k, item in enumerate(trial.alternatives, 1)]
+    return ["Nearest statements that stand:", *lines] if lines else []
+
+
+def _notes(trial: Trial, shown: Verdict) -> list[str]:
+    """How long an exact counterexample must run, and which hypotheses exclude it."""
     if "instance" not in shown.data or "bits" in shown.data:
-        return ""
-    return claim_text.length_note(trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
+        return []
+    about = (trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
+    return list(filter(None, (claim_text.length_note(*about), claim_text.unassumed_note(*about))))
 
 
 def _unfinished(trial: Trial) -> str:

@@ -13,11 +13,13 @@ from fedbounds.errors import InputError, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
-from fedbounds.theory.quantity import Quantity, Scope
+from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.units import have_units, same_units
 
 UNITS = 'give units="as written"'
+# Symbols that have a value only where a statement gives it.
+NEEDS_VALUE = frozenset({"gamma", "turn", "reach", "push", "skew", "kept"})
 
 
 def check_claim(claim: Any) -> None:
@@ -49,6 +51,7 @@ def check_claim(claim: Any) -> None:
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
         check_assumption(claim.key, item)
     check_symbols(claim)
+    check_definitions(claim)
     check_units(claim)
 
 
@@ -79,6 +82,36 @@ def check_symbols(claim: Any) -> None:
             where = " or ".join(symbol.scopes)
             remedy = f'give scope="{symbol.scopes[0]}", or use a quantity of the scope {claim.scope}'
             raise reject(f"{symbol} of claim {claim.key} varies over {where}", f"scope={claim.scope!r}", remedy)
+
+    related = {symbol for one in claim.assumptions for symbol in getattr(one, "_names", ())}
+    valueless = sorted(({symbol.name for symbol in every} | related) & NEEDS_VALUE - set(map(str, claim.definitions)))
+    if valueless:
+        remedy = f"give definitions={{{valueless[0]}: ...}}, or say it of a constant made with symbols.free"
+        raise reject(f"claim {claim.key} must define {valueless[0]}, which no run has a value for", "none", remedy)
+
+
+def offset(eta: object, definitions: Mapping[Any, Any]) -> dict[sp.Expr, sp.Expr]:
+    """gamma as eta_0 determines it, where it stands in the step size and nothing defines it.
+
+    >>> offset(2 / (symbols.mu * (symbols.t + symbols.gamma)), {})
+    {gamma: 2/(eta_0*mu)}
+    """
+    first = eta.subs(symbols.t, 0) if isinstance(eta, sp.Expr) else sp.Integer(0)
+    if symbols.gamma in definitions or not first.has(symbols.gamma) or first.has(symbols.eta_0):
+        return {}
+    found = sp.solve(first - symbols.eta_0, symbols.gamma)
+    return {symbols.gamma: found[0]} if len(found) == 1 else {}
+
+
+def check_definitions(claim: Any) -> None:
+    """Refuse a definition of what a run measures, and a step size in symbols of one's own."""
+    for symbol in claim.definitions:
+        if isinstance(symbol, Quantity) and symbol.recorded != {}:
+            remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
+            raise reject(f"claim {claim.key} may define constants only", f"{symbol}, which a run measures", remedy)
+    if claim.eta is not None and computed_quantities(claim.eta):
+        remedy = "use L, mu, tau, N, eta_0 and t"
+        raise reject(f"the step size of claim {claim.key} cannot have symbols of one's own", claim.eta, remedy)
 
 
 def check_units(claim: Any) -> None:

@@ -49,6 +49,11 @@ independent_selection = Assumption(
     "independent-selection", "each client takes part in a round with probability q, whoever else does"
 )
 
+# Of other algorithms than what is run here, so that no evidence speaks of a claim with one of them.
+projection = Assumption("projection", "every global model is projected onto a convex set")
+own_local_steps = Assumption("own-local-steps", "client i takes a number tau_i of local steps of its own")
+NEVER_RUN = (projection, own_local_steps)
+
 
 @cache
 def weighting(rule: str) -> Assumption:

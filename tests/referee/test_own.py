@@ -173,7 +173,7 @@ def test_a_replayed_run_is_the_recorded_one():
     planned = experiment(line([1, 3], [1, -1], noise=1), [2.0], FedMax(), 0.1, 2, 3, replicates=20)
     for changed in (planned, planned.with_(engine="auto"), planned.with_(participation=0.5)):
         trajectory = simulate(changed)
-        w, X, alpha = replay(changed)
+        w, X, alpha, _ = replay(changed)
         for name, path in trajectory.paths.items():
             assert np.allclose(
                 ((w[name] - changed.problem.w_star) ** 2).sum(-1),

@@ -120,7 +120,7 @@ def simulate(population: Population) -> PopulationRun:
     odds: list[Array] = []
     if _straight(population):
         parts: Any = [_fixed_direction(population)]
-        steps, odds = _as_steps(parts[0])
+        steps, odds = _as_steps(parts[0], population)
     else:
         steps, odds = _taken(population)
         parts = stretches(steps, odds, leading=1)
@@ -209,7 +209,9 @@ def _fixed_direction(population: Population) -> Stretch:
     return Stretch(range(len(w)), together, np.ones(1), x, p, weights, dict.fromkeys(VIRTUALS, w))
 
 
-def _as_steps(part: Stretch) -> tuple[list[Step], list[Array]]:
+def _as_steps(part: Stretch, population: Population) -> tuple[list[Step], list[Array]]:
     """The steps of a run in closed form."""
-    rows = zip(part.times, part.x[:, 0], part.p[:, 0], part.alpha[:, 0], strict=True)
-    return [Step(t, x, p, alpha, True) for t, x, p, alpha in rows], [part.odds] * len(part.times)
+    x, sizes = part.x[:, 0], population.eta.T[..., None, None]
+    ends = np.concatenate([x[:1], x[:-1] - sizes * population.losses.client_grads(x[:-1])])
+    rows = zip(part.times, x, part.p[:, 0], part.alpha[:, 0], ends, strict=True)
+    return [Step(t, x, p, alpha, True, last) for t, x, p, alpha, last in rows], [part.odds] * len(part.times)
