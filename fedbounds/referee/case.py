@@ -17,6 +17,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 # Why a stage ended before it was done.
 INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"
 
+# Of the time that is left, Rocq may use this share.
+ROCQ = 0.6
 PROOFS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
 
@@ -54,6 +56,11 @@ class Case:
     pieces: Pieces = field(default_factory=Pieces)
     so_far: SoFar = lambda found: None
     end: float | None = None
+
+    @property
+    def rocq_seconds(self) -> float | None:
+        """What Rocq may use of the time that is left; None where that is not limited."""
+        return None if self.end is None else (self.end - processor_seconds()) * ROCQ
 
     @property
     def proved(self) -> bool:

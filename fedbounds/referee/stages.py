@@ -22,7 +22,7 @@ from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.referee import limit_cases, run_certificates
-from fedbounds.referee.case import Case, Found, processor_seconds
+from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
@@ -41,8 +41,6 @@ from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# Of the time that is left, Rocq may use this share.
-ROCQ = 0.6
 # Of a regime the bound over what is measured, its name and the status of the claim.
 Regimes = list[tuple[float, str, Status]]
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
@@ -128,8 +126,7 @@ def proof(case: Case) -> Found:
     result = automatic.proved(case.claim, case.reading)
     if result is None:
         return Found(("none was found",))
-    left = None if case.end is None else (case.end - processor_seconds()) * ROCQ
-    verdict = found_proof.with_rocq(*result, case.claim, case.reading, left)
+    verdict = found_proof.with_rocq(*result, case.claim, case.reading, case.rocq_seconds)
     return Found(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 
 
