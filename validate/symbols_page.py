@@ -10,9 +10,12 @@ import sympy as sp
 from fedbounds.io import write_text
 from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.expressions import NEEDS_VALUE
 from validate.ledger_page import filled
 from validate.ledger_page import markdown_table as table
 
+# Abbreviations that one shipped claim defines.
+OF_ONE_CLAIM = NEEDS_VALUE - {"gamma"}
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "symbols.md"
 
 
@@ -22,7 +25,8 @@ def formula(expression: sp.Basic) -> str:
 
 def symbol_table(varying: bool) -> str:
     """Shipped symbols that vary, or those that do not: name, formula, meaning."""
-    shown = [(name, q) for name, q in symbols.QUANTITIES.items() if bool(q.scopes) is varying]
+    known = symbols.QUANTITIES.items()
+    shown = [(name, q) for name, q in known if bool(q.scopes) is varying and name not in OF_ONE_CLAIM]
     return table(("name", "symbol", "meaning"), [(f"`{name}`", formula(q), prose(q.meaning)) for name, q in shown])
 
 
