@@ -741,26 +741,6 @@ def test_it_is_there_at_the_top():
     assert fedbounds.Trial is trial.Trial
 
 
-ROW = re.compile(r"^\| `([^`]+)` \| (.*) \|$", re.MULTILINE)
-
-
-def test_the_table_of_thirty_theorems_keeps_its_word():
-    page = (Path(__file__).parents[2] / "docs" / "referee.md").read_text(encoding="utf-8")
-    rows = {key: cells.split(" | ") for key, cells in ROW.findall(page)}
-    assert {claim.key for claim in (*ALL_TRUE, *ALL_FALSE)} <= set(rows)
-    for claim in ALL_FALSE:
-        data = examine(from_json(INSTANCES[claim.key]), claim, READINGS[claim.readings[0]]).data
-        assert rows[claim.key][1] == f"{data['lhs']} > {data['rhs']}"
-    for claim in ALL_TRUE:
-        word, _, known = rows[claim.key][0].partition(", from ")
-        implied = [
-            other.key
-            for other in claims().values()
-            if any(follows(claim, READINGS["plain"], other, READINGS[name]) for name in other.readings)
-        ]
-        assert known.strip("`") in implied if word == "PROVED" else word in ("OPEN", "NOT TESTED")
-
-
 def test_numpy_is_nobody_s_own_code_wherever_it_was_installed(monkeypatch):
     """After `pip install --user` it lies in no folder that the interpreter names."""
     monkeypatch.setattr("sysconfig.get_path", lambda name: "/nowhere")
