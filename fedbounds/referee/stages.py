@@ -126,7 +126,7 @@ def proof(case: Case) -> Found:
     result = automatic.proved(case.claim, case.reading)
     if result is None:
         return Found(("none was found",))
-    verdict = found_proof.with_rocq(*result, case.claim, case.reading)
+    verdict = found_proof.with_rocq(*result, case.claim, case.reading, case.rocq_seconds)
     return Found(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fedbounds import io, plugins
 from fedbounds.errors import explained, of_kind, reject, whole
-from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch
+from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, processor_seconds
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -200,7 +200,7 @@ def try_claim(
     same call continues; ``progress(k, step, None)`` is called before a stage, and after it with what it found.
     ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
     budget) or a Dask ``scheduler`` compute the pieces, with the same results.
-    ``seconds`` of this process are shared among the stages, of which more goes to those that may refute the claim: a
+    ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``.
     A KeyboardInterrupt, or a fault of the claim's in a stage, ends the trial early: what was found is returned, and
     ``finished`` is False.
@@ -215,12 +215,13 @@ def try_claim(
     beside = None if state is None else state.with_suffix(".pieces.json")
     pieces = Pieces(identity(claim, reading, budget, seed), beside, jobs, scheduler)
     case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, pieces)
-    end = None if seconds is None else time.process_time() + seconds
+    end = None if seconds is None else processor_seconds() + seconds
+    case = replace(case, end=end)
     try:
         for k, step in _due(trial):
             if progress is not None:
                 progress(k, with_estimate(step, case), None)
-            stage = _carried_out(step, case, None if end is None else end - time.process_time(), trial)
+            stage = _carried_out(step, case, None if end is None else end - processor_seconds(), trial)
             trial = replace(trial, stages=_in_order(*trial.stages, stage))
             if stage.cut == INTERRUPTED:
                 return trial

@@ -13,6 +13,7 @@ from fedbounds.evidence.symbolic.definitions import (
     NOISE,
     OWN,
     SHARE,
+    W_STAR,
     P,
     X,
     gap,
@@ -107,6 +108,14 @@ def _interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
     curved = d.step("curved", mu, "<=", L).by(d.premise("curvatures"))
     line = d.step(label, norm_sq(away) / 2, "<=", left).by(cases, note="interpolation of a smooth convex function")
     return Candidate(left - norm_sq(away) / 2, 2, ((sp.Integer(1), d.Earlier(label)),), steps=(curved, line))
+
+
+def common_minimum() -> Candidate:
+    """F_i(w*) <= F_i*, as w* minimises every F_i."""
+    way = OWN - W_STAR
+    square = d.Square(way, "a square")
+    uses = (convex(W_STAR, OWN), (-1, d.premise("attained")), (mu / 2, square), d.premise("common-optimum", way))
+    return _candidate(-gap(W_STAR), *uses)
 
 
 def averaged(one: Candidate, weights: sp.Expr) -> Candidate:

@@ -14,7 +14,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 
-SAME_STEP = "single-step"
+SAME_STEP, COMMON = "single-step", "common-optimum"
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,11 @@ class Goal:
     def unbiased(self) -> bool:
         """Whether alpha is p."""
         return a.unbiased.key in self.universe
+
+    @property
+    def shared(self) -> bool:
+        """Whether w* minimises every F_i."""
+        return COMMON in self.universe
 
     @property
     def meanings(self) -> dict[sp.Basic, sp.Expr]:
