@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError, reject
 from fedbounds.latex import formulas
-from fedbounds.latex.assumed import keys, missing, same, shipped_assumption
+from fedbounds.latex.assumed import every_key, keys, missing, same, shipped_assumption
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases, scopes_of
 from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of, words_of
@@ -24,7 +24,7 @@ from fedbounds.latex.source import Line, Theorem, between_commas, theorems, theo
 from fedbounds.latex.sums import AVERAGE, ETA_AVERAGE, RUN_SUMS
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.latex.unread import unread
-from fedbounds.plugins import algorithm_named, claims
+from fedbounds.plugins import algorithm_named
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
 from fedbounds.theory.expressions import offset
@@ -195,8 +195,7 @@ class _Reader:
         """An assumption that is a relation between symbols."""
         tokens = normal(expanded(line.tokens(), self.theorem.macros))
         if not any(token.text in RELATIONS for token in tokens):
-            known = list(keys()) + [key for one in claims().values() for key in (a.key for a in one.assumptions)]
-            near = ", ".join(dict.fromkeys(difflib.get_close_matches(line.text, known, 3, 0.3))) or "smooth"
+            near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
             raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
         said = self._said(tokens, place)
         for one in keys().values():
