@@ -80,12 +80,12 @@ def rules() -> dict[sp.Expr, sp.Expr]:
     return result
 
 
-def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.Expr]:
-    """The terms of a side in quantities alone; an InputError names what is none."""
+def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token, common: sp.Expr = sp.S.Zero) -> list[sp.Expr]:
+    """The terms of a side in quantities alone, without ``common`` F*; an InputError names what is none."""
     stars = (at.F_star, at.F_i_star)
     result = [_resolved(term, setting, place) for term in terms]
     if any(term.has(*stars) for term in result):
-        values = sp.Add(*(term for term in result if term.has(*stars)))
+        values = _values(result) - common * at.F_star
         values = sp.expand(values) if values.has(*stars) else values
         if values.has(*stars):
             raise wrong(place, r"F^\star must be subtracted from a value of F", r"write F(w_T) - F^\star")
@@ -98,6 +98,18 @@ def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.E
                 place, f"{at.words(left[0])} is no quantity of the table", "fedbounds symbols lists those there are"
             )
     return [term.xreplace({CONSTANT_STEP: eta_0}) for term in result]
+
+
+def _values(terms: Iterable[sp.Expr]) -> sp.Expr:
+    """The terms that hold an optimal value."""
+    return sp.Add(*(term for term in terms if term.has(at.F_star, at.F_i_star)))
+
+
+def on_both(sides: Iterable[Iterable[sp.Expr]], setting: Setting, place: Token) -> sp.Expr:
+    """How often F* stands on both sides, as in F(w_{t+1}) <= F(w_t) - ..., where it says nothing."""
+    values = (_values(_resolved(term, setting, place) for term in side) for side in sides)
+    left, right = (sp.expand(value).coeff(at.F_star) for value in values)
+    return left if left == right else sp.S.Zero
 
 
 def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
