@@ -165,11 +165,14 @@ def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     def plain(total: sp.Expr) -> sp.Expr:
         if total in known:
             return known[total]
-        selected = isinstance(total, SelectedSum)
+        selected, inside = isinstance(total, SelectedSum), total.args[0]
+        if inside.has(at.p_i):
+            raise wrong(
+                place, f"{at.words(total)} is no quantity of the table", "fedbounds symbols lists those there are"
+            )
         needed = "equal-selection" if selected else "equal-p"
         if needed not in setting.assumed:
             raise wrong(place, f"a sum over clients without weights needs assume {needed}", "add it, or write p_i")
-        inside = total.args[0]
         mean, count = (at.mean_alpha, m) if selected else (at.mean, N)
         if inside == SIGMA_I**2 and not selected:
             return N**2 * QUANTITIES["sigma_p_sq"]
@@ -198,7 +201,11 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         raise wrong(place, "a power inside an expectation varies", "write it before the expectation")
     value = isinstance(of, Mean) and isinstance(of.args[1], Loss)
     whole = here - at.F_star if value else here
-    if fault := at.fault(whole):
+    try:
+        fault = at.fault(whole)
+    except InputError as wrong_vector:
+        fault = str(wrong_vector).partition(", but received")[0]
+    if fault:
         raise wrong(place, f"the expectation of {at.words(of)} is no quantity of the table: {fault}", "declare one")
     name = (
         "gap_next" if whole == at.F(at.w_next) - at.F_star else f"{UNNAMED}{zlib.crc32(str(whole).encode()) % 10**6}"
