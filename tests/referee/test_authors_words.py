@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -13,6 +14,8 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.family import Shape, decode, dimension, families
+from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.search.rounding import with_steps
 from fedbounds.referee.stages import certificates, read_back, regimes
 from fedbounds.referee.trial import Outcome, try_claim
@@ -177,3 +180,26 @@ def test_what_no_run_does_is_refused_by_its_name(assumption):
     with pytest.raises(InputError, match=f"not expressible, but received {assumption.key}"):
         try_claim(mine)
     assert automatic.proved(mine, PLAIN) is None
+
+
+def test_clients_drawn_by_p_with_replacement_are_averaged_to_the_mean_with_a_variance_by_m():
+    """E||w_next - wbar||^2 is the variance of the models under p, over m; and not over m^2."""
+    off = measured("off", at.norm_sq(at.w_next - at.mean(at.w_i_next)))
+    spread = measured("spread", at.mean(at.norm_sq(at.w_i_next - at.mean(at.w_i_next))))
+    equal, less = (claim(off, spread / s.m**k, a.with_replacement, kind="identity") for k in (1, 2))
+    drawn = TWO.with_(p=(Fraction(1, 3), Fraction(2, 3)), noise=(), weighting="multinomial:2")
+    assert in_fractions(drawn, equal, PLAIN).status is Status.HOLDS
+    assert in_fractions(drawn.with_(weighting="fedavg"), equal, PLAIN).status is Status.NOT_APPLICABLE
+    assert outcome(less) is Outcome.FALSE
+
+
+def test_the_search_enumerates_the_draws_of_every_instance():
+    """Unequal p have unequal chances: the spread over m is attained in floats too, on every member."""
+    off = measured("off", at.norm_sq(at.w_next - at.mean(at.w_i_next)))
+    spread = measured("spread", at.mean(at.norm_sq(at.w_i_next - at.mean(at.w_i_next))))
+    mine = claim(off, spread / s.m, a.with_replacement)
+    family = families()["diagonal"]
+    shape = Shape("diagonal", 2, 1, 2, 2, "multinomial:2", "constant")
+    cube = np.random.default_rng(0).random((5, dimension(shape, family)))
+    known = simulate_population(decode(shape, family, cube, mine)).computed(mine, PLAIN)
+    assert known.fields["off"] == pytest.approx(known.fields["spread"] / 2)
