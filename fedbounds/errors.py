@@ -1,10 +1,11 @@
 """Errors a user can mend: one clear sentence each, shown by the command line with exit code 2."""
 
+import contextlib
 import difflib
 import itertools
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -18,6 +19,25 @@ class InputError(ValueError):
 
 class DivergedError(ArithmeticError):
     """A run left the finite numbers: the message names the step and the likely cause."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a long computation: ``partial`` is the result as far as it had come."""
+
+    def __init__(self, partial: Any) -> None:
+        super().__init__()
+        self.partial = partial
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C within compiled code is a KeyboardInterrupt as elsewhere: numba makes a SystemError of it."""
+    try:
+        yield
+    except SystemError as wrong:
+        if isinstance(wrong.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 # Characters of each part of a message: a name of thousands of letters is cut.

@@ -21,7 +21,7 @@ from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case, Watch
 from fedbounds.referee.implication import follows, inherited
-from fedbounds.referee.mutants import Part, parts, scaled, slipped
+from fedbounds.referee.mutants import BASES, Part, parts, scaled, slipped
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sanity import sanity
@@ -37,7 +37,13 @@ SINGLE_STEP = Assumption("single-step", "tau = 1", sp.Eq(s.tau, 1), found="tau =
 # What authors leave out, the mildest first.
 ASSUMPTIONS = (
     *(a.unbiased, a.full_participation, a.small_steps, a.constant_steps, a.equal_p),
-    *(a.quarter_steps, a.full_gradients, SINGLE_STEP, a.homogeneous),
+    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, SINGLE_STEP, a.homogeneous),
+    *(a.strongly_convex, a.smooth, a.bounded_gradient, a.bounded_variance),
+)
+# Terms that bounds on a step usually have.
+USUAL = (
+    *(s.drift, s.eta**2 * s.sigma_p_sq, s.eta**2 * s.L * s.Gamma, s.eta * s.Gamma * (s.rho_tilde - s.rho_bar)),
+    s.eta**2 * s.tau**2 * s.G_sq,
 )
 # Symbols that are taken for each other.
 EXCHANGES = (
@@ -55,6 +61,7 @@ FACTORS = tuple(map(sp.Rational, ("5/4", "4/3", "3/2", "2", "3", "4", "6", "8", 
 NEAR = 6
 # How many are looked for, in so many processor seconds, of which a share is for trials of what was not proved.
 COUNT, SECONDS, SHARE_OF_TRIALS = 3, 60.0, 0.4
+POWERS = (1, -1, 2, -2)
 # Processor seconds for the limits of one candidate, and for a trial at least and at most.
 LIMITS, LEAST, MOST = 3.0, 5.0, 15.0
 
@@ -69,21 +76,26 @@ def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> 
         return ()
     reading, end = READINGS[trial.reading], time.process_time() + seconds
     search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS)
+    ladders = [list(ladder) for ladder in candidates(claim, reading)]
     proved: list[Alternative] = []
     unproved: list[tuple[int, str, Claim]] = []
-    for k, ladder in enumerate(candidates(claim, reading)):
-        for change, changed in ladder:
-            if len(proved) == count or search.late:
-                break
-            if any(follows(changed, reading, other.claim, reading) for other in proved):
-                break
-            if search.refuted(changed):
-                continue
-            proof = whole_proof(changed, reading)
-            if proof is not None:
-                proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
-                break
-            unproved.append((k, change, changed))
+    seen = set[tuple[object, ...]]()
+    for prove in (_inherited, whole_proof):  # what shipped proofs say takes no time
+        for k, ladder in enumerate(ladders):
+            for change, changed in ladder:
+                if len(proved) == count or search.late:
+                    break
+                if any(follows(changed, reading, other.claim, reading) for other in proved):
+                    break
+                said = prove, changed.assumptions, sp.Add(*changed.terms.values())
+                if said in seen or search.violated(changed) or (prove is whole_proof and search.refuted(changed)):
+                    continue
+                seen.add(said)
+                proof = prove(changed, reading)
+                if proof is not None:
+                    proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
+                    break
+                unproved += [(k, change, changed)] if prove is whole_proof else []
     return (*proved, *_open(unproved, trial, count - len(proved), end))
 
 
@@ -117,9 +129,13 @@ class Search:
     def late(self) -> bool:
         return time.process_time() > self.end
 
+    def violated(self, claim: Claim) -> bool:
+        """Whether a known instance violates a claim."""
+        return any(examine(instance, claim, self.reading).status is Status.REFUTED for instance in self.known)
+
     def refuted(self, claim: Claim) -> bool:
         """Whether a known instance violates a claim, or one at the limits, which is known from then on."""
-        if any(examine(instance, claim, self.reading).status is Status.REFUTED for instance in self.known):
+        if self.violated(claim):
             return True
         result, _ = Watch(LIMITS).carry_out(sanity, Case(claim, self.reading, "small", 0, self.suite))
         refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
@@ -139,6 +155,7 @@ def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[tuple[str, C
     yield from (_larger(claim, part, FACTORS[:NEAR]) for part in pieces)
     if len(claim.terms) > 1:
         yield _all_larger(claim)
+    yield from ([(f"{part.label}: the sign changed", scaled(claim, part, -1).claim)] for part in pieces)
     assumed = {item.key for item in claim.assumptions_in(reading)}
     for item in ASSUMPTIONS:
         if item.key not in assumed:
@@ -148,7 +165,25 @@ def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[tuple[str, C
         term = sp.sympify(stated)
         for change, wrong in slipped(term):
             yield [(f"{name}: {wrong} in place of {term}", _with(claim, name, change, wrong))]
+    yield from (_to_a_power(claim, part) for part in pieces)
     yield from (_larger(claim, part, FACTORS[NEAR:]) for part in pieces)
+    if claim.scope == "step":
+        yield from (_with_more(claim, term) for term in USUAL if term not in claim.terms.values())
+
+
+def _to_a_power(claim: Claim, part: Part) -> Iterator[tuple[str, Claim]]:
+    """A part times or over a power of tau, N, kappa, eta L or T; not in any order of strength."""
+    allowed = {s.tau, s.N, s.L, s.mu} | sp.sympify(claim.terms[part.term]).free_symbols
+    for base in BASES.values():
+        for power in POWERS if base.free_symbols <= allowed else ():
+            yield f"{part.label}: times {base**power}", scaled(claim, part, base**power).claim
+
+
+def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[tuple[str, Claim]]:
+    """One of the usual terms more, times a number."""
+    for factor in (sp.Integer(1), *FACTORS[3:]):
+        term = factor * usual
+        yield f"{term} added", replace(claim, key=f"{claim.key} (+ {term})", terms={**claim.terms, f"+ {term}": term})
 
 
 def _with(claim: Claim, name: str, change: str, term: sp.Expr) -> Claim:
@@ -181,11 +216,17 @@ def _all_larger(claim: Claim) -> Iterator[tuple[str, Claim]]:
         yield f"{factor} times the right side", replace(claim, key=f"{claim.key} ({factor} times)", terms=terms)
 
 
-def whole_proof(claim: Claim, reading: Reading) -> Verdict | None:
-    """The proof of the whole statement: of a shipped claim that implies it, or one that the prover finds."""
+def _inherited(claim: Claim, reading: Reading) -> Verdict | None:
+    """The proof of the whole statement by a shipped claim that implies it on sight."""
     for other in plugins.claims().values():
         for verdict in inherited(claim, reading, other):
             if verdict.coverage is None or verdict.coverage.includes(claim.coverage(reading)):
                 return verdict
-    result = automatic.proved(claim, reading)
-    return None if result is None else result[0]
+    return None
+
+
+def whole_proof(claim: Claim, reading: Reading) -> Verdict | None:
+    """The proof of the whole statement: of a shipped claim that implies it, or one that the prover finds."""
+    known = _inherited(claim, reading)
+    result = None if known is not None else automatic.proved(claim, reading)
+    return known if result is None else result[0]

@@ -107,6 +107,8 @@ def referee(
     if as_json:
         show_json([trial.to_json() for trial in trials])
     if not all(trial.finished or trial.fault for trial in trials):
+        kept = f", kept in {out}" if out is not None else ""
+        say(f"Interrupted: the verdict is what the stages above found{kept}.")
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION

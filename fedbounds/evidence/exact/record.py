@@ -105,7 +105,8 @@ class ExactRun:
     def constants(self, skew: str) -> Mapping[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
         rho_bar = OnDemand({"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all})
-        return first_of(rho_bar, self.values)
+        drawn = {"m": Fraction(self.instance.draws)} if self.instance.draws else {}
+        return first_of(rho_bar, drawn, self.values)
 
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
         """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""

@@ -78,7 +78,13 @@ class Shape:
     @property
     def random(self) -> bool:
         """Whether anything in it is random."""
-        return bool(self.noise) or self.absent > 0
+        return bool(self.noise) or self.absent > 0 or self.draws > 0
+
+    @property
+    def draws(self) -> int:
+        """How many clients are drawn with replacement in a round; 0 where none is."""
+        key, _, m = self.weighting.partition(":")
+        return int(m) if key == "multinomial" else 0
 
     @property
     def total(self) -> int:
@@ -88,7 +94,8 @@ class Shape:
     @property
     def count(self) -> int:
         """How many outcomes of chance there are."""
-        return 2 ** (self.N * self.total * bool(self.noise)) * math.comb(self.N, self.absent) ** self.rounds
+        chosen = math.comb(self.N + self.draws - 1, self.draws) if self.draws else math.comb(self.N, self.absent)
+        return 2 ** (self.N * self.total * bool(self.noise)) * chosen**self.rounds
 
     @property
     def along_paths(self) -> bool:
