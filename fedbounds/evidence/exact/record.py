@@ -54,7 +54,8 @@ class ExactRun:
     @cached_property
     def values(self) -> Mapping[str, Fraction]:
         """The constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``."""
-        names = [name for name in self.measured.constants if self.enumerable or name != "rho_pairs"]
+        given = self.enumerable or self.instance.weighting == "fedavg"
+        names = [name for name in self.measured.constants if given or name != "rho_pairs"]
         return OnDemand({name: partial(self._constant, name) for name in names})
 
     @cached_property
