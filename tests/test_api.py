@@ -71,7 +71,7 @@ def test_a_study_shows_itself_in_few_lines_in_html_in_latex_and_in_pictures(stud
     assert "Lemma 1" in study._repr_html_() and "<script" not in study._repr_html_()
     latex = study.to_latex()
     assert r"\toprule" in latex and latex.count(r"\\") == len(study.rows()) + 1 and r"lemma-1" in latex
-    assert study.plot()._repr_svg_() != study.plot("verdicts")._repr_svg_()
+    assert study.plot()._repr_svg_() != study.plot("skew")._repr_svg_()
     assert sorted(path.suffix for path in study.plot("one-step").save(tmp_path / "steps.png")) == [".png", ".svg"]
     with pytest.raises(InputError, match="did you mean 'bounds'"):
         study.plot("bound")
@@ -94,7 +94,8 @@ def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
     assert trials[0].outcome == "FALSE" and kept == list(trials)
     assert trials["skewed", "plain"].rows()[0]["outcome"] == "FALSE" and "refuted: skewed" in repr(trials)
     assert r"\begin{verbatim}" in trials.to_latex() and "FALSE" in trials._repr_html_()
-    assert trials.plot()._repr_svg_().startswith("<?xml")
+    with pytest.raises(InputError, match="a study or a sweep"):
+        trials.plot()
     (one,) = trials
     assert one.rows() == trials.rows() and one.to_latex() == trials.to_latex() and "FALSE" in one._repr_html_()
     assert one["sanity"] is one.stages[-1] and "refuted: skewed" in repr(one)

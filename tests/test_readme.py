@@ -56,8 +56,7 @@ def test_the_first_own_verdict_is_as_the_quickstart_says(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(main, ["new", "claim", "my-step"]).exit_code == 0
     file = Path("my-step.py")
-    written = file.read_text().replace('"noise": eta**2 * sigma_sq', '"noise": eta**2 * sigma_sq / N')
-    file.write_text(written.replace("import Delta, Delta_next, L,", "import Delta, Delta_next, L, N,"))
+    file.write_text(file.read_text().replace("s.eta**2 * s.sigma_sq", "s.eta**2 * s.sigma_sq / s.N"))
     (trial,) = fedbounds.referee(file)
     assert trial.refutation.detail == "lhs 5/9 > rhs 1/2, exactly"
     assert "FALSE, 5/9 > 1/2, with two clients of weights 1/3 and 2/3" in text("docs/quickstart.md")

@@ -68,7 +68,8 @@ def row(found: TheoremComparison, seconds: float) -> dict[str, Any]:
 
 def section(name: str, kept: dict[str, Any]) -> str:
     """A data set on the page: its command, the answer and the picture."""
-    answer = "\n".join(f"- {sentence}" for sentence in kept["answer"])
+    # The theorems and the recommendation.
+    answer = "\n".join(f"- {sentence}" for sentence in (kept["answer"][0], kept["answer"][-1]))
     return f"```\n{command(name)}\n```\n\n{answer}\n\n![Bounds and runs on {name}](img/compare-{name}.png)"
 
 

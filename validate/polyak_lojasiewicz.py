@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Optimum, check_distribution, check_finite
+from fedbounds.model.problem import Array, Optimum, check_distribution, check_finite, client_weights
 from fedbounds.problems.data.synthetic import QuadraticIngredients
 from fedbounds.problems.quadratic import AdditiveNoise, shaped
 from fedbounds.problems.registry import ProblemPlugin
@@ -59,7 +59,7 @@ class BentProblem(AdditiveNoise):
             {
                 "w_i_star": minima,
                 "curvatures": shaped(self.curvatures, minima.shape, "curvatures"),
-                "p": check_distribution(self.p, len(minima)),
+                "p": client_weights(self.p, len(minima)),
             }
         )
         if self.curvatures.min() <= 0:

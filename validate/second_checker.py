@@ -224,7 +224,10 @@ def judge(certificate, claims):
         here = Round({"gradients": "full", **certificate["setting"]})
         rhs = {name: Fraction(value) for name, value in certificate["rhs"].items() if Fraction(value)}
         if certificate.get("claim") is not None:
-            sides = claims[certificate["claim"]]["sides"]
+            claim = claims[certificate["claim"]]
+            sides, of_a_run = claim["sides"], claim["scope"] == "horizon"
+            need(claim["kind"] == "inequality", "only inequalities are certified")
+            need(of_a_run == (sides["left"] == "gap"), "a step's line is about no horizon")
             wanted = here.stated(
                 sides["left"], sides["right"][certificate["setting"]["reading"]], certificate.get("scale", {})
             )

@@ -20,13 +20,10 @@ def formula(expression: sp.Basic) -> str:
     return f"${symbols.latex(expression)}$"
 
 
-def symbol_table() -> str:
-    """Every shipped symbol: name, formula, meaning, and where it varies."""
-    rows = [
-        (f"`{name}`", formula(q), prose(q.meaning), ", ".join(q.scopes) or "constant")
-        for name, q in symbols.QUANTITIES.items()
-    ]
-    return table(("name", "symbol", "meaning", "varies over"), rows)
+def symbol_table(varying: bool) -> str:
+    """Shipped symbols that vary, or those that do not: name, formula, meaning."""
+    shown = [(name, q) for name, q in symbols.QUANTITIES.items() if bool(q.scopes) is varying]
+    return table(("name", "symbol", "meaning"), [(f"`{name}`", formula(q), prose(q.meaning)) for name, q in shown])
 
 
 def prose(text: str) -> str:
@@ -52,7 +49,7 @@ def assumption_table() -> str:
 
 def page(text: str) -> str:
     """The page with its tables as they are now."""
-    made = {"symbols": symbol_table(), "assumptions": assumption_table()}
+    made = {"symbols": symbol_table(False), "varying": symbol_table(True), "assumptions": assumption_table()}
     return functools.reduce(lambda found, name: filled(found, made[name], name), made, text)
 
 

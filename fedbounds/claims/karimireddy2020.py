@@ -13,9 +13,6 @@ from fedbounds.theory.symbols import Delta_round, Delta_round_next, gap_round, z
 
 PAPER = "Karimireddy et al., SCAFFOLD, ICML 2020"
 B_SQ = 1
-full_gradients = Assumption(
-    "full-gradients", "gradients are full (sigma = 0)", sp.Eq(sigma_sq, 0), found="sigma^2 = {sigma_sq:.4g}"
-)
 short_rounds = Assumption(
     "short-rounds",
     f"tau eta_t L (1 + B^2) <= 1/8 with B^2 = {B_SQ}",
@@ -34,7 +31,7 @@ ROUND = Claim(
         "descent": -tau * eta * gap_round,
         "drift": sp.Rational(3, 8) * eta**3 * L * tau * (tau - 1) * (2 * tau - 1) * zeta_sq,
     },
-    assumptions=(a.smooth, a.strongly_convex, full_gradients, a.full_participation, a.unbiased, short_rounds),
+    assumptions=(a.smooth, a.strongly_convex, a.full_gradients, a.full_participation, a.unbiased, short_rounds),
     eta=eta_0,
     readings=("plain",),
     roles=(Role.DERIVED,),

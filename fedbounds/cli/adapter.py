@@ -11,7 +11,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -132,6 +132,17 @@ def show(text: str) -> None:
 
 def show_json(value: Any) -> None:
     show(json.dumps(value, indent=1, allow_nan=False))
+
+
+def show_as(format: str, value: Any, blocks: Iterable[Any]) -> None:
+    """Print a result as JSON, as Markdown, or else for the terminal, where its blocks are in colour."""
+    from fedbounds.report.table import to_markdown
+    from fedbounds.report.terminal import to_text
+
+    if format == "json":
+        show_json(value)
+    else:
+        show(to_markdown(blocks) if format == "markdown" else to_text(blocks, colour=colour()))
 
 
 def say(text: str) -> None:

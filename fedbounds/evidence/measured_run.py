@@ -196,6 +196,11 @@ class MeasuredRun:
         return self.policy.source == "given"
 
     @property
+    def weighting(self) -> str:
+        """The text from which its weighting is built."""
+        return self.trajectory.experiment.rule.to_text()
+
+    @property
     def every_round_recorded(self) -> bool:
         """Whether the weights of each round are known."""
         return every_round_recorded(self.trajectory)

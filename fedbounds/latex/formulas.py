@@ -13,6 +13,8 @@ from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.sums import (
     ClientSum,
     Least,
+    LeastStep,
+    RoundSum,
     SelectedSum,
     StepSum,
     expected,
@@ -23,6 +25,10 @@ from fedbounds.theory import points as at
 
 MOST_BITS = 2000
 HIGHEST = 1000
+# The spans of a sum over the steps of a run, by the number of its first step, and over its rounds.
+STEPS, ROUNDS = {0: ("<T", "=0 to T-1"), 1: ("=1 to T", r"\leT", "<=T")}, ("<R", "=0 to R-1")
+LEAST_OF = ("t<T", "0<=t<T", r"t\in[T]")
+FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
 
 
 def value(tokens: Sequence[Token], notation: Notation) -> sp.Expr:
@@ -230,7 +236,7 @@ def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
 def _indices(scripts: Sequence[Any], notation: Notation, head: Any) -> dict[str, str]:
     """The bound index of a sum and its range in words."""
     texts = {str(one): spelled(notation.tokens[one.start_pos].inside) for one in scripts}
-    if "_" not in texts:
+    if "_" not in texts or not notation.tokens[scripts[0].start_pos].inside:
         raise wrong(_at(head, notation), "a sum needs its index", r"write \sum_i")
     name = notation.tokens[scripts[0].start_pos].inside[0].text
     span = texts["_"][len(name) :].strip() + (" to " + texts["^"] if "^" in texts else "")
@@ -240,18 +246,24 @@ def _indices(scripts: Sequence[Any], notation: Notation, head: Any) -> dict[str,
 def _total(below: Mapping[str, str], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
     name, span = below["name"], below["span"]
     place = _at(factors[0], notation)
-    if span in ("<T", "=0 to T-1"):
+    if span in STEPS[notation.start]:
         return summed(_run(factors, operators, replace(notation, step=name)), StepSum, place)
-    clients = ("", "=1 to N", r"\inI", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
-    selected = span.startswith((r"\inS", r"\in\mathcal{S}"))
+    if span in ROUNDS and name == "r":
+        return summed(_run(factors, operators, notation), RoundSum, place)
+    clients = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
+    selected = span.startswith((r"\in S", r"\in\mathcal{S}"))
     if (span not in clients and not selected) or name in ("t", "T"):
-        raise wrong(place, f"a sum must be over all clients, or over all t < T, not {below['text']}", r"write \sum_i")
+        steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
+        what = f"a sum must be over all clients, steps or rounds, not {below['text']}"
+        raise wrong(place, what, rf"write \sum_i, {steps} or \sum_{{r<R}}; start 1 where steps count from 1")
     inner = _run(factors, operators, replace(notation, client=name))
     return summed(inner, SelectedSum if selected else ClientSum, place)
 
 
 def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, notation: Notation) -> sp.Expr:
-    """max and min of a list, and the smallest p_i."""
+    """max and min of a list, the smallest p_i, the least over the steps, exp and log."""
+    if str(head) in FUNCTIONS and not scripts:
+        return FUNCTIONS[str(head)](_factor(following, notation))
     kind = {r"\max": sp.Max, r"\min": sp.Min}.get(str(head))
     if kind is not None and not scripts and bracket in ("round", "curly", "square"):
         result = kind(*(_sum(one, notation) for one in following.children[0].children))
@@ -259,8 +271,10 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
             token = notation.tokens[script.start_pos]
             result = _power(result, value(token.inside, notation), token)
         return result
-    if kind is sp.Min and scripts:
+    if kind is sp.Min and scripts and notation.tokens[scripts[0].start_pos].inside:
         name = notation.tokens[scripts[0].start_pos].inside[0].text
+        if spelled(notation.tokens[scripts[0].start_pos].inside) in LEAST_OF:
+            return LeastStep(_factor(following, notation))
         if (inner := _factor(following, replace(notation, client=name))) == at.p_i:
             return Least(inner)
     raise wrong(_at(head, notation), f"{head} must be of a list", r"write \max\{a, b\} or \min_i p_i")

@@ -34,17 +34,17 @@ KINDS = {
     r"\sqrt": "_SQRT", r"\over": "_OVER", r"\nabla": "NABLA", "^": "SCRIPT", "_": "SCRIPT",
     r"\mathbb{E}": "EXPECT", r"\mathrm{E}": "EXPECT", r"\mathbf{E}": "EXPECT",
 }  # fmt: skip
-KINDS |= dict.fromkeys((r"\sum", r"\max", r"\min", r"\prod", r"\sup", r"\inf"), "BIG")
+KINDS |= dict.fromkeys((r"\sum", r"\max", r"\min", r"\prod", r"\sup", r"\inf", r"\exp", r"\log"), "BIG")
 OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>"}
 ORDER = "an order without constants is no inequality"
-CONDITION = "a bar must be a norm, which has two"
+CONDITION = "a norm has two bars, and a condition in an expectation cannot be read"
 REASONS = {
     r"\lesssim": (ORDER, "write the constants and \\le"),
     r"\mathcal{O}": (ORDER, "write the constants"),
     r"\tilde{\mathcal{O}}": (ORDER, "write the constants"),
     "O": (ORDER, "write the constants"),
     r"\Omega": (ORDER, "write the constants"),
-    "|": (CONDITION, r"write \| for a norm, and unconditional expectations"),
+    "|": (CONDITION, r"write \| for a norm, and take the full expectation"),
     r"\Pr": ("a statement with a probability cannot be judged", "state it in expectation"),
     r"\langle": ("inner products cannot be read", "write a quantity of the table"),
 }

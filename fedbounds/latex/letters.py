@@ -9,7 +9,7 @@ from functools import cache
 
 import sympy as sp
 
-from fedbounds.latex.sums import ALPHA_I, SIGMA_I, SIGMA_STAR
+from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
 from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.symbols import QUANTITIES, L, mu
@@ -18,7 +18,7 @@ from fedbounds.theory.vectors import Vec
 # A step size without an index: one for all steps.
 CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha}
-TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", "T/2:T")
+TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 UNKNOWN = "a symbol must be one of the table, or declared"
 
 
@@ -29,13 +29,14 @@ class Notation:
     names: Mapping[tuple[str, str], sp.Expr]
     client: str = "i"
     step: str = "t"
+    start: int = 0
     tokens: Sequence[Token] = field(default=(), repr=False)
 
 
 @cache
 def shipped_names() -> dict[tuple[str, str], sp.Expr]:
     """(name, index) -> value of every quantity that is a letter: sigma is the root of sigma^2."""
-    names: dict[tuple[str, str], sp.Expr] = {(r"\kappa", ""): L / mu, (r"\eta", ""): CONSTANT_STEP}
+    names: dict[tuple[str, str], sp.Expr] = {(r"\kappa", ""): L / mu, (r"\eta", ""): CONSTANT_STEP, ("e", ""): sp.E}
     for quantity in QUANTITIES.values():
         first, *scripts = normal(scanned(quantity.latex, 1))
         below = "".join(spelled(one.inside) for one in scripts if one.text == "_")
@@ -85,7 +86,9 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
     client = notation.client in pieces
     rest = [piece for piece in pieces if piece != notation.client]
     time = rest[0] if rest else ""
-    later = {notation.step: "t", f"{notation.step}+1": "t+1"}.get(time, time)
+    if notation.start == 1 and time in ("0", "1"):
+        time = "0" if time == "1" else "nothing"
+    later = {notation.step: "t", f"{notation.step}+1": "t+1", r"0\tau": "0"}.get(time, time)
     local = {"t": at.w_i, r"\star": at.w_i_star}
     if len(rest) <= 1 and len(pieces) <= 2:
         if client and name.text == "w" and later in local:
@@ -94,6 +97,10 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
             return POINTS[later]
         if not client and later in TIMES and (name.text == "w" or later in ("T", "T/2:T")):
             return Vec(sp.Symbol(f"{name.text}_{{{later}}}"))
+    if name.text == r"\bar{w}" and sorted(rest) == ["T", r"\eta"]:
+        return ETA_AVERAGE
     written = spelled([name, *scripts])
     remedy = r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"
+    if time == "1" and not notation.start:
+        remedy = "where steps count from 1, add % fedbounds: start 1"
     raise wrong(replace(name, text=written), "a point must be one that a run visits", remedy)

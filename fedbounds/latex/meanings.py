@@ -6,23 +6,39 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import sympy as sp
 
+from fedbounds.errors import InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
-from fedbounds.latex.sums import ALPHA_I, SIGMA_I, SIGMA_STAR, ClientSum, Expect, Least, SelectedSum, StepSum, random
+from fedbounds.latex.sums import (
+    ALPHA_I,
+    RUN_SUMS,
+    SIGMA_I,
+    SIGMA_STAR,
+    ClientSum,
+    Expect,
+    Least,
+    LeastStep,
+    RoundSum,
+    SelectedSum,
+    StepSum,
+    expected,
+    random,
+)
 from fedbounds.latex.tokens import Token, normal, scanned, wrong
-from fedbounds.theory import path_formulas as on
 from fedbounds.theory import points as at
-from fedbounds.theory.quantity import NUMBER, Quantity, measured
+from fedbounds.theory.quantity import Quantity, measured
+from fedbounds.theory.sums import least_over_steps, sum_over_rounds, sum_over_steps
 from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
 from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
 
-Units = tuple[sp.Expr, ...] | None
 W_T = Vec(sp.Symbol("w_{T}"))
-FORMAL = (Expect, ClientSum, SelectedSum, StepSum, Least, Inner, Mean, Loss, Grad, Vec)
+AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
+# w_{r tau} and w_{R tau} are the model after the last finished round.
+FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}"))}
+FORMAL = (Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep, Inner, Mean, Loss, Grad, Vec)
 # How the names of quantities begin that neither the table nor the author named.
 UNNAMED = "expected_"
 # Where all that is read is certain, an expectation is the value itself.
@@ -86,9 +102,11 @@ def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.E
 
 def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """A term in quantities and F*."""
-    result = _sums(expression, setting, place).xreplace(rules())
+    result = _sums(expression.xreplace(FINISHED), setting, place).xreplace(rules())
+    result = result.replace(lambda x: isinstance(x, RoundSum), lambda x: RoundSum(x.args[0].xreplace(AT_ROUND)))
+    result = result.replace(lambda x: isinstance(x, LeastStep), lambda x: _least(x.args[0], setting, place))
     result = result.replace(lambda x: isinstance(x, Expect), lambda x: _quantity(x.args[0], setting, place))
-    result = result.replace(lambda x: isinstance(x, StepSum), lambda x: _step_sum(x.args[0], place))
+    result = result.replace(lambda x: isinstance(x, StepSum | RoundSum), lambda x: _run_sum(x, setting, place))
     bare = _bare(result)
     if bare and not (setting.certain or setting.in_expectation):
         what = "what a run does stands outside an expectation"
@@ -98,24 +116,27 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})
 
 
-def _step_sum(term: sp.Expr, place: Token) -> sp.Expr:
-    if not isinstance(term, Quantity) or term.statistic != "measured" or term.on_path is None:
-        raise wrong(place, f"the sum of {at.words(term)} is no quantity of the table", "sum what is measured")
-    return sum_of(term)
+def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
+    """A sum over the steps or rounds of a run as a quantity."""
+    (term,) = total.args
+    term = _resolved(term, setting, place) if random(term) else term
+    try:
+        return (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term)
+    except InputError as fault:
+        raise wrong(place, str(fault).partition(", but received")[0], "sum products of quantities") from None
 
 
-@cache
-def sum_of(quantity: Quantity) -> Quantity:
-    """The sum of what is measured over the steps t < T."""
-    values: Any = quantity.on_path
-    return measured(
-        f"{quantity.name}_sum",
-        lambda path: on.sums(values(path)[: len(path.eta)]),
-        latex=rf"\sum_{{t<T}}{quantity.latex}",
-        meaning=f"sum over t < T: {quantity.meaning}",
-        units=quantity.units,
-        nonnegative=bool(quantity.is_nonnegative),
-    )
+def _least(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
+    """The least over the steps, of what is certain or inside an expectation."""
+    if of.has(Expect) and not setting.certain:
+        raise wrong(
+            place, "a least expectation is not expressible: each path has its own", r"write \mathbb{E} \min_t"
+        )
+    value = _resolved(of if of.has(Expect) else expected(of, place), setting, place)
+    try:
+        return least_over_steps(value)
+    except InputError as fault:
+        raise wrong(place, str(fault).partition(", but received")[0], "take one quantity") from None
 
 
 def _bare(expression: sp.Expr) -> list[sp.Expr]:
@@ -155,6 +176,9 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     known = rules()
     if Expect(of) in known:
         return known[Expect(of)]
+    at_T = known.get(Expect(of.xreplace({W_T: at.w})))
+    if isinstance(at_T, Quantity) and "horizon" in at_T.scopes:
+        return at_T
     if "unbiased" in setting.assumed and of == at.mean(at.norm_sq(at.w - at.w_i)):
         return drift
     here = of.xreplace({W_T: at.w})
@@ -172,40 +196,13 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
 
 def scopes_of(formula: sp.Expr) -> set[str]:
     """The scopes that the points of a formula speak of, those of sums over steps left out."""
-    formula = formula.replace(lambda x: isinstance(x, StepSum), lambda x: T)
+    over_a_run = (*RUN_SUMS, LeastStep)
+    summed = any(isinstance(x, over_a_run) for x in sp.preorder_traversal(formula))
+    formula = formula.replace(lambda x: isinstance(x, over_a_run), lambda x: T)
     names = {str(vector.args[0]) for vector in formula.atoms(Vec)}
     scopes = {
         "step": bool(names & {"w", "w_next", "x", r"w_{r\tau}", r"w_{(r+1)\tau}"}),
-        "horizon": any("T" in name for name in names),
+        "horizon": summed or any("T" in name or "R" in name for name in names),
         "point": "w_{}" in names,
     }
     return {name for name, present in scopes.items() if present}
-
-
-def units_of(expression: sp.Expr, place: Token) -> Units:
-    """Powers of (metre, joule); None for 0, which has any. An InputError where terms do not agree."""
-    if expression == 0:
-        return None
-    if isinstance(expression, sp.Add | sp.Max | sp.Min):
-        return same_units(((units_of(x, place), x) for x in expression.args), place)
-    if isinstance(expression, sp.Mul):
-        parts = [units_of(x, place) or NUMBER for x in expression.args]
-        return tuple(sum(column, sp.Integer(0)) for column in zip(*parts, strict=True))
-    if isinstance(expression, sp.Pow):
-        base = units_of(expression.base, place) or NUMBER
-        if any(base) and not expression.exp.is_Rational:
-            raise wrong(place, f"{expression.base} must be a number, as its power varies", "correct the units")
-        return tuple(x * expression.exp if x else sp.Integer(0) for x in base)
-    return tuple(map(sp.Integer, getattr(expression, "units", None) or NUMBER))
-
-
-def same_units(
-    parts: Iterable[tuple[tuple[sp.Expr, ...] | None, sp.Expr]], place: Token
-) -> tuple[sp.Expr, ...] | None:
-    """The units that all have; an InputError that names two terms that differ."""
-    known = [(units, x) for units, x in parts if units is not None]
-    for units, x in known[1:]:
-        if units != known[0][0]:
-            what = f"{known[0][1]} and {x} have different units, so a symbol may mean something else"
-            raise wrong(place, what, "correct it, or add % fedbounds: units as written")
-    return known[0][0] if known else None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+
+import sympy as sp
 
 from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.meanings import phrases
@@ -16,6 +19,7 @@ BOLD = {rf"{font}{{w}}": "w" for font in (r"\mathbf", r"\bm", r"\vec")}
 BOLD |= {rf"\bar{{{font}{{w}}}}": r"\bar{w}" for font in (r"\mathbf", r"\bm")}
 # Names that mean something besides what is declared of them with an index, as F_* beside F(w).
 OTHERWISE = {"F", "w", r"\sigma", r"\eta"}
+OPERATORS = {"+", "-", "*", "/", "<", ">", "<=", ">=", r"\frac"}
 STARRED = {r"^{\star}", r"_{\star}"}
 # Constants that have no value until a statement gives one, and those that an assumption must bring.
 NEEDS_VALUE = {"gamma", "turn", "reach", "push", "skew", "kept"}
@@ -27,12 +31,15 @@ class Words:
 
     names: Mapping[str, Sequence[Token]]
     short: Mapping[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
+    phrases: Mapping[tuple[str, ...], Sequence[Token]]
+    numbers: Mapping[tuple[str, str], sp.Symbol]
 
     def of(self, tokens: Iterable[Token]) -> list[Token]:
         """The tokens in the table's notation."""
-        return self._short(_phrased(renamed(list(tokens), self.names)), 0)
+        written = _phrased(list(tokens), self.phrases)
+        return self._short(_phrased(renamed(written, self.names), _shipped_phrases()), 0)
 
-    def _short(self, tokens: Sequence[Token], depth: int) -> list[Token]:
+    def _short(self, tokens: Sequence[Token], depth: int, inside: frozenset[str] = frozenset()) -> list[Token]:
         result: list[Token] = []
         place = 0
         while place < len(tokens):
@@ -41,19 +48,20 @@ class Words:
                 raise wrong(
                     token, "an abbreviation may not stand for itself", "define it by the symbols of the table"
                 )
-            if token.text not in self.short:
-                result.append(
-                    replace(token, inside=tuple(self._short(token.inside, depth + 1)) if token.inside else ())
-                )
+            if token.text not in self.short or token.text in inside:
+                within = tuple(self._short(token.inside, depth + 1, inside)) if token.inside else ()
+                result.append(replace(token, inside=within))
                 continue
             scripts, body = self.short[token.text]
             used = tuple(tokens[place : place + len(scripts)])
             other = [one.text for one in used] != [one.text for one in scripts] or spelled(used) in STARRED
-            if token.text in OTHERWISE and (other or r"\tau" in spelled(used)):
+            fixed = spelled(used) != spelled(scripts) and spelled(scripts[:1]).strip("^_{}") not in ("t", "r")
+            if token.text in OTHERWISE and (other or fixed or r"\tau" in spelled(used)):
                 result.append(token)
                 continue
             place += len(scripts)
-            inner = self._short(_shifted(token, scripts, used, body), depth + 1)
+            itself = inside | {token.text} if any(one.text == token.text for one in body) else inside
+            inner = self._short(_shifted(token, scripts, used, body), depth + 1, itself)
             result += [replace(token, text="{"), *inner, replace(token, text="}")]
         return result
 
@@ -64,20 +72,31 @@ def _shifted(token: Token, scripts: Sequence[Token], used: Sequence[Token], body
     at_here = [replace(one, line=token.line, column=token.column) for one in body]
     if mine == theirs:
         return at_here
-    other = [one.inside for one in used]
-    if len(scripts) == len(used) == 1 and (letter := spelled(scripts[0].inside)) in ("t", "r"):
-        bracket = [replace(token, text=mark) for mark in "()"] if letter == "r" and len(other[0]) > 1 else []
-        return renamed(at_here, {letter: [*bracket[:1], *other[0], *bracket[1:]]})
+    moved = [pair for pair in zip(scripts, used, strict=False) if str(pair[0]) != str(pair[1])]
+    if len(scripts) == len(used) and len(moved) == 1 and (letter := spelled(moved[0][0].inside)) in ("t", "r"):
+        other = moved[0][1].inside
+        bracket = [replace(token, text=mark) for mark in "()"] if letter == "r" and len(other) > 1 else []
+        return renamed(at_here, {letter: [*bracket[:1], *other, *bracket[1:]]})
     raise wrong(token, f"{token.text} was declared as {token.text}{mine}, not {token.text}{theirs}", "declare it so")
 
 
-def _phrased(tokens: list[Token]) -> list[Token]:
-    """The tokens with those quantities as one that no rule of the grammar reads."""
-    texts, result, place = list(map(str, tokens)), [], 0
+def _shipped_phrases() -> Mapping[tuple[str, ...], Sequence[Token]]:
+    """Those quantities as one token that no rule of the grammar reads."""
+    return {phrase: (Token(f"quantity {quantity.name}", 1, 1),) for phrase, quantity in phrases().items()}
+
+
+def _phrased(tokens: Sequence[Token], known: Mapping[tuple[str, ...], Sequence[Token]]) -> list[Token]:
+    """The tokens with others in place of whole phrases."""
+    texts: list[str] = list(map(str, tokens))
+    result: list[Token] = []
+    place = 0
     while place < len(tokens):
-        for phrase, quantity in phrases().items():
+        for phrase, body in known.items():
             if tuple(texts[place : place + len(phrase)]) == phrase:
-                result.append(replace(tokens[place], text=f"quantity {quantity.name}", inside=()))
+                here = tokens[place]
+                marks = [Token(mark, 1, 1) for mark in "{}"] if len(body) > 1 else []
+                whole = [*marks[:1], *body, *marks[1:]]
+                result += [replace(one, line=here.line, column=here.column) for one in whole]
                 place += len(phrase)
                 break
         else:
@@ -106,13 +125,32 @@ def equation(part: list[Token], line: Line) -> tuple[list[Token], list[Token]]:
     return part[: places[0]], part[places[0] + 1 :]
 
 
+def numbers_of(theorem: Theorem) -> dict[tuple[str, str], sp.Symbol]:
+    """The author's own positive numbers, as in let b > 0, which must cancel."""
+    parts = [part for line in theorem.of("let") for part in parts_of(line, theorem) if is_number(part)]
+    keys = [
+        (name.text, "".join(spelled(one.inside) for one in scripts)) for name, *scripts in (p[:-2] for p in parts)
+    ]
+    return {key: sp.Symbol("_".join(key).strip("_"), positive=True) for key in keys}
+
+
+def is_number(part: Sequence[Token]) -> bool:
+    return [one.text for one in part[-2:]] == [">", "0"] and len(part) in (3, 4)
+
+
 def words_of(theorem: Theorem) -> Words:
     names: dict[str, Sequence[Token]] = {bold: normal([Token(w, 1, 1)]) for bold, w in BOLD.items()}
     short: dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]] = {}
+    whole: dict[tuple[str, ...], Sequence[Token]] = {}
     for line in (*theorem.of("let"), *theorem.of("where")):
         for part in parts_of(line, theorem):
+            if is_number(part):
+                continue
             (name, *scripts), body = equation(part, line)
-            if any(one.text not in "^_" for one in scripts) or not name.text[-1:].strip("0123456789()[]"):
+            if any(one.text not in ("^", "_") for one in scripts):
+                whole[_phrase([name, *scripts], line)] = tuple(body)
+                continue
+            if not name.text[-1:].strip("0123456789()[]"):
                 raise wrong(name, f"{line.verb} declares one name", "write NAME = ...")
             if spelled(body) == spelled([name, *scripts]) or (line.verb == "where" and constant_of(name, scripts)):
                 continue
@@ -123,8 +161,21 @@ def words_of(theorem: Theorem) -> Words:
     moved = {}
     for text, (before, after) in short.items():
         (key,) = names.get(text, [Token(text, 1, 1)])
-        moved[key.text] = tuple(renamed(before, names)), tuple(_phrased(renamed(after, names)))
-    return Words(names, moved)
+        body = renamed(_phrased(after, whole), names)
+        moved[key.text] = tuple(renamed(before, names)), tuple(_phrased(body, _shipped_phrases()))
+    return Words(names, moved, whole, numbers_of(theorem))
+
+
+def _phrase(tokens: Sequence[Token], line: Line) -> tuple[str, ...]:
+    """The texts of a declared phrase, which begins with a name and has no operator outside brackets."""
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.text, 0)
+        if token.text in OPERATORS and depth <= 0:
+            raise wrong(token, f"{line.verb} declares one name or one function", "write NAME = ...")
+    if not re.match(r"\\?[A-Za-z]|\|", tokens[0].text):
+        raise wrong(tokens[0], f"{line.verb} declares one name or one function", "write NAME = ...")
+    return tuple(map(str, tokens))
 
 
 def constant_of(name: Token, scripts: Sequence[Token]) -> Quantity | None:

@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import re
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,28 +16,24 @@ import sympy as sp
 
 from fedbounds.errors import InputError, reject
 from fedbounds.latex import formulas
+from fedbounds.latex.assumed import keys, missing, same, shipped_assumption
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
-from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases, same_units, scopes_of, units_of
-from fedbounds.latex.notation import NEEDS_VALUE, Words, constant_of, equation, parts_of, words_of
+from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases, scopes_of
+from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of, words_of
 from fedbounds.latex.source import Line, Theorem, between_commas, theorems, theorems_in
+from fedbounds.latex.sums import AVERAGE, ETA_AVERAGE, RUN_SUMS
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.latex.unread import unread
-from fedbounds.plugins import claims
-from fedbounds.theory import assumptions as shipped
+from fedbounds.plugins import algorithm_named, claims
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
 from fedbounds.theory.quantity import Quantity, Scope, measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import QUANTITIES, eta, eta_0, t
+from fedbounds.theory.symbols import R, T, eta, eta_0, t, tau
+from fedbounds.theory.units import same_units
+from fedbounds.theory.vectors import Vec
 
-# Constants that an assumption must bring.
-BROUGHT = {
-    "m": ("equal-selection",), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
-    "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
-}  # fmt: skip
 RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
-# Letters that often mean something else, which a let must name: let \pi = \pi.
-DECLARED = ("pi_min", "C")
 # Files that are read as LaTeX.
 LATEX = (".tex", ".md")
 ORDER = ("O", "(", "1", "/", "T", ")")
@@ -79,8 +75,10 @@ class _Reader:
 
     @property
     def notation(self) -> Notation:
-        names = shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()}
-        return Notation(names)
+        names = (
+            shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
+        )
+        return Notation(names, start=int(self._choice("start", "0", ("0", "1"))))
 
     def claim(self) -> Claim:
         assumed = self._assumptions()
@@ -97,14 +95,21 @@ class _Reader:
             kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
             left, right = (right, left) if relation.text == ">=" else (left, right)
         scopes = set().union(*map(scopes_of, (*left, *right)))
+        counted = self._counted((*left, *right))
         constant = any(x.has(CONSTANT_STEP) for x in (*left, *right))
         lhs, terms = sp.Add(*meant(left, setting, place)), meant(right, setting, place)
         named = self._author_names(setting)
         lhs, terms = lhs.xreplace(named), [term.xreplace(named) for term in terms]
         definitions, step = self._definitions(setting), self._step(setting, constant)
-        self._check((lhs, *terms, *definitions.values(), *([] if step is None else [step])), definitions, setting)
+        lhs, terms = lhs.xreplace(counted), [term.xreplace(counted) for term in terms]
+        step = None if step is None else step.xreplace(counted)
+        used = {
+            symbol for x in (lhs, *terms, *definitions.values(), step or 0) for symbol in sp.sympify(x).free_symbols
+        }
+        if fault := missing(used, set(definitions), setting.assumed, self._let(), self.words.numbers.values()):
+            raise wrong(self._start, *fault)
         if not self.theorem.of("units"):
-            same_units([(units_of(x, place), x) for x in (lhs, *terms)], place)
+            _same_units((lhs, *terms), place)
         return Claim(
             key=self.theorem.label,
             title=self._text("title", self.theorem.label),
@@ -113,13 +118,25 @@ class _Reader:
             lhs=lhs,
             terms=self._named(terms),
             kind=kind,
+            units="as written" if self.theorem.of("units") else "checked",
             assumptions=assumed,
             definitions=definitions,
             eta=step,
             readings=(self._choice("reading", "plain", READINGS),),
-            algorithm=self._text("algorithm", FEDAVG),
+            algorithm=self._algorithm(),
             unread=unread(self.theorem, partial(self._covered, assumed)),
         )
+
+    def _counted(self, parts: Sequence[sp.Expr]) -> dict[sp.Expr, sp.Expr]:
+        """What t and T become where the author's steps count from 1: w_T is then reached after T - 1 steps."""
+        if not self.notation.start:
+            return {}
+        sums = any(x.has(*RUN_SUMS, AVERAGE, ETA_AVERAGE) for x in parts)
+        if sums and any("w_{T}" in str(vector) for x in parts for vector in x.atoms(Vec)):
+            raise wrong(
+                self._start, "start 1 cannot count both the terms of a sum and the steps to w_T", "count from 0"
+            )
+        return {t: t + 1} if sums else {t: t + 1, T: T + 1}
 
     def _covered(
         self, assumed: Sequence[Assumption], left: Sequence[Token], relation: Token, right: Sequence[Token]
@@ -131,11 +148,11 @@ class _Reader:
         said = self._said([*left, relation, *right], relation)
         said = said.reversed if isinstance(said, sp.Ge | sp.Gt) else said
         true = said.func(*said.args) is sp.true
-        return true or any(one.relation == said or (len(one.parts) == 1 and _same(one, said)) for one in assumed)
+        return true or any(one.relation == said or (len(one.parts) == 1 and same(one, said)) for one in assumed)
 
     def _declared(self) -> Iterable[tuple[list[Token], list[Token]]]:
         for line in (*self.theorem.of("let"), *self.theorem.of("where")):
-            yield from (equation(part, line) for part in parts_of(line, self.theorem))
+            yield from (equation(part, line) for part in parts_of(line, self.theorem) if not is_number(part))
 
     def _equations(self) -> Iterable[tuple[Sequence[Token], Sequence[Token]]]:
         """What the comment lines define: the names of let and where, and the step size."""
@@ -146,7 +163,7 @@ class _Reader:
 
     def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
         values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
-        return sp.simplify(sp.Add(next(values), -next(values))) == 0
+        return sp.cancel(sp.Add(next(values), -next(values))) == 0
 
     @property
     def _start(self) -> Token:
@@ -166,7 +183,9 @@ class _Reader:
         for line in self.theorem.of("assume"):
             for text, column in between_commas(line.text):
                 place = Token(text, line.line, line.column + column)
-                one = _shipped(text) or self._relation(replace(line, text=text, column=line.column + column), place)
+                one = shipped_assumption(text) or self._relation(
+                    replace(line, text=text, column=line.column + column), place
+                )
                 found[one.key] = one
         return tuple(found.values())
 
@@ -174,12 +193,12 @@ class _Reader:
         """An assumption that is a relation between symbols."""
         tokens = normal(expanded(line.tokens(), self.theorem.macros))
         if not any(token.text in RELATIONS for token in tokens):
-            known = list(_keys()) + [key for one in claims().values() for key in (a.key for a in one.assumptions)]
+            known = list(keys()) + [key for one in claims().values() for key in (a.key for a in one.assumptions)]
             near = ", ".join(dict.fromkeys(difflib.get_close_matches(line.text, known, 3, 0.3))) or "smooth"
             raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
         said = self._said(tokens, place)
-        for one in _keys().values():
-            if one.relation == said or (len(one.parts) == 1 and _same(one, said)):
+        for one in keys().values():
+            if one.relation == said or (len(one.parts) == 1 and same(one, said)):
                 return one
         relation = next(token for token in tokens if token.text in RELATIONS)
         text = f"{said.lhs} {relation.text} {said.rhs}"
@@ -192,7 +211,7 @@ class _Reader:
         """A relation between symbols as one of sympy's."""
         left, relation, right = formulas.sides(self.words.of(tokens), self.notation)
         sides = [sp.Add(*meant(side, Setting(frozenset()), place)).subs(eta_0, eta) for side in (left, right)]
-        same_units([(units_of(x, place), x) for x in sides], place)
+        _same_units(sides, place)
         return RELATIONS[relation.text](*sides, evaluate=False)
 
     def _author_names(self, setting: Setting) -> dict[Quantity, Quantity]:
@@ -226,25 +245,12 @@ class _Reader:
             raise wrong(lines[1].place, "a theorem has one step size", "keep one line")
         tokens = normal(expanded(lines[0].tokens(), self.theorem.macros))
         step = self._value(tokens, setting, lines[0].place)
+        step = step.xreplace({R: T / tau})  # the steps of a horizon's last round, for a step size tuned to it
         if constant and t in step.free_symbols:
             raise wrong(lines[0].place, r"\eta without an index must be one step size for all steps", r"write \eta_t")
         if not self.theorem.of("units"):
-            same_units([(units_of(x, lines[0].place), x) for x in (eta, step)], lines[0].place)
+            _same_units((eta, step), lines[0].place)
         return step
-
-    def _check(self, used: Sequence[sp.Expr], definitions: Mapping[sp.Symbol, sp.Expr], setting: Setting) -> None:
-        """Refuse constants that nothing gives a value, or a meaning."""
-        names = {s.name for x in used for s in x.free_symbols} - {s.name for s in definitions}
-        for name in sorted(names):
-            letter = QUANTITIES[name].latex if name in QUANTITIES else name
-            if name in DECLARED and letter not in self._let():
-                what = f"{letter} is the {QUANTITIES[name].meaning} here"
-                raise wrong(self._start, what, f"add % fedbounds: let {letter} = {letter}, or declare it as another")
-            if name in NEEDS_VALUE:
-                raise wrong(self._start, f"{letter} needs a value", f"add % fedbounds: where {letter} = ...")
-            if name in BROUGHT and not setting.assumed & set(BROUGHT[name]):
-                what = f"{letter} is the {QUANTITIES[name].meaning} here"
-                raise wrong(self._start, what, f"assume {BROUGHT[name][0]}, or declare {letter} with let")
 
     def _let(self) -> set[str]:
         """The letters of the table that a let names."""
@@ -278,6 +284,16 @@ class _Reader:
     def _text(self, verb: str, default: str) -> str:
         return next((line.text for line in self.theorem.of(verb) if line.text), default)
 
+    def _algorithm(self) -> str:
+        text = self._text("algorithm", FEDAVG)
+        try:
+            algorithm_named(text)
+        except InputError as fault:
+            what, _, remedy = str(fault).partition(f", but received {text!r}: ")
+            place = self.theorem.of("algorithm")[0].place
+            raise wrong(place, what, remedy.rstrip(".") or "use a known one") from None
+        return text
+
     def _choice(self, verb: str, default: str, known: Iterable[str]) -> str:
         lines = self.theorem.of(verb)
         if lines and lines[0].text not in known:
@@ -285,25 +301,9 @@ class _Reader:
         return lines[0].text if lines else default
 
 
-def _keys() -> dict[str, Assumption]:
-    """Every shipped assumption by its key, and by its name in Python with hyphens."""
-    known = {name: one for name, one in vars(shipped).items() if isinstance(one, Assumption)}
-    return {name.replace("_", "-"): one for name, one in known.items()} | {one.key: one for one in known.values()}
-
-
-def _shipped(key: str) -> Assumption | None:
-    """The assumption of that key: of the list, or of a shipped claim."""
-    if key in (known := _keys()):
-        return known[key]
-    if not key.replace("-", "").replace("_", "")[:1].isalpha() or any(mark in key for mark in "\\<=>"):
-        return None
-    return next((one for claim in claims().values() for one in claim.assumptions if one.key == key), None)
-
-
-def _same(one: Assumption, said: sp.Rel) -> bool:
-    """Whether an assumption says the same relation, up to a positive factor."""
-    (part,) = one.parts
-    if {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq}[part.sign] is not type(said):
-        return False
-    ours, theirs = part.left - part.right, said.lhs - said.rhs
-    return bool(sp.simplify(ours / theirs).is_positive) if theirs != 0 else False
+def _same_units(parts: Iterable[sp.Expr], place: Token) -> None:
+    try:
+        same_units(parts)
+    except InputError as fault:
+        what = str(fault).partition(", but received")[0]
+        raise wrong(place, what, "correct it, or add % fedbounds: units as written") from None

@@ -28,7 +28,21 @@ INLINE = re.compile(
     r"(?<!\\)\$(?P<a>[^$]+?)(?<!\\)\$|\\\((?P<b>.*?)\\\)|\\begin\{math\}(?P<c>.*?)\\end\{math\}", re.DOTALL
 )
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
-VERBS = ("assume", "step", "where", "let", "scope", "in", "units", "reading", "terms", "title", "source", "algorithm")
+VERBS = (
+    "assume",
+    "start",
+    "step",
+    "where",
+    "let",
+    "scope",
+    "in",
+    "units",
+    "reading",
+    "terms",
+    "title",
+    "source",
+    "algorithm",
+)
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,24 @@ import sympy as sp
 from fedbounds.latex.tokens import Token, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.symbols import T
+from fedbounds.theory.symbols import R, T, eta, eta_sum
 from fedbounds.theory.vectors import Value, Vec
 
 # An expectation, and sums and smallest values over clients or steps that no quantity has been found for yet.
-Expect, ClientSum, SelectedSum, StepSum, Least = map(sp.Function, ("E", "sum_i", "sum_S", "sum_t", "min_i"))
+Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
+    sp.Function, ("E", "sum_i", "sum_S", "sum_t", "sum_r", "min_i", "min_t")
+)
+# Sums over a run, and how many terms they have.
+RUN_SUMS = {StepSum: T, RoundSum: R}
+AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r"\bar{w}_{T}^{\eta}"))
 ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
 FIXED = (at.w_star, at.w_i_star, Vec(sp.Symbol("w_{0}")))
 
 
 def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:
     """A sum of products, with what does not vary taken out of it and weights that sum to 1 made means."""
+    if kind is StepSum and inner in (at.w, eta * at.w):
+        return T * AVERAGE if inner == at.w else eta_sum * ETA_AVERAGE
     if at.is_vector(inner):
         if kind is not ClientSum or not inner.has(at.p_i):
             raise wrong(place, "a sum of vectors must have the weights p_i", r"write \sum_i p_i w_t^i")
@@ -27,7 +34,7 @@ def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:
     total = sp.Integer(0)
     for term in sp.Add.make_args(inner):
         factors = sp.Mul.make_args(term)
-        inside = [x for x in factors if (_varies(x) if kind is StepSum else depends(x, at.I))]
+        inside = [x for x in factors if (_varies(x) if kind in RUN_SUMS else depends(x, at.I))]
         outside, varying = sp.Mul(*(x for x in factors if x not in inside)), sp.Mul(*inside)
         total += outside * _total(varying, kind)
     return total
@@ -41,7 +48,7 @@ def _varies(factor: sp.Expr) -> bool:
 def _total(varying: sp.Expr, kind: Any) -> sp.Expr:
     """The sum of one product."""
     if kind is not ClientSum:
-        return T if varying == 1 and kind is StepSum else kind(varying)
+        return RUN_SUMS[kind] if varying == 1 and kind in RUN_SUMS else kind(varying)
     for weight, mean in ((at.p_i, at.mean), (ALPHA_I, at.mean_alpha)):
         rest = sp.cancel(varying / weight) if varying.has(weight) else weight
         if not rest.has(at.p_i, ALPHA_I, SIGMA_I):
@@ -70,7 +77,7 @@ def expected(inner: sp.Expr, place: Token) -> sp.Expr:
             raise wrong(place, "the expectation of a product cannot be read", "state it of each factor")
         outside = sp.Mul(*(x for x in factors if x not in chance))
         for x in chance:
-            sum_ = isinstance(x, ClientSum | SelectedSum | StepSum)
+            sum_ = isinstance(x, ClientSum | SelectedSum | StepSum | RoundSum)
             if isinstance(x, sp.Add):
                 outside *= expected(x, place)
             else:

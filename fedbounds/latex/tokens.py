@@ -23,7 +23,7 @@ SAME = {
     r"\le": "<=", r"\leq": "<=", r"\leqslant": "<=", r"\lt": "<", r"\ge": ">=", r"\geq": ">=",
     r"\geqslant": ">=", r"\gt": ">", r"\cdot": "*", r"\times": "*", r"\tfrac": r"\frac", r"\dfrac": r"\frac",
     r"\lbrace": r"\{", r"\rbrace": r"\}", r"\lbrack": "[", r"\rbrack": "]", r"\vert": "|", r"\mid": "|",
-    r"\lvert": "|", r"\rvert": "|", r"\ast": r"\star", r"\colon": ":",
+    r"\lvert": "|", r"\rvert": "|", r"\ast": r"\star", r"\*": r"\star", r"\colon": ":", r"\ln": r"\log",
 }  # fmt: skip
 DEFINED = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|DeclareMathOperator|def)\*?\s*\{?(\\[A-Za-z]+)\}?\s*(?:\[(\d)\])?\s*(?=\{)"
@@ -31,8 +31,11 @@ DEFINED = re.compile(
 FONTS = {r"\mathbf": r"\mathbf", r"\bm": r"\bm", r"\boldsymbol": r"\bm", r"\vec": r"\vec"}
 PLAIN = {r"\mathrm", r"\mathit", r"\text", r"\textnormal", r"\mathsf", r"\operatorname", r"\textrm", r"\rm"}
 ACCENTS = {r"\bar": r"\bar", r"\overline": r"\bar", r"\tilde": r"\tilde", r"\widetilde": r"\tilde"}
+ACCENTS |= {r"\Bar": r"\bar", r"\Tilde": r"\tilde", r"\Hat": r"\hat"}
 ACCENTS |= {r"\hat": r"\hat", r"\widehat": r"\hat", r"\mathcal": r"\mathcal", r"\mathscr": r"\mathcal"}
 DRESSES = FONTS | ACCENTS | dict.fromkeys(PLAIN, r"\mathrm") | {r"\mathbb": r"\mathbb", r"\mathds": r"\mathbb"}
+# Commands around what they mark.
+AROUND = {r"\boxed", r"\underbrace", r"\overbrace"}
 NORMS = {r"\Vert", r"\|", r"\lVert", r"\rVert"}
 OPENING = {"(", "[", r"\{", "{", "<norm"}
 CLOSING = {")", "]", r"\}", "}", "norm>"}
@@ -148,6 +151,7 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
     """One spelling: no spacing, fonts and accents as part of the name, scripts as one token each."""
     result: list[Token] = []
     opened: list[str] = []
+    tokens = _with_norms(tokens)
     at, side = 0, ""
     while at < len(tokens):
         token, at = tokens[at], at + 1
@@ -160,6 +164,9 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
             at = argument(tokens, at)[1]
         elif text in DROPPED:
             continue
+        elif text in AROUND:
+            marked, at = _marked(tokens, at, text)
+            result += marked
         elif text in DRESSES:
             first = at
             while at < len(tokens) and tokens[at].text in DRESSES:
@@ -184,6 +191,29 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
             opened = [*opened, text] if text in OPENING else opened[:-1] if text in CLOSING else opened
             result.append(replace(token, text=text))
         side = ""
+    return result
+
+
+def _marked(tokens: Sequence[Token], at: int, command: str) -> tuple[list[Token], int]:
+    """What a box or a brace marks, without the words under the brace."""
+    inner, end = argument(tokens, at)
+    if command == r"\boxed":
+        return normal(inner), end
+    if end < len(tokens) and tokens[end].text in ("^", "_"):
+        end = argument(tokens, end + 1)[1]
+    return [replace(tokens[at], text="{"), *normal(inner), replace(tokens[at], text="}")], end
+
+
+def _with_norms(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with two bars side by side, as in ||w||, made one."""
+    result: list[Token] = []
+    for token in tokens:
+        before = result[-1] if result else token
+        beside = (before.line, before.column + 1) == (token.line, token.column)
+        if before.text == token.text == "|" and beside:
+            result[-1] = replace(before, text=r"\|")
+        else:
+            result.append(token)
     return result
 
 

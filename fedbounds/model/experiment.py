@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Problem
+from fedbounds.model.problem import Array, Problem, client_weights
 from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.model.schedule import StepSize
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
@@ -50,13 +50,7 @@ class Experiment:
             value = getattr(self, name)
             if int(value) != value or value < 1:
                 raise reject(f"{name} must be a whole number of at least 1", value, f"set {name} to 1 or more")
-        if np.any(self.problem.p <= 0):
-            client = int(np.argmin(self.problem.p))
-            raise reject(
-                f"every client needs a positive weight p_i: Gamma and rho say nothing of client {client}",
-                f"p = {self.problem.p[client]}",
-                "leave the client out of the problem",
-            )
+        client_weights(self.problem.p, self.problem.N)
         if self.rounds * self.tau > MAX_STEPS:
             raise reject(f"a run takes at most {MAX_STEPS:g} local steps", self.rounds * self.tau, "use fewer rounds")
         if not 0 < self.participation <= 1:

@@ -269,6 +269,23 @@ def check_distribution(p: NDArray[Any], N: int, name: str = "p") -> Array:
     return p
 
 
+def client_weights(p: NDArray[Any], N: int) -> Array:
+    """``p`` as a float array if it is a distribution that leaves none of N clients out, else an input error.
+
+    Gamma and rho say nothing of a client of p_i = 0, and alpha_i/p_i is not defined there.
+
+    >>> client_weights([0.25, 0.75], 2)
+    array([0.25, 0.75])
+    """
+    p = check_distribution(p, N)
+    if np.any(p == 0):
+        client = int(np.argmin(p))
+        raise reject(
+            f"every client needs a positive weight p_i, client {client} too", "p = 0", "leave that client out"
+        )
+    return p
+
+
 def as_points(w: Any, d: int) -> Array:
     """``w`` (..., d) as a float array, else an input error.
 

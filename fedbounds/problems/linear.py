@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, Optimum, Problem, as_points, check_distribution, check_finite
+from fedbounds.model.problem import (
+    Array,
+    Indices,
+    Optimum,
+    Problem,
+    as_points,
+    check_distribution,
+    check_finite,
+    client_weights,
+)
 
 # Scores of one block of points on one client: 2^22 doubles are 32 MB, so memory stays bounded for many points.
 BLOCK_ENTRIES = 2**22
@@ -67,7 +76,7 @@ class LinearModel(Problem):
         reg, sizes = float(self.regularisation), np.diff(offsets)
         if not np.isfinite(reg) or reg < 0:
             raise reject("the regularisation must be finite and at least 0", str(reg), "give a small positive one")
-        p = sizes / sizes.sum() if self.p is None else check_distribution(self.p, len(sizes))
+        p = sizes / sizes.sum() if self.p is None else client_weights(self.p, len(sizes))
         fixed = {"X": X, "y": y, "offsets": offsets, "features": tuple(np.split(X, offsets[1:-1]))}
         for name, value in {**fixed, "regularisation": reg, "p": p, **more}.items():
             object.__setattr__(self, name, value)

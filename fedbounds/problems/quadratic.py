@@ -18,6 +18,7 @@ from fedbounds.model.problem import (
     as_points,
     check_distribution,
     check_finite,
+    client_weights,
 )
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.constant import Constant, Provenance
@@ -106,7 +107,7 @@ class QuadraticProblem(AdditiveNoise):
                 "H": (H + H.swapaxes(1, 2)) / 2,
                 "w_i_star": shaped(self.w_i_star, (N, d), "w_i_star"),
                 "F_i_star": shaped(self.F_i_star, (N,), "F_i_star"),
-                "p": check_distribution(self.p, N),
+                "p": client_weights(self.p, N),
             }
         )
         _check_definite(self._spectra)

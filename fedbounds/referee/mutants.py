@@ -13,6 +13,7 @@ import sympy as sp
 
 from fedbounds.study.bounds import main_bound
 from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta, Delta_next, L, N, T, eta, mu, rho_bar, rho_tilde, t, tau
 
@@ -30,7 +31,7 @@ FACTORS: Mapping[str, sp.Rational] = {
 
 
 # Stands for what a part is multiplied by, while the repair and the definitions are put in.
-FACTOR = sp.Symbol("factor", real=True)
+FACTOR = Quantity("factor", None, recorded={}, real=True)
 
 
 @dataclass(frozen=True)

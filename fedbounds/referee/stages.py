@@ -13,9 +13,10 @@ from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import unexpressed
 from fedbounds.evidence.judge import cannot_express, without_facets
+from fedbounds.evidence.kernel import found_proof
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
-from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, not_carried
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.proof_state import Unproved
@@ -49,7 +50,10 @@ def read_back(case: Case) -> Found:
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not (applies(claim, reading) or of_runs(claim, reading)):
-        lacking.append("certificates: it is no statement of one round, or of a whole run, in their quantities")
+        names = ", ".join(not_carried(claim, reading))
+        why = f"they lack {names}" if names else f"it is an {claim.kind} over every {claim.scope}"
+        what = "it is no statement of one round, or of a whole run, in their quantities"
+        lacking.append(f"certificates: {what}: {why}")
     return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
 
 
@@ -113,9 +117,11 @@ def proof(case: Case) -> Found:
     """A proof that the machine finds itself, as its text."""
     if any(v.status is Status.HOLDS and v.evidence in (Evidence.KERNEL, Evidence.SYMBOLIC) for v in case.verdicts):
         return Found(("it is proved already",))
-    verdict = automatic.examine(case.claim, case.reading)
-    lines = ("none was found",) if verdict is None else ("found by the prover:", *automatic.proof_of(verdict))
-    return Found(lines, () if verdict is None else (verdict,))
+    result = automatic.proved(case.claim, case.reading)
+    if result is None:
+        return Found(("none was found",))
+    verdict = found_proof.with_rocq(*result, case.claim, case.reading)
+    return Found(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 
 
 def certificates(case: Case) -> Found:

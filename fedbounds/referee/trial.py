@@ -235,6 +235,7 @@ def _checked(
     if seconds is not None and not of_kind("seconds", seconds, (int, float), "a number") > 0:
         raise reject("seconds must be positive", seconds, "give the processor seconds that a trial may take")
     claim.require_fedavg()
+    claim.require_steps()
     reading = claim.readings[-1] if reading is None else reading
     for kind, name, known in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
         if name not in known:

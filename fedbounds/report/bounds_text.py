@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fedbounds.report.number_format import number, upward
-from fedbounds.report.table import Block, Table
+from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.bounds import Bounds
 from fedbounds.study.problem_constants import ProblemConstants
 from fedbounds.study.smallest_bound import SmallestBound
@@ -59,20 +59,20 @@ def answer(rows: Sequence[SmallestBound], constants: ProblemConstants, rounds: i
 def smallest_bound_blocks(
     rows: Sequence[SmallestBound], constants: ProblemConstants, rounds: int | None = None
 ) -> list[Block]:
-    """The answer, and a row a claim: its bound, tau and step, or why it gives none."""
+    """The answer, a row a claim that gives a bound with its tau and step, and why the others give none."""
     body = [
-        [
-            row.claim,
-            row.support or None,
-            None if row.rounds is None else str(row.rounds),
-            *(_numbers(row) if row.bound is not None else (None, None, None)),
-            row.reason or None,
-        ]
+        (row.claim, row.support or None, None if row.rounds is None else str(row.rounds), *_numbers(row))
         for row in rows
+        if row.bound is not None
     ]
-    head = ("claim", "support", "rounds", "bound", "tau", "step", "why not")
+    reasons: dict[str, list[str]] = {}
+    for row in rows:
+        if row.bound is None:
+            reasons.setdefault(row.reason, []).append(row.claim)
+    table = [Table.of(("claim", "support", "rounds", "bound", "tau", "step"), body).without_empty()] if body else []
+    without = [Bullets("No bound by", tuple(f"{', '.join(keys)}: {why}" for why, keys in reasons.items()))]
     note = [] if constants.Gamma is not None else ["Note: Gamma was not given: zeta_*^2/(2 mu) bounds it."]
-    return [answer(rows, constants, rounds), Table.of(head, body).without_empty(), *note]
+    return [answer(rows, constants, rounds), *table, *(without if reasons else []), *note]
 
 
 def _numbers(row: SmallestBound) -> tuple[str, str, str]:

@@ -6,27 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.report.describe import alarm_blocks, grounds_of, run_table
-from fedbounds.report.number_format import compact, counted, number
+from fedbounds.report.describe import alarm_blocks, grounds_of, ledger_table, units_sentence
+from fedbounds.report.number_format import counted, grouped, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
-from fedbounds.study.resolve import target_units
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
 from fedbounds.theory.labels import shown
-from fedbounds.theory.symbols import QUANTITIES
-from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Claims that have a column; others share a line below the table.
 COLUMNS = 3
-LEGEND = (
-    "The number beside a word is bound / measured, the smallest over what was tested (below 1: violated; <0: the "
-    "bound is negative); ~46 replicates: about how many would decide. What is said of a run is about this problem "
-    "and run, at error rate {rate:g} a claim, and proves nothing beyond it; the other columns are about the claim."
-)
 DECAY_NOTE = (
-    "O(1/T)? Slope of the log gap in log(T + gamma) over the last half, its interval, the floor. yes: no floor seen "
-    "and as fast as 1/T; no: a floor; slower: not seen. No finite run proves a rate."
+    "O(1/T)? Slope of log gap in log(T + gamma) over the last half, interval, floor. slower: no floor seen, but not "
+    "as fast as 1/T. No finite run proves a rate."
 )
 # Below this both sides of a bound are what rounding leaves of numbers near 1.
 ROUNDING = 1e-12
@@ -39,19 +32,18 @@ def check_blocks(
 ) -> list[Block]:
     """The first screen of a study whose ledger is ``lines`` and whose pictures are in ``out``.
 
-    A table a weighting follows where more claims were examined than have a column; ``verbose`` adds it always, with
+    The ledger follows where more claims were examined than have a column; ``verbose`` adds it always, with
     the grounds of every verdict.
     """
     claims = _claims(lines)
     blocks: list[Block] = [*alarm_blocks(lines), problem_sentence(result), answer_table(result, lines)]
-    blocks += ["\n".join([*footnotes(result, lines), *known_sentences(lines)])]
+    blocks += ["\n".join([*footnotes(result, lines), *known_sentences(lines), *loose_sentence(result, claims)])]
     units = units_sentence(result)
     blocks += [units] if units else []
     if verbose or len(claims) > COLUMNS + len(_beside(claims)):
-        blocks += [run_table(run, lines, result.settings.replicates) for run in result.runs]
-        blocks += [LEGEND.format(rate=result.settings.error_rate)]
+        blocks += [ledger_table(lines).without_empty()]
     blocks += grounds_of(lines, len(result.runs)) if verbose else []
-    choose = "To choose a rule: fedbounds compare with the same problem.\n" if len(result.runs) > 1 else ""
+    choose = "To choose a rule: fedbounds compare, same problem and --weighting.\n" if len(result.runs) > 1 else ""
     return [*blocks, f"{_further(out)}\n{choose}{summary_line(result, lines)}"]
 
 
@@ -61,7 +53,7 @@ def _further(out: Path | None) -> str:
         saved = "Pictures and numbers: --out DIR."
     else:
         saved = f"Pictures: {out / 'bounds.png'} and beside it. Page: fedbounds report {out}."
-    return f"{saved} More: -v, --constants, --claims field, ours or all."
+    return f"{saved} More: -v, --constants, --claims all."
 
 
 def problem_sentence(result: Result) -> str:
@@ -77,11 +69,6 @@ def problem_sentence(result: Result) -> str:
         f"tau = {settings.tau}, {settings.tau * settings.rounds:,} steps, "
         f"{settings.replicates} runs, {batch}{part}."
     )
-
-
-def units_sentence(result: Result) -> str:
-    """In which units the constants are, where the study has scaled the target of its data."""
-    return "" if "problem" in result.objects else target_units(result.settings)
 
 
 def answer_table(result: Result, lines: Sequence[Line]) -> Table:
@@ -197,10 +184,34 @@ def _looseness(run: WeightingRun, claim: Claim) -> str | None:
     if not ratios:
         return None
     nearest = own[min(ratios)[1]]
-    sides = [side for side in map(nearest.data.get, ("lhs", "rhs")) if isinstance(side, float)]
-    if len(sides) == 2 and max(map(abs, sides)) < ROUNDING:
+    if _rounding_only(nearest):
         return f"both < {number(ROUNDING)}"
-    return compact(nearest.tightness, 6) or None
+    return grouped(nearest.tightness) or None
+
+
+def _rounding_only(verdict: Verdict) -> bool:
+    """Whether both sides are what rounding leaves."""
+    sides = [side for side in map(verdict.data.get, ("lhs", "rhs")) if isinstance(side, float)]
+    return len(sides) == 2 and max(map(abs, sides)) < ROUNDING
+
+
+def loose_sentence(result: Result, claims: Sequence[Claim]) -> list[str]:
+    """How many times each inequality's bound exceeds what was measured, over the weightings."""
+    words = []
+    for claim in claims:
+        ratios = [
+            verdict.tightness
+            for run in result.runs
+            for verdict in run.verdicts
+            if (verdict.claim, verdict.reading) == (claim.key, _shown_reading(run, claim))
+            and verdict.evidence.on_run
+            and verdict.tightness is not None
+            and not _rounding_only(verdict)
+        ]
+        if claim.kind is Kind.INEQUALITY and claim in (*_columns(claims), _measured(claims)) and ratios:
+            low, high = grouped(min(ratios)), grouped(max(ratios))
+            words.append(f"{_name(claim).rstrip('*')} {low if low == high else f'{low} to {high}'} times")
+    return [f"How loose here, bound over measured where they are nearest: {', '.join(words)}."] if words else []
 
 
 def footnotes(result: Result, lines: Sequence[Line]) -> list[str]:
@@ -208,9 +219,7 @@ def footnotes(result: Result, lines: Sequence[Line]) -> list[str]:
     claims, rate = _claims(lines), result.settings.error_rate
     notes = [DECAY_NOTE] if any(run.decay for run in result.runs) else []
     if any(claim.repair for claim in _columns(claims)):
-        notes.append(
-            f"* repaired. 'not refuted' speaks of this run at error rate {100 * rate:g}%; proofs: see below."
-        )
+        notes.append(f"* repaired. 'not refuted': on this run, at error rate {100 * rate:g}%, no proof.")
     else:
         notes.append(f"On this run, at error rate {100 * rate:g}% a claim: no proof.")
     notes += [f"{claim.source.partition(',')[0]}: {words}." for claim in _beside(claims)
@@ -289,28 +298,3 @@ def _refuting(result: Result, claim: Claim) -> list[str]:
     return [
         run.weighting for run in result.runs if any(status is Status.REFUTED for _, status, _ in _on_run(run, claim))
     ]
-
-
-def constants_table(result: Result) -> Table:
-    """Everything that the bounds are made of, a column a weighting."""
-    facts, runs = result.facts, result.runs
-    shared = {
-        "w*": None if facts.w_star is None else f"({', '.join(number(value, 3) for value in facts.w_star)})",
-        "F*": number(facts.F_star),
-        "F_i*": f"({', '.join(number(value, 3) for value in facts.F_i_star)})",
-        "zeta_*": None if facts.zeta_star is None else number(facts.zeta_star),
-        "kappa": number(facts.L.value / facts.mu.value),
-    } | {name: number(getattr(facts, name).value) for name in ("L", "mu", "Gamma")}
-    names = dict.fromkeys(name for run in runs for name in run.constants if name not in shared)
-    order = [*(name for name in QUANTITIES if name in names), *(name for name in names if name not in QUANTITIES)]
-    body: list[list[str | None]] = []
-    for name in order:
-        values = [run.constants.get(name) for run in runs]
-        source = "/".join(sorted({str(item.provenance) for item in values if item}))
-        body.append([name, *(None if item is None else number(item.value) for item in values), source])
-    for name in ("rho_bar_sync", "speed", "error"):
-        body.append([name, *(number(getattr(run, name)) for run in runs), "computed"])
-    of_problem = [f"{name} = {text}" for name, text in shared.items() if text is not None]
-    caption = f"Constants, in the units of the loss that was minimised: {'; '.join(of_problem)}"
-    caption += f". {units}" if (units := units_sentence(result)) else ""
-    return Table.of(("constant", *(run.weighting for run in runs), "from"), body, caption)

@@ -13,44 +13,18 @@ from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.report.describe import SCOPES
+from fedbounds.report.letters import pretty
 from fedbounds.report.number_format import counted, decimal_pair
 from fedbounds.study.ledger import Line
+from fedbounds.theory.assumptions import full_gradients, full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
+from fedbounds.theory.protocol_assumptions import constant_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, N, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# How a symbol reads in a terminal; sympy turns the names of Greek letters into the letters.
-TERMINAL = {
-    "G_sq": sp.Symbol("G") ** 2,
-    "sigma_sq": sp.Symbol("sigma") ** 2,
-    "sigma_p_sq": sp.Symbol("Σpᵢ²σᵢ²"),
-    "rho_bar": sp.Symbol("rhobar"),
-    "rho_tilde": sp.Symbol("rhotilde"),
-    "rho_pairs": sp.Symbol("rhobar_×"),
-    "pi_min": sp.Symbol("pi"),
-    "pi_max": sp.Symbol("Pi"),
-    "p_min": sp.Symbol("p_min"),
-    "eta": sp.Symbol("eta_t"),
-    "eta_ratio": sp.Symbol("(max ηₛ/ηₜ)"),
-    "eta_growth": sp.Symbol("(max ηₜ/ηₛ)"),
-    "Delta_0": sp.Symbol("‖w₀-w*‖²"),
-    "Delta": sp.Symbol("E‖wₜ-w*‖²"),
-    "Delta_next": sp.Symbol("E‖wₜ₊₁-w*‖²"),
-    "drift": sp.Symbol("E∑αᵢ‖wₜ-wₜⁱ‖²"),
-    "gap": sp.Symbol("(E[F(w_T)]-F*)"),
-    "Delta_T": sp.Symbol("E‖w_T-w*‖²"),
-    "gap_t": sp.Symbol("(E[F(wₜ)]-F*)"),
-    "sigma_opt_sq": sp.Symbol("Σpᵢ²σᵢ²(w*)"),
-    "sigma_dif_sq": sp.Symbol("σ²_dif"),
-    "L_sample": sp.Symbol("L_ξ"),
-    "grad_sq": sp.Symbol("‖∇Fᵢ(w)‖²"),
-    "skew": sp.Symbol("r"),
-    "kept": sp.Symbol("q"),
-    "excess": sp.Symbol("(Fᵢ(w)-Fᵢ*)"),
-}
-
-
+# Hypotheses that authors have in mind and do not write.
+COMMON = (unbiased, full_participation, full_gradients, constant_steps)
 # Who may prove a claim.
 PROOFS = (Evidence.SYMBOLIC, Evidence.KERNEL)
 # Outcomes of chance that a longer run may have, to be run once more.
@@ -74,6 +48,8 @@ def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
         certified = sum(v.status is Status.HOLDS for line in own for v in line.verdicts(Evidence.SDP))
         result += [f"Certified for the whole class at {certified} settings of its parameters."] if certified else []
         result.append(f"To search for a counterexample: fedbounds referee {claim.key}.")
+    if claim.kind is Kind.INEQUALITY:
+        result.append(f"How loose: fedbounds check --claim {claim.key} gives bound over measured on a run.")
     return "\n".join(result)
 
 
@@ -125,6 +101,20 @@ def length_note(claim: Claim, reading: str, instance: Instance) -> str:
     return f"It needs T = tau = {instance.tau}: {held}."
 
 
+def unassumed_note(claim: Claim, reading: str, instance: Instance) -> str:
+    """A sentence that names common hypotheses which a counterexample does not meet and the claim does not make."""
+    unmet = [
+        item
+        for item in COMMON
+        if examine(instance, replace(claim, assumptions=(*claim.assumptions, item)), READINGS[reading]).status
+        is Status.NOT_APPLICABLE
+    ]
+    if not unmet:
+        return ""
+    named = " or ".join(f"{item.key} ({item.statement})" for item in unmet)
+    return f"This instance does not meet {named}: if the theorem means that, assume it and try again."
+
+
 def length_note_of(example: Counterexample) -> str:
     """`length_note` of a stored counterexample; nothing where it is about no claim, or in a reading of its own."""
     document = example.document
@@ -149,25 +139,6 @@ def claim_answer(lines: Sequence[Line]) -> str:
     if proved:
         return "Proved." if claim.repair is None else "Proved as repaired; open as written."
     return "Open: neither proved nor refuted."
-
-
-def pretty(expression: sp.Expr) -> str:
-    """An expression as two-dimensional Unicode text, in the paper's notation."""
-    expression = sp.sympify(expression)
-    # Plain symbols: sympy's printers choose by a class's name, and theirs of a Quantity is a physical one.
-    named = expression.xreplace({s: TERMINAL.get(s.name, sp.Symbol(s.name)) for s in expression.free_symbols})
-    # sympy typesets functions that it does not know, but not its own Max and Min.
-    for kind, name in ((sp.Max, "max"), (sp.Min, "min")):
-        named = named.replace(kind, sp.Function(name))
-    return str(sp.pretty(named, use_unicode=True, wrap_line=False))
-
-
-def one_line(name: str) -> str:
-    """A symbol on one line, by the paper's letter where there is one."""
-    letter = TERMINAL.get(name, sp.Symbol(name))
-    if isinstance(letter, sp.Pow):
-        return f"{pretty(letter.base)}²"
-    return name if name not in TERMINAL and "_" in name else pretty(letter)
 
 
 def explain(claim: Claim) -> dict[str, Any]:

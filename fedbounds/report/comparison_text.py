@@ -35,8 +35,10 @@ def blocks(found: TheoremComparison) -> list[Block]:
     refused = [f"{row.algorithm}: {row.refused}" for row in found.algorithms if row.refused]
     lists = (("Theorems that do not apply here", unmet), ("Algorithms that were not run", refused))
     listed: list[Block] = [Bullets(title, tuple(items)) for title, items in lists if items]
-    tables = [*([theorem_table(found)] if found.applying else []), algorithm_table(found)]
-    return ["\n".join(answer(found)), *tables, *listed, "\n".join(notes(found))]
+    theorems: list[Block] = [theorem_table(found)] if any(not _vacuous(row) for row in found.applying) else []
+    theorems += [_vacuous_sentence(found)] if any(map(_vacuous, found.applying)) else []
+    theorems += _worst_cases(found)
+    return ["\n".join(answer(found)), *theorems, algorithm_table(found), *listed, "\n".join(notes(found))]
 
 
 def answer(found: TheoremComparison) -> list[str]:
@@ -45,24 +47,23 @@ def answer(found: TheoremComparison) -> list[str]:
 
 
 def _recommendation(found: TheoremComparison) -> str:
-    """The rule that reaches the target in the fewest rounds (ties: the smaller final error), and its rivals."""
-    arrived = [(row, row.reached) for row in found.ranked if row.reached and row.reached.first is not None]
-    if not arrived:
+    """The rule, step and tau that reach the target in the fewest rounds, what ties with it, and what theory says."""
+    best = found.recommended
+    if best is None or best.reached is None:
         return (
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )
-    best, reached = min(arrived, key=lambda pair: (pair[1].first or 0, _final_error(pair[0])))
-    rivals = [row.algorithm for row, other in arrived if row is not best and other.between[0] <= reached.between[1]]
-    at = f"at a constant step of {best.step:.3g}/L and tau = {found.settings.tau}"
-    message = f"Rule: {best.algorithm}, {at}, {reached} rounds here"
-    message += f"; the evidence does not separate it from {', '.join(rivals)}" if rivals else ""
-    if not best.by:
-        return f"{message}; no theorem here bounds its rounds."
-    return f"{message}; {best.by} promises the target after {_promise(best.promised)} rounds at its own step."
-
-
-def _final_error(row: AlgorithmRow) -> float:
-    return np.inf if row.curve is None else float(row.curve.mean[-1] / row.curve.mean[0])
+    here = next(row for row in found.ranked if row.algorithm == best.algorithm)
+    message = f"Recommended: {best.algorithm}, at a constant step of {best.step:.3g}/L and tau = {best.tau}: "
+    message += f"{best.reached} rounds here"
+    rivals = [row.algorithm for row in found.ranked if row is not here and _overlap(row, best)]
+    message += f"; the runs do not separate it from {', '.join(rivals)} at tau = {here.tau}" if rivals else ""
+    taus = [row for row in (here, *found.other_taus) if row is not best and row.reached is not None]
+    message += "".join(f"; at tau = {row.tau} it takes {row.reached}" for row in taus)
+    if not here.by:
+        return f"{message}. No theorem here bounds its rounds."
+    at = "its own step" if here is best else f"tau = {here.tau} and its own step"
+    return f"{message}. {here.by} promises the target after {_promise(here.promised)} rounds at {at}."
 
 
 def _theorems(found: TheoremComparison) -> str:
@@ -133,36 +134,46 @@ def _ranking(found: TheoremComparison) -> str:
 
 
 def theorem_table(found: TheoremComparison) -> Table:
-    """A row a theorem that applies, in units of the start of its own left side."""
-    head = (
-        "theorem",
-        "of",
-        "step",
-        "on",
-        "bound",
-        "measured",
-        "ratio",
-        "progress",
-        "worst case",
-        "rounds",
-        "in truth",
-    )
+    """A row a theorem whose bound is below the start, or that fails, in units of the start of its own left side."""
+    head = ("theorem", "bound on", "step", "bound", "measured", "ratio", "progress", "rounds (in truth)")
     settings = found.settings
     run = f"{counted(settings.rounds, 'round')} of {counted(settings.tau, 'step')}"
     caption = f"Theorems after {run}, in units of the start; "
-    caption += f"rounds to {found.target:g} of ||w_0 - w*||^2, by the theorem and in truth with its step"
-    return Table.of(head, map(_theorem_row, found.applying), caption).without_empty()
+    caption += f"rounds to {found.target:g} of ||w_0 - w*||^2, by the theorem (in truth with its step)"
+    rows = [row for row in found.applying if not _vacuous(row)]
+    return Table.of(head, map(_theorem_row, rows), caption).without_empty()
+
+
+def _vacuous(row: TheoremRow) -> bool:
+    """Whether the bound ends no lower than the start, and nothing else is to be said of the theorem."""
+    start, bound, *_ = row.ends
+    return row.stands and not bound < start
+
+
+def _vacuous_sentence(found: TheoremComparison) -> str:
+    """The theorems without a row, each with its bound over the start."""
+    rows = sorted(filter(_vacuous, found.applying), key=lambda row: row.ends[1] / row.ends[0])
+    named = ", ".join(f"{row.claim} ({upward(row.ends[1] / row.ends[0], 3)})" for row in rows)
+    return f"Vacuous here, as the bound is not below the start (bound over start): {named}."
 
 
 def _theorem_row(row: TheoremRow) -> list[str | None]:
     start, bound, mean, _, upper = row.ends
     name = row.claim + ("" if row.stands else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
-    message = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
-    message += [times(row.looseness), "vacuous" if not bound < start else _percent(row.share[0])]
-    worst = None if row.worst is None else f"≥ {downward(row.worst / start, 3)}"
-    if worst and row.certified is not None:
-        worst += f", certified ≤ {upward(row.certified / start, 3)}"
-    return [*message, worst, _promise(row.promised), str(row.reached)]
+    message = [name, f"{row.quantity} of {row.algorithm}", row.step, upward(bound / start, 3)]
+    message += [_within(mean, upper, start), times(row.looseness), _percent(row.share[0])]
+    return [*message, f"{_promise(row.promised)} ({row.reached})"]
+
+
+def _worst_cases(found: TheoremComparison) -> list[str]:
+    """What an instance of a theorem's class comes to, where that is known."""
+    words = []
+    for row in (row for row in found.applying if row.worst is not None):
+        start = row.ends[0]
+        limit = "" if row.certified is None else f" (certified: at most {upward(row.certified / start, 3)})"
+        words.append(f"{downward((row.worst or 0.0) / start, 3)}{limit} for {row.claim}")
+    meaning = "no theorem that knows only L, mu, Delta_0, zeta_*^2, the noise and the step can bound it by less"
+    return [f"Worst case: an instance of the class comes to {', '.join(words)}; {meaning}."] if words else []
 
 
 def algorithm_table(found: TheoremComparison) -> Table:
@@ -195,18 +206,13 @@ def notes(found: TheoremComparison) -> list[str]:
     settings = found.settings
     gradients = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
     silent = [row.algorithm for row in found.ranked if not row.by]
-    worst = (
-        "worst case: what an instance of the theorem's class comes to, so that no theorem that knows only L, mu, "
-        "Delta_0, zeta_*^2, an upper bound on the noise, and the step says less; a dash where none is known."
-    )
     lines = [
         f"{counted(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
         f"{number(found.facts.mu.value)}, {gradients}, {counted(settings.replicates, 'replicate')}; limits hold at "
         f"error rate {settings.error_rate:g} a row, at all rounds at once.",
-        "progress: log(start/bound) / log(start/measured); vacuous: the bound is not below the start.",
+        "progress: log(start/bound) / log(start/measured).",
         "A round is reached from when on the mean stays at the "
         "target. rank: the places that the limits leave; an algorithm that communicates after every step has none.",
-        *([worst] if any(row.worst is not None for row in found.applying) else []),
         "A step that a theorem leaves free is the best for it of the powers of two over L, from 8/L down.",
         "Constants of bounds are those of the points visited, also beyond the rounds run.",
     ]

@@ -27,6 +27,14 @@ def compact(value: float | None, width: int = 7) -> str:
     return "<1" if value < 1 else ">1" if _short(value, 1) == "1" else _short(value, 1)
 
 
+def grouped(value: float | None) -> str:
+    """`compact`, with whole numbers from a thousand to ten million written out, as 29,500."""
+    text = compact(value, 6)
+    if value is None or not 1000 <= value < 1e7:
+        return text
+    return f"{float(text):,.0f}"
+
+
 def number(value: float | None, digits: int = 4) -> str:
     """``value`` to ``digits`` significant digits with a short exponent; a dash for None."""
     return MISSING if value is None else _short(float(value), digits)
@@ -93,5 +101,7 @@ def times(ratio: float | None) -> str:
 def readable(text: str) -> str:
     """2.1e+04 as 2.1·10⁴, and a true minus sign."""
     powers = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    text = re.sub(r"(?<=\d)e([+-]?\d+)", lambda result: f"·10{str(int(result[1])).translate(powers)}", text)
+    text = re.sub(
+        r"\b(\d[\d.]*)e([+-]?\d+)\b", lambda result: f"{result[1]}·10{str(int(result[2])).translate(powers)}", text
+    )
     return re.sub(r"(?<![\w)])-(?=\d)", "−", text)

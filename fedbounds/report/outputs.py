@@ -1,26 +1,24 @@
 """How a result is shown outside the terminal: as HTML for a notebook, as LaTeX, and in a picture."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib.figure
-
 from fedbounds import io
-from fedbounds.errors import of_kind
+from fedbounds.errors import of_kind, reject
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
-from fedbounds.referee.trial import Outcome, Trial
+from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
 from fedbounds.report.describe import ledger_table
-from fedbounds.report.figures import line_styles, study_figures, sweep_figures
+from fedbounds.report.figures import study_figures, sweep_figures
 from fedbounds.report.figures.files import Plot
 from fedbounds.report.html import study_page
 from fedbounds.report.html.templates import notebook
 from fedbounds.report.number_format import number
-from fedbounds.report.table import LOOKS, ORDER, Block, Cell, Phrase, Table
+from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study import store
 from fedbounds.study.derive import Proof
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
@@ -28,16 +26,6 @@ from fedbounds.study.result import Result
 from fedbounds.study.sweep import Sweep
 from fedbounds.study.tabular import Findings, Tabled
 from fedbounds.theory.verdict import Status
-
-# What a trial's word is drawn as.
-DRAWN = {
-    Outcome.NOT_TESTED: Status.VACUOUS,
-    Outcome.CONTRADICTION: Status.REFUTED,
-    Outcome.FALSE: Status.REFUTED,
-    Outcome.OPEN: Status.UNDECIDED,
-}
-# Columns that tell entries of one claim apart, and those that are a number beside a mark.
-ACROSS, NUMBERS = ("weighting", "evidence", "step", "term"), ("tightness", "tight")
 
 
 def to_html(found: Tabled) -> str:
@@ -104,54 +92,19 @@ def to_latex(found: Tabled) -> str:
 
 
 def plot(found: Tabled, kind: str = "") -> Plot:
-    """A picture of a result.
+    """A picture of a study or of a sweep; of nothing else is there one.
 
-    Of a study ``kind`` is bounds (the default), one-step, skew, weights or participation, which need a study of this
-    process, or verdicts; of a sweep the setting along the axis (by default the first that varies). Anything else is
-    drawn as its verdicts.
+    Of a study ``kind`` is bounds (the default), one-step, skew or participation, which need a study of this process;
+    of a sweep the setting along the axis (by default the first that varies).
 
-    >>> plot(refute("rate"))
+    >>> plot(check(rounds=5))
     Plot: .save(PATH) writes it as PNG and SVG, .build() is the figure
     """
-    of_kind("what is drawn", found, Tabled, "the result of a question")
     if isinstance(found, Sweep):
         name = kind or sweep_figures.axes_of(found)[0]
         return Plot(partial(sweep_figures.figure_of, sweep_figures.lines_of(found, name), name, "tightness"))
-    if isinstance(found, Result) and kind != "verdicts":
-        if kind and kind not in study_figures.FIGURES:
-            raise nearest("picture", kind, [*study_figures.FIGURES, "verdicts"])
-        return Plot(partial(study_figures.picture, kind or "bounds", found, store.series(found), claims_of(found)))
-    return Plot(partial(verdicts_figure, found.rows()))
-
-
-def verdicts_figure(rows: Sequence[Mapping[str, Any]]) -> matplotlib.figure.Figure:
-    """Claims in their readings against weightings, evidence, steps or terms: the leading mark, and its number."""
-    cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        down = f"{row['claim']} [{row['reading']}]" if row.get("reading") else str(row["claim"])
-        across = " ".join(str(row[name]) for name in ACROSS if row.get(name) not in (None, ""))
-        cells.setdefault((down, across), []).append(row)
-    downs, acrosses = (list(dict.fromkeys(place[k] for place in cells)) for k in (0, 1))
-    figure = matplotlib.figure.Figure(
-        figsize=(2.5 + 1.2 * len(acrosses), 0.8 + 0.25 * len(downs)), layout="constrained", dpi=line_styles.DPI
-    )
-    axes = figure.subplots()
-    for (down, across), own in cells.items():
-        status = min(filter(None, map(_status, own)), key=ORDER.index, default=None)
-        known = [row[name] for row in own for name in NUMBERS if isinstance(row.get(name), float)]
-        mark = LOOKS[status].mark if status else ""
-        words = f"{mark} {number(min(known), 3)}" if known else mark
-        place = acrosses.index(across), downs.index(down)
-        # The fonts of formulas lack the marks.
-        font: Any = {"family": "DejaVu Sans", "color": LOOKS[status].colour if status else line_styles.BLACK}
-        axes.text(*place, words, ha="center", va="center", parse_math=False, **font)
-    axes.set_xticks(range(len(acrosses)), acrosses, rotation=30, ha="right", parse_math=False)
-    axes.set_yticks(range(len(downs)), downs, parse_math=False)
-    axes.set(xlim=(-0.5, len(acrosses) - 0.5), ylim=(len(downs) - 0.5, -0.5))
-    return figure
-
-
-def _status(row: Mapping[str, Any]) -> Status | None:
-    if row.get("outcome"):
-        return DRAWN.get(Outcome(row["outcome"]), Status.HOLDS)
-    return Status(row["status"]) if row.get("status") else None
+    if not isinstance(found, Result):
+        raise reject("what is drawn must be a study or a sweep", type(found).__name__, "show the table instead")
+    if kind and kind not in study_figures.FIGURES:
+        raise nearest("picture", kind, study_figures.FIGURES)
+    return Plot(partial(study_figures.picture, kind or "bounds", found, store.series(found), claims_of(found)))

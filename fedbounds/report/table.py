@@ -14,21 +14,19 @@ from fedbounds.theory.verdict import Evidence, Status
 
 @dataclass(frozen=True)
 class Look:
-    """How a status looks: a ``mark`` that needs no colour, a style for the terminal, CSS, a colour in pictures."""
+    """How a status looks: a ``mark`` that needs no colour, and a style for the terminal."""
 
     mark: str
     terminal: str
-    css: str
-    colour: str
 
 
 # The first status in this order leads a cell.
 LOOKS = {
-    Status.REFUTED: Look("✗", "bold red", "color:#a83a00;font-weight:bold", "#D55E00"),
-    Status.UNDECIDED: Look("?", "yellow", "color:#6b5d00;font-style:italic", "#8C6D00"),
-    Status.HOLDS: Look("✓", "green", "color:#00614d", "#009E73"),
-    Status.NOT_APPLICABLE: Look("∅", "dim", "color:#777", "#777777"),
-    Status.VACUOUS: Look("○", "dim", "color:#777", "#777777"),
+    Status.REFUTED: Look("✗", "bold red"),
+    Status.UNDECIDED: Look("?", "yellow"),
+    Status.HOLDS: Look("✓", "green"),
+    Status.NOT_APPLICABLE: Look("∅", "dim"),
+    Status.VACUOUS: Look("○", "dim"),
 }
 ORDER = tuple(LOOKS)
 
@@ -47,11 +45,10 @@ class Phrase:
 
 @dataclass(frozen=True)
 class Cell:
-    """A place of a table; without phrases it is a dash. ``hint`` is shown to a pointer, ``sort_key`` sorts."""
+    """A place of a table; without phrases it is a dash. ``hint`` is shown to a pointer."""
 
     phrases: tuple[Phrase, ...] = ()
     hint: str = ""
-    sort_key: str = ""
     evidence: Evidence | None = None
 
     def __str__(self) -> str:
@@ -114,8 +111,31 @@ class Bullets:
     items: tuple[str, ...]
 
 
-# What is printed: a paragraph whose lines stay apart, a list, or a table.
-Block = str | Bullets | Table
+@dataclass(frozen=True)
+class Heading:
+    """The title of what follows, and the name by which a link finds it."""
+
+    heading: str
+    level: int = 2
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A displayed formula in LaTeX."""
+
+    latex: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines that stay as they are."""
+
+    verbatim: str
+
+
+# What is printed: a paragraph whose lines stay apart, a list, a table, a title, a formula, or lines as they are.
+Block = str | Bullets | Table | Heading | Formula | Code
 
 
 def to_markdown(blocks: Iterable[Block]) -> str:
@@ -126,8 +146,34 @@ def to_markdown(blocks: Iterable[Block]) -> str:
             parts += [escaped(block.caption)] * bool(block.caption) + [block.to_markdown().rstrip()]
         elif isinstance(block, Bullets):
             parts += [f"{escaped(block.title)}:", "\n".join(f"- {escaped(item)}" for item in block.items)]
+        elif isinstance(block, Heading):
+            parts.append(f"## {escaped(block.heading)}")
+        elif isinstance(block, Formula | Code):
+            parts.append(f"$$ {block.latex} $$" if isinstance(block, Formula) else f"```\n{block.verbatim}\n```")
         else:
             parts += map(escaped, block.split("\n"))
+    return "\n\n".join(parts) + "\n"
+
+
+def to_latex(blocks: Iterable[Block]) -> str:
+    """The blocks in LaTeX, for an appendix."""
+    from fedbounds.evidence.symbolic.render import escape
+
+    parts = []
+    for block in blocks:
+        if isinstance(block, Table):
+            parts.append(f"{escape(block.caption)}\n\n{block.to_latex()}")
+        elif isinstance(block, Bullets):
+            items = (f"\\item {{}}{escape(item.strip())}" for item in block.items or ("none",))
+            parts.append("\n".join([f"{escape(block.title)}:", r"\begin{itemize}", *items, r"\end{itemize}"]))
+        elif isinstance(block, Heading):
+            parts.append(f"\\paragraph{{{escape(block.heading)}}}")
+        elif isinstance(block, Formula):
+            parts.append(f"\\[ {block.latex} \\]")
+        elif isinstance(block, Code):
+            parts.append(f"\\begin{{verbatim}}\n{block.verbatim}\n\\end{{verbatim}}")
+        else:
+            parts.append(escape(block.replace("\n", " ")))
     return "\n\n".join(parts) + "\n"
 
 

@@ -9,8 +9,6 @@ import textwrap
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
-from functools import cache
-from itertools import zip_longest
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -41,14 +39,16 @@ def _pieces(block: Block, width: int) -> Iterator[RenderableType]:
     if isinstance(block, Table):
         if block.caption:
             yield Text(_wrapped(block.caption, width), style="bold")
-        yield _drawn(block, width)
+        yield _drawn(block)
     elif isinstance(block, Bullets):
         yield Text(f"{block.title}:", style="bold")
         for item in block.items:
             yield Text(_wrapped(f"  - {item}", width, "    "))
-    else:
+    elif isinstance(block, str):
         for line in block.split("\n"):
             yield Text(_wrapped(line, width))
+    else:
+        yield Text(str(*vars(block).values()))
     yield Text("")
 
 
@@ -56,39 +56,14 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _drawn(table: Table, width: int) -> Rows:
+def _drawn(table: Table) -> Rows:
     """A table for the terminal, statuses in colour."""
-    texts = [[name, *(str(row[j]) for row in table.rows)] for j, name in enumerate(table.head)]
-    natural = sum(max(map(len, column)) for column in texts)
-    gap = 2 if natural + 2 * (len(texts) - 1) <= width else 1
-    made = Rows(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
-    for name, wide in zip(table.head, fitted(texts, width - gap * (len(texts) - 1)), strict=True):
-        made.add_column(Text(name), overflow="fold", width=wide)
+    made = Rows(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in table.head:
+        made.add_column(Text(name), overflow="fold")
     for row in table.rows:
         made.add_row(*map(_cell, row))
     return made
-
-
-def fitted(columns: list[list[str]], room: int) -> list[int]:
-    """The widths of ``columns`` of texts in ``room``: few lines in all, no word broken while there is a choice."""
-    widths = [min(max(map(len, texts)), room) for texts in columns]
-    least = [max(len(word) for text in texts for word in text.split() or [""]) for texts in columns]
-
-    @cache
-    def lines(j: int, width: int) -> tuple[int, ...]:
-        return tuple(len(textwrap.wrap(text, width, break_on_hyphens=False)) for text in columns[j])
-
-    def cost(j: int) -> tuple[int, int, int]:
-        """Lines of the table, then of the column, that shrinking it by one adds; wide columns first."""
-        now = [lines(k, width) for k, width in enumerate(widths)]
-        then = [*now[:j], lines(j, widths[j] - 1), *now[j + 1 :]]
-        before, after = (sum(map(max, zip_longest(*rows, fillvalue=0))) for rows in (now, then))
-        return after - before, sum(then[j]) - sum(now[j]), -widths[j]
-
-    while sum(widths) > room:
-        free = [j for j, width in enumerate(widths) if width > least[j]] or [widths.index(max(widths))]
-        widths[min(free, key=cost)] -= 1
-    return widths
 
 
 def _cell(cell: Cell) -> Text:
@@ -123,7 +98,7 @@ def plain_table(
 ) -> str:
     """A small table as text, of the terminal's width unless another is given."""
     width = width or columns()
-    return _render([_drawn(Table.of(head, body), width)], width, colour)
+    return _render([_drawn(Table.of(head, body))], width, colour)
 
 
 def columns() -> int:

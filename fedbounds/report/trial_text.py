@@ -1,22 +1,19 @@
 """A trial for people: the headline with what it covers, the details, a page and an appendix in LaTeX."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as xml
 
-from fedbounds.evidence.exact.instance_json import fraction, from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic.render import escape
 from fedbounds.referee.run_certificates import tightness
 from fedbounds.referee.trial import Outcome, Trial
-from fedbounds.report import claim_text
+from fedbounds.report import claim_text, table, terminal
 from fedbounds.report.counterexample_script import script_if_short
-from fedbounds.report.html.exact_instances import fields
-from fedbounds.report.html.mathml import formula, prose
-from fedbounds.report.html.page import render
-from fedbounds.report.number_format import decimal_pair, with_decimal
-from fedbounds.report.terminal import plain_table
+from fedbounds.report.html.templates import blocks_page
+from fedbounds.report.instance_text import instance
+from fedbounds.report.number_format import decimal_pair
+from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import statement
 from fedbounds.theory.coverage import only
@@ -65,8 +62,8 @@ def _headline(trial: Trial) -> list[str]:
         read = f", in the reading {trial.reading} ({READINGS[trial.reading].summary})"
         meant = "" if trial.reading == "plain" else read
         numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
-        note = _length_note(trial, shown)
-        return [numbers, f"By {_by(trial, shown)}.{note and f' {note}'}", MEANING[outcome][:-1] + meant + "."]
+        lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
+        return [*lines, *_notes(trial, shown)]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
@@ -76,6 +73,7 @@ def _headline(trial: Trial) -> list[str]:
             f"Covers what it assumes{covers}.",
             *_noise(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
+            *(["Rocq: checked."] if "rocq" in proof.data else []),
         ]
         return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
@@ -94,10 +92,12 @@ def _noise(trial: Trial) -> list[str]:
     return [] if gradients == only("full") else [NOISE]
 
 
-def _length_note(trial: Trial, shown: Verdict) -> str:
+def _notes(trial: Trial, shown: Verdict) -> list[str]:
+    """How long an exact counterexample must run, and which hypotheses exclude it."""
     if "instance" not in shown.data or "bits" in shown.data:
-        return ""
-    return claim_text.length_note(trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
+        return []
+    about = (trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
+    return list(filter(None, (claim_text.length_note(*about), claim_text.unassumed_note(*about))))
 
 
 def _unfinished(trial: Trial) -> str:
@@ -161,22 +161,26 @@ def _surely(shown: Verdict) -> str:
     )
 
 
-def instance(data: Mapping[str, Any]) -> list[str]:
-    """What checks a refutation by hand, from its verdict's ``data``: the instance, the constants, and each term."""
-    rows = list(data.get("instance", {}).items())
-    if "terms" in data:
-        rows += [("alpha", data.get("alpha")), *data.get("constants", {}).items(), *data.get("varying", {}).items()]
-        terms = (("term", f"{name} = {with_decimal(value)}") for name, value in data["terms"].items())
-        left, right = (with_decimal(data.get(side)) for side in ("lhs", "rhs"))
-        if "bits" in data:  # two numbers between the sides
-            above = fraction(data["lhs"]) > fraction(data["rhs"])
-            left, right = (">= ", "<= ")[not above] + left, ("<= ", ">= ")[not above] + right
-        rows += [("left", left), *terms, ("right", right)]
-    return [f"  {key:<10} {_flat(value)}" for key, value in rows]
+def blocks(trial: Trial) -> list[Block]:
+    """The statement, what it assumes, the verdict, a refutation's numbers, and what every stage found."""
+    assumed = tuple(item.statement for item in trial.claim.assumptions_in(READINGS[trial.reading]))
+    result: list[Block] = [
+        Heading(f"{trial.claim.title} [{trial.reading}]"),
+        Formula(statement(trial.claim)),
+        Bullets("Assumed", assumed),
+        "\n".join(verdict(trial)),
+    ]
+    if trial.refutation is not None and "lhs" in trial.refutation.data:
+        result += ["The instance, to be checked by hand:", Code("\n".join(instance(trial.refutation.data)))]
+    return result + _details(trial)
 
 
-def _flat(value: Any) -> str:
-    return "(" + ", ".join(map(_flat, value)) + ")" if isinstance(value, list) else str(value)
+def _details(trial: Trial) -> list[Block]:
+    """What every stage found, and the map of what is certified."""
+    blocks: list[Block] = []
+    blocks += [Bullets(f"{stage.name} ({stage.seconds:.1f} s)", stage.lines) for stage in trial.stages]
+    certified = certified_map(trial)
+    return blocks if certified is None else [*blocks, certified]
 
 
 def to_text(trial: Trial, verbose: bool = False) -> str:
@@ -185,63 +189,27 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
     lines = sorted(verdict(trial), key=lambda line: not line.startswith("Warning: not read"))
     if trial.refutation is not None:
         lines += ["", *instance(trial.refutation.data)]
-    if verbose:
-        for stage in trial.stages:
-            lines += ["", f"{stage.name} ({stage.seconds:.1f} s)", *(f"  {line}" for line in stage.lines)]
-        result = certified_map(trial)
-        lines += (
-            []
-            if result is None
-            else ["", result.caption, plain_table(result.head, [map(str, r) for r in result.rows])]
-        )
-        lines += ["", claim_text.to_text(claim_text.explain(trial.claim))]
-    return "\n".join(lines).rstrip() + "\n"
+    text = "\n".join(lines).rstrip() + "\n"
+    if not verbose:
+        return text
+    return f"{text}\n{terminal.to_text(_details(trial))}{claim_text.to_text(claim_text.explain(trial.claim))}"
 
 
 def to_html(trials: Sequence[Trial]) -> str:
-    parts = [
-        {
-            "trial": trial,
-            "statement": formula(statement(trial.claim)),
-            "verdict": [prose(line) for line in verdict(trial)],
-            "assumptions": [prose(one.statement) for one in trial.claim.assumptions_in(READINGS[trial.reading])],
-            "instance": fields(_parts(trial.refutation)) if trial.refutation is not None else [],
-            "script": script_if_short(trial.claim, trial.refutation),
-            "map": certified_map(trial),
-        }
-        for trial in trials
-    ]
-    return render("trial.html.jinja", title=", ".join(dict.fromkeys(t.claim.key for t in trials)), parts=parts)
-
-
-def _parts(shown: Verdict) -> Mapping[str, Any]:
-    """An instance and what its check needs, one level deep."""
-    names = ("instance", "constants", "varying", "terms")
-    nested: dict[str, Any] = {key: value for name in names for key, value in dict(shown.data.get(name, {})).items()}  # type: ignore[call-overload]
-    return nested | {key: shown.data[key] for key in ("lhs", "rhs") if key in shown.data}
+    """A page of trials, each with a refutation's script where there is a short one."""
+    parts: list[Block] = []
+    for trial in trials:
+        script = script_if_short(trial.claim, trial.refutation)
+        parts += blocks(trial)
+        parts += ["The same as a script of plain Python:", Code(script)] if script else []
+    keys = dict.fromkeys(trial.claim.key for trial in trials)
+    title = f"{', '.join(keys)}: {trials[0].outcome}" if len(trials) == 1 else f"{len(trials)} theorems on trial"
+    return blocks_page(title, parts)
 
 
 def to_latex(trials: Iterable[Trial]) -> str:
-    """An appendix: each statement, what it assumes, the verdict, a refutation's numbers, what every stage found."""
-    return "\n\n".join("\n".join(_appendix(trial)) for trial in trials) + "\n"
-
-
-def _appendix(trial: Trial) -> Iterator[str]:
-    yield from (f"\\paragraph{{{escape(trial.claim.title)}}}", f"\\[ {statement(trial.claim)} \\]")
-    assumed = [escape(item.statement) for item in trial.claim.assumptions_in(READINGS[trial.reading])]
-    yield from _items("itemize", [f"\\item {{}}{one}" for one in assumed])
-    yield escape(" ".join(verdict(trial)))
-    if trial.refutation is not None and "lhs" in trial.refutation.data:
-        yield from ("\\begin{verbatim}", *instance(trial.refutation.data), "\\end{verbatim}")
-    data = [f"\\item[{escape(s.name)}] {escape('; '.join(map(str.strip, s.lines)))}." for s in trial.stages]
-    yield from _items("description", data)
-    result = certified_map(trial)
-    if result is not None:
-        yield from (f"{escape(result.caption)}.", "", result.to_latex().rstrip())
-
-
-def _items(kind: str, items: Sequence[str]) -> list[str]:
-    return [f"\\begin{{{kind}}}", *items, f"\\end{{{kind}}}"] if items else []
+    """The trials as an appendix."""
+    return table.to_latex(block for trial in trials for block in blocks(trial))
 
 
 def _reported(trial: Trial) -> Outcome:

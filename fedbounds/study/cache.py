@@ -52,14 +52,6 @@ def entry(name: str, of: object = None, above: Collection[str] = ()) -> Path:
     return io.cache_folder() / f"{name}-{state(above, of)}"
 
 
-def listing(name: str, *folders: str) -> Path:
-    """The folder for what follows from the sources in ``folders`` of the package and from registered claims alone."""
-    package = Path(__file__).resolve().parent.parent
-    sources = [path.read_bytes() for folder in folders for path in sorted((package / folder).glob("*.py"))]
-    follows = repr([sources, plugins.registered("fedbounds.claims")])
-    return io.cache_folder() / f"{name}-{_digest(follows.encode())[:32]}"
-
-
 def fits(size: int) -> bool:
     """Whether an entry of so many bytes is stored."""
     return size <= CAPACITY / 4

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -25,8 +24,6 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
-from fedbounds.evidence.sdp.multi_round import central_path, program
-from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.model.algorithm import Algorithm
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
@@ -54,8 +51,8 @@ FARTHEST = 12
 DIVERGED = (math.inf, math.inf)
 # Runs of an algorithm that a progress bar counts on: a few that choose the step, and those that are shown.
 WORK = 6
-# Steps of a run up to which the certificate of the worst case takes a few seconds.
-QUICK = 20
+# The recommended rule is tried with so many times fewer and more local steps a round.
+TAU_FACTOR = 4
 
 
 def compare(
@@ -98,7 +95,14 @@ def compared(
     result = tuple(
         _algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True)
     )
-    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), result)
+    comparison = TheoremComparison(settings, facts_of(problem), target, tuple(theorems), result)
+    best = comparison.recommended
+    if best is None:
+        return comparison
+    rule = kinds[texts.index(best.algorithm)]
+    taus = sorted({max(1, settings.tau // TAU_FACTOR), settings.tau * TAU_FACTOR} - {settings.tau})
+    others = tuple(_algorithm_row(study.at_tau(tau), best.algorithm, *rule, (), tell) for tau in taus)
+    return replace(comparison, other_taus=others)
 
 
 def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
@@ -138,6 +142,11 @@ class _Study:
         base = self.pilot.experiment
         return base.with_(replicates=self.settings.replicates if self.random(algorithm) else 1, **changes)
 
+    def at_tau(self, tau: int) -> _Study:
+        """The study with another number of local steps a round."""
+        experiment = self.pilot.experiment.with_(tau=tau, stride=tau)
+        return replace(self, pilot=replace(self.pilot, experiment=experiment))
+
     def random(self, algorithm: Algorithm) -> bool:
         return self.pilot.experiment.stochastic or algorithm.tosses
 
@@ -170,7 +179,7 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
     decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
-    lowest, certified = (None, None) if decays else _worst(study, claim, experiment, float(eta[0]))
+    lowest, certified = (None, None) if decays else worst_case.of_run(claim, experiment, float(eta[0]), study.extra)
     return replace(
         row,
         quantity=about,
@@ -199,29 +208,6 @@ def _run(study: _Study, claim: Claim, algorithm: Algorithm, eta: Array) -> Traje
     return study.runs[eta.tobytes()]
 
 
-def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> tuple[float | None, float | None]:
-    """(an instance's ||w_R - w*||^2, a certified limit for its class), None where they are not of the claim's class.
-
-    The class: constant steps, full gradients, clients of equal weight, these L, mu, ||w_0 - w*||^2 and zeta_*^2.
-    """
-    problem, total = experiment.problem, experiment.total_steps
-    if claim.lhs != Delta_T or not claim.on_fedavg or total > program.LARGEST or not eta * problem.L < 2:
-        return None, None
-    if not problem.mu < problem.L or not experiment.everyone_present:
-        return None, None
-    sizes = Fraction(problem.mu), Fraction(problem.L), Fraction(eta)
-    there = program.Run(experiment.rounds, experiment.tau, *sizes)
-    slopes = (problem.grads(problem.w_star) ** 2).sum(-1)
-    start, pull = ((experiment.start - problem.w_star) ** 2).sum(), problem.p @ slopes
-    if claim.key not in worst_case.bounds(there, Fraction(start), Fraction(pull), study.extra):
-        return None, None
-    lowest = attained(there, float(start), float(pull)).value
-    if total > QUICK or experiment.batch_size is not None or np.ptp(problem.p) > 0:
-        return lowest, None
-    result = central_path.worst(there, Fraction(start), Fraction(pull))
-    return lowest, result.value if result is not None and (result.certified or result.exact) else None
-
-
 def _algorithm_row(
     study: _Study,
     text: str,
@@ -236,7 +222,7 @@ def _algorithm_row(
         study = replace(study, pilot=replace(study.pilot, experiment=experiment))
         theorems = ()
     L = study.pilot.experiment.problem.L
-    row = AlgorithmRow(text, central=algorithm.central)
+    row = AlgorithmRow(text, central=algorithm.central, tau=study.pilot.experiment.tau)
     try:
         check(algorithm, study.pilot.experiment)
         step = _best_step(study, algorithm, partial(tell, text))

@@ -96,12 +96,13 @@ class AlgorithmRow:
     """An algorithm with its best constant step, in units of 1/L; ``refused`` says why it was not run.
 
     ``central``: it communicates after every local step, so that it has no rank. ``promised`` are the fewest rounds to
-    the target by any theorem about it that applies, and ``by`` is that theorem.
+    the target by any theorem about it that applies, and ``by`` is that theorem. ``tau`` are its local steps a round.
     """
 
     algorithm: str
     refused: str = ""
     central: bool = False
+    tau: int = 1
     step: float = math.nan
     curve: ErrorCurve | None = None
     reached: Reached | None = None
@@ -109,7 +110,7 @@ class AlgorithmRow:
     promised: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in ("algorithm", "refused", "central", "by", "promised")}
+        data = {name: getattr(self, name) for name in ("algorithm", "tau", "refused", "central", "by", "promised")}
         if self.curve is None or self.reached is None:
             return data
         return data | {"step": self.step, **_measured(self.curve, self.reached)}
@@ -117,13 +118,17 @@ class AlgorithmRow:
 
 @dataclass(frozen=True)
 class TheoremComparison:
-    """Both tables; ``target`` is the fraction of ||w_0 - w*||^2 to be reached."""
+    """Both tables; ``target`` is the fraction of ||w_0 - w*||^2 to be reached.
+
+    ``other_taus`` are the first algorithm at the target with fewer and with more local steps a round.
+    """
 
     settings: Settings
     facts: ProblemFacts
     target: float
     theorems: tuple[TheoremRow, ...]
     algorithms: tuple[AlgorithmRow, ...]
+    other_taus: tuple[AlgorithmRow, ...] = ()
 
     @property
     def applying(self) -> list[TheoremRow]:
@@ -140,6 +145,12 @@ class TheoremComparison:
         """The algorithms that were run and communicate once a round, the first to reach the target first."""
         rows = [row for row in self.algorithms if row.reached is not None and not row.central]
         return sorted(rows, key=lambda row: _first(row.reached))
+
+    @property
+    def recommended(self) -> AlgorithmRow | None:
+        """The rule and tau with the fewest rounds; of equals one with a theorem, then few steps and a small error."""
+        first = min((row for row in self.ranked if _arrives(row)), key=_preference, default=None)
+        return min((row for row in (first, *self.other_taus) if row and _arrives(row)), key=_preference, default=None)
 
     def rank(self, row: AlgorithmRow) -> tuple[int, int]:
         """The best and the worst place that the bands leave an algorithm."""
@@ -178,12 +189,23 @@ class TheoremComparison:
         data = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
         ordered, both, wrong = self.pairs
         data |= {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
+        data |= {"other_taus": [row.to_json() for row in self.other_taus]}
         return data | {"pairs": {"ordered": ordered, "decided": both, "wrong": wrong}}
 
 
 def _first(reached: Reached | None) -> tuple[float, float]:
     assert reached is not None
     return _inf(reached.first), sum(reached.between)
+
+
+def _arrives(row: AlgorithmRow) -> bool:
+    return row.reached is not None and row.reached.first is not None
+
+
+def _preference(row: AlgorithmRow) -> tuple[float, bool, int, float]:
+    assert row.reached is not None
+    error = math.inf if row.curve is None else float(row.curve.mean[-1] / row.curve.mean[0])
+    return _inf(row.reached.first), not row.by, row.tau, error
 
 
 def _inf(rounds: int | None) -> float:

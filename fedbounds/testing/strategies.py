@@ -1,15 +1,18 @@
 """Hypothesis strategies for property-testing a lemma of one's own: few clients, one dimension, round numbers."""
 
+from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings, target
 from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable, UnsatisfiedAssumption
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
-from fedbounds.errors import InputError, of_kind
+from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.measured_run import Policy
@@ -57,16 +60,23 @@ def simplexes(draw: DrawFn, N: int, positive: bool = True) -> Array:
 
 @st.composite
 def problems(
-    draw: DrawFn, max_clients: int = 4, max_d: int = 2, noise: bool = True, homogeneous: bool = False
+    draw: DrawFn,
+    max_clients: int = 4,
+    max_d: int = 2,
+    noise: bool = True,
+    homogeneous: bool = False,
+    clients: int | None = None,
+    d: int | None = None,
 ) -> Problem:
     """Quadratic problems with known constants: N, d, curvatures, minima, p and noise all small and round.
 
-    ``homogeneous`` gives every client the same minimiser, so that Gamma = 0.
+    ``homogeneous`` gives every client the same minimiser, so that Gamma = 0; ``clients`` and ``d`` fix N and d.
 
     >>> find(problems(max_clients=3), lambda problem: problem.N == 2).w_i_star.shape[0]
     2
     """
-    N, d = draw(st.integers(1, max_clients)), draw(st.integers(1, max_d))
+    N = draw(st.integers(1, max_clients)) if clients is None else clients
+    d = draw(st.integers(1, max_d)) if d is None else d
     spectra = draw(
         st.lists(st.lists(st.sampled_from(CURVATURES), min_size=d, max_size=d).map(sorted), min_size=N, max_size=N)
     )
@@ -111,13 +121,20 @@ def schedules(draw: DrawFn, problem: Problem, theory: bool = False) -> StepSize:
 
 
 @st.composite
-def experiments(draw: DrawFn, noise: bool = True, theory: bool = False, homogeneous: bool = False) -> Experiment:
-    """Small experiments: up to 4 clients, 4 local steps and 5 rounds.
+def experiments(
+    draw: DrawFn,
+    noise: bool = True,
+    theory: bool = False,
+    homogeneous: bool = False,
+    clients: int | None = None,
+    d: int | None = None,
+) -> Experiment:
+    """Small experiments: up to 4 clients in up to 2 dimensions unless given, 4 local steps and 5 rounds.
 
     >>> find(experiments(noise=False), lambda experiment: experiment.tau == 2).replicates
     1
     """
-    problem = draw(problems(noise=noise, homogeneous=homogeneous))
+    problem = draw(problems(noise=noise, homogeneous=homogeneous, clients=clients, d=d))
     noisy = bool(np.any(problem.client_variance(problem.w_star[None, :], 1) > 0))
     start = draw(st.lists(st.integers(-5, 5), min_size=problem.d, max_size=problem.d))
     return Experiment(
@@ -134,26 +151,52 @@ def experiments(draw: DrawFn, noise: bool = True, theory: bool = False, homogene
     )
 
 
-def runs(noise: bool = True, theory: bool = False, homogeneous: bool = False) -> SearchStrategy[Trajectory]:
+def runs(
+    noise: bool = True,
+    theory: bool = False,
+    homogeneous: bool = False,
+    clients: int | None = None,
+    d: int | None = None,
+) -> SearchStrategy[Trajectory]:
     """Trajectories of `experiments`.
 
     >>> find(runs(), lambda run: run.experiment.tau == 2).times.tolist()[:3]
     [0, 1, 2]
     """
-    return experiments(noise, theory, homogeneous).map(simulate)
+    return experiments(noise, theory, homogeneous, clients, d).map(simulate)
 
 
-def property_test(claim: Claim, reading: str | None = None, **drawn: bool) -> Callable[[], None]:
+def property_test(claim: Claim, reading: str | None = None, **drawn: Any) -> Callable[[], None]:
     """A test for pytest that examines the claim on `runs`; ``drawn`` are the arguments of `runs`.
+
+    Examples to which the claim does not apply count as none; where all are, the test says which assumption fails.
 
     >>> test_lemma = property_test(claim_named("lemma-1"))
     >>> test_lemma()
     """
+    reasons: Counter[str] = Counter()
 
-    @settings(deadline=None)
+    @settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
     @given(runs(**drawn))
-    def test(trajectory: Trajectory) -> None:
-        assert_claim(claim, trajectory, reading)
+    def examples(trajectory: Trajectory) -> None:
+        try:
+            verdict = assert_claim(claim, trajectory, reading)
+        except UnsatisfiedAssumption:
+            verdict = verdict_on(claim, trajectory, reading)
+            reasons[", ".join(one.key for one in verdict.failed) or verdict.detail] += 1
+            raise
+        if verdict.margin is not None and np.isfinite(verdict.margin):
+            target(-float(verdict.margin))
+
+    def test() -> None:
+        reasons.clear()
+        try:
+            examples()
+        except Unsatisfiable:
+            why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
+            remedy = "draw others with clients=, d=, noise=, theory= or homogeneous="
+            found = f"none in {reasons.total()}: {why}"
+            raise reject(f"{claim.key} needs examples that it applies to", found, remedy) from None
 
     return test
 

@@ -55,7 +55,7 @@ class RunLike(Protocol):
 
     ``known`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
     ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||; ``ball`` the radius on which the moments are certified;
-    ``start_excess`` max_i e_i(w_0).
+    ``start_excess`` max_i e_i(w_0); ``weighting`` the text of its rule.
     """
 
     @property
@@ -70,6 +70,8 @@ class RunLike(Protocol):
     def moments_given(self) -> bool: ...
     @property
     def every_round_recorded(self) -> bool: ...
+    @property
+    def weighting(self) -> str: ...
     def known(self, name: str) -> Constant: ...
     def reached(self, name: str) -> float: ...
 
@@ -77,9 +79,12 @@ class RunLike(Protocol):
 class InstanceLike(Protocol):
     """A small federated problem in fractions (`evidence.exact.instance`).
 
-    ``functions`` are the numbers of each client's loss: two clients with equal ones have one loss.
+    ``functions`` are the numbers of each client's loss: two clients with equal ones have one loss. ``weighting`` is
+    its name.
     """
 
+    @property
+    def weighting(self) -> str: ...
     @property
     def functions(self) -> tuple[tuple[tuple[Fraction, ...], ...], ...]: ...
 

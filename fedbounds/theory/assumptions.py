@@ -10,6 +10,11 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory.assumption import Assumption, InstanceLike, Objects, Part, RunLike
+from fedbounds.theory.protocol_assumptions import constant_steps as constant_steps
+from fedbounds.theory.protocol_assumptions import independent_selection as independent_selection
+from fedbounds.theory.protocol_assumptions import weighting as weighting
+from fedbounds.theory.protocol_assumptions import with_replacement as with_replacement
+from fedbounds.theory.protocol_assumptions import without_replacement as without_replacement
 from fedbounds.theory.symbols import (
     C,
     G_sq,
@@ -102,6 +107,21 @@ strongly_convex = Assumption(
     exactly=lambda instance, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
     in_class=_of_the_class,
     gives=lambda o, x, y: _at_least_zero(_above_tangent(o, x, y, mu)),
+)
+convex = Assumption(
+    "convex",
+    "every F_i is convex (mu = 0)",
+    on_run=lambda run: (run.problem.convex, "convex" if run.problem.convex else "the problem is not convex"),
+    exactly=lambda instance, values: (values["mu"] >= 0, f"the smallest curvature is {values['mu']}"),
+    in_class=_of_the_class,
+    gives=lambda o, x, y: _at_least_zero(_above_tangent(o, x, y, sp.Integer(0))),
+)
+polyak_lojasiewicz = Assumption(
+    "polyak-lojasiewicz",
+    "||grad F||^2 >= 2 mu (F - F*), which mu-strong convexity implies",
+    on_run=_strongly_convex,
+    exactly=lambda instance, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
+    in_class=_of_the_class,
 )
 bounded_variance = Assumption(
     "bounded-variance",
@@ -269,3 +289,6 @@ def _sample_smooth(run: RunLike) -> Found:
 sample_smooth = Assumption(
     "sample-smooth", "the loss of every sample is convex and L_sample-smooth", on_run=_sample_smooth
 )
+
+# Evidence knows these by their keys, which no other assumption of a claim may have.
+SHIPPED: Mapping[str, Assumption] = {one.key: one for one in [*globals().values()] if isinstance(one, Assumption)}

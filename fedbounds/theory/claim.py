@@ -25,6 +25,8 @@ from fedbounds.theory.reading import READINGS, Reading
 OWN_STEPS = "step-size"
 # What a claim is about unless it says otherwise, and what simulated runs and instances in fractions are of.
 FEDAVG = "fedavg"
+# What a step size of one's own may depend on.
+STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 # Step sizes computed in different orders differ by a few units in the last place.
 SCHEDULE_TOLERANCE = 1e-9
 
@@ -112,6 +114,7 @@ class Claim:
     ``eta`` is the step size it requires, in t. ``readings`` are those in which it says different things, ``roles``
     what it may be asked for, ``short`` its name in a legend, and ``floor`` what a rate is compared with.
     ``algorithm`` is what it is about, as `fedbounds.plugins.algorithm_named` takes it; steps are counted as there.
+    With ``units`` "checked" terms of different units are refused; numbers in them may be values "as written".
     ``unread`` are warnings of what was not read of a LaTeX file; None for a claim that was written in Python.
     """
 
@@ -133,6 +136,7 @@ class Claim:
     floor: sp.Expr | None = None
     algorithm: str = FEDAVG
     unread: tuple[str, ...] | None = None
+    units: str = "as written"
 
     def __post_init__(self) -> None:
         for name in ("terms", "definitions"):
@@ -168,6 +172,14 @@ class Claim:
         """Where a claim about another algorithm is examined."""
         remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
         return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
+
+    def require_steps(self) -> None:
+        """Refuse a step size that is tuned to what a run only has at its end, such as T or sigma."""
+        used = set() if self.steps is None else {symbol.name for symbol in self.steps.free_symbols}
+        tuned = sorted(used - STEP_SYMBOLS - {"L_sample"})
+        if tuned:
+            what = f"the step size of claim {self.key} depends on {', '.join(tuned)}, so each horizon is another run"
+            raise reject(f"{what}: not expressible", self.eta, "state it for every constant step: eta=eta_0")
 
     @property
     def rhs(self) -> sp.Expr:

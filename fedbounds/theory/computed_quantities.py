@@ -47,6 +47,12 @@ def eta_round(path: Path) -> Numbers:
     return path.eta[path.begun[:-1]]
 
 
+@defined("scheduled", "R", NUMBER)
+def R(path: Path) -> Numbers:
+    """number of finished rounds"""
+    return path.begun // path.tau
+
+
 @defined("measured", r"\mathbb{E}\Vert w_{r\tau}-w^\star\Vert^2", LENGTH_SQ)
 def Delta_round(path: Path) -> Numbers:
     """squared distance to w* at the start of the round"""
@@ -126,6 +132,12 @@ average_gap = weighted_gap(
     latex=r"\mathbb{E}[F(\bar w_T)]-F^\star",
     meaning="suboptimality of the mean of w_0 ... w_{T-1}",
     in_proof=True,
+)
+eta_average_gap = weighted_gap(
+    "eta_average_gap",
+    lambda path: path.eta,
+    latex=r"\mathbb{E}[F(\bar w^{\eta}_T)]-F^\star",
+    meaning="suboptimality of the mean of w_0 ... w_{T-1} with weights eta_t",
 )
 tail_gap = weighted_gap(
     "tail_gap",

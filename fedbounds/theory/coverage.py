@@ -209,8 +209,8 @@ def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
     elif symbols.eta in part.left.free_symbols and part.right.is_Rational:
         # The rest of a sum of non-negative terms is at least 0, so that leaving it out allows more.
         left = sp.expand(part.left.subs(symbols.eta, product / symbols.L))
-        slope = left.coeff(product, 1).subs(dict.fromkeys(left.free_symbols - {product, symbols.L}, 0))
-        if slope.is_Rational and slope > 0 and all(term.is_nonnegative for term in sp.Add.make_args(left)):
+        slope = sp.Add(*(term for term in sp.Add.make_args(left.coeff(product, 1)) if term.is_Rational))
+        if slope > 0 and all(term.is_nonnegative for term in sp.Add.make_args(left)):
             yield "eta_L", "high", _plain(part.right / slope)
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import typing
 from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
 
-from fedbounds.errors import nearest, reject
+from fedbounds.errors import InputError, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.quantity import Scope
+from fedbounds.theory.assumptions import SHIPPED
+from fedbounds.theory.quantity import Quantity, Scope
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.units import have_units, same_units
+
+UNITS = 'give units="as written"'
 
 
 def check_claim(claim: Any) -> None:
@@ -24,11 +29,16 @@ def check_claim(claim: Any) -> None:
     if claim.kind == "inequality" and not claim.terms:
         raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
     step = () if claim.eta is None else (claim.eta,)
-    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step):
+    put = claim.repair.substitutions if claim.repair else {}
+    floor = () if claim.floor is None else (claim.floor,)
+    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *step, *put, *put.values(), *floor):
         check_expression(claim.key, part)
     terms = claim.terms.values()
     if claim.lhs != 0 and all(sp.sympify(side).is_number for side in (claim.lhs, *terms)):
         raise reject(f"claim {claim.key} needs a quantity on a side", claim.lhs, "fedbounds symbols lists them")
+    if claim.lhs != 0 and isinstance(claim.lhs, int):
+        remedy = f"fedbounds symbols lists the quantities; if the number is meant, write sympy.Integer({claim.lhs})"
+        raise reject(f"claim {claim.key} needs a quantity on its left side", claim.lhs, remedy)
     if claim.scope not in typing.get_args(Scope):
         raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
     if not claim.readings:
@@ -37,10 +47,50 @@ def check_claim(claim: Any) -> None:
         if name not in READINGS:
             raise nearest(f"a reading of claim {claim.key}", name, READINGS)
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
-        if not isinstance(item, Assumption):
-            remedy = "build it with fedbounds.Assumption"
-            raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
-        check_relations(claim.key, item.relation)
+        check_assumption(claim.key, item)
+    check_symbols(claim)
+    check_units(claim)
+
+
+def check_assumption(key: str, item: object) -> None:
+    """Refuse what is no assumption, or is another under the key of a shipped one."""
+    if not isinstance(item, Assumption):
+        remedy = "build it with fedbounds.Assumption"
+        raise reject(f"an assumption of claim {key} must be an Assumption", repr(item), remedy)
+    if SHIPPED.get(item.key, item) is not item:
+        what = f"an assumption {item.key} of claim {key} must be the shipped one"
+        raise reject(what, item.statement, "choose another key")
+    check_relations(key, item.relation)
+
+
+def check_symbols(claim: Any) -> None:
+    """Refuse a symbol that nothing declares, and one that does not vary over the claim's scope."""
+    sides = (claim.lhs, *claim.terms.values())
+    used = {symbol for side in sides for symbol in sp.sympify(side).free_symbols} - set(claim.definitions)
+    more = (*claim.definitions.values(), *(() if claim.eta is None else (claim.eta,)))
+    every = used | {symbol for part in more for symbol in sp.sympify(part).free_symbols} - set(claim.definitions)
+    for symbol in sorted(every, key=str):
+        if not isinstance(symbol, Quantity):
+            known = difflib.get_close_matches(str(symbol), symbols.QUANTITIES, 1) or ["zeta_sq"]
+            remedy = f"use a quantity such as {known[0]}, make one with fedbounds.constant, or give it in definitions"
+            raise reject(f"claim {claim.key} must declare its symbols", symbol, remedy)
+    for symbol in sorted(used, key=str):
+        if symbol.scopes and claim.scope not in symbol.scopes:
+            where = " or ".join(symbol.scopes)
+            remedy = f'give scope="{symbol.scopes[0]}", or use a quantity of the scope {claim.scope}'
+            raise reject(f"{symbol} of claim {claim.key} varies over {where}", f"scope={claim.scope!r}", remedy)
+
+
+def check_units(claim: Any) -> None:
+    """Refuse sides of different units, unless they are meant so."""
+    parts = [sp.sympify(part) for part in (claim.lhs, *claim.terms.values())]
+    if claim.units not in ("checked", "as written"):
+        raise reject(f"the units of claim {claim.key} are checked or as written", repr(claim.units), "leave it out")
+    if claim.units == "checked" and claim.kind != "rate" and have_units(parts):
+        try:
+            same_units(parts)
+        except InputError as fault:
+            raise InputError(f"claim {claim.key}: {fault}".replace("say that units are as written", UNITS)) from None
 
 
 def check_expression(key: str, part: object) -> None:
@@ -50,7 +100,8 @@ def check_expression(key: str, part: object) -> None:
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        if symbols.RECORDED.get(symbol.name, symbol) != symbol:
+        known = symbols.QUANTITIES.get(symbol.name, symbol)
+        if type(known) is not type(symbol) or known != symbol:
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
 

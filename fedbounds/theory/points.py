@@ -132,7 +132,8 @@ def _strange(expression: sp.Basic) -> sp.Basic | None:
     ):
         return None
     inside = expression.args[:1] if kind in (Loss, Grad) else expression.args
-    if kind not in (sp.Add, sp.Mul, sp.Pow, Inner, Mean, Centre, Loss, Grad):
+    root = kind is sp.Pow and not expression.exp.is_Integer
+    if root or kind not in (sp.Add, sp.Mul, sp.Pow, Inner, Mean, Centre, Loss, Grad):
         return expression
     return next((part for part in map(_strange, inside) if part is not None), None)
 

@@ -18,8 +18,10 @@ from fedbounds.theory import point_quantities
 from fedbounds.theory import points as at
 from fedbounds.theory.computed_quantities import Delta_round as Delta_round
 from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
+from fedbounds.theory.computed_quantities import R as R
 from fedbounds.theory.computed_quantities import average_gap as average_gap
 from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
+from fedbounds.theory.computed_quantities import eta_average_gap as eta_average_gap
 from fedbounds.theory.computed_quantities import eta_round as eta_round
 from fedbounds.theory.computed_quantities import eta_sum as eta_sum
 from fedbounds.theory.computed_quantities import gap_0 as gap_0
@@ -44,6 +46,9 @@ from fedbounds.theory.quantity import (
     written,
 )
 from fedbounds.theory.quantity import Scope as Scope
+from fedbounds.theory.sums import least_over_steps as least_over_steps
+from fedbounds.theory.sums import sum_over_rounds as sum_over_rounds
+from fedbounds.theory.sums import sum_over_steps as sum_over_steps
 
 # Fields of the protocol rather than of the random path.
 PROTOCOL_FIELDS = ("time", "eta")
@@ -238,12 +243,7 @@ drift = written(
     {"step": "drift"},
 )
 gap = written(
-    "gap",
-    _GAP,
-    "measured",
-    r"\mathbb{E}[F(w_T)]-F^\star",
-    "suboptimality of the global model",
-    {"horizon": "gap"},
+    "gap", _GAP, "measured", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", {"horizon": "gap"}
 )
 Delta_T = written(
     "Delta_T",
@@ -254,12 +254,7 @@ Delta_T = written(
     {"horizon": "distance_sq"},
 )
 gap_t = written(
-    "gap_t",
-    _GAP,
-    "measured",
-    r"\left(\mathbb{E}[F(w_t)]-F^\star\right)",
-    "suboptimality at a step",
-    {"step": "gap"},
+    "gap_t", _GAP, "measured", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", {"step": "gap"}
 )
 
 

@@ -92,8 +92,7 @@ for (const t of document.querySelectorAll("table")) {
   if (!t.caption || !t.caption.textContent.trim()) bad.push("a table has no caption");
   for (const th of t.querySelectorAll("th")) if (!th.scope) bad.push(`${th.outerHTML.slice(0, 80)} has no scope`);
 }
-for (const s of document.querySelectorAll("svg"))
-  if (s.getAttribute("role") !== "img" || !s.getAttribute("aria-label")) bad.push("a picture has no name");
+for (const s of document.querySelectorAll("img")) if (!s.alt) bad.push("a picture has no name");
 for (const e of document.querySelectorAll("*"))
   if (e.clientWidth && e.scrollWidth > e.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowX)
       && e.tabIndex < 0) bad.push(`${e.outerHTML.slice(0, 80)} scrolls, but not by keyboard`);
@@ -252,20 +251,18 @@ def check_targets(driver: webdriver.Chrome) -> None:
 
 
 def check_mathematics(driver: webdriver.Chrome) -> None:
-    """The statement of Theorem 1 is laid out as mathematics, with the name of each term below it."""
-    box = "document.getElementById('claim-theorem-1').closest('section').querySelector('.statement')"
+    """The statement of every claim is laid out as mathematics."""
     sizes = driver.execute_script(
-        f"return Array.from({box}.querySelectorAll('math'), (m) => m.getBoundingClientRect().width)"
+        "return Array.from(document.querySelectorAll('h3 ~ .formula > math'), (m) => m.getBoundingClientRect().width)"
     )
-    require(len(sizes) >= 5 and min(sizes) > 0, sizes)
-    names = driver.execute_script(f"return Array.from({box}.querySelectorAll('small'), (s) => s.textContent)")
-    require(names == ["contraction", "drift", "heterogeneity", "variance", "bias"], names)
+    require(len(sizes) >= 2 and min(sizes) > 0, sizes)
     left = driver.execute_script("return document.querySelectorAll('merror').length")
     require(left == 0, f"{left} formulas were not understood")
 
 
 def check_print(driver: webdriver.Chrome) -> None:
     """Paper shows what is folded on the screen, and no navigation."""
+    folded = driver.execute_script("return document.querySelectorAll('details:not([open])').length")
     driver.execute_script("dispatchEvent(new Event('beforeprint'))")
     require(driver.execute_script("return document.querySelector('details:not([open])')") is None, "all must be open")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
@@ -275,7 +272,8 @@ def check_print(driver: webdriver.Chrome) -> None:
     require(set(hidden) == {"none"}, hidden)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     driver.execute_script("dispatchEvent(new Event('afterprint'))")
-    require(driver.execute_script("return document.querySelector('details[open]')") is None, "all must be as before")
+    after = driver.execute_script("return document.querySelectorAll('details:not([open])').length")
+    require(after == folded > 0, "all must be as before")
 
 
 def views(address: str) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -9,8 +9,8 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.problems.data.dataset import as_regression
 from fedbounds.problems.data.sources import load
-from fedbounds.report.check_text import constants_table, units_sentence
-from fedbounds.report.trial_text import instance
+from fedbounds.report.describe import constants_table, units_sentence
+from fedbounds.report.instance_text import instance
 from fedbounds.study.resolve import problem_from
 from fedbounds.study.sweep import sweep
 
@@ -96,7 +96,7 @@ from fedbounds import Claim
 from fedbounds.theory import assumptions as a, symbols as s
 CLAIMS = (
     Claim("elsewhere", "", "", "step", s.Delta_next, {"start": s.Delta}, algorithm="fedprox"),
-    Claim("needs-Delta", "", "", "point", s.grad_sq, {"far": s.L**2 * s.Delta}, assumptions=(a.smooth,)),
+    Claim("needs-gamma", "", "", "constant", s.zeta_star_sq, {"far": s.L * s.gamma * s.Gamma}),
     Claim("false", "", "", "constant", s.zeta_star_sq, {"bias": s.L * s.Gamma / 2}, assumptions=(a.smooth,)),
 )
 """
@@ -108,7 +108,7 @@ def test_an_input_error_of_one_claim_is_reported_and_the_others_are_examined(tmp
     first, second, third, *_ = done.stdout.splitlines()
     assert done.exit_code == 2 and done.stderr == ""
     assert first.startswith("elsewhere [plain]: NOT TESTED. claim elsewhere must be about FedAvg")
-    assert second.startswith("needs-Delta [plain]: NOT TESTED. ") and second.endswith("give Delta.")
+    assert second.startswith("needs-gamma [plain]: NOT TESTED. ") and second.endswith("give gamma.")
     assert third.startswith("false [plain]: FALSE")
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import fedbounds
 from fedbounds.cli.app import main
-from fedbounds.study import cache, store
+from fedbounds.study import cache
 from fedbounds.study.settings import Settings
 
 TINY = ("--problem", "quadratic", "--clients", "2", "--dimension", "2", "--rounds", "3", "--tau", "2")
@@ -93,7 +93,7 @@ def test_an_entry_whose_names_leave_it_or_that_lacks_the_result_is_not_believed(
     (path,) = place.glob(f"study-*/{cache.MANIFEST}")
     known = json.loads(path.read_text())
     (path.parent / "evil.txt").write_bytes(b"")
-    for stored in (known | {"../evil.txt": hashlib.sha256(b"").hexdigest()}, {"weights.png": known["weights.png"]}):
+    for stored in (known | {"../evil.txt": hashlib.sha256(b"").hexdigest()}, {"skew.png": known["skew.png"]}):
         path.write_text(json.dumps(stored))
         assert CACHED not in call(*STUDY, "--out", tmp_path / "b" / "c").stderr
         assert not (tmp_path / "b" / "evil.txt").exists()
@@ -139,17 +139,6 @@ def test_the_longest_unread_makes_room(place, monkeypatch):
     assert not cache.load(place / "study-e") and cache.load(place / "study-a")
 
 
-def test_pages(tmp_path, monkeypatch, place):
-    call(*STUDY, "--out", tmp_path / "a")
-    page = tmp_path / "page.html"
-    call("report", tmp_path / "a", "--out", page)
-    first = page.read_bytes()
-    monkeypatch.setattr("fedbounds.report.html.study_page.page", forbidden)
-    call("report", tmp_path / "a", "--out", page)
-    assert page.read_bytes() == first
-    assert isinstance(CliRunner().invoke(main, ["report", str(tmp_path / "a"), "--fresh"]).exception, AssertionError)
-
-
 def test_a_read_only_cache_is_read_and_one_that_cannot_be_written_is_done_without(monkeypatch):
     first = call(*STUDY)
     monkeypatch.setattr(Path, "touch", lambda *_, **__: (_ for _ in ()).throw(PermissionError(30, "read-only")))
@@ -160,19 +149,3 @@ def test_a_read_only_cache_is_read_and_one_that_cannot_be_written_is_done_withou
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setattr("os.path.expanduser", lambda path: path)
     assert CACHED not in call(*STUDY).stderr + call(*STUDY).stderr
-
-
-def test_a_study_replaced_while_it_is_read_stores_no_page(tmp_path, monkeypatch, place):
-    call(*STUDY, "--out", tmp_path / "a")
-    call(*STUDY, "--seed", 1, "--out", tmp_path / "b")
-    read = store.read
-
-    def replaced(folder):
-        found = read(folder)
-        for name in store.FILES:
-            (tmp_path / "a" / name).write_bytes((tmp_path / "b" / name).read_bytes())
-        return found
-
-    monkeypatch.setattr(store, "read", replaced)
-    call("report", tmp_path / "a", "--out", tmp_path / "page.html")
-    assert not list(place.glob("page-*"))

@@ -1,6 +1,7 @@
 """`fedbounds compare` as it is typed."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 from click.testing import CliRunner
@@ -35,9 +36,9 @@ def test_json_is_what_is_saved(tmp_path):
 
 
 def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
-    found = call("--algorithm", "fedavg", "--algorithm", "fedmax", "--claim", "li-2020", "--quiet", "--target", "0.9")
+    found = call("--algorithm", "fedavg", "--weighting", "fedmax", "--claim", "li-2020", "--quiet", "--target", "0.9")
     assert found.exit_code == 0, found.output
-    assert "fedmax" in found.stdout and "Rule: " in found.stdout
+    assert "fedmax" in found.stdout and "Recommended: " in found.stdout
     wrong = call("--algorithm", "fedmaxx")
     assert wrong.exit_code == 2 and "Weightings that can be compared" in wrong.stderr
 
@@ -45,20 +46,28 @@ def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
 def test_the_rule_of_fewest_rounds_is_recommended_and_its_rivals_are_named():
     rows = {"late": (55, 30, 58), "sure": (50, 38, 61), "last": (81, 66, 92)}
     algorithms = tuple(
-        AlgorithmRow(name, step=0.5, reached=Reached(*numbers, rounds=200)) for name, numbers in rows.items()
+        AlgorithmRow(name, step=0.5, tau=5, reached=Reached(*numbers, rounds=200)) for name, numbers in rows.items()
     )
     found = TheoremComparison(Settings(), None, 0.01, (), algorithms)
     assert comparison_text._recommendation(found) == (
-        "Rule: sure, at a constant step of 0.5/L and tau = 5, 50 (38 to 61) rounds here; the evidence does not "
-        "separate it from late; no theorem here bounds its rounds."
+        "Recommended: sure, at a constant step of 0.5/L and tau = 5: 50 (38 to 61) rounds here; the runs do not "
+        "separate it from late at tau = 5. No theorem here bounds its rounds."
+    )
+    fewer = AlgorithmRow("sure", step=1.0, tau=20, reached=Reached(20, 19, 21, rounds=200))
+    assert comparison_text._recommendation(replace(found, other_taus=(fewer,))) == (
+        "Recommended: sure, at a constant step of 1/L and tau = 20: 20 (19 to 21) rounds here; at tau = 5 it takes "
+        "50 (38 to 61). No theorem here bounds its rounds."
     )
 
 
-def test_equal_rounds_are_decided_by_the_final_error():
+def test_equal_rounds_are_decided_by_a_theorem_then_by_the_final_error():
     def row(name, last):
         line = np.array([1.0, last])
         curve = ErrorCurve(line, line, line)
         return AlgorithmRow(name, step=0.5, curve=curve, reached=Reached(1, 1, 1, rounds=1))
 
     found = TheoremComparison(Settings(), None, 0.01, (), (row("coarse", 0.009), row("fine", 0.001)))
-    assert comparison_text._recommendation(found).startswith("Rule: fine, ")
+    assert comparison_text._recommendation(found).startswith("Recommended: fine, ")
+    known = replace(row("coarse", 0.009), by="li-2020", promised=9)
+    found = replace(found, algorithms=(known, row("fine", 0.001)))
+    assert comparison_text._recommendation(found).startswith("Recommended: coarse, ")

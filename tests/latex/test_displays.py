@@ -6,11 +6,11 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.meanings import sum_of
 from fedbounds.latex.reader import claim_of
 from fedbounds.latex.source import theorems
 from fedbounds.theory import points as at
 from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.sums import sum_over_steps
 from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
@@ -97,7 +97,7 @@ READ = {
     ),
     "koloskova-optimum": (drift, 12 * tau**2 * eta**2 * (zeta_star_sq + sigma_sq)),
     "proxskip-gd": (Delta_T, (1 - eta_0 * mu) ** T * Delta_0),
-    "fednova-gradient": (sum_of(mean_slope_sq) / T, 4 * gap_0 / (eta_0 * T) + L * eta_0 * sigma_sq),
+    "fednova-gradient": (sum_over_steps(mean_slope_sq) / T, 4 * gap_0 / (eta_0 * T) + L * eta_0 * sigma_sq),
     "cho-main": (
         gap,
         (

@@ -3,6 +3,7 @@
 import pytest
 import sympy as sp
 
+from fedbounds.errors import InputError
 from fedbounds.latex.reader import read_text
 from fedbounds.latex.writer import write
 from fedbounds.plugins import claims
@@ -57,3 +58,31 @@ def test_a_quantity_has_the_name_that_its_author_declared():
     difference = DRAFT.replace(r"F_i(w_t)", r"F_i(w_t) - \nabla F_i(w^\star)")
     (claim,) = read_text(difference).values()
     assert str(claim.lhs) == "V"
+
+
+def test_a_step_tuned_to_the_horizon_is_read_and_named_as_not_expressible():
+    text = DRAFT.replace("% fedbounds: let V", "% fedbounds: step \\frac{1}{L \\sqrt{T}}\n% fedbounds: let V")
+    (claim,) = read_text(text).values()
+    with pytest.raises(InputError, match="depends on T, so each horizon is another run: not expressible"):
+        claim.require_steps()
+
+
+def test_weightings_selections_and_algorithms_are_said_in_comment_lines():
+    words = "selection-without-replacement, weighting-fedmax:3, convex, constant-steps"
+    text = DRAFT.replace("assume smooth", f"algorithm fedavg:server_step=2\n% fedbounds: assume {words}, smooth")
+    (claim,) = read_text(text).values()
+    assert claim.algorithm == "fedavg:server_step=2"
+    assert [one.key for one in claim.assumptions[:4]] == words.split(", ")
+
+
+LEAST = r"""
+% fedbounds: assume smooth
+\[ \mathbb{E}\min_{t<T} (F(w_t) - F^\star) \le L \|w_0 - w^\star\|^2 \]
+"""
+
+
+def test_the_least_value_on_a_path_is_read_and_a_probability_is_not():
+    (claim,) = read_text(LEAST).values()
+    assert (str(claim.lhs), claim.scope) == ("least_gap_t", "horizon")
+    with pytest.raises(InputError, match="a statement with a probability cannot be judged"):
+        read_text(DRAFT.replace(r"\mathbb{E}[V_t]", r"\Pr[V_t \ge 1]"))

@@ -42,6 +42,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "ridge mu": (lambda: ridge((X, X[:1]), (Y, Y[:1]), 0.0), "mu > 0.*positive regularisation"),
     "negative": (lambda: ridge(reg=-1.0), "regularisation must be finite and at least 0"),
     "p": (lambda: ridge(p=np.array([0.5, 0.6])), "p must be a distribution"),
+    "p of 0": (lambda: ridge(p=np.array([1.0, 0.0])), "client 1 too, but received p = 0: leave that client out"),
     "p shape": (lambda: logistic(p=np.ones(3) / 3), "one entry for each of the 2 clients"),
     "logistic mu": (lambda: logistic(reg=0.0), "mu > 0.*positive regularisation"),
     "real labels": (lambda: logistic(labels=(Y + 0.5, Y * 0.3)), "labels must be classes.*least-squares"),

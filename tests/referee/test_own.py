@@ -35,7 +35,8 @@ from fedbounds.study.fingerprint import stated
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.assumptions import SHIPPED
+from fedbounds.theory.claim import Claim, Repair
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
     Delta_0,
@@ -53,6 +54,7 @@ from fedbounds.theory.symbols import (
     gap,
     gap_round,
     mu,
+    pi_max,
     sigma_sq,
     tail_gap,
     tau,
@@ -278,8 +280,8 @@ def test_a_root_is_no_fraction_and_floats_still_decide():
 
 
 def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expectations():
-    constant = claim("mine", "constant", average_gap, Gamma)
-    assert "varies along a run" in stages.read_back(Case(constant, PLAIN, "small", 0, FEW)).lines[1]
+    with pytest.raises(InputError, match="varies over"):
+        claim("mine", "constant", average_gap, Gamma)
     planned = experiment(line([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
     seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
     found = expectation.examine(claim("mine", "horizon", average_gap, gap + 1), seen)
@@ -317,11 +319,18 @@ def test_names_and_definitions_are_guarded():
     for name in ("pi", "sqrt", "maximum", "max"):
         with pytest.raises(InputError, match="free, also in numpy"):
             quantity.constant(name, lambda losses: 0)
-    assert quantity.constant("one_name", len) != quantity.largest("one_name", len)
-    twice = quantity.constant("zeta_star_sq", lambda losses: 0)
-    assert twice != zeta_star_sq
+    once, twice = quantity.constant("one_name", len), quantity.largest("one_name", len)
+    assert once != twice
     with pytest.raises(InputError, match="names of their own"):
-        examine(ONE, claim("mine", "constant", zeta_star_sq, twice), PLAIN)
+        examine(ONE, claim("mine", "constant", once, twice), PLAIN)
+    fake = quantity.constant("zeta_star_sq", lambda losses: 0)
+    for lhs, put, floor in ((fake, {}, L), (L, {mu: fake}, L), (L, {fake: mu}, L), (L, {}, fake)):
+        with pytest.raises(InputError, match="zeta_star_sq of claim mine must be the claims' own"):
+            repair = Repair("why", substitutions=put)
+            Claim("mine", "mine", "here", "constant", lhs, {"all": mu}, repair=repair, floor=floor)
+    for one in SHIPPED.values():
+        with pytest.raises(InputError, match=f"{re.escape(one.key)} of claim mine must be the shipped one"):
+            claim("mine", "constant", L, mu, Assumption(one.key, "Pi >= 1", sp.Ge(pi_max, 1)))
     with pytest.raises(InputError, match="may define constants only"):
         claim("mine", "constant", zeta_star_sq, L, definitions={zeta_star_sq: L})
     with pytest.raises(InputError, match="step size"):

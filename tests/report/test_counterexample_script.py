@@ -91,6 +91,14 @@ def test_a_counterexample_that_needs_the_run_to_end_says_so(name, needed):
     assert ("It needs T = tau = 2" in shown) is needed
 
 
+@pytest.mark.parametrize(("alpha", "outside"), [(["0", "1"], True), (["1/2", "1/2"], False)])
+def test_a_hypothesis_that_would_exclude_the_instance_is_named(alpha, outside):
+    instance = {**NOISY, "noise": ["0", "0"], "eta": ["1/4", "1/4"], "weighting": "fixed", "weights": [alpha]}
+    note = claim_text.unassumed_note(claim_named("lemma-2"), "literal", from_json(instance))
+    assert note.startswith("This instance does not meet unbiased" if outside else "")
+    assert bool(note) is outside
+
+
 def test_explain_leads_with_what_holds_and_where_it_fails():
     lines = CliRunner().invoke(main, ["explain", "theorem-1"]).stdout.splitlines()
     assert lines[0] == "False as written; true if repaired."

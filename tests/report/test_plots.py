@@ -6,7 +6,6 @@ from made_study import objects, save, study
 
 from fedbounds import plugins
 from fedbounds.report.figures import line_styles, series, study_figures
-from fedbounds.report.figures.line_styles import NAMED_CLIENTS
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 
@@ -58,8 +57,8 @@ def test_a_negative_bound_is_said_not_dropped(tmp_path):
     arrays["1/claim/corollary@literal/rhs"][:] = 0.0
     figure = study_figures.bounds_figure(*objects(result, arrays))
     first, second = panels(figure)
-    assert any("from $T=10$" in text.get_text() for text in first.texts)
-    assert any("from $T=0$" in text.get_text() for text in second.texts)
+    assert any("at 11 of 21 times" in text.get_text() for text in first.texts)
+    assert any("at 21 of 21 times" in text.get_text() for text in second.texts)
     figure.draw_without_rendering()
 
 
@@ -69,7 +68,7 @@ def test_a_negative_right_side_is_marked_and_a_violation_crossed():
     arrays["1/claim/theorem-1@repaired/rhs"][:] /= 4
     figure = study_figures.ratio_figure(*objects(result, arrays))
     first, second = panels(figure)
-    assert any("at 3 steps" in text.get_text() for text in first.texts)
+    assert any("at 3 of " in text.get_text() for text in first.texts)
     (line,) = lines(first, line_styles.lines("step")["theorem-1", "literal"][0])
     assert np.isnan(line.get_ydata()[3:6]).all()
     assert not lines(first, study_figures.VIOLATED)
@@ -87,16 +86,6 @@ def test_skew_lines_are_the_runs_constants_and_zero_heterogeneity_is_said():
     assert {0.8, 0.9, 1.4} <= levels
     labels = [line.get_label() for line in panels(figure)[1].get_lines()]
     assert any("0/0" in label for label in labels)
-
-
-def test_weights_have_one_line_a_client_and_many_clients_a_colour_bar():
-    result, arrays = study(N=3)
-    axes = panels(study_figures.weights_figure(*objects(result, arrays)))[0]
-    for i in range(3):
-        (line,) = lines(axes, f"$i={i + 1}$")
-        np.testing.assert_allclose(line.get_ydata()[0], arrays["0/alpha"][:, 0, i].mean() - 1 / 3)
-    many = study_figures.weights_figure(*objects(*study(N=NAMED_CLIENTS + 1)))
-    assert len(many.axes) == 3
 
 
 def test_a_claim_of_the_reader_s_own_is_drawn_beside_the_usual_ones():
@@ -146,8 +135,8 @@ def test_curves_that_coincide_are_drawn_once_and_named_together():
     assert any(label.startswith("corollary, repaired = literal") for label in labels) and "slope of 1/T" in labels
 
 
-def test_a_weighting_that_keeps_to_p_has_no_panel_of_weights():
+def test_a_weighting_that_keeps_to_p_has_no_panel_of_participation():
     result, arrays = study(("fedavg", "fedmax"))
     arrays["0/alpha"][:] = result["problem"]["p"]
-    figure = study_figures.weights_figure(*objects(result, arrays))
+    figure = study_figures.participation_figure(*objects(result, arrays))
     assert [axes.get_title(loc="left") for axes in panels(figure)] == ["fedmax"]

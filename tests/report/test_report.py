@@ -18,13 +18,13 @@ from click.testing import CliRunner
 from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.html import claim_section, exact_instances, mathml, pictures
+from fedbounds.report.html import exact_instances, mathml
 from fedbounds.report.html.study_page import command
 from fedbounds.study import cache
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
-from fedbounds.theory.claim import Kind
+from fedbounds.theory.claim import statement
 from fedbounds.theory.verdict import Evidence
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
@@ -121,14 +121,14 @@ def test_headings_are_in_order_and_ids_unique(document):
     ids = [attributes["id"] for _, attributes in document.tags if attributes.get("id")]
     assert [name for name, count in Counter(ids).items() if count > 1] == []
     targets = [attributes["href"][1:] for _, attributes in document.all("a", "use")]
-    assert set(targets) <= set(ids) and len(targets) > 100
+    assert set(targets) <= set(ids) and len(targets) > 10
 
 
 def test_tables_have_captions_and_scopes(document):
     tables = document.all("table")
-    assert len(tables) == len(document.all("caption")) > 10
+    assert len(tables) == len(document.all("caption")) > 5
     assert all("scope" in attributes for _, attributes in document.all("th"))
-    assert all({"role", "aria-label"} <= set(attributes) for _, attributes in document.all("svg"))
+    assert len(document.all("img")) > 3 and all(attributes["alt"] for _, attributes in document.all("img"))
 
 
 def test_the_ledger_has_a_row_a_reading_and_a_column_a_kind(html, study):
@@ -144,27 +144,18 @@ def test_the_ledger_has_a_row_a_reading_and_a_column_a_kind(html, study):
     assert literal["empirical"] == "REFUTED" and literal["expectation"] == "HOLDS"
 
 
-def test_every_claim_has_its_section_with_its_own_terms(html):
+def test_every_claim_has_its_section_with_its_statement(html):
     for key in ("theorem-1", "corollary", "li-2020", "lemma-2"):
-        claim = plugins.claim_named(key)
-        start = html.index(f'id="claim-{key}"')
-        section = html[start : html.index("</section>", start)]
-        names = re.findall(r"<small>([^<]*)</small></span>", section[: section.index("</div>")])
-        wanted = list(claim.terms) if len(claim.terms) > 1 and claim.kind is not Kind.RATE else []
-        assert names == wanted, key
-        terms = re.findall(r'<span class="term">(<math.*?</math>)', section, re.DOTALL)
-        signs = ["".join(ET.fromstring(term).itertext())[0] in "+−" for term in terms]
-        assert len(terms) == max(len(wanted), 1) and all(signs[1:]), key
-        assert "<math" in section
+        section = html[html.index(f'id="claim-{key}"') :]
+        (shown,) = re.findall(r'data-label="Formula">(<math.*?</math>)', section, re.DOTALL)[:1]
+        assert shown == str(mathml.formula(statement(plugins.claim_named(key)))), key
 
 
-def test_proofs_counterexamples_and_tight_constants_are_shown(html):
+def test_proofs_and_counterexamples_are_shown(html):
     section = html[html.index('id="claim-lemma-2"') :]
-    section = section[: section.index('<section class="claim"')]
+    section = section[: section.index("<h3")]
     assert "example-lemma-2" in section and 'alttext="\\frac{4}{625}"' in section
-    assert "steps check" in section
-    assert "0.26265725" in section and "verified" in section
-    assert "does not verify" not in html and "Undecided:" not in html
+    assert "steps check" in section and "Undecided:" not in html
 
 
 def test_the_run_is_repeatable_from_the_page(html, written):
@@ -172,7 +163,7 @@ def test_the_run_is_repeatable_from_the_page(html, written):
     shown = unescape(re.search(r"<pre><code>(.*?)</code></pre>", part, re.DOTALL)[1])
     words = words_of(shown)
     assert words[-2:] == ["--out", str(written)] and parse(words).data == HOSTILE
-    assert "<dt>seed</dt>" in part and "<dt>fedbounds</dt>" in part
+    assert "<li>seed: " in part and "<li>fedbounds: " in part
 
 
 def test_a_study_made_in_python_has_no_command(study):
@@ -225,49 +216,13 @@ def test_fractions_stay_exact():
     assert "-\\frac{1}{6}" in mathml.fraction(Fraction(-1, 6))
     long = Fraction(-19002056112815, 3759554300153169)
     assert "-19002056112815/3759554300153169" in mathml.fraction(long)
-    assert mathml.rounded(Fraction(1050629, 4000000)) == "0.26265725"
-    assert "\\frac{1}{3}" in mathml.rounded(Fraction(1, 3))
-
-
-def test_pictures_share_no_id_and_follow_the_theme():
-    drawn = (
-        '<?xml version="1.0"?><svg xmlns:xlink="x" viewBox="0 0 10 20"><metadata>d</metadata><style>*{}</style>'
-        '<g id="a"><path id="b" d="M 1.23456 2&#10;z" style="fill: #ffffff; stroke: #000000"/></g>'
-        '<use xlink:href="#b" clip-path="url(#a)" transform="scale(0.015625)"/></svg>'
-    )
-    one, two = pictures.inline(drawn, "one", 'a "b" <c>'), pictures.inline(drawn, "two", "")
-    ids = [set(re.findall(r'id="([^"]*)"', text)) for text in (one, two)]
-    assert not ids[0] & ids[1] and ids[0] == {"one-0", "one-1"}
-    assert set(re.findall(r'#([\w-]+)["\)]', one)) == ids[0]
-    assert "M 1.2 2" in one and "0.015625" in one and "<style" not in one and "metadata" not in one
-    assert "fill: var(--paper); stroke: var(--ink)" in one
-    assert ET.fromstring(one).get("aria-label") == 'a "b" <c>'
-
-
-def marks(claim, verdicts):
-    """Assumption -> what the table of assumptions says of it under one weighting."""
-    value = made_study.study(("w",))[0] | {"runs": [made_study.run("w", verdicts)]}
-    table = claim_section.assumption_table(claim, Result.from_json(value).runs)
-    return {str(row[0]): str(row[1]) for row in table.rows}
-
-
-def test_assumptions_that_fail_are_told_from_those_that_hold():
-    claim = plugins.claims()["li-2020"]
-    chosen = (claim.assumptions[0], claim.assumptions[-1])
-    failed = [{"key": item.key, "statement": item.statement, "found": "found 3; such"} for item in chosen]
-    found = made_study.verdict("li-2020", "NOT_APPLICABLE") | {"failed": failed}
-    states = marks(claim, [found])
-    assert sorted(states.values()).count("✗ fails found 3; such") == 2
-    assert {state for state in states.values() if "fails" not in state} == {"✓ met"}
-    assert set(marks(claim, [found | {"status": "HOLDS", "failed": []}]).values()) == {"✓ met"}
-    assert set(marks(claim, []).values()) == {"not examined"}
 
 
 def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made = exact_instances.evidence()
     (folder,) = (tmp_path / "fedbounds").glob("evidence-*")
-    assert "steps check" in made["theorem-1"] and "0.0625" in made["lemma-2"] and "Other proofs" in made[""]
+    assert "steps check" in made["theorem-1"] and "Other proofs" in made[""]
     monkeypatch.setattr(exact_instances, "_checked", lambda: pytest.fail("it was made once more"))
     assert exact_instances.evidence() == made
     for broken in ([], {"theorem-1": 1}):
@@ -292,7 +247,7 @@ def parse(words):
     from fedbounds.cli.commands.check import report
 
     with built(report).make_context("report", words) as context:
-        own = ("results", "out", "quiet", "fresh", "trust_plugins")
+        own = ("results", "out", "quiet", "trust_plugins")
         return Settings(**given({k: v for k, v in context.params.items() if k not in own}))
 
 

@@ -27,7 +27,7 @@ from fedbounds.referee.mutants import parts, scaled, shifted, swapped
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import L, Scope, eta, mu, tau
+from fedbounds.theory.symbols import L, Scope, eta, eta_0, mu, tau
 from fedbounds.theory.verdict import Status, Verdict
 
 # A floating-point violation this small, relative to the sides, is not worth confirming in fractions.
@@ -260,6 +260,8 @@ def perturbed(claim: Claim, reading: Reading, way: str, rng: np.random.Generator
         "deleted": sp.Integer(0),
         "power": POWERS[int(rng.integers(len(POWERS)))],
     }.get(way, sp.Rational(max(1, round(1000 * 10 ** rng.uniform(-3, 0.5))), 1000))
+    if claim.scope != "step":  # elsewhere no step size is that of the step
+        factor = factor.xreplace({eta: 1 / L if claim.scope in ("point", "constant") else eta_0})
     return scaled(claim, part, factor).claim, f"{part.label} times {factor}"
 
 

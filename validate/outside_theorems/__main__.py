@@ -42,8 +42,8 @@ def summary(found: dict[str, dict[str, Any]]) -> str:
     A statement in two parts is refuted if a part is, and proved or certified if every part is.
     """
     lines = [
-        "| statements | false: refuted | true: refuted | true: proved | true: certified at settings |",
-        "|---|---|---|---|---|",
+        "| statements | false: refuted | true: refuted | true: proved | in Rocq | true: certified at settings |",
+        "|---|---|---|---|---|---|",
     ]
     for name, false in FALSE.items():
         answers = {k: [one for key, one in found.items() if key.startswith(f"{name}-{k:02}")] for k in range(1, 31)}
@@ -51,7 +51,8 @@ def summary(found: dict[str, dict[str, Any]]) -> str:
         true = answers.keys() - false
         proved = {k for k in true if all(one["headline"] == "PROVED" for one in answers[k])}
         certified = {k for k in true - proved if all(one["certified"] for one in answers[k])}
-        counts = (len(refuted & false), len(refuted & true), len(proved), len(certified))
+        in_rocq = {k for k in proved if all(one.get("rocq") for one in answers[k])}
+        counts = (len(refuted & false), len(refuted & true), len(proved), len(in_rocq), len(certified))
         lines.append(f"| 30 {name} | {' | '.join(f'{count} of 15' for count in counts)} |")
     return "\n".join(lines)
 

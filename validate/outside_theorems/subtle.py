@@ -26,6 +26,7 @@ from fedbounds.theory.symbols import (
     eta_0,
     gamma,
     gap,
+    gap_0,
     gap_round,
     gap_sum,
     m,
@@ -76,7 +77,6 @@ admissible_sum = measured("admissible_sum", lambda path: np.max(f.admissible_top
 deviation_1, deviation_2 = (measured(f"deviation_{k + 1}", f.deviation(k)) for k in (0, 1))
 pseudo_error = measured("pseudo_error", lambda path: f.length(f.pseudo_gradient(path)[0]))
 mean_slope = measured("mean_slope", lambda path: f.length(f.pseudo_gradient(path)[1]) @ path.losses.p)
-gap_0 = largest("gap_0", lambda path: path.losses.gap(path.w[:1]))
 linear_average_gap = measured("linear_average_gap", f.late_average_gap)
 sampled_sq = measured(
     "sampled_sq",

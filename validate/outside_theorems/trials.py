@@ -29,6 +29,7 @@ def judged(key: str, budget: float = BUDGET) -> dict[str, Any]:
     said = next((line for line in lines[1:] if line.startswith(TELLING)), lines[0])
     return {
         "headline": str(trial.outcome),
+        "rocq": any("rocq" in verdict.data for verdict in trial.verdicts),
         "certified": certified_settings(trial) if trial.certified else "",
         "seconds": round(time.process_time(), 1),
         "budget": budget,

@@ -11,6 +11,7 @@ from fedbounds.referee.mutants import Part, at_factor, scaled
 from fedbounds.referee.still_true import argument_for, why_still_true
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status
 
@@ -20,7 +21,7 @@ SMALLEST_CHANGE, LARGEST_CHANGE, HALVINGS = 1e-8, 1e3, 12
 SAME_CHANGE = 0.02
 HALF = 0.5
 # Stands for the relative change of a part while its smallest caught value is sought.
-CHANGE = sp.Symbol("change", positive=True)
+CHANGE = Quantity("change", None, recorded={}, positive=True)
 # The largest factor tried on a part that may grow, and the bisections between it (or 0) and 1.
 LARGEST_PROVED, FACTOR_HALVINGS = 9, 8
 

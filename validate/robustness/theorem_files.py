@@ -21,7 +21,9 @@ from fedbounds.plugins import claims
 from fedbounds.theory.claim import in_readings
 from validate.robustness.formats import PATIENCE, answered
 
-DISPLAYS = Path(__file__).resolve().parents[2] / "tests" / "latex" / "displays.tex"
+DISPLAYS = [
+    Path(__file__).resolve().parents[2] / "tests" / "latex" / name for name in ("displays.tex", "collected.tex")
+]
 PIECE = re.compile(r"\\[A-Za-z]+|[0-9]+|[A-Za-z]|[^\sA-Za-z0-9]")
 HOSTILE = (
     "99999999",
@@ -43,11 +45,12 @@ HOSTILE = (
 
 def valid() -> list[str]:
     """Every shipped claim in every reading as a file, and every display of the tests."""
-    text = DISPLAYS.read_text()
-    head = text[: text.index("%%%")]
-    shown = re.finditer(r"\\begin\{(theorem|lemma|corollary)\}.*?\\end\{\1\}", text, re.DOTALL)
     written = [write(claim, reading) for claim, reading in in_readings(claims())]
-    return [*written, *(head + found[0] for found in shown)]
+    for text in (path.read_text() for path in DISPLAYS):
+        head = text[: text.index("%%%")]
+        shown = re.finditer(r"\\begin\{(theorem|lemma|corollary)\}.*?\\end\{\1\}", text, re.DOTALL)
+        written += [head + found[0] for found in shown]
+    return written
 
 
 def mutated(rng: random.Random, text: str) -> str:

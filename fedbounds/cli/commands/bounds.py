@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from fedbounds.cli.adapter import colour, command, say, show, show_json
+from fedbounds.cli.adapter import command, say, show_as
 from fedbounds.errors import reject
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def bounds(
     from fedbounds.study.bounds import bounds as evaluate
 
     result = evaluate(rounds=rounds, **{name: value for name, value in constants.items() if name not in ONLY_BEST})
-    _show(format, result.to_json(), bounds_blocks(result))
+    show_as(format, result.to_json(), bounds_blocks(result))
     for warning in result.warnings:
         say(f"Warning: {warning}.")
 
@@ -123,8 +123,7 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
         if options[name] is None and (all_of_them or name not in ONLY_BEST)
     }
     listed = ", ".join(f"{name} = {number(value)}" for name, value in result.items() if name != "weights")
-    noise = "" if options.get("sigma_sq") else " sigma^2 = 0, as gradients are full."
-    say(f"From the problem, with w_0 = 0: {listed}.{noise}")
+    say(f"From the problem, with w_0 = 0: {listed}.")
     return options | result
 
 
@@ -169,13 +168,4 @@ def _print(
         "constants": constants.values(),
         "bounds": [asdict(row) for row in rows],
     }
-    _show(format, value, smallest_bound_blocks(rows, constants, rounds))
-
-
-def _show(format: str, value: Any, blocks: Sequence[Any]) -> None:
-    from fedbounds.report.terminal import to_text
-
-    if format == "json":
-        show_json(value)
-    else:
-        show(to_text(blocks, colour=colour()))
+    show_as(format, value, smallest_bound_blocks(rows, constants, rounds))

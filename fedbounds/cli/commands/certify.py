@@ -118,8 +118,12 @@ def tight(
     head = (over or "", "term", "stated", "tight (solver)", "certified")
     show(plain_table(head, rows))
     show(
+        "Each row: the constant of one term with which the claim still holds for every problem at this setting, the "
+        "others as stated.\n"
         "contraction: larger is stronger; every other term: smaller is stronger. "
-        '"not needed": the term may be left out, the others as stated.'
+        '"not needed": the term may be left out. "0 here, or undecided": the term vanishes at this setting, as noise '
+        "does with full gradients, or the solver did not decide.\n"
+        f"Bound over measured: fedbounds check --claim {claim}."
     )
 
 
@@ -138,8 +142,8 @@ def _shown(constant: Any) -> tuple[str, str]:
     if constant.term == "contraction":
         return f"{constant.stated:.6g}", f"{constant.solver:.6g}"
     if constant.solver != constant.solver:
-        return f"{constant.stated:.6g}", "undecided or zero term"
-    needed = f"{constant.solver:.6g}" if constant.needed else f"not needed ({min(constant.solver, 0.0):.3g})"
+        return f"{constant.stated:.6g}", "0 here, or undecided"
+    needed = f"{constant.solver:.6g}" if constant.needed else "not needed"
     return f"{constant.stated:.6g}", needed
 
 

@@ -6,7 +6,7 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fedbounds.cli.adapter import Place, colour, command, say, show, show_json
+from fedbounds.cli.adapter import Place, command, say, show, show_as
 
 if TYPE_CHECKING:
     from fedbounds.study.result import Result
@@ -42,8 +42,8 @@ def check(
     """
     from fedbounds.cli.builder import contradiction_code, given
     from fedbounds.io import locked, write_text
-    from fedbounds.report.check_text import check_blocks, constants_table
-    from fedbounds.report.terminal import to_text
+    from fedbounds.report.check_text import check_blocks
+    from fedbounds.report.describe import constants_table
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
     from fedbounds.study.study_file import settings_from
@@ -55,11 +55,8 @@ def check(
             write_text(save_config, settings.to_toml())
         result = _checked(settings, out, fresh, quiet)
     lines = ledger_lines(claims_of(result), result.verdicts)
-    if format == "json":
-        show_json(result.to_json())
-    else:
-        blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, verbose, out)
-        show(to_text(blocks, colour=colour()))
+    blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, verbose, out)
+    show_as(format, result.to_json(), blocks)
     return contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 
@@ -117,7 +114,6 @@ def report(
     *,
     out: Annotated[Path, Place(dir_okay=False)] = Path("report.html"),
     trust_plugins: bool = False,
-    fresh: bool = False,
     quiet: bool = False,
     **flags: Any,
 ) -> int:
@@ -151,7 +147,7 @@ def report(
         for file in store.read(results)[0].plugin_files:
             say(f"Running the plug-in {file.path}, SHA-256 {file.sha256}.")
     with working("page", not quiet):
-        page = study_page.report(study, out, trust_plugins=trust_plugins, fresh=fresh)
+        page = study_page.report(study, out, trust_plugins=trust_plugins)
     if not quiet:
         for file in page.not_run:
             say(f"Not run (--trust-plugins does): the plug-in {file.path}, SHA-256 {file.sha256}:\n{file.source}")
@@ -193,7 +189,7 @@ def plot(
 
 @command("Files", "cache clear")
 def clear() -> None:
-    """Delete the studies, pages and checks that are kept on disk, a gigabyte at most.
+    """Delete the studies and checks that are kept on disk, a gigabyte at most.
 
     Results are computed again after a change of the package, of Python, of a package that it computes with, or of
     the machine. A study that reads files or code of your own is not stored. --fresh, or FEDBOUNDS_FRESH=1, reads and

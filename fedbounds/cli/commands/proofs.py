@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from fedbounds.cli.adapter import command, say, show, show_json
+from fedbounds.cli.adapter import command, say, show, show_as
 
 # What the modules that Rocq checks are called, by how their names begin.
 KINDS = {"proof": "theorems", "not": "negations", "instance": "counterexamples", "certificate": "certificates"}
@@ -61,7 +61,6 @@ def rocq(
     check: Compile that script with Rocq, and audit its axioms.
     """
     from fedbounds.evidence.kernel import found_proof, reading_of
-    from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 
@@ -73,7 +72,7 @@ def rocq(
         answer = found_proof.check(stated, how)
         say(f"{stated.key} [{how.name}]: {answer.fault or 'proved by Rocq, from the axioms of its real numbers'}")
         return int(bool(answer.fault))
-    show(found_proof.script(stated, how) if proof else written(stated, how))
+    show(found_proof.script(stated, how) if proof else found_proof.statement(stated, how))
     return 0
 
 
@@ -150,7 +149,7 @@ def ledger(
     import fedbounds
     from fedbounds.cli.builder import contradiction_code
     from fedbounds.plugins import claims
-    from fedbounds.report import describe, table, terminal
+    from fedbounds.report import describe
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
     from fedbounds.study import store
@@ -164,10 +163,5 @@ def ledger(
         remarks = study.remarked()
     blocks = [*describe.alarm_blocks(lines), describe.ledger_table(lines), describe.remark_table(remarks)]
     blocks += describe.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
-    if format == "json":
-        show_json([*(line.to_json() for line in lines), *(item.to_json() for item in remarks)])
-    elif format == "markdown":
-        show(table.to_markdown(blocks))
-    else:
-        show(terminal.to_text(blocks))
+    show_as(format, [*(line.to_json() for line in lines), *(item.to_json() for item in remarks)], blocks)
     return contradiction_code(lines)

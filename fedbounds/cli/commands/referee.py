@@ -215,7 +215,7 @@ def summary(verdict: Verdict) -> tuple[str, ...]:
 
 def instance_text(verdict: Verdict) -> str:
     """The counterexample of a verdict in full: its numbers and both sides as fractions."""
-    from fedbounds.report.trial_text import instance
+    from fedbounds.report.instance_text import instance
 
     name = f"{verdict.claim} [{verdict.reading}]"
     if verdict.status != "REFUTED":

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 
 import click
 
-from fedbounds.cli.adapter import colour, command, say, show, show_json
+from fedbounds.cli.adapter import command, say, show, show_as
 
 # What the comparison sets itself: FedAvg's weights, each theorem's last reading, constants of the run.
 OWN = ("weightings", "readings", "step", "stride", "constants", "moments", "across", "radius", "sigma_sq", "G_sq")
 
 
-@command("Study a problem", settings=(), but=(*OWN, "aggregation", "engine"), algorithms="--algorithm")
+@command("Study a problem", settings=(), but=(*OWN, "aggregation", "engine"), algorithms="--algorithm,--weighting")
 def compare(
     *,
     algorithms: tuple[str, ...] = (),
@@ -37,7 +37,7 @@ def compare(
     """
     from fedbounds import io
     from fedbounds.cli.builder import given
-    from fedbounds.report import comparison_text, table, terminal
+    from fedbounds.report import comparison_text
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compared as run
@@ -49,12 +49,7 @@ def compare(
         if out is not None:
             io.write_json(out / "compare.json", result.to_json())
             files.save(partial(comparison_text.figure, result), out, "compare")
-    if format == "json":
-        show_json(result.to_json())
-    elif format == "markdown":
-        show(table.to_markdown(comparison_text.blocks(result)))
-    else:
-        show(terminal.to_text(comparison_text.blocks(result), colour=colour()))
+    show_as(format, result.to_json(), comparison_text.blocks(result))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
 

@@ -1,45 +1,60 @@
-"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes`` and ``new claim``: what a claim is made of."""
+"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes``, ``new`` and ``read``: what a claim is made of."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import typing
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import command, say, show, show_json
+from fedbounds.cli.adapter import Place, command, say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
 fedbounds referee {name}.py says whether it is true; fedbounds symbols, assumptions and scopes list what there is.
 """
 
-from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import Delta, Delta_next, L, drift, eta, mu, sigma_sq
+from fedbounds.theory import Claim, assumptions as a, symbols as s
 
 MINE = Claim(
     key="{name}",
     title="{title}",
     source="a draft",
     scope="step",  # every t to t + 1; or "horizon" (every T), "point" (every client and point), "constant"
-    lhs=Delta_next,
+    lhs=s.Delta_next,
     terms={{
-        "contraction": (1 - eta * mu) ** 2 * Delta,
-        "drift": (1 - eta * mu) * eta * (L - mu) / 2 * drift,
-        "noise": eta**2 * sigma_sq,
+        "contraction": (1 - s.eta * s.mu) ** 2 * s.Delta,
+        "drift": (1 - s.eta * s.mu) * s.eta * (s.L - s.mu) / 2 * s.drift,
+        "noise": s.eta**2 * s.sigma_sq,
     }},
+    units="checked",
     assumptions=(
         a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased, a.monotone_steps
     ),
 )
 CLAIMS = (MINE,)
 '''
+
+DRAFT = r"""% {title}: change the display and its comment lines to those of your theorem.
+% fedbounds read {name}.tex shows what is understood, fedbounds referee {name}.tex whether it is true.
+\documentclass{{article}}
+\usepackage{{amsmath,amssymb,amsthm}}
+\newtheorem{{theorem}}{{Theorem}}
+\begin{{document}}
+\begin{{theorem}}\label{{{name}}}
+% fedbounds: title {title}
+% fedbounds: assume smooth, strongly-convex, bounded-variance, full-participation, unbiased, \eta_t (L + \mu) \le 2
+\[
+\mathbb{{E}}\|w_{{t+1}} - w^*\|^2 \le (1 - \eta_t\mu)^2\,\mathbb{{E}}\|w_t - w^*\|^2
+  + (1 - \eta_t\mu)\,\eta_t\,\frac{{L - \mu}}{{2}}\,\mathbb{{E}}\sum_i \alpha_t^i \|w_t - w_t^i\|^2 + \eta_t^2\sigma^2
+\]
+\end{{theorem}}
+\end{{document}}
+"""
 
 
 @command("The paper")
@@ -57,14 +72,15 @@ def claims(
     """
     if reading is not None:
         _require_reading(reading, format)
+    from fedbounds.plugins import claim_named
+    from fedbounds.plugins import claims as known_claims
+
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
-        formatter.write_dl([(name, f"{title} ({source})") for name, title, source in _listed(plugins)])
+        formatter.write_dl([(key, f"{one.title} ({one.source})") for key, one in known_claims(plugins).items()])
         show(formatter.getvalue())
         say("fedbounds explain CLAIM shows one in full.")
         return
-    from fedbounds.plugins import claim_named
-    from fedbounds.plugins import claims as known_claims
     from fedbounds.report import claim_text
 
     if format == "json":
@@ -90,23 +106,6 @@ def _require_reading(reading: str, format: str) -> None:
         raise reject("--reading is of --format latex", repr(reading), "add --format latex, or leave it out")
     if reading not in READINGS:
         raise nearest("reading", reading, READINGS)
-
-
-def _listed(plugins: tuple[ModuleType, ...]) -> list[list[str]]:
-    """Key, title and source of every claim: stored, as to load them takes a second."""
-    from fedbounds.io import json_text, parse_json, shaped
-    from fedbounds.study import cache
-
-    stored = not plugins and "FEDBOUNDS_FRESH" not in os.environ
-    entry = cache.listing("claims", "claims", "theory")
-    if stored and (files := cache.load(entry)):
-        return shaped(parse_json(files[cache.VALUE], cache.VALUE), list[list[str]], "the list of claims")
-    from fedbounds.plugins import claims
-
-    rows = [[claim.key, claim.title, claim.source] for claim in claims(plugins).values()]
-    if stored:
-        cache.store(entry, {cache.VALUE: json_text(rows).encode()})
-    return rows
 
 
 @command("Judge a theorem")
@@ -142,7 +141,7 @@ def symbols(word: str | None = None) -> None:
 
     All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
-    from fedbounds.report.claim_text import one_line
+    from fedbounds.report.letters import one_line
     from fedbounds.theory.symbols import QUANTITIES
 
     rows = [(name, one_line(name), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
@@ -180,13 +179,33 @@ def scopes(word: str | None = None) -> None:
 
 
 @command("Judge a theorem", "new claim")
-def new_claim(name: str) -> None:
-    """Write NAME.py, a theorem that runs."""
+def new_claim(name: str, *, latex: bool = False) -> None:
+    """Write NAME.py, a theorem that runs.
+
+    latex: Write NAME.tex instead, a marked theorem as in a draft.
+    """
     from fedbounds.errors import reject
     from fedbounds.io import write_text
 
-    path = Path(f"{name}.py")
+    path = Path(f"{name}.tex" if latex else f"{name}.py")
     if path.exists() or not name.replace("-", "_").isidentifier():
         raise reject("a new claim needs a name that is free", name, "use letters, digits and hyphens")
-    write_text(path, FILE.format(name=name, title=name.replace("-", " ").replace("_", " ").capitalize()))
+    write_text(
+        path,
+        (DRAFT if latex else FILE).format(name=name, title=name.replace("-", " ").replace("_", " ").capitalize()),
+    )
     show(f"Wrote {path}. Is it true? fedbounds referee {path}")
+
+
+@command("Judge a theorem", label="--theorem")
+def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = None) -> None:
+    """Read the marked theorems of a LaTeX FILE back: each statement, its symbols, and what may vary. Judges nothing.
+
+    A theorem is marked by comment lines such as "% fedbounds: assume smooth"; claims KEY --format latex shows one.
+
+    label: Only the theorem with this label.
+    """
+    from fedbounds.latex.reader import read
+    from fedbounds.report.claim_text import read_back
+
+    show("\n".join(map(read_back, read(file, label).values())))

@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.engine.contracts.battery import Finding, examine, refuse, worst
 from fedbounds.engine.contracts.noise import noise_facts
 from fedbounds.engine.contracts.probe_points import ROUNDING, Probe
-from fedbounds.model.problem import Array, Problem, check_distribution
+from fedbounds.model.problem import Array, Problem, client_weights
 
 # L and mu are compared to their last digits but three: their own computation rounds.
 CONSTANT_ROUNDING = 1e-9
@@ -45,7 +45,7 @@ def check_problem(problem: Problem) -> tuple[Finding, ...]:
 
 
 def _simplex(probe: Probe) -> Iterator[Finding]:
-    check_distribution(probe.problem.p, len(probe.problem.p))
+    client_weights(probe.problem.p, len(probe.problem.p))
     yield Finding("p on the simplex", True)
 
 

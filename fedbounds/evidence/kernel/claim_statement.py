@@ -67,6 +67,8 @@ OWNED: Mapping[str, Assumption] = {
 # Over a horizon: a run of the steps ``M t``, which has the rounds in it.
 ALONG = {"Delta_0": "Delta (M 0%nat)", "gap": "gap_t (M T)", "T": "INR T", "t": "INR t", "eta": "eta (M t)"}
 NATURAL = ("tau",)
+# What a claim about one point of a client may speak of, whoever takes part.
+OF_A_CLIENT = {"grad_sq", "excess", "L", "mu"}
 WRITTEN = "(* Written from the claim; do not edit. *)\n"
 HEADER = "From Coq Require Import Reals.\nRequire Import Space Model{}.\nOpen Scope R_scope.\n"
 
@@ -84,7 +86,8 @@ def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
         raise _cannot(claim, what, "inequalities of a step, and those of a horizon weighted by alpha, can be")
     measured = {**MEASURED, **(BY_P if by_p else {}), **(ALONG if along else {})}
     tied = {**TIED, **(AT_STARTS if reading.skew == "sync" else {}), **({"tau": ()} if along else {})}
-    left, right = sp.sympify(claim.lhs), list(claim.sides(reading).terms.values())
+    stated = claim.sides(reading)
+    left, right = stated.lhs, list(stated.terms.values())
     assumptions = claim.assumptions_in(reading)
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
     used |= {name for name, tie in OWNED.items() if tie in assumptions and name != "sigma_p_sq"}
@@ -203,7 +206,7 @@ def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -
 def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str]) -> None:
     """The model ties each constant to the losses and has everyone take part: the claim must assume as much."""
     needed = [OWNED[name] for name in sorted(used & OWNED.keys())]
-    if claim.scope != "point":
+    if claim.scope != "point" or not used <= OF_A_CLIENT:
         needed.append(assumed.full_participation)
     for one in needed:
         if one not in assumptions:

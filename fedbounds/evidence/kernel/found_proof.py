@@ -2,35 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.kernel.claim_statement import statement
-from fedbounds.evidence.kernel.derivation_script import script as of_a_point
+from fedbounds.evidence.kernel import claim_statement, point_script, point_statement
+from fedbounds.evidence.kernel.coqc import available
+from fedbounds.evidence.kernel.derivation_script import script as of_a_client
 from fedbounds.evidence.kernel.one_step_script import script as of_one_step
 from fedbounds.evidence.kernel.proof_obligations import Obligation
 from fedbounds.evidence.kernel.rocq_runs import Audited, check_script
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.symbolic.derivation import Derivation
+from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Status
+from fedbounds.theory.verdict import Status, Verdict
 
 
-def script(claim: Claim, reading: Reading) -> str:
+def statement(claim: Claim, reading: Reading) -> str:
+    """The claim as a proposition: of a step of the algorithm, else of any points."""
+    try:
+        return claim_statement.statement(claim, reading)
+    except InputError as wrong:
+        try:
+            return point_statement.statement(claim, reading)
+        except InputError:
+            raise wrong from None
+
+
+def script(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None) -> str:
     """The file that proves a claim's statement, from a proof that the prover finds; InputError where it has none."""
     statement(claim, reading)
     why = "no proof that the prover finds"
-    for proposed in automatic.proposals(claim, reading):
+    for proposed in automatic.proposals(claim, reading) if proposals is None else proposals:
         checked = automatic.check(proposed, claim, reading)
         if checked.fault:
             continue
         try:
-            return of_a_point(proposed, claim) if claim.scope == "point" else of_one_step(checked)
+            return _written(proposed, checked, claim, reading)
         except InputError as wrong:
             why = str(wrong)
     raise reject(f"a script for {claim.key} needs a proof that can be one", why, "prove it in derivations/rocq")
 
 
-def check(claim: Claim, reading: Reading) -> Audited:
+def _written(proposed: Derivation, checked: Checked, claim: Claim, reading: Reading) -> str:
+    if claim.scope == "point":
+        return of_a_client(proposed, claim)
+    try:
+        claim_statement.statement(claim, reading)
+    except InputError:
+        return point_script.script(checked, reading)
+    return of_one_step(checked)
+
+
+def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None) -> Audited:
     """What Rocq says of that script, compiled with all that it requires."""
     module = f"proof_{claim.key.replace('-', '_')}"
+    text = script(claim, reading, proposals)
     obligation = Obligation(module, claim.key, (reading.name,), Status.HOLDS, statement(claim, reading))
-    return check_script(obligation, script(claim, reading))
+    return check_script(obligation, text)
+
+
+def with_rocq(verdict: Verdict, proof: Derivation, claim: Claim, reading: Reading) -> Verdict:
+    """The verdict on a proof that was found, with Rocq's answer where Rocq is installed and it has a script."""
+    if available() is None:
+        return verdict
+    try:
+        answer = check(claim, reading, (proof,))
+    except InputError:  # it has no script
+        return verdict
+    if answer.fault:
+        said, digest = f"not checked, its script fails: {answer.fault}", {}
+    else:
+        said, digest = f"checked, statement {answer.statement[:12]}", {"rocq": answer.statement}
+    lines = [*automatic.proof_of(verdict), "", f"  Rocq: {said}"]
+    return replace(verdict, data={**verdict.data, "proof": lines, **digest})

@@ -85,7 +85,7 @@ def check_script(obligation: Obligation, script: str) -> Audited:
         raise reject("checking proofs needs Rocq (Coq) 8.16 or newer", "no coqc", "install it: apt-get install coq")
     texts = {module: path.read_text(encoding="utf-8") for module, path in sources().items()}
     texts |= {obligation.module: script, obligation.stated: obligation.statement}
-    return _compiled([obligation], texts, version, None)[0]
+    return _cached(expected_result(obligation, texts, version)) or _compiled([obligation], texts, version, None)[0]
 
 
 def source_texts(every: Sequence[Obligation]) -> dict[str, str]:

@@ -27,12 +27,18 @@ HIGHEST = 20
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
     """The verdict of a proof that was found, with the proof in words in its data; None where none was found."""
+    result = proved(claim, reading)
+    return None if result is None else result[0]
+
+
+def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | None:
+    """The same with the derivation."""
     for proposed in proposals(claim, reading):
         checked = check(proposed, claim, reading)
         verdict = library.judge(checked, claim, reading)
         if verdict.status is Status.HOLDS:
             proof = render_text(checked, verdict).splitlines()
-            return replace(verdict, data={**verdict.data, "found by": "the prover", "proof": proof})
+            return replace(verdict, data={**verdict.data, "found by": "the prover", "proof": proof}), proposed
     return None
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic.expressions import require_exact, shown_non_negative, shown_positive
+from fedbounds.evidence.symbolic.expressions import indices, require_exact, shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.gate import meaningful
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
-from fedbounds.evidence.symbolic.rebuilt import SHIPPED, begin_anew, rebuilt
+from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.symbols import RECORDED
+from fedbounds.theory.assumptions import SHIPPED
 
 
 def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
@@ -31,6 +31,7 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
         if assumption not in (SHIPPED.get(assumption.key), definitions.DEFINITIONS.get(assumption.key)):
             begin_anew()
             part = Part(*rebuilt(tuple(part)))
+            _require_some_step(assumption, part, points)
         _require_follows(assumption, part)
         return part
     facts = assumption.facts()
@@ -81,8 +82,15 @@ def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
         return False
     if assumption.key in definitions.DEFINITIONS:
         return False
-    states = {s for s in expression.free_symbols if s.name in RECORDED and RECORDED[s.name].statistic == "measured"}
+    states = {s for s in expression.free_symbols if getattr(s, "statistic", "") == "measured"}
     return assumption.gives is None or bool(assumption.parts) or bool(states)
+
+
+def _require_some_step(assumption: Assumption, part: Part, points: tuple[Any, ...]) -> None:
+    """Raise where a fact of nobody's relation is about each earlier step of a round, of which there may be none."""
+    about = definitions.S in indices(sp.sympify(part.right - part.left))
+    if about and not assumption.parts and not any(definitions.S in indices(sp.sympify(point)) for point in points):
+        raise Unproved(f"{assumption.key} speaks of earlier steps of a round, and the first step has none")
 
 
 def _require_follows(assumption: Assumption, part: Part) -> None:

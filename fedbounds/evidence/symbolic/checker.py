@@ -135,8 +135,9 @@ def _checked(scope: Context, claim: Claim | None) -> Checked:
     if last.grounds.open:
         failed.append(f"no induction discharges the hypothesis {', '.join(sorted(last.grounds.open))}")
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
-    if scope.reading.virtual == "p" and _one_iterate(scope.universe):
-        keys |= {shipped.unbiased.key, definitions.ALL_PRESENT}
+    if scope.reading.virtual == "p" and definitions.ALL_PRESENT in scope.universe:
+        # What w_t means rests on it.
+        keys |= {definitions.ALL_PRESENT} | ({shipped.unbiased.key} & scope.universe.keys())
     cited, clash = _cited_universe(scope, keys)
     definitions_held = granted(scope.reading, claim)
     by = granted_by(scope.reading, claim)

@@ -266,8 +266,7 @@ RESTS_ON = {
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
-    # Under alpha = p a client of p_i = 0, whose minimum Gamma does not see, is in no mean.
-    "common-optimum": ("smooth", "unbiased"),
+    "common-optimum": ("smooth",),
     **dict.fromkeys(("next-models", "mean-model"), ("unbiased", ALL_PRESENT)),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
@@ -312,6 +311,7 @@ def meanings(alpha_weighted: bool, all_present: bool, claim: Claim | None = None
     own = {q: meaning_of(q, claim.scope) for q in claim.computed} if claim is not None else {}
     states = {**STATES, **{q: meaning for q, meaning in own.items() if meaning is not None}}
     if not alpha_weighted:
-        return {**states, W: Centre(P, X)}
+        # Of the clients present the weights are p divided by its sum, which is p where everybody is.
+        return {**states, **({W: Centre(P, X)} if all_present else {})}
     step: dict[sp.Basic, sp.Expr] = {W_NEXT: W - sy.eta * Centre(ALPHA, G)} if all_present else {}
     return {**states, W: Centre(ALPHA, X), **step}

@@ -9,10 +9,10 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
 from fedbounds.evidence.symbolic.proof_state import Unproved
-from fedbounds.evidence.symbolic.rebuilt import SHIPPED
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
@@ -104,11 +104,13 @@ def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
     """Sums such as T + gamma - 1 that divide what is compared once cancelled: it says nothing where one is 0."""
     compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
     written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
-    written = {x for x in written if x.is_Add and x.has(sy.T)}
+    written = {x for x in written if x.is_Add and x.has(sy.T) and x.is_polynomial(sy.T)}
     if not written:
         return []
     powers = {power: sp.Dummy() for power in compared.atoms(sp.Pow) if power.exp.has(sy.T)}
     bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
+    if not bottom.is_polynomial(sy.T):
+        return []
     kept = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
     return sorted(kept, key=sp.default_sort_key)
 

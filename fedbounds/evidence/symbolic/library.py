@@ -22,10 +22,11 @@ from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.granted import granted
 from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck, Unproved
-from fedbounds.evidence.symbolic.rebuilt import SHIPPED, rebuilt
+from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import READINGS, Reading

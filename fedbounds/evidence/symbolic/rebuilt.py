@@ -20,16 +20,14 @@ from sympy.core.relational import Relational
 from fedbounds.evidence.symbolic import definitions, derivation
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.plugins import foreign
-from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
 from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.quantity import Quantity
 
-# What these give to a proof was compared with what they say, by hand.
-SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
 SIGNS = ("real", "nonnegative", "positive")
 VALUES = (str, int, bool, float, type(None), Kind, Role)

@@ -261,8 +261,8 @@ definitions come with the reading of the claim. Each further symbol is real, non
 one number. What a file wrote into its objects is not believed: they are made anew from plain data. Yet a file of
 derivations is Python that runs: a malicious one could rewrite the checker, which promises nothing there.
 
-"Proved" means that every step checks; the assumptions are those used. Without a claim, a derivation is a result of
-its own.
+"Proved" means that every step checks; the assumptions are those used. A name in bold is that of the claim that is
+proved. The others are results of their own, or about the claim that is named.
 """
 
 
@@ -288,10 +288,11 @@ def table(results: Sequence[Result], form: str) -> str:
     if form != "markdown":
         shown = [("derivation", "claim", "verdict"), *rows]
         return "\n".join(f"{key:24}{claim:20}{line}" for key, claim, line in shown)
-    lines = [INTRODUCTION, "| derivation | claim | verdict |", "|---|---|---|"]
+    lines = [INTRODUCTION, "| derivation | verdict |", "|---|---|"]
     for key, claim, line in rows:
-        said = re.sub("HOLDS: proved under these assumptions:|every step checks; rests on", "proved:", line)
-        lines.append(f"| `{key}` | {'the same' if claim == key else claim} | {said.replace('|', chr(92) + '|')} |")
+        words = re.sub("HOLDS: proved under these assumptions:|every step checks; rests on", "proved:", line)
+        name = f"**`{key}`**" if claim == key else f"`{key}`" if claim == "-" else f"`{key}`, on `{claim}`"
+        lines.append(f"| {name} | {words.replace('|', chr(92) + '|')} |")
     lines += ["", "## Lines of the paper that are wrong, and their corrections", ""]
     lines += [
         f"- `{c.derivation.key}`, step {step.label}: {step.paper.correction}."

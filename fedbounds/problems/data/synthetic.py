@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, check_distribution
+from fedbounds.model.problem import Array, Indices, client_weights
 from fedbounds.problems.data.dataset import ClientData
 from fedbounds.problems.data.partition import power_shares
 
@@ -127,7 +127,7 @@ def quadratics(
     spectra = np.clip(base * (client_spectra / base) ** (h / (1 + h)), mu, L)
     centre = rng.standard_normal(d) / np.sqrt(d)
     minima = centre + h * rng.standard_normal((clients, d)) / np.sqrt(d)
-    weights = power_shares(clients, imbalance) if p is None else check_distribution(p, clients)
+    weights = power_shares(clients, imbalance) if p is None else client_weights(p, clients)
     return QuadraticIngredients(spectra, minima, weights, noise)
 
 

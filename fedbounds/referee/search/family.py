@@ -34,7 +34,6 @@ MAX_ROWS = 3
 # Weights that are all 0 have no direction to normalise; this share keeps them on the simplex.
 LEAST_WEIGHT = 1e-12
 # What a step size that is searched may be a formula in.
-STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 # Outcomes of chance that are enumerated: each is run, so that expectations are exact up to rounding.
 MAX_COUNT = 64
 # Runs of more steps take one step size for all, or a formula, and mostly have a closed form.

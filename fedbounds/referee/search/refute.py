@@ -21,12 +21,12 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.candidates import FIRST, Budget, admitted, arms, examples, without_penalty
-from fedbounds.referee.search.family import STEP_SYMBOLS, InstanceFamily, Shape, decode, dimension, families, schedule
+from fedbounds.referee.search.family import InstanceFamily, Shape, decode, dimension, families, schedule
 from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
 from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
+from fedbounds.theory.claim import OWN_STEPS, STEP_SYMBOLS, Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 

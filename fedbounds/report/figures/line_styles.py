@@ -36,16 +36,10 @@ OWN: tuple[Style, ...] = (
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)))
 MARKERS = "osD^v<>P"
 CLIENTS = (BLACK, ORANGE, SKY, GREEN, PURPLE, BLUE)
-# Up to twelve clients, each with a colour of its own; dashes tell neighbours apart in greyscale.
-MANY = (*CLIENTS, "#8C6D00", "#CC0033", "#666666", "#004D40", "#B0A000", "#5E35B1")
-# Up to this many clients a legend names each; beyond it a colour bar does.
-NAMED_CLIENTS = 12
 PANEL, DPI = (3.4, 2.7), 130
 RC: Any = {
     "font.size": 8.5,
     "axes.titlesize": 9,
-    # Nothing stands between a panel and its title, so that its height need not be looked for.
-    "axes.titley": 1.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,

@@ -10,20 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize, PowerNorm
+from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.report.figures import line_styles, series
+from fedbounds.report.figures import line_styles, series, titles
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
-from fedbounds.report.figures.panel_grid import VIOLATED, legend, panels_of
+from fedbounds.report.figures.panel_grid import legend, panels_of
 from fedbounds.report.number_format import EQUAL
 from fedbounds.study import store
 from fedbounds.study.bounds import gamma_of
@@ -34,6 +33,8 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import QUANTITIES, Scope, gap
 
 Drawn = Sequence[RunSeries]
+# The label of the crosses where a claim fails.
+VIOLATED = "violated: band above 1"
 
 
 def name(symbol: str) -> str:
@@ -52,7 +53,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
     bounds = distinct(bounds or line_styles.lines("horizon"), drawn)
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
-    figure, panels = panels_of(result, series.bounds_title(result), labels, "xy", sharex=True, sharey=True)
+    figure, panels = panels_of(result, titles.bounds_title(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         seen = series.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
@@ -61,11 +62,11 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
         axes.fill_between(seen.x + gamma, np.maximum(seen.lower, floor), seen.upper, color=BLACK, alpha=0.2, lw=0)
         _guide(axes, seen.x + gamma, positive)
         for k, (key, (label, style)) in enumerate(bounds.items()):
-            if key in run.sides and not _drawn_before(key, bounds, run):
-                values = series.bound(run.sides[key])
-                _line(axes, values.x + gamma, values.y, label, style, 0.04 * k)
-                _mark_negative(axes, values, gamma, label, style["color"])
-    _make_room(panels, foot=True)
+            earlier = list(bounds)[:k]
+            if key in run.sides and not any(_coincide(key, other, [run]) for other in earlier):
+                x, y = series.bound(run.sides[key])
+                _line(axes, x + gamma, y, label, style, 0.04 * k)
+                _say_negative(axes, run.sides[key].rhs, label, style)
     legend(figure, panels)
     return figure
 
@@ -78,23 +79,25 @@ def _guide(axes: Axes, x: Any, y: Any) -> None:
         axes.plot(x, y[at] * x[at] / x, color="#777777", ls=DASHES[2], lw=1.0, label="slope of 1/T", zorder=1)
 
 
+def _say_negative(axes: Axes, side: Any, label: str, style: Style) -> None:
+    """Where a right side is not positive a logarithmic axis cannot show it: words say at how many times."""
+    count = int((~(side > 0)).sum())
+    if count:
+        words = f"{label}: right side $\\leq 0$ at {count} of {len(side)} times"
+        height = 0.02 + 0.08 * len(axes.texts)
+        axes.text(0.02, height, words, transform=axes.transAxes, fontsize=7, color=style["color"])
+
+
 def distinct(lines: line_styles.Lines, drawn: Drawn) -> line_styles.Lines:
     """The lines without those that coincide with an earlier one in every run; that one is named for both."""
-    kept: line_styles.Lines = {}
+    result: line_styles.Lines = {}
     for key, (label, style) in lines.items():
-        same = next((other for other in kept if _coincide(key, other, drawn)), None)
+        same = next((other for other in result if _coincide(key, other, drawn)), None)
         if same is None:
-            hidden = any(_drawn_before(key, kept, run) for run in drawn)
-            kept[key] = f"{label}, where it differs" if hidden else label, style
+            result[key] = label, style
         else:
-            kept[same] = f"{kept[same][0]} = {key[1] if same[0] == key[0] else label}", kept[same][1]
-    return kept
-
-
-def _drawn_before(key: tuple[str, str], lines: line_styles.Lines, run: RunSeries) -> bool:
-    """Whether an earlier one of the lines coincides with this one in the panel of a run."""
-    earlier = list(lines)[: list(lines).index(key)] if key in lines else list(lines)
-    return key in run.sides and any(_coincide(key, other, [run]) for other in earlier)
+            result[same] = f"{result[same][0]} = {key[1] if same[0] == key[0] else label}", result[same][1]
+    return result
 
 
 def _coincide(one: tuple[str, str], other: tuple[str, str], drawn: Drawn) -> bool:
@@ -116,45 +119,17 @@ def weighted(result: Result, drawn: Drawn) -> tuple[Result, Drawn]:
     return replace(result, runs=tuple(result.runs[k] for k in chosen)), [drawn[k] for k in chosen]
 
 
-def _mark_negative(axes: Axes, found: series.Bound, shift: float, label: str, colour: str) -> None:
-    """Where a bound is not positive a logarithmic axis cannot show it: a bar at the foot and words say so."""
-    rows = getattr(axes, "_negative_rows", 0)
-    low, high = axes.get_xaxis_transform(), 0.03 + 0.09 * rows
-    for start, end in found.negative:
-        axes.plot(
-            [start + shift, end + shift], [high, high], transform=low, color=colour, lw=3, solid_capstyle="butt"
-        )
-    if found.negative:
-        until = "" if found.negative[-1][1] == found.x[-1] else f" to {found.negative[-1][1]:g}"
-        words = f"{label} $\\leq 0$ from $T={found.negative[0][0]:g}${until}"
-        axes.text(
-            0.98, high + 0.015, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color=colour
-        )
-        axes._negative_rows = rows + 1  # type: ignore[attr-defined]
-
-
-def _make_room(panels: list[Axes], foot: bool) -> None:
-    """Stretch the shared logarithmic axis so that the words on negative sides lie clear of the curves."""
-    rows = max(getattr(axes, "_negative_rows", 0) for axes in panels)
-    if rows:
-        low, high = panels[0].get_ylim()
-        stretch = (high / low) ** (0.13 * rows)
-        panels[0].set_ylim(low / stretch if foot else low, high if foot else high * stretch)
-
-
 def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
     steps = distinct(steps or line_styles.lines("step"), drawn)
-    labels = ("$t+1$", "left side / right side")
-    figure, panels = panels_of(
-        result, series.one_step_title(result, {key for key, _ in steps}), labels, "xy", sharex=True, sharey=True
-    )
+    title = titles.one_step_title(result, {key for key, _ in steps})
+    figure, panels = panels_of(result, title, ("$t+1$", "left / right side"), "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
         for k, (key, (label, style)) in enumerate(steps.items()):
-            if key not in run.sides or _drawn_before(key, steps, run):
+            if key not in run.sides:
                 continue
-            curve, negative = series.side_ratio(run.sides[key])
+            curve = series.side_ratio(run.sides[key])
             y = np.where(curve.y > 0, curve.y, np.nan)
             lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
             axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
@@ -162,27 +137,15 @@ def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None =
             above = curve.lower > 1 + EQUAL
             if above.any():
                 axes.plot(curve.x[above] + 1, y[above], "x", color=BLACK, ms=3, label=VIOLATED, zorder=4)
-            if negative.size:
-                _mark_negative_sides(axes, negative, label, style["color"])
-    _make_room(panels, foot=False)
-    legend(figure, panels, 5)
+            _say_negative(axes, run.sides[key].rhs, label, style)
+    legend(figure, panels)
     return figure
-
-
-def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> None:
-    """The t at which a right side is not positive, so that its ratio means nothing: ticks at the top."""
-    rows = getattr(axes, "_negative_rows", 0)
-    height = 0.97 - 0.08 * rows
-    axes.plot(times + 1, np.full(len(times), height), "|", ms=5, color=colour, transform=axes.get_xaxis_transform())
-    words = f"{label}: right side $\\leq 0$ at {len(times)} steps"
-    axes.text(0.02, height - 0.02, words, transform=axes.transAxes, va="top", fontsize=7, color=colour)
-    axes._negative_rows = rows + 1  # type: ignore[attr-defined]
 
 
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     result, drawn = weighted(result, drawn)
-    figure, panels = panels_of(result, series.skew_title(result), ("$t+1$", "skew"), sharex=True)
+    figure, panels = panels_of(result, titles.skew_title(result), ("$t+1$", "skew"), sharex=True)
     for axes, run, items in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
@@ -216,37 +179,14 @@ def _pad(axes: Axes, least: float = 0.1) -> None:
         axes.set_ylim(centre - least / 2, centre + least / 2)
 
 
-def weights_figure(result: Result, drawn: Drawn) -> Figure:
-    """alpha_t^i - p_i along rounds, the mean over replicates, one line a client."""
-    result, drawn = weighted(result, drawn)
-    tau, p = result.settings.tau, np.array(result.facts.p)
-    named = len(p) <= line_styles.NAMED_CLIENTS
-    title = series.weights_title(result, drawn)
-    figure, panels = panels_of(result, title, ("round + 1", r"$\alpha_t^i-p_i$"), bar=not named, sharex=True)
-    norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
-    for axes, run in zip(panels, drawn, strict=True):
-        axes.axhline(0, color=BLACK, lw=0.8)
-        rounds, weights = series.binned(run.round_times / tau + 1, run.alpha.mean(axis=0))
-        for i in range(len(p)):
-            colour = line_styles.MANY[i] if named else cividis(norm(i))
-            axes.plot(rounds, weights[:, i] - p[i], label=f"$i={i + 1}$", color=colour, ls=DASHES[i % len(DASHES)])
-        _pad(axes, 0.02)
-    if named:
-        legend(figure, panels, 5, 2)
-    else:
-        bar = figure.colorbar(ScalarMappable(norm, cividis), ax=panels, label="client $i$", shrink=0.8)
-        bar.ax.set_yticks([0, len(p) - 1], ["1", str(len(p))])
-    return figure
-
-
 def participation_figure(result: Result, drawn: Drawn) -> Figure:
     """Mean weight of each client in each round, the ten largest of a round marked."""
     N, tau = result.facts.N, result.settings.tau
     result, drawn = weighted(result, drawn)
     count = series.marked(N)
-    title = f"{series.participation_title(result, drawn)}; dots: the {count} largest weights of a round"
+    title = titles.participation_title(result, drawn, count)
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
-    figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), bar=True, sharex=True)
+    figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), sharex=True)
     grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
     # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
     norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
@@ -293,7 +233,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "bounds": bounds_figure,
     "one-step": ratio_figure,
     "skew": skew_figure,
-    "weights": weights_figure,
     "participation": participation_figure,
 }
 

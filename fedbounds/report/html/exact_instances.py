@@ -1,51 +1,73 @@
-"""Counterexamples with their exact numbers, and the tight constants that shipped certificates prove."""
+"""What is shipped as evidence of claims, as a page shows it: proofs step by step, and counterexamples."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
 
+import sympy as sp
 from markupsafe import Markup
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic.derivation import Derivation, Step
+from fedbounds.evidence.symbolic.library import verdict_of
+from fedbounds.evidence.symbolic.proof_state import Checked
+from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
 from fedbounds.io import shaped
 from fedbounds.report.claim_text import length_note_of
 from fedbounds.report.counterexample_script import stored_script
-from fedbounds.report.html.claim_section import Proof
-from fedbounds.report.html.mathml import formula, fraction, prose, rounded
+from fedbounds.report.html.mathml import formula, latex, math, mixed, pieces
 from fedbounds.report.html.templates import template
-from fedbounds.report.number_format import number, readable
-from fedbounds.report.table import Table
+from fedbounds.report.instance_text import fields
 from fedbounds.study.cache import cached
-from fedbounds.study.ledger import certificates, counterexample
+from fedbounds.study.ledger import counterexample
 
-if TYPE_CHECKING:
-    from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
 
-# What the fields of an instance are, in the paper's notation, in the order in which a reader wants them.
-FIELDS = {
-    "curvatures": ("c_{ik}", "curvatures of the clients, one a coordinate"),
-    "minima": ("m_{ik}", "minimisers of the clients"),
-    "floor": (r"F_i^\star", "minima of the clients"),
-    "p": ("p_i", "client weights"),
-    "w0": ("w_0", "start"),
-    "eta": (r"\eta_t", "step sizes"),
-    "tau": (r"\tau", "local steps a round"),
-    "weighting": (r"\alpha_t", "weighting"),
-    "weights": (r"\alpha_t^i", "weights, one row a round"),
-    "noise": ("s_i", "size of the gradient noise"),
-    "present": ("", "clients that take part in a round"),
-    "lhs_above": ("", "the left side is above"),
-    "rhs_below": ("", "the right side is below"),
-}
-# A term without which the claim still holds at a setting.
-UNNEEDED = "not needed"
-PROVED = Markup('{} <span class="tick yes">✓ <span class="word">verified</span></span>')
+@dataclass(frozen=True)
+class Proof:
+    """A derivation with its check, and its formulas as MathML."""
+
+    checked: Checked
+
+    @property
+    def derivation(self) -> Derivation:
+        return self.checked.derivation
+
+    @property
+    def verdict(self) -> str:
+        return verdict_line(self.checked, verdict_of(self.checked))
+
+    @property
+    def good(self) -> int:
+        return sum(outcome.ok for outcome in self.checked.outcomes.values())
+
+    @cached_property
+    def _known(self) -> Mapping[str, str]:
+        return names(self.checked)
+
+    def line(self, left: sp.Expr, relation: str, right: sp.Expr) -> Markup:
+        """One displayed line, which may break between the terms of its right side."""
+        return Markup("{} {} {}").format(math(left, self._known), formula(RELATIONS[relation]), self.terms(right))
+
+    def terms(self, expression: sp.Expr) -> Markup:
+        return Markup(" ").join(pieces(expression, self._known))
+
+    def conditions(self) -> list[tuple[Markup, str]]:
+        """What is taken to be non-negative, and why."""
+        signs = {True: ">", False: r"\ge"}
+        return [
+            (formula(f"{latex(c.expression, self._known)} {signs[c.strict]} 0"), c.why)
+            for c in self.checked.conditions
+        ]
+
+    def because(self, step: Step) -> list[Markup]:
+        data = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
+        return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in data]
 
 
 @dataclass(frozen=True)
@@ -87,9 +109,9 @@ class Example:
         return length_note_of(self.file)
 
     @property
-    def fields(self) -> list[tuple[Markup, str, Markup]]:
-        """(symbol, meaning, value) of what the instance is made of."""
-        return fields(self.file.document.get("instance") or self.file.document.get("data", {}))
+    def numbers(self) -> str:
+        """What the instance is made of, a line a field."""
+        return "\n".join(fields(self.file.document.get("instance") or self.file.document.get("data", {})))
 
 
 def examples() -> list[Example]:
@@ -99,83 +121,12 @@ def examples() -> list[Example]:
     return [Example(*counterexample(path)) for path in all_files()]
 
 
-def fields(data: Mapping[str, Any], prefix: str = "") -> list[tuple[Markup, str, Markup]]:
-    """(symbol, meaning, value) of the fields of an instance, nested ones flattened."""
-    rows: list[tuple[Markup, str, Markup]] = []
-    for key in sorted(data, key=lambda name: list(FIELDS).index(name) if name in FIELDS else len(FIELDS)):
-        value = data[key]
-        if isinstance(value, Mapping) and key != "eta":
-            rows += fields(value, prefix if key == "instance" else f"{prefix}{key}: ")
-            continue
-        symbol, meaning = FIELDS.get(key, ("", key.replace("_", " ")))
-        rows.append((formula(symbol) if symbol else Markup(""), prefix + meaning, _value(value)))
-    return rows
-
-
-def _value(value: Any) -> Markup:
-    """A number, a word, a row of numbers or a table of them."""
-    if isinstance(value, Mapping):
-        return Markup(", ").join(Markup("{} = {}").format(prose(k), _value(v)) for k, v in value.items())
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return Markup("({})").format(Markup(", ").join(map(_value, value)))
-    try:
-        return fraction(value)
-    except ValueError:
-        return Markup("{}").format(value)
-
-
-def factor(ratio: float | None) -> str:
-    return UNNEEDED if ratio is None else f"{readable(number(ratio, 3))}×"
-
-
-def tight_constants() -> dict[str, list[TightConstant]]:
-    """Claim -> its tight constants, from the certificates that note one, each verified now without a solver."""
-    from fedbounds.evidence.sdp.one_step.tight_constants import noted
-
-    result: dict[str, list[TightConstant]] = {}
-    for certificate in certificates():
-        constant = noted(certificate) if "certified" in certificate.note else None
-        if constant is not None:
-            result.setdefault(constant.claim, []).append(constant)
-    return result
-
-
-def tight_table(claim: str, tight: Iterable[TightConstant]) -> Table:
-    from fedbounds.evidence.sdp.one_step.parameters import Setting
-
-    body = []
-    for row in tight:
-        if row.certificate is not None and row.certified is not None:
-            setting = Setting.from_json(row.certificate.setting)
-            stated, proved = readable(number(row.stated)), PROVED.format(rounded(row.certified))
-            body.append([row.term, _setting(setting), setting.reading, stated, proved, factor(row.ratio)])
-    head = ("Term", "Setting", "Reading", "Stated", "Certified", "Loose by")
-    return Table.of(head, sorted(body), f"Tight constants of {claim}, verified again without a solver")
-
-
-def tight_words(tight: Sequence[TightConstant]) -> str:
-    """For each term the claim's constant and the range of the tight ones."""
-    lines = []
-    for term in sorted({row.term for row in tight}):
-        own = [row for row in tight if row.term == term]
-        ratios = [row.ratio for row in own if row.ratio is not None]
-        loose = f"loose by {factor(min(ratios))} to {factor(max(ratios))}" if ratios else UNNEEDED
-        lines.append(f"{term}: {readable(number(own[0].stated))} stated, {loose} at {len(own)} settings")
-    return "; ".join(lines)
-
-
-def _setting(setting: Any) -> str:
-    alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
-    kappa = setting.L / setting.mu if setting.mu else "∞"
-    return f"L/μ = {kappa}, τ = {setting.tau}, α = ({alpha}), p = ({p})"
-
-
 # The evidence that is about no claim: steps of proofs, and counterexamples to remarks.
 OTHERS = ""
 
 
 def evidence() -> Mapping[str, Markup]:
-    """Claim -> its proofs, counterexamples and tight constants as HTML; OTHERS -> those that are about none.
+    """Claim -> its proofs and counterexamples as HTML; OTHERS -> those that are about none.
 
     Each is checked here or was on this machine, with these very sources.
     """
@@ -189,15 +140,11 @@ def evidence() -> Mapping[str, Markup]:
 
 
 def _checked() -> dict[str, str]:
-    proofs = [Proof(checked) for checked in library.check_all().values()]
-    shown, tight = examples(), tight_constants()
+    proofs, shown = [Proof(checked) for checked in library.check_all().values()], examples()
     part = template("shipped.html.jinja").module
-    keys = {*(proof.derivation.claim for proof in proofs), *(example.subject for example in shown), *tight}
+    keys = {*(proof.derivation.claim for proof in proofs), *(example.subject for example in shown)}
     result = {OTHERS: part.others(*_about("", proofs, shown))}  # type: ignore[attr-defined]
-    for key in sorted(keys - {"", None}):
-        own = tight.get(key, ())
-        tables = tight_table(key, own), tight_words(own)
-        result[key] = part.about(*_about(key, proofs, shown), *tables)  # type: ignore[attr-defined]
+    result |= {key: part.about(*_about(key, proofs, shown)) for key in sorted(keys - {"", None})}  # type: ignore[attr-defined]
     return {key: str(html) for key, html in result.items()}
 
 

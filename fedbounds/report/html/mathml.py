@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
 from html import unescape
 
@@ -120,14 +119,6 @@ def decimal(value: Fraction) -> str:
     return readable(number(float(value)))
 
 
-def rounded(value: Fraction) -> Markup:
-    """A rational number as its finite decimal where it has one, else as a fraction."""
-    digits = next((k for k in range(STACKED) if 10**k % value.denominator == 0), None)
-    if digits is None:
-        return fraction(value)
-    return Markup("{}").format(f"{Decimal(value.numerator) / Decimal(value.denominator):f}".replace("-", "−"))
-
-
 def mixed(text: str) -> Markup:
     """Words with LaTeX between NUL marks."""
     parts = text.split("\0")
@@ -136,7 +127,7 @@ def mixed(text: str) -> Markup:
 
 def prose(text: str) -> Markup:
     """Words in which names of code (rho_bar, eta_t, ||w||^2) read as the paper's symbols."""
-    made = str(escape(text))
+    made = str(escape(readable(text)))
     for pattern, put in WORDS:
         made = re.sub(pattern, put, made)
     return Markup(made)

@@ -1,45 +1,45 @@
-"""The page itself: every part put into one HTML template."""
+"""A study as one page: the answer, the ledger, a section a claim with its evidence, and the run."""
 
-import base64
-import hashlib
-import re
 from collections.abc import Iterable, Sequence
-from importlib.resources import files
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.report.check_text import DECAY_NOTE, decay_words, known_sentences, problem_sentence, summary_line
-from fedbounds.report.describe import evidence_cell
-from fedbounds.report.html.claim_section import section
-from fedbounds.report.html.exact_instances import OTHERS as OTHER_EVIDENCE
-from fedbounds.report.html.exact_instances import evidence
-from fedbounds.report.html.mathml import formula, prose
-from fedbounds.report.html.pictures import Drawn, all_pictures
-from fedbounds.report.html.templates import PACKAGE, template
-from fedbounds.report.number_format import MISSING, number, readable
-from fedbounds.report.table import ORDER, Cell, Phrase, Table
-from fedbounds.study.contradictions import alarms
+from fedbounds.report.check_text import (
+    answer_table,
+    footnotes,
+    known_sentences,
+    problem_sentence,
+    summary_line,
+)
+from fedbounds.report.claim_text import claim_answer, explain
+from fedbounds.report.describe import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
+from fedbounds.report.html.exact_instances import OTHERS, evidence
+from fedbounds.report.html.pictures import Drawn, Picture, all_pictures
+from fedbounds.report.html.templates import blocks_page
+from fedbounds.report.number_format import MISSING, number
+from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
-from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.theory.claim import Claim, statement
 from fedbounds.theory.verdict import Evidence
 
-# How a status is called where it stands for several kinds of evidence.
-STATUSES = {status: str(status).lower().replace("_", " ") for status in ORDER}
-# Quantities of a run that are not constants of a claim: how they are written and what they are.
-OTHERS = {
-    "rho_bar_sync": (r"\overline{\rho}_{\mathrm{sync}}", "smallest weighting skew at synchronisation times only"),
-    "speed": (r"\mathcal{V}", "speed term of the corollary"),
-    "error": (r"\mathcal{E}", "error term of the corollary"),
-}
 LEDGER = (
     "Claims by kind of evidence. The numbers beside a status: how many of the {} weightings; the smallest margin "
     "(right side − left side) / the larger of the two, band included; and bound / measured, below 1 if violated. "
     "Run evidence is at family-wise error rate {} a claim. A dash: this kind says nothing."
 )
-# Clients listed one by one; a longer list says little.
-LISTED = 40
+
+
+@dataclass(frozen=True)
+class Sortable:
+    """A table that a reader can sort and filter."""
+
+    sortable: Table
+
+
+PageBlock = Block | Picture | Sortable
 
 
 def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "") -> str:
@@ -50,38 +50,28 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     """
     shipped = evidence()
     known = {line.claim.key: line.claim for line in lines}
-    facts = result.facts
-    listed = [(str(i), *row) for i, row in enumerate(zip(facts.p, facts.sizes, facts.F_i_star, strict=True), 1)]
     of_runs, of_claims = all_pictures(known.values(), result, drawn)
-    clients = [[i, value(p), str(size or MISSING), value(least)] for i, p, size, least in listed]
-    return render(
-        "page.html.jinja",
-        title=answer(result),
-        heading=[prose(readable(line)) for line in (problem_sentence(result), *heading(result))],
-        alarms=[str(alarm) for alarm in alarms(lines)],
-        findings=[prose(readable(line)) for line in (*known_sentences(lines), summary_line(result, lines))],
-        rates=rate_table(result),
-        ledger=ledger_table(lines, len(result.runs), result.settings.error_rate),
-        tally=tally(lines),
-        sections=[
-            section(claim, lines, result, picture, shipped.get(key, Markup("")))
-            for (key, claim), picture in zip(known.items(), of_claims, strict=True)
-        ],
-        others=shipped[OTHER_EVIDENCE],
-        pictures=of_runs,
-        command=command,
-        constants=constants(result),
-        clients=Table.of(
-            ("Client", "Share", "Samples", "Minimum"),
-            clients if len(clients) <= LISTED else [],
-            f"Shares, sample sizes and minima (within {value(facts.minima_excess_bound)})",
-        ),
-        settings={
-            **{name.replace("_", " "): setting(values) for name, values in result.settings.to_json().items()},
-            "engine used": ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING,
-            **result.versions,
-        },
-    )
+    caption = LEDGER.format(len(result.runs), result.settings.error_rate)
+    blocks: list[PageBlock] = [
+        *_head(result),
+        Heading("The ledger", 2, "ledger"),
+        *alarm_blocks(lines),
+        Bullets("Known", (*known_sentences(lines), summary_line(result, lines))),
+        replace(answer_table(result, lines), caption="Each weighting on this run"),
+        "\n".join(footnotes(result, lines)),
+        Sortable(replace(ledger_table(lines), caption=caption)),
+        Heading("The claims", 2, "claims"),
+    ]
+    for claim, picture in zip(known.values(), of_claims, strict=True):
+        own = [line for line in lines if line.claim.key == claim.key]
+        blocks += claim_blocks(claim, own, result, picture)
+        blocks.append(shipped.get(claim.key, Markup("")))
+    blocks += [shipped[OTHERS], Heading("The run", 2, "run"), *_again(command), constants_table(result), *of_runs]
+    chosen = {name.replace("_", " "): setting(values) for name, values in result.settings.to_json().items()}
+    engines = ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING
+    settings = {**chosen, "engine used": engines, **result.versions}
+    blocks.append(Bullets("Settings and versions", tuple(f"{name}: {value}" for name, value in settings.items())))
+    return blocks_page(answer(result), blocks)
 
 
 def answer(result: Result) -> str:
@@ -95,97 +85,69 @@ def answer(result: Result) -> str:
     return f"{words}: {result.facts.kind}{data}, {result.facts.N} clients"
 
 
-def heading(result: Result) -> list[str]:
-    """The constants with their provenance, and the protocol."""
+def _head(result: Result) -> list[PageBlock]:
+    """The problem, its constants with their provenance, and the protocol."""
     facts, settings = result.facts, result.settings
     constants = {"L": facts.L, "mu": facts.mu, "Gamma": facts.Gamma}
     known = [f"{name} = {number(item.value)} ({item.provenance})" for name, item in constants.items()]
     sampled = "" if settings.batch is None or settings.replacement else ", without replacement"
     protocol = f"{settings.rounds} rounds, C = {settings.participation:g}, step {settings.step}{sampled}"
-    return [f"{', '.join(known)}, F* = {number(facts.F_star)}", f"{protocol}, seed {settings.seed}"]
+    constants_line = f"{', '.join(known)}, F* = {number(facts.F_star)}"
+    return [f"{problem_sentence(result)}\n{constants_line}\n{protocol}, seed {settings.seed}"]
 
 
-def rate_table(result: Result) -> Table:
-    """How the gap of each weighting decays at the end of its run."""
-    body = [[run.weighting, decay_words(run.decay) or None] for run in result.runs]
-    return Table.of(("Weighting", "O(1/T)?"), body, DECAY_NOTE)
+def _again(command: str) -> list[PageBlock]:
+    if command:
+        return ["Do it again:", Code(command)]
+    return ["This study was made in Python from an object that no command line names, so no command repeats it."]
 
 
-def ledger_table(lines: Iterable[Line], runs: int, rate: float) -> Table:
-    """Claims in their readings by kinds of evidence, each claim with a link to its section."""
-    body = []
-    for line in lines:
-        name = Markup('<a href="#claim-{0}">{0}</a> <span class="quiet">{1}</span>')
-        first = Cell((Phrase(name.format(line.claim.key, prose(line.claim.title))),), sort_key=line.claim.key)
-        cells = (evidence_cell(line, kind) for kind in Evidence)
-        body.append([first, Cell((Phrase(line.reading),), sort_key=line.reading), *cells])
-    return Table.of(("Claim", "Reading", *(kind.label for kind in Evidence)), body, LEDGER.format(runs, rate))
+def claim_blocks(claim: Claim, lines: Sequence[Line], result: Result, picture: Picture | None) -> list[PageBlock]:
+    """What a claim states and assumes, and what the runs say of it."""
+    words = explain(claim)
+    repair = words["repair"] or {"why": "", "assumptions": {}, "substitutions": {}}
+    assumed = [*words["assumptions"].values()]
+    assumed += [f"{text} (repaired reading only)" for text in repair["assumptions"].values()]
+    changed = "".join(f"; {name} becomes {value}" for name, value in repair["substitutions"].items())
+    runs = run_table(lines, result)
+    blocks: list[PageBlock | str] = [
+        Heading(f"{claim.title}: {claim.key}", 3, f"claim-{claim.key}"),
+        f"{claim.source}; for {SCOPES[claim.scope]}.\n{claim_answer(lines)}",
+        Formula(statement(claim)),
+        claim.remark,
+        f"Repair: {repair['why']}{changed}." if claim.repair else "",
+        *_listed("Symbols", [f"{name}: {meaning}" for name, meaning in words["symbols"].items()]),
+        *_listed("Readings", [f"{name}: {text}" for name, text in words["readings"].items()]),
+        *_listed("Assumptions", assumed),
+        *([runs] if runs.rows else []),
+        *grounds_of(lines, len(result.runs)),
+        *([picture] if picture else []),
+    ]
+    return [block for block in blocks if block != ""]
 
 
-def tally(lines: Sequence[Line]) -> Table:
-    body = []
-    for kind in Evidence:
-        seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
-        name = Markup('{} <span class="quiet">{}</span>').format(kind.label, kind.about)
-        body.append([name, *(sum(status in result for result in seen) or None for status in ORDER)])
-    head = ["Evidence", *(Phrase(STATUSES[status], status) for status in ORDER)]
-    return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so").without_empty()
+def _listed(title: str, items: Sequence[str]) -> list[Bullets]:
+    return [Bullets(title, tuple(items))] if items else []
 
 
-def constants(result: Result) -> Table:
-    """Every constant of the runs, then the other quantities, each with its provenance."""
-    runs = result.runs
-    items = dict.fromkeys(name for run in runs for name in run.constants)
+def run_table(lines: Iterable[Line], result: Result) -> Table:
+    """What the runs say of a claim: a row a reading and kind of evidence, a status and its looseness a weighting."""
+    names = [run.weighting for run in result.runs]
     body: list[list[object]] = []
-    for name in sorted(
-        items, key=lambda name: list(QUANTITIES).index(name) if name in QUANTITIES else len(QUANTITIES)
-    ):
-        own = [run.constants.get(name) for run in runs]
-        symbol = (
-            QUANTITIES[name].latex if name in QUANTITIES else rf"\mathrm{{{re.sub(r'[^A-Za-z0-9 ]', ' ', name)}}}"
-        )
-        meaning = QUANTITIES[name].meaning if name in QUANTITIES else ""
-        provenance = "/".join(sorted({str(item.provenance) for item in own if item}))
-        notes = prose("; ".join(dict.fromkeys(item.note for item in own if item and item.note)))
-        values = (None if item is None else value(item.value) for item in own)
-        body.append([_named(symbol, prose(meaning)), *values, Phrase(provenance, None, notes)])
-    for name, (symbol, meaning) in OTHERS.items():
-        body.append([_named(symbol, meaning), *(value(getattr(run, name)) for run in runs), "computed"])
-    caption = "What the bounds are made of, with where each number comes from"
-    return Table.of(("Constant", *(run.weighting for run in runs), "Provenance"), body, caption)
+    for kind in (Evidence.EMPIRICAL, Evidence.EXPECTATION):
+        for line in lines:
+            values = [next(iter(line.verdicts(kind, name)), None) for name in names]
+            if any(values):
+                head = f"{line.reading}, {kind.label.lower()}"
+                body.append([head, *(None if verdict is None else describe(verdict) for verdict in values)])
+    caption = "Status, bound / measured (how loose) and the step where the two come nearest, for each weighting"
+    return Table.of(["Reading", *names], body, caption)
 
 
-def _named(symbol: str, meaning: str) -> Markup:
-    return Markup('{} <span class="quiet">{}</span>').format(formula(symbol), meaning)
-
-
-def value(found: float | None) -> str:
-    return readable(number(found))
-
-
-def setting(found: Any) -> str:
-    if found is None:
+def setting(value: Any) -> str:
+    """The value of a setting in words."""
+    if value is None or value in ([], ()):
         return MISSING
-    if isinstance(found, bool):
-        return "yes" if found else "no"
-    if isinstance(found, list | tuple):
-        return ", ".join(map(str, found)) or MISSING
-    return str(found)
-
-
-def render(name: str, **parts: Any) -> str:
-    """A template of this package with its parts, the style sheet and the script."""
-    script = _asset("script.js")
-    shared = {
-        "style": _asset("style.css"),
-        "script": script,
-        "allowed": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "kinds": {str(kind): kind.label for kind in Evidence},
-        "statuses": {str(status): STATUSES[status] for status in ORDER},
-    }
-    return template(name).render(**shared, **parts)
-
-
-def _asset(name: str) -> Markup:
-    """A file of this package, trusted as it is part of it."""
-    return Markup(files(PACKAGE).joinpath(name).read_text(encoding="utf-8"))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -1,6 +1,5 @@
 """A study or a sweep as one HTML page: what `fedbounds report` writes."""
 
-import hashlib
 import shlex
 from dataclasses import dataclass
 from functools import partial
@@ -9,14 +8,14 @@ from pathlib import Path
 from fedbounds import io
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
-from fedbounds.report.figures import files
 from fedbounds.report.figures.sweep_figures import SUMMED, figure_of, lines_of, positions_of
-from fedbounds.report.html.page import page, render, setting
-from fedbounds.report.html.pictures import Picture, inline
-from fedbounds.report.table import ORDER, Cell, Phrase, Table
+from fedbounds.report.html.page import PageBlock, page, setting
+from fedbounds.report.html.pictures import Picture, picture
+from fedbounds.report.html.templates import blocks_page
+from fedbounds.report.number_format import counted
+from fedbounds.report.table import ORDER, Bullets, Cell, Code, Heading, Phrase, Table
 from fedbounds.study import store
 from fedbounds.study.bounds import main_tightness
-from fedbounds.study.cache import cached
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep_table import TABLE, Stored, read_table
@@ -42,13 +41,10 @@ class Page:
         return f"Page: {len(self.html.encode()) / 1e6:.1f} MB of HTML; .save(PATH) writes it"
 
 
-def report(
-    study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False, fresh: bool = True
-) -> Page:
+def report(study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False) -> Page:
     """One page of a study, or of a folder that ``check --out`` or ``sweep --out`` wrote; ``out``: where to write it.
 
     The plug-ins that a saved study holds are run only if ``trust_plugins``; their claims are left out otherwise.
-    Unless ``fresh``, the page of a study without any is the one that an earlier call made of the same files.
     Raises InputError where the folder holds neither a study nor a sweep.
 
     >>> done = sweep("grid.toml", "swept", jobs=1)
@@ -58,7 +54,7 @@ def report(
     of_kind("a study", study, (Result, str, Path), "a Result, or the folder of one")
     name = Path("report.html") if out is None else Path(out)
     io.require_writable(name.parent) if out is not None else None
-    made = _swept(study, name) or _studied(study, name, trust_plugins, fresh)
+    made = _swept(study, name) or _studied(study, name, trust_plugins)
     if out is not None:
         made.save(name)
     return made
@@ -77,30 +73,14 @@ def _swept(study: Result | str | Path, name: Path) -> Page | None:
     return None
 
 
-def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -> Page:
-    known = isinstance(study, Result)
-    before = None if isinstance(study, Result) or fresh else _digests(Path(study))
-    result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
-    extra = [load_plugin(file) for file in result.plugin_files] if trust and not known else []
+def _studied(study: Result | str | Path, name: Path, trust: bool) -> Page:
+    """The page of a study, made of a result of this process or of the files of a saved one."""
+    saved = not isinstance(study, Result)
+    result, drawn = store.read(study) if not isinstance(study, Result) else (study, store.series(study))
+    extra = [load_plugin(file) for file in result.plugin_files] if trust and saved else []
     lines = ledger_lines(claims_of(result, extra), result.verdicts)
-
-    def made() -> str:
-        return page(result, lines, drawn, command(result, name))
-
-    def read(values: object) -> str:
-        return io.shaped(values, str, "a stored page")
-
-    # Where another process replaced the study while it was read, the page is not kept as that of either.
-    if isinstance(study, Result) or before is None or result.plugin_files or before != _digests(Path(study)):
-        html = made()
-    else:
-        html = cached("page", made, read, str, of=[before, str(name)])
-    return Page(html, tuple(lines), () if known or trust else result.plugin_files)
-
-
-def _digests(folder: Path) -> list[str]:
-    held = (folder / file for file in store.FILES)
-    return [hashlib.sha256(io.read_bytes(path, store.LARGEST)).hexdigest() for path in held if path.is_file()]
+    html = page(result, lines, drawn, command(result, name))
+    return Page(html, tuple(lines), result.plugin_files if saved and not trust else ())
 
 
 def command(result: Result, out: Path = Path("report.html")) -> str:
@@ -123,19 +103,21 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
     if not stored.cells:
         raise reject("a report needs a finished cell", f"the sweep {folder} without any", "run the sweep first")
     words = [["sweep", "study.toml", "--out", str(folder)], ["report", str(folder), "--out", str(out)]]
-    return render(
-        "sweep.html.jinja",
-        title=f"sweep of {len(stored.cells)} cells",
-        total=len(stored.cells),
-        axes=[(name, [setting(value) for value in values]) for name, values in stored.varying().items()],
-        ledger=counts_table(stored),
-        picture=_picture(stored),
-        failed=Table.of(("Error", "cells"), stored.failures, "Failed cells"),
-        failures=sum(count for _, count in stored.failures),
-        studies=stored.studies,
-        command="\n".join(shlex.join(["fedbounds", *line]) for line in words),
-        version=stored.version,
-    )
+    picture, failures = _picture(stored), sum(count for _, count in stored.failures)
+    varying = {name.replace("_", " "): values for name, values in stored.varying().items()}
+    over = f" over {', '.join(f'{name} ({len(values)})' for name, values in varying.items())}" if varying else ""
+    axes = [f"{name}: {'; '.join(map(setting, values))}" for name, values in varying.items()]
+    failed = Table.of(("Error", "cells"), stored.failures, "Failed cells")
+    lead = f"{counted(len(stored.cells), 'cell')}{over}{f'; {failures} failed' if failures else ''}"
+    blocks: list[PageBlock] = [f"{lead}\nComputed by fedbounds {stored.version}." if stored.version else lead]
+    blocks += [Bullets("Varied", tuple(axes))] if axes else []
+    blocks += [Heading("The ledger"), counts_table(stored)]
+    blocks += [Heading("Along the grid"), picture] if picture else []
+    blocks += [Heading("Failed cells"), failed] if failures else []
+    blocks += [Heading("Do it again"), Code("\n".join(shlex.join(["fedbounds", *line]) for line in words))]
+    blocks += ["Each of these in turn is study.toml; a setting that it does not name has its default."]
+    blocks += map(Code, stored.studies)
+    return blocks_page("Where in a grid of studies do these claims hold?", blocks)
 
 
 def counts_table(stored: Stored) -> Table:
@@ -157,5 +139,5 @@ def _picture(stored: Stored) -> Picture | None:
                 lines = lines_of(stored, name, where=main_tightness())
             except InputError:
                 return None  # a sweep without the main bound, or one whose cells all failed
-            return Picture(inline(files.svg(partial(figure_of, lines, name, "tightness")), "sweep", CAPTION), CAPTION)
+            return picture(CAPTION, partial(figure_of, lines, name, "tightness"))
     return None

@@ -119,8 +119,8 @@ def test_an_equality_is_decided_where_samples_leave_it_open():
     largest = simulate(experiment, exact=True).paths["alpha"].gap.max()
     sampled = examine_run(simulate(experiment), READINGS["repaired"])
     for factor, status in ((1 + 1e-4, Status.HOLDS), (1 - 1e-4, Status.REFUTED)):
-        below = replace(EQUALITY, kind=Kind.INEQUALITY, scope="horizon", lhs=symbols.gap)
-        below = replace(below, terms={"limit": sp.Rational(largest * factor)})
+        terms = {"limit": sp.Rational(largest * factor)}
+        below = replace(EQUALITY, kind=Kind.INEQUALITY, scope="horizon", lhs=symbols.gap, terms=terms)
         assert expectation.examine(below, seen(experiment)).status is status
         assert empirical.examine(below, sampled).status is Status.UNDECIDED
 

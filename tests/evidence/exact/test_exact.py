@@ -302,12 +302,12 @@ def test_rational_evaluation_is_exact_and_refuses_what_is_not():
 
 
 def test_unknown_assumptions_are_never_taken_for_granted():
-    # The same false claim with a condition of the user's, which has no exact check whatever its name is.
+    # The same false claim with a condition of the user's, which has no exact check.
     lemma = claim_named("lemma-2")
-    mine = Assumption("smooth", "something else", on_run=lambda run: (True, ""))
+    mine = Assumption("mine", "something else", on_run=lambda run: (True, ""))
     claim = Claim("mine", "", "", "step", lemma.lhs, lemma.terms, assumptions=(mine,))
     verdict = examine(from_json(read(FILES["lemma-2"]).document["instance"]), claim, READINGS["literal"])
-    assert verdict.status is Status.UNDECIDED and "cannot express smooth" in verdict.detail
+    assert verdict.status is Status.UNDECIDED and "cannot express mine" in verdict.detail
 
 
 def test_an_assumption_of_a_users_own_is_checked_exactly():

@@ -1,5 +1,7 @@
 """What the prover finds of a point and of one step, as scripts that Rocq accepts, and no wrong one."""
 
+from types import SimpleNamespace
+
 import pytest
 import sympy as sp
 
@@ -7,11 +9,13 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
 from fedbounds.evidence.kernel.claim_statement import statement
+from fedbounds.evidence.prover import automatic
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_T, excess, gap_t, grad_sq, mu, sigma_sq, tau
+from fedbounds.theory.symbols import Delta, Delta_T, Gamma, L, excess, gap_t, grad_sq, mu, sigma_sq, tau
 
 PLAIN = READINGS["plain"]
 CLASS = (a.smooth, a.strongly_convex)
@@ -39,6 +43,32 @@ def test_rocq_accepts_what_the_prover_finds_and_no_wrong_multiplier(tmp_path):
         assert coqc.compiled(tmp_path, f"wrong_{one.key}", text.replace(right, wrong))[0]
 
 
+# Statements about any points, with means of means and weights of the server's own.
+OF_POINTS = (
+    claim("slopes", "step", pq.slope_sq, 2 * L * (gap_t + Gamma), CLASS),
+    claim("spread", "constant", Gamma, L / 2 * pq.spread_of_optima, CLASS),
+)
+
+
+@needs_rocq
+def test_rocq_accepts_statements_about_points_and_no_changed_constant(tmp_path):
+    for module in ("Space", "Model", "Facts", "Points"):
+        assert coqc.compiled(tmp_path, module, proof_obligations.sources()[module].read_text()) == ("", "")
+    for one in OF_POINTS:
+        stated, text = found_proof.statement(one, PLAIN), found_proof.script(one, PLAIN)
+        assert coqc.compiled(tmp_path, f"statement_{one.key}", stated) == ("", "")
+        assert coqc.compiled(tmp_path, f"proof_{one.key}", text)[0] == ""
+    smaller = stated.replace("(1 / 2) * L", "(1 / 3) * L")
+    assert smaller != stated
+    assert coqc.compiled(tmp_path, "statement_spread", smaller) == ("", "")
+    assert coqc.compiled(tmp_path, "proof_spread", text)[0]
+
+
+def test_a_product_of_what_varies_along_a_run_is_no_statement_about_points():
+    with pytest.raises(InputError):
+        found_proof.statement(claim("product", "step", gap_t**2, pq.slope_sq * gap_t / mu, CLASS), PLAIN)
+
+
 def test_a_statement_of_another_kind_or_without_a_proof_has_no_script():
     local = tuple(one for one in SGD if one.key != "one")
     for one in (
@@ -48,3 +78,14 @@ def test_a_statement_of_another_kind_or_without_a_proof_has_no_script():
     ):
         with pytest.raises(InputError):
             found_proof.script(one, PLAIN)
+
+
+def test_a_script_that_rocq_refuses_is_said_beside_the_proof(monkeypatch):
+    stated = claim("true", "point", excess, grad_sq / (2 * mu), CLASS)
+    verdict, proof = automatic.proved(stated, PLAIN)
+    monkeypatch.setattr(found_proof, "available", lambda: "9.0")
+    refused = SimpleNamespace(fault="no such tactic", statement="")
+    monkeypatch.setattr(found_proof, "check", lambda *_: refused)
+    shown = found_proof.with_rocq(verdict, proof, stated, PLAIN)
+    assert shown.status is verdict.status and "rocq" not in shown.data
+    assert "Rocq: not checked, its script fails: no such tactic" in shown.data["proof"][-1]

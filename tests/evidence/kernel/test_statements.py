@@ -15,6 +15,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
@@ -27,6 +28,32 @@ def test_no_words_of_a_claim_enter_rocq(text):
     plain, odd = (kernel.statement(one, READINGS["all-steps"]) for one in (claim, replace(claim, title=text)))
     assert plain == odd and claim.title not in plain
     assert kernel.statement(replace(claim, key=text), READINGS["all-steps"]) == plain
+
+
+def test_what_a_claim_defines_is_put_into_both_sides():
+    terms = {"all": 4 * (sy.tau - 1) ** 2 * sy.eta**2 * sy.G_sq}
+    assumed, defined = (a.bounded_gradient, a.full_participation), {sy.pi_min: sp.Integer(1000)}
+    one = Claim("mine", "", "", "step", sy.pi_min * sy.drift, terms, assumptions=assumed, definitions=defined)
+    text = kernel.statement(one, READINGS["plain"])
+    assert "1000 * (drift M) <=" in text and "pi_min" not in text
+
+
+@pytest.mark.parametrize(
+    ("bound", "more"),
+    [
+        (2 * sy.L * sy.excess * sy.C, ()),
+        (sy.L * sy.excess, (Assumption("half", "", sp.Le(sy.C, sp.Rational(1, 2))),)),
+        (2 * sy.L * sy.excess * sy.N * sy.C, ()),
+    ],
+)
+def test_everybody_takes_part_in_the_model_so_a_claim_about_a_point_must_say_so(bound, more):
+    """With C = 1 put in, C <= 1/2 would be a hypothesis that nothing meets."""
+    one = Claim("mine", "", "", "point", sy.grad_sq, {"all": bound}, assumptions=(a.smooth, *more))
+    with pytest.raises(InputError, match="add full-participation"):
+        kernel.statement(one, READINGS["plain"])
+    assert "excess P i" in kernel.statement(
+        replace(one, terms={"all": 2 * sy.L * sy.excess}, assumptions=(a.smooth,)), READINGS["plain"]
+    )
 
 
 @pytest.mark.parametrize(("key", "reading"), [("theorem-1", "sync"), ("lemma-2", "literal")])

@@ -201,3 +201,21 @@ def test_a_proof_rests_on_the_assumption_that_grants_a_definition(scope, lhs, rh
     (proposed, *_) = automatic.proposals(claim, READINGS["plain"])
     checked = automatic.check(proposed, claim, READINGS["plain"])
     assert library.judge(checked, wider, READINGS["plain"]).status is Status.UNDECIDED
+
+
+def test_a_polynomial_of_a_high_degree_is_left_alone(monkeypatch):
+    """What is expanded in a proposal grows with the degree: 1000 would take hours."""
+    tried = []
+    monkeypatch.setattr(automatic.statement, "prove", tried.append)
+    for degree, asked in ((automatic.HIGHEST, 1), (automatic.HIGHEST + 1, 1), (1000, 1)):
+        one = Claim("high", "High", "", "constant", mu, {"all": mu + (L + mu) ** degree}, assumptions=CLASS)
+        assert not list(automatic.proposals(one, READINGS["plain"])) and len(tried) == asked
+
+
+@pytest.mark.parametrize("divisor", [1 - (1 - mu / L) ** T, T + sp.Max(T, 1), 1 - 2**T + T])
+def test_a_divisor_that_is_no_polynomial_in_time_grants_nothing(divisor):
+    """Whether it vanishes is not seen, and no error ends the trial of the claim."""
+    one = Claim(
+        "divided", "Divided", "", "horizon", Delta_T, {"all": Delta_0 / divisor}, assumptions=CLASS, eta=1 / L
+    )
+    assert automatic.examine(one, READINGS["plain"]) is None

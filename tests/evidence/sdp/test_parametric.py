@@ -19,7 +19,7 @@ from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
 from fedbounds.evidence.sdp.one_step.certificate import read as read_file
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
-from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
 from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, number_of, ranged, roots, variable
@@ -255,11 +255,12 @@ def test_a_right_side_of_zero_is_written_and_read(tmp_path):
     assert not found.rhs and check(back) == (True, "verified")
 
 
-def test_a_symbol_is_told_by_what_it_is():
-    """Another's `gone_sq` is no `gone` of ours."""
+def test_a_shipped_name_is_the_shipped_quantity():
+    """Certificates read a claim by its names, so that another's `gone_sq` would be taken for ours."""
     claim = claim_named("drift-full")
     own = measured("gone_sq", lambda path: path.eta, nonnegative=True)
-    assert applies(claim) and not applies(replace(claim, terms={"drift": claim.terms["drift"].subs(gone_sq, own)}))
+    with pytest.raises(InputError, match="gone_sq of claim drift-full must be the claims' own"):
+        replace(claim, terms={"drift": claim.terms["drift"].subs(gone_sq, own)})
 
 
 def test_what_is_undefined_at_a_point_does_not_hold_around_it():

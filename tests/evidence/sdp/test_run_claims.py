@@ -15,8 +15,10 @@ from fedbounds.referee.certificate_settings import GRIDS, runs
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.run_certificates import examined, tightness
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
+from fedbounds.theory.quantity import constant
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Delta_T, G_sq, L, T, eta_0, gap, mu, sigma_p_sq, zeta_star_sq
+from fedbounds.theory.symbols import Delta_0, Delta_T, G_sq, L, N, T, eta_0, gap, mu, sigma_p_sq, zeta_star_sq
 from fedbounds.theory.verdict import Status
 
 PLAIN = READINGS["plain"]
@@ -80,6 +82,23 @@ def test_a_bound_that_falls_with_heterogeneity_or_noise_is_not_certified():
     for taken in (zeta_star_sq / mu**2, sigma_p_sq / mu**2, G_sq / mu**2):
         less = replace(one, terms={**one.terms, "less": -taken})
         assert not any(v.status is Status.HOLDS for v in found(less)[1])
+
+
+@pytest.mark.parametrize("bound", [Delta_0 / sp.Max(1, N), 2 * Delta_0 - sp.Max(Delta_0, zeta_star_sq / mu**2)])
+def test_a_maximum_under_which_a_bound_falls_is_no_mean_of_its_arguments(bound):
+    one = replace(claim("contraction"), terms={"all": bound}, eta=1 / (2 * L))
+    run = Run(1, 1, Fraction(1, 2), Fraction(1), Fraction(1, 2))
+    assert examine(one, PLAIN, run, Fraction(1, 2)).status is not Status.HOLDS
+    grown = replace(one, terms={"all": sp.Max(Delta_0, zeta_star_sq / mu**2)})
+    assert examine(grown, PLAIN, run, Fraction(1, 2)).status is Status.HOLDS
+
+
+def test_the_sign_of_a_quantity_is_no_author_s_word():
+    run = Run(1, 1, Fraction(1, 2), Fraction(1), Fraction(1, 2))
+    for sign, status in ((1, Status.HOLDS), (-1, Status.UNDECIDED)):
+        dip = constant("dip", sign * mean(norm_sq(w_i_star - w_star)), nonnegative=True)
+        one = replace(claim("contraction"), terms={"all": Delta_0 + dip}, eta=1 / (2 * L))
+        assert examine(one, PLAIN, run, Fraction(1, 2)).status is status
 
 
 def test_what_no_programme_bounds_is_left_out():

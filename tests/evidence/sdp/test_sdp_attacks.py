@@ -26,9 +26,12 @@ from fedbounds.plugins import claim_named, claims
 from fedbounds.report.claim_text import sides
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.claim import Claim, Kind, Repair
 from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.points import norm_sq, w, w_star
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.symbols import (
+    QUANTITIES,
     C,
     Delta,
     Delta_0,
@@ -56,7 +59,7 @@ from validate.second_checker import judge
 
 ROOT = Path(__file__).resolve().parents[3]
 KNOWN = claims()
-TEXTS = {key: {"sides": sides(claim)} for key, claim in KNOWN.items()}
+TEXTS = {key: {"sides": sides(one), "kind": str(one.kind), "scope": one.scope} for key, one in KNOWN.items()}
 HALF = F(1, 2)
 UNEQUAL = {"alpha": (F(9, 10), F(1, 10)), "p": (F(9, 10), F(1, 10))}
 SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (HALF, HALF), "rho_bar": F(3, 2)}
@@ -97,20 +100,26 @@ def repaired(**substitutions):
         pytest.param(claim({"a": Delta_0}), replace(SLOW, eta=(HALF,)), id="the start of a run in a step"),
         pytest.param(claim({"a": Delta / (1 + growth)}), TWO, id="growth in a divisor"),
         pytest.param(claim({"a": Delta / (1 + sigma_sq)}), TWO, id="a variance in a divisor"),
-        pytest.param(claim({"a": Delta, "b": excess}), TWO, id="the excess of one client in a step"),
+        pytest.param(claim({"a": Delta, "b": sigma_sq}, kind=Kind.IDENTITY), TWO, id="an identity"),
         pytest.param(
-            replace(claim({"a": 2 * L**2 * Delta, "b": 5 * L * Gamma}), lhs=grad_sq),
-            TWO,
-            id="one client's gradient",
+            replace(claim({"a": G_sq}), scope="horizon", lhs=QUANTITIES["mean_slope_sq"]), TWO, id="the last gradient"
         ),
-        pytest.param(claim({"a": Delta, "b": sp.Symbol("Gamma_alpha")}), TWO, id="a symbol with a form's name"),
-        pytest.param(claim({"a": Delta, "b": sp.Symbol("scale of a")}), TWO, id="a symbol with a factor's name"),
+        pytest.param(claim({"a": Delta}, kind=Kind.RATE), TWO, id="a rate"),
+        pytest.param(replace(run(), kind=Kind.IDENTITY), SLOW, id="an identity about a run"),
     ],
 )
 def test_what_the_model_does_not_say_of_every_client_and_run_is_refused(mine, setting):
     assert coefficients(run(), SLOW) == {"Delta_0": HALF}
     with pytest.raises(InputError):
         coefficients(mine, setting)
+
+
+def test_a_quantity_with_a_form_s_name_is_not_taken_for_the_form():
+    """On the left of rho_tilde Gamma, which the model has under the same name."""
+    own = measured("Gamma_alpha", norm_sq(w - w_star))
+    mine = replace(claim({"a": rho_tilde * Gamma}), lhs=own)
+    with pytest.raises(InputError, match="needs a name that the model does not use, but received Gamma_alpha"):
+        examine(mine, TWO)
 
 
 def test_one_client_s_bound_rests_on_nothing_that_the_others_lack():

@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.judge import without_facets
 from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.one_step.verdict import examination
+from fedbounds.evidence.sdp.one_step.verdict import examination, examine
+from fedbounds.evidence.sdp.one_step.written import written
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.points import grad, inner, mean, mean_alpha, norm_sq, w, w_i, w_star
+from fedbounds.theory.points import grad, inner, mean, mean_alpha, norm_sq, p_i, w, w_i, w_star, weight_ratio
 from fedbounds.theory.quantity import measured
-from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, eta, gap_t, mu, tau, zeta_star_sq
+from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, N, eta, gap_t, mu, tau, zeta_star_sq
 from fedbounds.theory.verdict import Status
 
 P = (F(1, 3), F(2, 3))
@@ -61,7 +63,7 @@ def test_a_false_statement_is_refuted_by_functions_that_are_rebuilt(lhs, rhs, sc
 def test_expressions_are_read_as_the_forms_that_one_writes_by_hand():
     given = {
         "by_points": mean(norm_sq(grad(w_star))),
-        "pull": inner(w - w_star, mean_alpha(grad(w_i))),
+        "pull_by_points": inner(w - w_star, mean_alpha(grad(w_i))),
         "slope": norm_sq(mean_alpha(grad(w_i))),
     }
     model = build(ANY, exact, written=given)
@@ -69,10 +71,39 @@ def test_expressions_are_read_as_the_forms_that_one_writes_by_hand():
     hand = build(ANY, exact)
     for read, name in pairs:
         assert model[read].terms == hand[name].terms
-    assert np.array_equal(model.form(model["pull"]).quad, hand.form(hand["pull"]).quad)
+    assert np.array_equal(model.form(model["pull_by_points"]).quad, hand.form(hand["pull"]).quad)
 
 
 def test_what_a_model_has_no_form_for_is_not_put_to_it():
     assert not applies(claim(pq.displaced_sq, zeta_star_sq / mu**2))
     product = measured("product", norm_sq(w) * norm_sq(w - w_star))
     assert not applies(claim(product, Delta))
+
+
+FAR = norm_sq(w - w_star)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        FAR + 1,
+        FAR - 1,
+        FAR + eta**2,
+        mean(FAR + weight_ratio**2),
+        mean(p_i) * FAR,
+        norm_sq(mean((weight_ratio - 1) * grad(w))),
+        FAR**2,
+        FAR / (1 + FAR),
+    ],
+)
+def test_a_number_in_a_sum_is_no_form_and_is_not_read_as_nothing(expression):
+    own = measured("own_form", expression)
+    assert not written({own})
+    assert not applies(claim(own, Delta)) and not applies(claim(Delta, own))
+    assert examine(claim(own, Delta), SETTING).status is Status.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize("root", [FAR / sp.sqrt(mu), sp.sqrt(N) * FAR, sp.sqrt(mean(weight_ratio**2))])
+def test_a_quantity_written_in_points_has_whole_powers(root):
+    with pytest.raises(InputError, match="is no word of fedbounds"):
+        measured("rooted", root)

@@ -17,7 +17,9 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Coverage, Region, Span, only
 from fedbounds.theory.path_formulas import growth_of_steps, ratios_of_steps
-from fedbounds.theory.quantity import Path
+from fedbounds.theory.point_quantities import p_sq
+from fedbounds.theory.points import never_negative
+from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading
 
 # What is bounded, by what a claim's left side is.
@@ -140,7 +142,7 @@ class ClaimAtRun:
         put = {s: sp.Rational(self.values[s.name]) for s in right.free_symbols if s.name in self.values}
         right = right.xreplace(put).doit()
         peaks = right.atoms(sp.Max)
-        if len(peaks) > 1 or any(len(peak.args) != 2 for peak in peaks):
+        if len(peaks) > 1 or any(len(peak.args) != 2 or not _grows(right, peak) for peak in peaks):
             return
         for share in SHARES if peaks else SHARES[:1]:
             mean = {peak: share * peak.args[0] + (1 - share) * peak.args[1] for peak in peaks}
@@ -150,24 +152,24 @@ class ClaimAtRun:
 
     def _linear(self, right: sp.Expr) -> Bounded | None:
         """Its coefficients; None where one is no number, or of something that may be large and counts against it."""
-        found: dict[str, Fraction] = {}
+        found: dict[sp.Expr, Fraction] = {}
         for term in sp.Add.make_args(right):
             number, rest = term.as_coeff_Mul()
-            value, name = _number(number, {}), str(rest)
+            value = _number(number, {})
             if term == 0:
                 continue
-            if value is None or (value < 0 and name != "Delta_0") or not rest.is_nonnegative:
+            if value is None or (value < 0 and rest != sy.Delta_0) or not _seen_non_negative(rest):
                 return None
-            found[name] = found.get(name, Fraction(0)) + value
+            found[rest] = found.get(rest, Fraction(0)) + value
         # sum_i p_i^2 sigma_i^2 is at most sigma^2 sum_i p_i^2.
-        mean = found.get("sigma_p_sq", Fraction(0)) + found.get("p_sq*sigma_sq", Fraction(0))
-        every = found.get("sigma_sq", Fraction(0))
+        mean = found.get(sy.sigma_p_sq, Fraction(0)) + found.get(p_sq * sy.sigma_sq, Fraction(0))
+        every = found.get(sy.sigma_sq, Fraction(0))
         if "equal-p" in {one.key for one in self.assumptions}:
-            mean += found.get("sigma_sq/N", Fraction(0))
+            mean += found.get(sy.sigma_sq / sy.N, Fraction(0))
         if self.quiet:
             mean = every = ANYTHING
-        b = ANYTHING if self.common else found.get("zeta_star_sq", Fraction(0))
-        return Bounded(found.get("Delta_0", Fraction(0)), b, mean + every, every)
+        b = ANYTHING if self.common else found.get(sy.zeta_star_sq, Fraction(0))
+        return Bounded(found.get(sy.Delta_0, Fraction(0)), b, mean + every, every)
 
     def right(self, values: Mapping[str, Fraction]) -> Fraction | None:
         """The right side, where no more is needed to know it."""
@@ -197,6 +199,20 @@ class ClaimAtRun:
             "weight_ratio": Span(1, 1),
         }
         return Coverage(axes | ({"gradients": only("full")} if self.quiet else {}))
+
+
+def _seen_non_negative(expression: sp.Expr) -> bool:
+    """Whether it is not negative, where no sign is an author's word."""
+    own = [s for s in expression.free_symbols if sy.QUANTITIES.get(s.name) is not s]
+    seen = all(isinstance(s, Quantity) and s.expression is not None and never_negative(s.expression) for s in own)
+    return bool(expression.is_nonnegative and seen)
+
+
+def _grows(bound: sp.Expr, peak: sp.Expr) -> bool:
+    """Whether a bound is linear in a maximum and grows with it, so that less in its place is a smaller bound."""
+    value = sp.Dummy(nonnegative=True)
+    slope = sp.expand(sp.diff(bound.xreplace({peak: value}), value))
+    return bool(not slope.has(value) and slope.is_nonnegative)
 
 
 def _number(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | None:

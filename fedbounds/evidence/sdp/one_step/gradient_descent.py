@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fedbounds.theory import assumptions as shipped
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import eta_0
 
@@ -16,5 +16,5 @@ def descends(claim: Claim, reading: Reading) -> bool:
     one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
     needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
     symbols = {s.name for term in claim.sides(reading).terms.values() for s in term.free_symbols}
-    about = claim.on_fedavg and (str(claim.lhs), claim.eta) == ("gap", eta_0)
+    about = claim.on_fedavg and claim.kind is Kind.INEQUALITY and (str(claim.lhs), claim.eta) == ("gap", eta_0)
     return about and one_step and needed and symbols <= OF_A_RUN

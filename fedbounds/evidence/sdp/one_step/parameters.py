@@ -19,7 +19,7 @@ from fedbounds.evidence.sdp.rational_functions import (
 )
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim, Kind, Role
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import QUANTITIES
@@ -202,16 +202,25 @@ def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
 
     The model has the gradient and the excess of one client only, at one point of it.
     """
-    symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
-    used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
+    if claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant", "point"):
+        return False
     if str(claim.lhs) == "grad_sq":
         return pointwise(claim, reading)
+    return not not_carried(claim, reading)
+
+
+def not_carried(claim: Claim, reading: Reading = PLAIN) -> tuple[str, ...]:
+    """The quantities of a claim that are none of this evidence's, the left side first."""
+    symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
+    used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
     of_points = written_by(claim, reading)
     weights = {
         q.name for q in used if isinstance(q, Quantity) and number(q, (Fraction(1),), (Fraction(1),)) is not None
     }
-    known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE, *of_points, *weights} - {"excess"}
-    return known and (str(claim.lhs) in ("Delta_next", "drift") or str(claim.lhs) in of_points)
+    left = str(claim.lhs)
+    carried = {*FORMS, *NUMBERS, *NOISE, *of_points, *weights} - {"excess"}
+    others = sorted({symbol.name for symbol in used} - carried - {left})
+    return (*([] if left in ("Delta_next", "drift") or left in of_points else [left]), *others)
 
 
 def written_by(claim: Claim, reading: Reading = PLAIN) -> dict[str, sp.Expr]:
@@ -223,7 +232,7 @@ def written_by(claim: Claim, reading: Reading = PLAIN) -> dict[str, sp.Expr]:
 def pointwise(claim: Claim, reading: Reading = PLAIN) -> bool:
     """Whether a claim is about one point of one client, whatever the round."""
     symbols = {symbol.name for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
-    return str(claim.lhs) == "grad_sq" and symbols <= POINTWISE
+    return (str(claim.lhs), claim.scope) == ("grad_sq", "point") and symbols <= POINTWISE
 
 
 def numbers(setting: Setting) -> dict[str, Fraction]:

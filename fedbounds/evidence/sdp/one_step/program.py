@@ -16,6 +16,7 @@ from typing import Any
 
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.evidence.sdp.one_step.coefficients import value_of
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 from fedbounds.evidence.sdp.one_step.written import ALWAYS, Expressions, Reader, places
@@ -30,6 +31,7 @@ from fedbounds.evidence.sdp.program import (
     interpolation,
 )
 from fedbounds.theory import points as at
+from fedbounds.theory.symbols import QUANTITIES
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")
@@ -66,6 +68,8 @@ def build(
     for place in places(written or {}):
         points = writer.further(points, place, reader)
     quantities = dict(writer.quantities(points, iterates))
+    if taken := sorted(quantities.keys() & set(written or {}) - QUANTITIES.keys()):
+        raise reject("a quantity of one's own needs a name that the model does not use", taken[0], "choose another")
     for name, expression in {**ALWAYS, **(written or {})}.items():
         quantities[name] = functools.partial(reader.form, expression)
     vectors, values = (*vectors, *writer.slopes), (*values, *writer.levels)

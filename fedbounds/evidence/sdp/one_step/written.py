@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.evidence.sdp.program import Expression, Point, Vector
 from fedbounds.theory import points as at
 from fedbounds.theory.path import Path
@@ -35,12 +36,37 @@ def written(symbols: Iterable[sp.Symbol]) -> dict[str, sp.Expr]:
     return {name: one for name, one in read.items() if not one.has(*ABSENT) and _has_points(one) and _linear(one)}
 
 
-def _linear(expression: sp.Basic) -> bool:
-    """Whether inner products and values stand in no product and no denominator."""
-    if isinstance(expression, sp.Mul | sp.Pow):
-        read = [factor for factor in sp.Mul.make_args(expression) if _has_points(factor)]
-        return len(read) == 1 and not read[0].is_Pow and _linear(read[0])
-    return all(_linear(part) for part in expression.args if _has_points(part) and not isinstance(part, Vec))
+def _linear(expression: sp.Expr) -> bool:
+    """Whether an expression is a form: inner products and values, times numbers and weights, in sums and means."""
+    if isinstance(expression, sp.Add):
+        return all(map(_linear, expression.args))
+    if isinstance(expression, sp.Mul):
+        return _one_factor(expression, _linear, _has_points)
+    if isinstance(expression, Mean):
+        return _linear(sp.expand(expression.args[1]))
+    if isinstance(expression, Inner):
+        return all(map(_vector, expression.args))
+    return isinstance(expression, Loss) or expression == at.F_i_star
+
+
+def _vector(expression: sp.Expr) -> bool:
+    """Whether a vector is a sum of points and gradients, each times numbers and weights."""
+    if isinstance(expression, sp.Add):
+        return all(map(_vector, expression.args))
+    if isinstance(expression, sp.Mul):
+        return _one_factor(expression, _vector, at.is_vector)
+    return _vector(expression.args[1]) if isinstance(expression, Centre) else isinstance(expression, Grad | Vec)
+
+
+def _one_factor(product: sp.Expr, read: Callable[[Any], bool], there: Callable[[Any], bool]) -> bool:
+    """Whether one factor of a product is read so, and the others are numbers and whole powers of weights."""
+    inside = [factor for factor in product.args if there(factor)]
+    if len(inside) != 1 or not read(inside[0]):
+        return False
+    powers = (product / inside[0]).as_powers_dict()
+    of_weights = (at.p_i, at.weight_ratio)
+    plain = all(base in of_weights or not base.has(*of_weights, Mean, Inner, Vec, Loss) for base in powers)
+    return plain and all(power.is_Integer for power in powers.values())
 
 
 def number(quantity: Quantity, alpha: Sequence[Fraction], p: Sequence[Fraction]) -> Fraction | None:
@@ -114,7 +140,9 @@ class Reader:
             return self._mean(expression.args[0], self._scalar(sp.expand(expression.args[1])), Expression)
         if isinstance(expression, Loss):
             return _array([point.f for point in self.known[expression.args[0]]])
-        return _array([Expression()])  # F_i*, which every model takes for 0
+        if expression != at.F_i_star:
+            raise reject("a form must be made of inner products and values", expression, "leave it out")
+        return _array([Expression()])  # every model takes F_i* for 0
 
     def _factor(self, factor: sp.Expr) -> Any:
         """A number, or one of each client."""
@@ -123,6 +151,8 @@ class Reader:
         put = factor.xreplace({at.p_i: sp.Symbol("_p"), at.weight_ratio: sp.Symbol("_ratio")})
         total: Any = 1
         for base, power in put.as_powers_dict().items():
+            if not power.is_Integer:
+                raise reject("a factor of a form must be a whole power", base**power, "use whole powers")
             value = {"_p": p, "_ratio": ratio}.get(str(base))
             value = np.array([self.numbers(base)], dtype=object) if value is None else value
             total = total * value ** int(power)

@@ -1,0 +1,212 @@
+"""A claim about points, gradients and weights as a proposition of Rocq: at any points, for any problem of the class.
+
+Quantities are unfolded to the expressions of points that they stand for. Where the claim speaks of local models, they
+are any points, and the virtual iterate is their mean; otherwise the iterate is any point. An assumption that the
+statement leaves out makes it stronger: it then holds without that assumption too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.evidence.kernel.claim_statement import WRITTEN, rocq
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, SHARE, W_ALPHA, W_STAR, P, W, X
+from fedbounds.theory import assumptions as assumed
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.points import is_vector, weight_ratio
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Vec
+
+PARAMETERS = (sy.L, sy.mu, sy.eta)
+POINTS = {W_STAR: "(w_star P)", OWN: "(w_i_star P i)", X: "(x i)", W_ALPHA: "w_alpha", W: "w"}
+ATOMS = (Inner, Mean, Loss)
+SETTING = (
+    "weights (N P) (p P)",
+    "(forall i, (i < N P)%nat -> 0 < p P i)",
+    "(forall i v, (i < N P)%nat -> F P i (w_i_star P i) <= F P i v)",
+    "(forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v))",
+)
+
+
+@dataclass(frozen=True)
+class PointClaim:
+    """A claim's sides in points; ``models`` whether it speaks of local models, ``unbiased`` whether alpha is p."""
+
+    claim: Claim
+    left: sp.Expr
+    right: sp.Expr
+    relations: tuple[tuple[sp.Expr, str, sp.Expr], ...]
+    keys: frozenset[str]
+    letters: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def models(self) -> bool:
+        return any(side.has(X) for side in (self.left, self.right))
+
+    @property
+    def unbiased(self) -> bool:
+        return {"unbiased", "full-participation"} <= self.keys
+
+    def weights(self, given: sp.Expr) -> str:
+        return "(p P)" if given == P or self.unbiased else "alpha"
+
+    def number(self, expression: sp.Expr) -> str:
+        """A scalar as a term of Rocq."""
+        words = {one.name: one.name for one in PARAMETERS} | {"N": "(INR (N P))"} | dict(self.letters)
+        put: dict[sp.Expr, sp.Expr] = {}
+        for k, atom in enumerate(_outermost(sp.sympify(expression))):
+            put[atom] = sp.Symbol(f"atom_{k}", real=True)
+            words[f"atom_{k}"] = self.atom(atom)
+        return rocq(sp.sympify(expression).xreplace(put), words)
+
+    def atom(self, atom: sp.Expr) -> str:
+        if atom == F_MIN:
+            return "(F P i (w_i_star P i))"
+        if atom == SHARE:
+            return "(p P i)"
+        if atom == weight_ratio:
+            return f"({self.weights(ALPHA)} i * / p P i)"
+        if isinstance(atom, Loss):
+            return f"(F P i {self.point(atom.args[0])})"
+        if isinstance(atom, Inner):
+            return f"(ip {self.point(atom.args[0])} {self.point(atom.args[1])})"
+        return f"(mean (N P) {self.weights(atom.args[0])} (fun i => {self.number(atom.args[1])}))"
+
+    def point(self, vector: sp.Expr) -> str:
+        """A vector as a term of Rocq, of additions and multiples alone."""
+        parts = []
+        for term in sp.Add.make_args(sp.expand(vector)):
+            atoms = [factor for factor in sp.Mul.make_args(term) if is_vector(factor)]
+            if len(atoms) != 1:
+                raise _cannot(self.claim, f"the vector {vector}")
+            factor, text = term / atoms[0], self.vector(atoms[0])
+            parts.append(text if factor == 1 else f"(scale ({self.number(factor)}) {text})")
+        text = parts.pop()
+        while parts:
+            text = f"(add {parts.pop()} {text})"
+        return text
+
+    def vector(self, atom: sp.Expr) -> str:
+        if atom == W and self.models:
+            return self.vector(Centre(ALPHA, X))
+        if atom in POINTS and (atom != X or self.models):
+            return POINTS[atom]
+        if isinstance(atom, Grad):
+            return f"(grad P i {self.point(atom.args[0])})"
+        if isinstance(atom, Centre):
+            return f"(centre (N P) {self.weights(atom.args[0])} (fun i => {self.point(atom.args[1])}))"
+        raise _cannot(self.claim, f"the vector {atom}")
+
+
+def read(claim: Claim, reading: Reading) -> PointClaim:
+    """The claim in points; InputError where it speaks of more: of steps, noise, or products of means.
+
+    A product of two quantities that vary along a run is not the expectation of the product at points.
+    """
+    if claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant") or reading.virtual == "p":
+        raise _cannot(claim, f"a claim of scope {claim.scope} in the reading {reading.name}")
+    states = {key: value for key, value in definitions.meanings(True, False, claim).items() if key != W}
+    sides = [sp.sympify(claim.lhs), sp.Add(*claim.stated(reading.repaired).values())]
+    for side in sides:
+        _check_linear(claim, side, states)
+    for _ in range(3):
+        sides = [side.xreplace(states) for side in sides]
+    strange = set().union(*(side.free_symbols for side in sides)) - _letters(sides) - {*PARAMETERS, sy.N}
+    if strange or any(side.has(Noise, definitions.W_NEXT) for side in sides):
+        raise _cannot(claim, f"{', '.join(map(str, strange)) or 'a step'}")
+    known = claim.assumptions_in(reading)
+    relations = tuple(
+        (part.left, part.sign, part.right)
+        for one in known
+        if one.gives is None
+        for part in one.parts
+        if (part.left - part.right).free_symbols <= set(PARAMETERS)
+    )
+    return PointClaim(claim, sides[0], sides[1], relations, frozenset(one.key for one in known))
+
+
+def _check_linear(claim: Claim, side: sp.Expr, states: Mapping[sp.Basic, sp.Expr]) -> None:
+    varying = [s for s in side.free_symbols if s in states and getattr(s, "statistic", "") == "measured"]
+    for term in sp.Add.make_args(sp.expand(side)):
+        if sum(int(sp.degree(term, s)) if term.is_polynomial(s) else 2 for s in varying if term.has(s)) > 1:
+            fixed = all(not _moves(states[s]) for s in varying if term.has(s))
+            if not fixed:
+                raise _cannot(claim, f"the product {term}")
+
+
+def _moves(expression: sp.Expr) -> bool:
+    """Whether a quantity changes within a round: weights are chosen at its start."""
+    return bool(expression.has(X, W))
+
+
+def _letters(sides: list[sp.Expr]) -> set[sp.Basic]:
+    """The symbols that name points and weights."""
+    atoms = {
+        atom for side in sides for atom in side.atoms(Vec, *{type(a) for a in (ALPHA, SHARE, weight_ratio, F_MIN)})
+    }
+    return {symbol for atom in atoms for symbol in atom.free_symbols} | {definitions.I}
+
+
+def statement(claim: Claim, reading: Reading) -> str:
+    """The text of a Rocq file with the definition ``statement : Prop`` of a claim about points."""
+    points = read(claim, reading)
+    hypotheses = "".join(f"  {text} ->\n" for text in (*SETTING, *assumed_of(points)))
+    left, right = points.number(points.left), points.number(points.right)
+    binders = "".join(f" ({name} : {kind})" for name, kind in binders_of(points))
+    return (
+        f"{WRITTEN}From Coq Require Import Reals.\nRequire Import Space Model.\nOpen Scope R_scope.\n\n"
+        f"Definition statement : Prop := forall (P : Problem){binders},\n{hypotheses}  {left} <=\n     {right}.\n"
+    )
+
+
+def binders_of(points: PointClaim) -> Iterator[tuple[str, str]]:
+    """What the statement quantifies over beside the problem, and of what kind."""
+    sides = (points.left, points.right)
+    text = " ".join(map(points.number, sides))
+    numbers = {*PARAMETERS} & set().union(*(s.free_symbols for s in sides))
+    numbers |= {s for left, _, right in points.relations for s in (left - right).free_symbols} | {sy.L, sy.mu}
+    yield " ".join(s.name for s in PARAMETERS if s in numbers), "R"
+    if "alpha" in text:
+        yield "alpha", "nat -> R"
+    if any(side.has(W_ALPHA) for side in sides):
+        yield "w_alpha", "V P"
+    if points.models:
+        yield "x", "nat -> V P"
+    elif any(side.has(W) for side in sides):
+        yield "w", "V P"
+
+
+def assumed_of(points: PointClaim) -> Iterator[str]:
+    """The hypotheses after those of the setting."""
+    names = dict(binders_of(points))
+    for name in next(iter(names)).split():
+        yield f"0 < {name}"
+    yield "mu <= L"
+    for one, word in ((assumed.smooth, "smooth P L"), (assumed.strongly_convex, "strongly_convex P mu")):
+        if one.key not in points.keys:
+            raise _cannot(points.claim, f"that it does not assume {one.key}")
+        yield word
+    for left, sign, right in points.relations:
+        yield f"{points.number(left)} {sign} {points.number(right)}"
+    if "alpha" in names:
+        yield "weights (N P) alpha"
+    if "w_alpha" in names:
+        mean = f"mean (N P) {points.weights(ALPHA)}"
+        yield f"(forall v, {mean} (fun i => F P i w_alpha) <= {mean} (fun i => F P i v))"
+
+
+def _outermost(expression: sp.Expr) -> list[sp.Expr]:
+    if isinstance(expression, ATOMS) or expression in (F_MIN, SHARE, weight_ratio):
+        return [expression]
+    return list(dict.fromkeys(atom for one in expression.args for atom in _outermost(one)))
+
+
+def _cannot(claim: Claim, what: str) -> Exception:
+    needs = f"{claim.key} must be about points, gradients and weights of a smooth and strongly convex class"
+    return reject(needs, what, "prove it by hand in derivations/rocq")

@@ -1,0 +1,74 @@
+"""Which assumption a comment line names, and what the constants of a theorem need."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import sympy as sp
+
+from fedbounds.latex.notation import NEEDS_VALUE
+from fedbounds.plugins import claims
+from fedbounds.theory import assumptions as shipped
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.protocol_assumptions import WEIGHTING
+from fedbounds.theory.symbols import QUANTITIES
+
+SELECTIONS = ("selection-without-replacement", "selection-with-replacement")
+# Constants that an assumption must bring.
+BROUGHT = {
+    "m": ("equal-selection", *SELECTIONS), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
+    "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
+}  # fmt: skip
+# Letters that often mean something else, which a let must name: let \pi = \pi.
+DECLARED = ("pi_min", "C")
+
+
+def missing(
+    used: Collection[sp.Symbol],
+    defined: Collection[sp.Symbol],
+    assumed: frozenset[str],
+    let: Collection[str],
+    numbers: Collection[sp.Symbol],
+) -> tuple[str, str] | None:
+    """What a constant lacks, a value or a meaning, and the remedy."""
+    for own in set(used) & set(numbers):
+        return f"{own} must cancel, as no evidence knows its value", "write it by other symbols"
+    for name in sorted({s.name for s in used} - {s.name for s in defined}):
+        letter = QUANTITIES[name].latex if name in QUANTITIES else name
+        if name in DECLARED and letter not in let:
+            what = f"{letter} is the {QUANTITIES[name].meaning} here"
+            return what, f"add % fedbounds: let {letter} = {letter}, or declare it as another"
+        if name in NEEDS_VALUE:
+            return f"{letter} needs a value", f"add % fedbounds: where {letter} = ..."
+        if name in BROUGHT and not assumed & set(BROUGHT[name]):
+            what = f"{letter} is the {QUANTITIES[name].meaning} here"
+            return what, f"assume {BROUGHT[name][0]}, or declare {letter} with let"
+    return None
+
+
+def keys() -> dict[str, Assumption]:
+    """Every shipped assumption by its key, and by its name in Python with hyphens."""
+    known = {name: one for name, one in vars(shipped).items() if isinstance(one, Assumption)}
+    return {name.replace("_", "-"): one for name, one in known.items()} | {one.key: one for one in known.values()}
+
+
+def shipped_assumption(key: str) -> Assumption | None:
+    """The assumption of that key: of the list, or of a shipped claim."""
+    if key in (known := keys()):
+        return known[key]
+    if key.startswith(WEIGHTING):
+        return shipped.weighting(key.removeprefix(WEIGHTING))
+    if not key.replace("-", "").replace("_", "")[:1].isalpha() or any(mark in key for mark in "\\<=>"):
+        return None
+    return next((one for claim in claims().values() for one in claim.assumptions if one.key == key), None)
+
+
+def same(one: Assumption, said: sp.Rel) -> bool:
+    """Whether an assumption says the same relation, up to a positive factor."""
+    (part,) = one.parts
+    if {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq}[part.sign] is not type(said):
+        return False
+    ours, theirs = part.left - part.right, said.lhs - said.rhs
+    if theirs == 0 or ours.free_symbols != theirs.free_symbols:
+        return False
+    return bool(sp.cancel(ours / theirs).is_positive)

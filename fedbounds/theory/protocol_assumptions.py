@@ -1,0 +1,66 @@
+"""Assumptions on how a run is made: its step sizes, who is selected, and which weighting it has.
+
+>>> without_replacement.key, weighting("fedmax:3").key
+('selection-without-replacement', 'weighting-fedmax:3')
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.theory.assumption import Assumption, InstanceLike, RunLike
+from fedbounds.theory.symbols import eta, eta_0, m
+
+Found = tuple[bool, str]
+Values = Mapping[str, Fraction]
+WEIGHTING = "weighting-"
+
+constant_steps = Assumption(
+    "constant-steps",
+    "every step size is eta_0",
+    sp.Eq(eta, eta_0),
+    found="eta_{t:g} = {eta:.4g}, eta_0 = {eta_0:.4g}",
+)
+
+
+def _drawn(count: Any, rule: str) -> Found:
+    return bool(count > 0 and rule == "fedavg"), f"m = {count}, weighting {rule}"
+
+
+without_replacement = Assumption(
+    "selection-without-replacement",
+    "m of N clients, drawn uniformly without replacement each round, share the weight equally",
+    sp.Gt(m, 0, evaluate=False),
+    on_run=lambda run: _drawn(int(run.known("m").value), run.weighting),
+    exactly=lambda instance, values: _drawn(values["m"], instance.weighting),
+)
+# No run draws clients so: evidence answers that it cannot express them.
+with_replacement = Assumption(
+    "selection-with-replacement", "m clients, drawn with replacement by p_i each round, share the weight equally"
+)
+independent_selection = Assumption(
+    "independent-selection", "each client takes part in a round with probability q, whoever else does"
+)
+
+
+@cache
+def weighting(rule: str) -> Assumption:
+    """That a run has one weighting: ``fedmax``, ``fedmax:3``, ``fedsoftmax:0.5`` or ``fixed``; none for any."""
+    if not isinstance(rule, str) or not re.fullmatch(r"[a-z][a-z0-9_-]*(:[\w.,-]+)?", rule):
+        remedy = "write one that fedbounds list weightings shows, as fedmax:3"
+        raise reject("a weighting must be named", repr(rule), remedy)
+
+    def on_run(run: RunLike) -> Found:
+        return run.weighting == rule, f"the weighting is {run.weighting}"
+
+    def exactly(instance: InstanceLike, values: Values) -> Found:
+        return instance.weighting == rule, f"the weighting is {instance.weighting}"
+
+    return Assumption(f"{WEIGHTING}{rule}", f"the weighting is {rule}", on_run=on_run, exactly=exactly)

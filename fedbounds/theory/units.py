@@ -1,0 +1,63 @@
+"""The units of an expression, as powers of (metre, joule), and whether both sides of a statement agree.
+
+>>> units_of(eta**2 * sigma_sq)
+(2, 0)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sympy as sp
+
+from fedbounds.errors import InputError, reject
+from fedbounds.theory.quantity import NUMBER, Quantity
+
+Units = tuple[sp.Expr, ...] | None
+
+
+def units_of(expression: sp.Expr) -> Units:
+    """Powers of (metre, joule); None for 0, which has any. An InputError where terms do not agree."""
+    if expression == 0:
+        return None
+    if isinstance(expression, sp.Add | sp.Max | sp.Min):
+        return same_units(expression.args)
+    if isinstance(expression, sp.Mul):
+        parts = [units_of(x) or NUMBER for x in expression.args]
+        return tuple(sum(column, sp.Integer(0)) for column in zip(*parts, strict=True))
+    if isinstance(expression, sp.Pow):
+        base = units_of(expression.base) or NUMBER
+        if any(base) and not expression.exp.is_Rational:
+            raise _fault(f"{expression.base} must be a number, as its power varies", expression)
+        return tuple(x * expression.exp if x else sp.Integer(0) for x in base)
+    return tuple(map(sp.Integer, getattr(expression, "units", None) or NUMBER))
+
+
+def same_units(parts: Iterable[sp.Expr]) -> Units:
+    """The units that all have; an InputError that names two terms that differ."""
+    known = [(units, x) for units, x in ((units_of(x), x) for x in parts) if units is not None]
+    for units, x in known[1:]:
+        if units != known[0][0]:
+            what = f"{known[0][1]} and {x} have different units, so a symbol may mean something else"
+            raise _fault(what, f"{shown(known[0][0])} and {shown(units)}")
+    return known[0][0] if known else None
+
+
+def shown(units: Units) -> str:
+    """Units in words.
+
+    >>> shown((2, 0)), shown((0, 0))
+    ('metre^2', 'a number')
+    """
+    pairs = zip(units or NUMBER, ("metre", "joule"), strict=True)
+    return " ".join(name + (f"^{power}" if power != 1 else "") for power, name in pairs if power) or "a number"
+
+
+def have_units(parts: Iterable[sp.Expr]) -> bool:
+    """Whether the units of every symbol are known."""
+    symbols = {symbol for part in parts for symbol in sp.sympify(part).free_symbols}
+    return all(isinstance(symbol, Quantity) and symbol.units is not None for symbol in symbols)
+
+
+def _fault(what: str, received: object) -> InputError:
+    return reject(what, received, "correct it, or say that units are as written")

@@ -1,0 +1,149 @@
+"""What drafts commonly say, in Python: one example for each, and whether it is met on a run and in fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence.assumption_checks import judged_on
+from fedbounds.evidence.empirical.comparison import examine
+from fedbounds.evidence.exact.compare import examine as in_fractions
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.theory import Claim
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
+from fedbounds.theory.path import Path
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fedmax import FedMax
+
+PLAIN = READINGS["plain"]
+PROBLEM = quadratic(np.array([[1.0], [2.0]]), np.array([[0.0], [3.0]]), np.array([0.5, 0.5]))
+SLOPES = s.QUANTITIES["mean_slope_sq"]
+
+
+def run(weighting=None, eta=None, **more):
+    weighting, eta = weighting or FedAvg(), eta or ConstantStep(0.1)
+    settings = {"tau": 2, "rounds": 3, "replicates": 1, "batch_size": None, "w0": np.array([5.0])}
+    made = simulate(Experiment(PROBLEM, weighting, eta, **(settings | more)))
+    return examine_run(made, PLAIN, Policy())
+
+
+def claim(*assumptions, scope="step", lhs=s.Delta_next, terms=None, **more):
+    return Claim("mine", "", "", scope, lhs, terms or {"start": 100 * s.Delta}, assumptions=assumptions, **more)
+
+
+def unmet(assumption, **made):
+    found = judged_on(claim(assumption), run(**made))
+    return tuple(one.key for one in found.failed) + found.unknown
+
+
+@pytest.mark.parametrize(
+    "assumption, met, not_met",
+    [
+        (a.constant_steps, {}, {"eta": InverseTime(1.0, 8.0)}),
+        (a.weighting("fedmax"), {"weighting": FedMax()}, {}),
+        (a.weighting("fedmax:2"), {"weighting": FedMax(2)}, {"weighting": FedMax()}),
+        (a.without_replacement, {"participation": 0.5}, {"weighting": FedMax()}),
+    ],
+)
+def test_an_assumption_on_the_protocol_is_checked_on_a_run(assumption, met, not_met):
+    assert unmet(assumption, **met) == ()
+    assert unmet(assumption, **not_met) == (assumption.key,)
+
+
+@pytest.mark.parametrize("assumption", [a.convex, a.polyak_lojasiewicz])
+def test_a_convex_run_meets_what_follows_from_convexity(assumption):
+    assert unmet(assumption) == ()
+
+
+@pytest.mark.parametrize("assumption", [a.with_replacement, a.independent_selection])
+def test_a_selection_that_no_run_makes_is_not_expressible(assumption):
+    assert unmet(assumption) == (assumption.key,)
+    assert judged_on(claim(assumption), run()).failed == ()
+
+
+def test_sums_on_either_side_are_decided_on_a_run_and_in_fractions():
+    """The slopes are at most (2L)^2 times the squared distances, in sum over the steps and over the rounds."""
+    sums = {
+        s.sum_over_steps(SLOPES): {"all": 4 * s.L**2 * s.sum_over_steps(s.Delta)},
+        s.sum_over_rounds(SLOPES) / s.R: {"all": 4 * s.L**2 * s.sum_over_rounds(s.Delta) / s.R},
+    }
+    two = Instance(
+        curvatures=((Fraction(1),), (Fraction(2),)),
+        minima=((Fraction(0),), (Fraction(3),)),
+        p=(Fraction(1, 2), Fraction(1, 2)),
+        w0=(Fraction(5),),
+        eta=(Fraction(1, 10),) * 4,
+        tau=2,
+        weighting="fedavg",
+    )
+    for left, right in sums.items():
+        mine = claim(scope="horizon", lhs=left, terms=right, units="checked")
+        assert examine(mine, run()).status is Status.HOLDS
+        small = claim(scope="horizon", lhs=left, terms={"none": right["all"] / 1000})
+        assert examine(small, run()).status is Status.REFUTED
+        assert in_fractions(two, small, PLAIN).status is Status.REFUTED
+
+
+def test_what_is_summed_over_steps_and_rounds():
+    path = Path(tau=2, eta=np.array([1.0, 2.0, 3.0, 4.0]))
+    assert s.sum_over_steps(s.eta**2).on_path(path).tolist() == [0, 1, 5, 14, 30]
+    assert s.sum_over_rounds(s.eta).on_path(path).tolist() == [0, 0, 1, 1, 4]
+    assert s.R.on_path(path).tolist() == [0, 0, 1, 1, 2]
+    for term in (s.L * s.eta, s.Delta**2, s.Delta * s.gap_t, s.eta ** sp.Rational(1, 2)):
+        with pytest.raises(InputError, match="a sum"):
+            s.sum_over_steps(term)
+
+
+def test_the_least_value_and_the_weighted_average_are_quantities():
+    for left in (s.least_over_steps(s.gap_t), s.eta_average_gap):
+        mine = claim(scope="horizon", lhs=left, terms={"start": 2 * s.gap_0})
+        assert examine(mine, run()).status is Status.HOLDS
+
+
+REFUSED = {
+    "a wrong scope": ({"scope": "horizon"}, "varies over step, but received scope='horizon': give scope=\"step\""),
+    "no quantity": ({"lhs": 3}, "needs a quantity on its left side, but received 3"),
+    "no terms": ({"terms": {}}, "needs a term on its right side"),
+    "an undeclared symbol": (
+        {"terms": {"a": sp.Symbol("zeta") * s.Delta}},
+        "must declare its symbols, but received zeta",
+    ),
+    "units": (
+        {"terms": {"a": s.Delta, "b": s.gap_t}, "units": "checked"},
+        "Delta_next and gap_t have different units",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_no_evidence_could_examine_is_refused_as_it_is_written(name):
+    changed, says = REFUSED[name]
+    with pytest.raises(InputError) as wrong:
+        Claim(
+            **{
+                "key": "mine",
+                "title": "",
+                "source": "",
+                "scope": "step",
+                "lhs": s.Delta_next,
+                "terms": {"a": s.Delta},
+            }
+            | changed
+        )
+    assert says in str(wrong.value)
+
+
+def test_help_on_a_symbol_says_its_scope():
+    assert 'scope="step"' in s.eta.__doc__ and "step size" in s.eta.__doc__
+    assert type(s.eta).__doc__.startswith("A symbol with notation")
