@@ -67,8 +67,8 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
     unmeasured = substitution(claim, reading, record.measurement(claim, reading)).unmeasured
-    missing = record.computed(claim, reading).why(unmeasured) if unmeasured else ()
-    return tuple(dict.fromkeys((*missing, *record.beyond(claim, reading))))
+    missing = dict.fromkeys((*unmeasured, *record.beyond(claim, reading)))
+    return record.computed(claim, reading).why(missing) if missing else ()
 
 
 def compare(

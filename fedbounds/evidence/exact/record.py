@@ -161,6 +161,7 @@ class ExactRun:
         key = (id(claim), reading.virtual)
         if key not in self.evaluated:
             found = self.precisely(lambda: values(claim, losses, Path(tau, eta), paths, unknown))
+            found.lacking.update({symbol.name: "too many paths of chance" for symbol in unknown})
             self.evaluated[key] = (claim, found)
         return self.evaluated[key][1]
 
