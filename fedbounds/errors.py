@@ -1,8 +1,11 @@
 """Errors a user can mend: one clear sentence each, shown by the command line with exit code 2."""
 
+import contextlib
 import difflib
+import itertools
+import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -16,6 +19,25 @@ class InputError(ValueError):
 
 class DivergedError(ArithmeticError):
     """A run left the finite numbers: the message names the step and the likely cause."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in a long computation: ``partial`` is the result as far as it had come."""
+
+    def __init__(self, partial: Any) -> None:
+        super().__init__()
+        self.partial = partial
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C within compiled code is a KeyboardInterrupt as elsewhere: numba makes a SystemError of it."""
+    try:
+        yield
+    except SystemError as wrong:
+        if isinstance(wrong.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 # Characters of each part of a message: a name of thousands of letters is cut.
@@ -34,14 +56,28 @@ def reject(what: object, received: object, remedy: object) -> InputError:
 
 
 def nearest(kind: str, name: object, known: Iterable[str]) -> InputError:
-    """The input error for an unknown name, with the nearest known one.
+    """The input error for an unknown name, with the nearest known one, or for several names given as one.
 
     >>> str(nearest("the unit", "metr", ("metre",)))
-    "the unit must be a known name, but received 'metr': did you mean 'metre'? known: metre."
+    "the unit must be a known name, but received 'metr': did you mean 'metre'? Known: metre."
+    >>> str(nearest("the unit", "metre,hour", ("metre", "hour")))
+    "the unit must be a known name, but received 'metre,hour': give one name at a time, and the option once for each."
     """
-    close = difflib.get_close_matches(str(name), names := sorted(known), n=1, cutoff=0.4)
-    remedy = f"did you mean {close[0]!r}? " if close else ""
-    return reject(f"{kind} must be a known name", repr(name), f"{remedy}known: {', '.join(names)}")
+    names = sorted(known)
+    parts = re.split(r"[,;\s]+", str(name).strip())
+    if len(parts) > 1 and set(parts) & set(names):
+        remedy = "give one name at a time, and the option once for each"
+    else:
+        close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.4)
+        remedy = (f"did you mean {close[0]!r}? Known: " if close else "choose one of ") + _listed(names)
+    return reject(f"{kind} must be a known name", repr(name), remedy)
+
+
+def _listed(names: list[str]) -> str:
+    """The names, as far as a message has room for whole ones, and how many more there are."""
+    ends = itertools.accumulate(len(name) + 2 for name in names)
+    shown = sum(end < LONGEST - 80 for end in ends)
+    return ", ".join(names) if shown == len(names) else f"{', '.join(names[:shown])} and {len(names) - shown} more"
 
 
 def explained(wrong: BaseException) -> str:
@@ -105,5 +141,11 @@ def readable(value: object) -> str:
         text = str(value)[: LONGEST + 1]
     except ValueError:
         return "a number of thousands of digits"
-    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    text = text if len(text) <= LONGEST else f"{_cut(text)}..."
     return "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in " ".join(text.splitlines()))
+
+
+def _cut(text: str) -> str:
+    """The first LONGEST characters, without the word that they end in unless that is most of them."""
+    whole = text[:LONGEST].rpartition(" ")[0]
+    return whole if len(whole) > LONGEST // 2 else text[:LONGEST]

@@ -13,13 +13,13 @@ from pathlib import Path
 import fedbounds
 from fedbounds.errors import reject
 from fedbounds.io import write_text
-from fedbounds.report.number_format import compact
+from fedbounds.report.number_format import compact, counted
 from fedbounds.report.table import Table
 from fedbounds.study.ledger import Line, Remarked, remarked
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "ledger.md"
-HEAD = ("claim", "readings", "answer", "on runs", "in expectation", "proved by", "certificates", "refuted by")
+HEAD = ("claim", "readings", "answer", "bound / measured", "proved or certified by", "refuted by")
 SIDES = re.compile(r"\S+ (?:\([^)]*\) )?(?:>|!=) \S+")
 
 
@@ -69,9 +69,15 @@ def row(line: Line) -> tuple[str, ...]:
     sides = "; ".join(re.sub(r" \([^)]*\)", "", found[0]).rstrip(",") for found in false if found)
     if sides and any(v.status is Status.REFUTED for v in of[Evidence.KERNEL]):
         sides += ", Rocq"
-    cells = (measured(of[Evidence.EMPIRICAL]), measured(of[Evidence.EXPECTATION]), ", ".join(proofs) or "–")
+    proofs += [counted(certified, "certificate")] if certified else []
+    ratios = [measured(of[Evidence.EMPIRICAL]), measured(of[Evidence.EXPECTATION])]
     verdicts = [verdict for found in of.values() for verdict in found]
-    return answer(verdicts), *cells, str(certified or "–"), sides or "–"
+    return (
+        answer(verdicts),
+        "; ".join(ratios) if set(ratios) != {"–"} else "–",
+        ", ".join(proofs) or "–",
+        sides or "–",
+    )
 
 
 def claim_table(lines: Iterable[Line]) -> Table:

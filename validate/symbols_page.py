@@ -8,11 +8,14 @@ from pathlib import Path
 import sympy as sp
 
 from fedbounds.io import write_text
-from fedbounds.theory import assumptions, symbols
+from fedbounds.theory import assumptions, point_quantities, symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.expressions import NEEDS_VALUE
 from validate.ledger_page import filled
 from validate.ledger_page import markdown_table as table
 
+# Abbreviations that one shipped claim defines.
+OF_ONE_CLAIM = NEEDS_VALUE - {"gamma"}
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "symbols.md"
 
 
@@ -22,8 +25,16 @@ def formula(expression: sp.Basic) -> str:
 
 def symbol_table(varying: bool) -> str:
     """Shipped symbols that vary, or those that do not: name, formula, meaning."""
-    shown = [(name, q) for name, q in symbols.QUANTITIES.items() if bool(q.scopes) is varying]
+    hidden = OF_ONE_CLAIM | set(point_quantities.__all__)
+    known = ((name, q) for name, q in symbols.QUANTITIES.items() if name not in hidden)
+    shown = [(name, q) for name, q in known if bool(q.scopes) is varying]
     return table(("name", "symbol", "meaning"), [(f"`{name}`", formula(q), prose(q.meaning)) for name, q in shown])
+
+
+def point_table() -> str:
+    """The expressions of points that have a name, in words."""
+    shown = [(name, symbols.QUANTITIES[name]) for name in point_quantities.__all__]
+    return table(("name", "meaning"), [(f"`{name}`", prose(q.meaning)) for name, q in shown])
 
 
 def prose(text: str) -> str:
@@ -49,7 +60,8 @@ def assumption_table() -> str:
 
 def page(text: str) -> str:
     """The page with its tables as they are now."""
-    made = {"symbols": symbol_table(False), "varying": symbol_table(True), "assumptions": assumption_table()}
+    made = {"symbols": symbol_table(False), "varying": symbol_table(True)}
+    made |= {"points": point_table(), "assumptions": assumption_table()}
     return functools.reduce(lambda found, name: filled(found, made[name], name), made, text)
 
 

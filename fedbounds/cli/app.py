@@ -22,7 +22,7 @@ import click
 
 from fedbounds.cli.adapter import Entry, Group, say
 from fedbounds.cli.interrupt import INTERRUPTED
-from fedbounds.errors import DivergedError, InputError, explained, readable
+from fedbounds.errors import DivergedError, InputError, explained, interruptible, readable
 from fedbounds.plugins import nearest
 
 BAD_INPUT, UNREAD = 2, 141
@@ -86,7 +86,7 @@ class Commands(click.Group):
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **extra)
         _prepare()
-        with _failures():
+        with _failures(), interruptible():
             code = super().main(args, standalone_mode=False, **extra) or 0
             sys.stdout.flush()
         sys.exit(code)

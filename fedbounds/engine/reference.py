@@ -43,6 +43,7 @@ class Losses(Protocol):
 class Step:
     """The run before local step ``t``: local models ``x`` (..., N, d), and the round's ``p`` and ``alpha`` (..., N).
 
+    ``ends`` (..., N, d) are the local models as the step before left them, so not averaged where a round begins.
     ``synchronised`` where every client has the global model: at the start of a round, and at t = T after the last.
     """
 
@@ -51,6 +52,7 @@ class Step:
     p: Numbers
     alpha: Numbers
     synchronised: bool
+    ends: Numbers
 
     def virtual(self, weights: Numbers) -> Numbers:
         """The virtual iterate w_t = sum_i weights_i x_i (..., d), which is the global model where there is one."""
@@ -71,17 +73,17 @@ def algorithm_1(
     ``participants(round, gaps)`` says who takes part (..., N), everyone unless given; ``stream(round)`` is what a
     random weighting draws from. Units: w in metres, F in joules, eta in metre^2/joule.
     """
-    T = eta.shape[-1]
+    T, ends = eta.shape[-1], at_every_client(w, losses.p)
     for r in range(T // tau):
         gaps = losses.excess(w)
         present = None if participants is None else participants(r, gaps)
         p, alpha = round_weights(weighting, losses.p, gaps, r, present, None if stream is None else stream(r))
         x = at_every_client(w, alpha)
         for t in range(r * tau, (r + 1) * tau):
-            yield Step(t, x, p, alpha, synchronised=t == r * tau)
+            yield Step(t, x, p, alpha, t == r * tau, ends=ends if t == r * tau else x)
             x = x - eta[..., t, None, None] * losses.gradient(x, t)
-        w = mean(alpha, x)
-    yield Step(T, at_every_client(w, losses.p), losses.p, losses.p, synchronised=True)
+        ends, w = x, mean(alpha, x)
+    yield Step(T, at_every_client(w, losses.p), losses.p, losses.p, True, ends)
 
 
 def at_every_client(w: Numbers, weights: Numbers) -> Numbers:

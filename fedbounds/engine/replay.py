@@ -16,11 +16,12 @@ from fedbounds.model.schedule import steps
 
 class Iterates(NamedTuple):
     """By repetition: ``w`` (R, T + 1, d) by name of the virtual iterate, and before each step the local models ``X``
-    (R, T, N, d) and the weights ``alpha`` (R, T, N)."""
+    (R, T, N, d) and the weights ``alpha`` (R, T, N); ``X_next`` are the models after it, before they are averaged."""
 
     w: dict[str, Array]
     X: Array
     alpha: Array
+    X_next: Array
 
 
 @dataclass(frozen=True)
@@ -60,4 +61,8 @@ def replay(experiment: Experiment) -> Iterates:
         "p": np.stack([step.virtual(step.p) for step in taken], axis=1),
     }
     before = taken[:-1]
-    return Iterates(w, np.stack([s.x for s in before], axis=1), np.stack([s.alpha for s in before], axis=1))
+    models, alpha, ends = (
+        np.stack(rows, axis=1)
+        for rows in ([s.x for s in before], [s.alpha for s in before], [s.ends for s in taken[1:]])
+    )
+    return Iterates(w, models, alpha, ends)

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
+from fedbounds.errors import interruptible
 from fedbounds.model.protocol import Progress
 
 T = TypeVar("T")
@@ -56,7 +57,10 @@ def in_threads(
 
     workers = min(default_threads() if threads is None else max(threads, 1), len(items))
     if workers == 1:
-        yield from (task(item, tick) for item in items)
+        for item in items:
+            with interruptible():
+                result = task(item, tick)
+            yield result
         return
     with ThreadPoolExecutor(workers) as pool:
         waiting = iter(items)

@@ -29,7 +29,7 @@ Paths = Callable[[], Iterable[tuple[Any, Path]]]
 
 # By how much of its size a path is moved, up, down and both ways, to see what a symbol looks at: comparisons flip.
 SHAKES = tuple((10.0**power, lean) for power in range(-6, 7) for lean in (1, -1, 0))
-MOVED = ("w", "X", "alpha")
+MOVED = ("w", "X", "alpha", "X_next")
 # What problems compute of themselves once and keep, which one symbol's function must not change under another's.
 KEPT = ("w_star", "w_i_star", "F_i_star", "star_excess", "client_optima")
 
@@ -167,11 +167,15 @@ class _Shaken(Path):
         alone = np.eye(known.shape[-1])[rng.integers(known.shape[-1], size=len(known))]
         return (random / random.sum(axis=-1, keepdims=True), alone, 0 * random, 0 * random + 1)[self.k % 4]
 
-    def _moved(self, name: str) -> Any:
+    @cached_property
+    def X_next(self) -> Any:
+        return self._moved("X_next", first=0)
+
+    def _moved(self, name: str, first: int = 1) -> Any:
         """Models that were moved, but for those at the start."""
         (scale, lean), models = SHAKES[self.k], getattr(self.path, name).copy()
-        by = self._rng(name).normal(size=models[1:].shape)
-        models[1:] += scale * (lean * np.abs(by) if lean else by) * (1 + np.abs(models[1:]))
+        by = self._rng(name).normal(size=models[first:].shape)
+        models[first:] += scale * (lean * np.abs(by) if lean else by) * (1 + np.abs(models[first:]))
         return models
 
     def _rng(self, name: str) -> np.random.Generator:

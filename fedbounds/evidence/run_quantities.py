@@ -54,6 +54,7 @@ def _paths(run: MeasuredRun) -> list[tuple[None, Path]]:
         raise ValueError("exact expectations have no paths")
     if experiment.aggregation != "algorithm-1" or run.trajectory.streamed or entries > MOST_ENTRIES:
         raise ValueError("the iterates of this run are not kept: it is too large, or aggregates as equation 2 says")
-    w, X, alpha = replay(experiment)
-    found = zip(w[run.reading.virtual], X, alpha, strict=True)
-    return [(None, Path(experiment.tau, eta, experiment.problem, *path)) for path in found]
+    models, *others = replay(experiment)
+    rows = zip(models[run.reading.virtual], *others, strict=True)
+    losses = experiment.problem
+    return [(None, Path(experiment.tau, eta, losses, w, X, alpha, X_next=last)) for w, X, alpha, last in rows]

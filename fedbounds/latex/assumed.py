@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 import sympy as sp
 
-from fedbounds.latex.notation import NEEDS_VALUE
 from fedbounds.plugins import claims
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.protocol_assumptions import WEIGHTING
 from fedbounds.theory.symbols import QUANTITIES
 

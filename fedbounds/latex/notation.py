@@ -12,6 +12,7 @@ from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.meanings import phrases
 from fedbounds.latex.source import Line, Theorem
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, spelled, wrong
+from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
 # Typography that changes no meaning.
@@ -21,8 +22,6 @@ BOLD |= {rf"\bar{{{font}{{w}}}}": r"\bar{w}" for font in (r"\mathbf", r"\bm")}
 OTHERWISE = {"F", "w", r"\sigma", r"\eta"}
 OPERATORS = {"+", "-", "*", "/", "<", ">", "<=", ">=", r"\frac"}
 STARRED = {r"^{\star}", r"_{\star}"}
-# Constants that have no value until a statement gives one, and those that an assumption must bring.
-NEEDS_VALUE = {"gamma", "turn", "reach", "push", "skew", "kept"}
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from fedbounds.latex.unread import unread
 from fedbounds.plugins import algorithm_named, claims
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
+from fedbounds.theory.expressions import offset
 from fedbounds.theory.quantity import Quantity, Scope, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import R, T, eta, eta_0, t, tau
@@ -106,7 +107,8 @@ class _Reader:
         used = {
             symbol for x in (lhs, *terms, *definitions.values(), step or 0) for symbol in sp.sympify(x).free_symbols
         }
-        if fault := missing(used, set(definitions), setting.assumed, self._let(), self.words.numbers.values()):
+        defined = definitions | offset(step, definitions)
+        if fault := missing(used, set(defined), setting.assumed, self._let(), self.words.numbers.values()):
             raise wrong(self._start, *fault)
         if not self.theorem.of("units"):
             _same_units((lhs, *terms), place)
@@ -120,7 +122,7 @@ class _Reader:
             kind=kind,
             units="as written" if self.theorem.of("units") else "checked",
             assumptions=assumed,
-            definitions=definitions,
+            definitions=defined,
             eta=step,
             readings=(self._choice("reading", "plain", READINGS),),
             algorithm=self._algorithm(),

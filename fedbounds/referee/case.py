@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +17,15 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 # Why a stage ended before it was done.
 INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"
 
+# Of the time that is left, Rocq may use this share.
+ROCQ = 0.6
 PROOFS = (Evidence.KERNEL, Evidence.SYMBOLIC)
+
+
+def processor_seconds() -> float:
+    """Of this process, and of those that it started and that have ended, such as Rocq."""
+    times = os.times()
+    return time.process_time() + times.children_user + times.children_system
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,8 @@ SoFar = Callable[[Callable[[], Found]], None]
 class Case:
     """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far.
 
-    A stage calls ``so_far`` with what it would find if it ended there; the call may end it.
+    A stage calls ``so_far`` with what it would find if it ended there; the call may end it. ``end`` is when the
+    trial's processor seconds are spent, if they are limited.
     """
 
     claim: Claim
@@ -45,6 +55,12 @@ class Case:
     verdicts: tuple[Verdict, ...] = ()
     pieces: Pieces = field(default_factory=Pieces)
     so_far: SoFar = lambda found: None
+    end: float | None = None
+
+    @property
+    def rocq_seconds(self) -> float | None:
+        """What Rocq may use of the time that is left; None where that is not limited."""
+        return None if self.end is None else (self.end - processor_seconds()) * ROCQ
 
     @property
     def proved(self) -> bool:
@@ -83,12 +99,12 @@ class Watch:
     """Keeps what a stage has found so far, and ends it after so many processor seconds, if a number is given."""
 
     def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.process_time() + seconds
+        self._end = None if seconds is None else processor_seconds() + seconds
         self._latest: Callable[[], Found] | None = None
 
     def __call__(self, found: Callable[[], Found]) -> None:
         self._latest = found
-        if self._end is not None and time.process_time() > self._end:
+        if self._end is not None and processor_seconds() > self._end:
             raise OutOfTime
 
     def carry_out(self, examine: Callable[[Case], Found], case: Case) -> tuple[Found, str]:

@@ -217,12 +217,12 @@ def slips(claim: Claim) -> Iterator[Mutant]:
     """A claim with one such slip in one of its terms; its assumptions and its left side stay."""
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
-        for change, wrong in _changes(term):
+        for change, wrong in slipped(term):
             key = f"{claim.key} ({name}, {change})"
             yield Mutant(claim, name, change, replace(claim, key=key, terms={**claim.terms, name: wrong}))
 
 
-def _changes(term: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
+def slipped(term: sp.Expr) -> Iterator[tuple[str, sp.Expr]]:
     """(kind and detail, the term with that slip)."""
     if term.has(sp.log):
         yield LOGARITHM, term.replace(sp.log, lambda *argument: sp.Integer(1))

@@ -35,18 +35,22 @@ from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
+# Of a regime the bound over what is measured, its name and the status of the claim.
+Regimes = list[tuple[float, str, Status]]
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
 def read_back(case: Case) -> Found:
     """What the claim speaks of, and which evidence cannot express it."""
     claim, reading = case.claim, case.reading
-    speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
+    inner = "".join(f", and there only {one.statement}" for one in claim.assumptions_in(reading) if one.bounds_steps)
+    speaks = f"speaks of {claim.coverage(reading).words()}{inner}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not (applies(claim, reading) or of_runs(claim, reading)):
@@ -54,7 +58,8 @@ def read_back(case: Case) -> Found:
         why = f"they lack {names}" if names else f"it is an {claim.kind} over every {claim.scope}"
         what = "it is no statement of one round, or of a whole run, in their quantities"
         lacking.append(f"certificates: {what}: {why}")
-    return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
+    free = [f"{q.name} is {q.meaning}: tried at one value a problem" for q in claim.computed if is_free(q)]
+    return Found((speaks, *free, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
 
 
 def known(case: Case) -> Found:
@@ -81,35 +86,36 @@ def known(case: Case) -> Found:
 
 def regimes(case: Case) -> Found:
     """The claim in every extreme regime, until one refutes it."""
-    seen: list[tuple[float, str, Status]] = []
-    lacking = ""
+    seen: Regimes = []
+    lacking, failed = "", Counter[str]()
     for regime, verdict in verdicts_in(case.claim, case.reading, case.suite):
         if verdict.status is Status.REFUTED:
             return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
             seen.append((verdict.tightness or math.inf, regime.name, verdict.status))
             lacking = lacking or verdict.detail * verdict.detail.startswith(cannot_express(()))
-        case.so_far(partial(_in_regimes, case, seen, lacking))
-    return _in_regimes(case, seen, lacking, ended=True)
+        failed.update(failure.key for failure in verdict.failed)
+        case.so_far(partial(_in_regimes, case, seen, lacking, failed))
+    return _in_regimes(case, seen, lacking, failed, ended=True)
 
 
-def _in_regimes(case: Case, seen: list[tuple[float, str, Status]], lacking: str, ended: bool = False) -> Found:
+def _in_regimes(case: Case, seen: Regimes, lacking: str, failed: Counter[str], ended: bool = False) -> Found:
     """In which regimes a claim was compared, and once all were, how near its bound came."""
     held = [one for one in seen if one[2] is Status.HOLDS]
     unsure = [name for _, name, status in seen if status is Status.UNDECIDED]
     total = len(case.suite.regimes)
     detail = f"not refuted in {len(held)} of {total} regimes" + (f", undecided in {len(unsure)}" if unsure else "")
     lines = [f"runs {lacking}"] * bool(lacking) + [f"undecided: {', '.join(unsure)}"] * bool(unsure)
-    rest = f"the other {total - len(seen)} do not meet its assumptions, or have 0 on both sides, or diverge"
+    unmet = f" ({', '.join(f'{key} in {count}' for key, count in failed.most_common())})" * bool(failed)
+    rest = f"the other {total - len(seen)} do not meet its assumptions{unmet}, or have 0 on both sides, or diverge"
     lines += [rest] if len(seen) < total else []
     if not held:
         return Found((detail, *lines), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
     if case.claim.scope == "horizon" and ended:
         held = after_the_start(places_of(case.claim, case.reading, case.suite), {name for _, name, _ in held})
     closest, where, _ = min(held, default=(math.inf, "", Status.HOLDS))
-    after = " after the start" if case.claim.scope == "horizon" else ""
-    near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"]
-    near = near if ended and math.isfinite(closest) else []
+    after = " after the start" * (case.claim.scope == "horizon")
+    near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"] * (ended and math.isfinite(closest))
     return Found((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
 
 
@@ -120,7 +126,7 @@ def proof(case: Case) -> Found:
     result = automatic.proved(case.claim, case.reading)
     if result is None:
         return Found(("none was found",))
-    verdict = found_proof.with_rocq(*result, case.claim, case.reading)
+    verdict = found_proof.with_rocq(*result, case.claim, case.reading, case.rocq_seconds)
     return Found(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 
 

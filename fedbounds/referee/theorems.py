@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, n
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.trial import Progress, Trial, try_claim
+from fedbounds.referee.repair import alternatives
+from fedbounds.referee.trial import Outcome, Progress, Trial, try_claim
 from fedbounds.study.tabular import Findings
 from fedbounds.theory.claim import Claim, in_readings
 
@@ -66,12 +68,14 @@ def referee(
     plugins: Plugins = (),
     progress: Progress | None = None,
     each: Callable[[Trial], None] | None = None,
+    repair: bool = False,
 ) -> Findings[Trial]:
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
     states the same call continues; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
-    `try_claim`; ``each`` is called with every trial as it ends.
+    `try_claim`; ``each`` is called with every trial as it ends; with ``repair`` the nearest statements that stand are
+    looked for where a claim is false.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
     ends its own trial alone.
 
@@ -91,6 +95,8 @@ def referee(
             trials.append(attempt(claim, name, budget, state=state))
         else:
             trials.append(Trial(claim, name, budget, seed, fault=str(claim.elsewhere)))
+        if repair and trials[-1].outcome is Outcome.FALSE:
+            trials[-1] = replace(trials[-1], alternatives=alternatives(trials[-1]))
         if each is not None:
             each(trials[-1])
         if not trials[-1].finished and not trials[-1].fault:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fedbounds import io, plugins
 from fedbounds.errors import explained, of_kind, reject, whole
-from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch
+from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, processor_seconds
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -25,7 +25,7 @@ from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.fingerprint import identity
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.tabular import Tabled
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -47,12 +47,27 @@ class Outcome(enum.StrEnum):
     NOT_TESTED = "NOT TESTED"
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """A statement that stands: the ``change`` that makes it of the refuted one, and its outcome with the grounds."""
+
+    change: str
+    claim: Claim
+    outcome: Outcome
+    grounds: str
+
+    def to_json(self) -> dict[str, str]:
+        """The alternative as a JSON object."""
+        words = {"statement": in_words(self.claim), "outcome": str(self.outcome), "grounds": self.grounds}
+        return {"change": self.change, **words}
+
+
 @dataclass(frozen=True, repr=False)
 class Trial(Tabled):
     """A claim in one reading, what each stage found, and whether all stages have run.
 
-    ``fault`` is the input error, or the fault in a plug-in's code, at which the trial ended. ``trial["sanity"]`` is a
-    stage. As a table it is one row.
+    ``fault`` is the input error, or the fault in a plug-in's code, at which the trial ended; ``alternatives`` are the
+    nearest statements that stand, where they were looked for. ``trial["sanity"]`` is a stage. As a table: one row.
     """
 
     claim: Claim
@@ -62,6 +77,7 @@ class Trial(Tabled):
     stages: tuple[Stage, ...] = ()
     finished: bool = False
     fault: str = ""
+    alternatives: tuple[Alternative, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         told = {"claim": self.claim.key, "reading": self.reading, "outcome": str(self.outcome)}
@@ -161,6 +177,7 @@ class Trial(Tabled):
             "finished": self.finished,
             "fault": self.fault,
             "stages": [stage.to_json() for stage in self.stages],
+            **({"alternatives": [item.to_json() for item in self.alternatives]} if self.alternatives else {}),
         }
 
 
@@ -183,7 +200,7 @@ def try_claim(
     same call continues; ``progress(k, step, None)`` is called before a stage, and after it with what it found.
     ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
     budget) or a Dask ``scheduler`` compute the pieces, with the same results.
-    ``seconds`` of this process are shared among the stages, of which more goes to those that may refute the claim: a
+    ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``.
     A KeyboardInterrupt, or a fault of the claim's in a stage, ends the trial early: what was found is returned, and
     ``finished`` is False.
@@ -198,12 +215,13 @@ def try_claim(
     beside = None if state is None else state.with_suffix(".pieces.json")
     pieces = Pieces(identity(claim, reading, budget, seed), beside, jobs, scheduler)
     case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, pieces)
-    end = None if seconds is None else time.process_time() + seconds
+    end = None if seconds is None else processor_seconds() + seconds
+    case = replace(case, end=end)
     try:
         for k, step in _due(trial):
             if progress is not None:
                 progress(k, with_estimate(step, case), None)
-            stage = _carried_out(step, case, None if end is None else end - time.process_time(), trial)
+            stage = _carried_out(step, case, None if end is None else end - processor_seconds(), trial)
             trial = replace(trial, stages=_in_order(*trial.stages, stage))
             if stage.cut == INTERRUPTED:
                 return trial

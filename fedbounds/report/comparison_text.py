@@ -35,10 +35,19 @@ def blocks(found: TheoremComparison) -> list[Block]:
     refused = [f"{row.algorithm}: {row.refused}" for row in found.algorithms if row.refused]
     lists = (("Theorems that do not apply here", unmet), ("Algorithms that were not run", refused))
     listed: list[Block] = [Bullets(title, tuple(items)) for title, items in lists if items]
-    theorems: list[Block] = [theorem_table(found)] if any(not _vacuous(row) for row in found.applying) else []
-    theorems += [_vacuous_sentence(found)] if any(map(_vacuous, found.applying)) else []
-    theorems += _worst_cases(found)
+    theorems = [*_theorem_blocks(found), *_worst_cases(found)]
     return ["\n".join(answer(found)), *theorems, algorithm_table(found), *listed, "\n".join(notes(found))]
+
+
+def finished_rows(found: TheoremComparison) -> list[Block]:
+    """The tables of a comparison that was interrupted, which compares nothing with what is missing."""
+    runs: list[Block] = [algorithm_table(found, ranked=False)] if found.ranked else []
+    return [*_theorem_blocks(found), *runs]
+
+
+def _theorem_blocks(found: TheoremComparison) -> list[Block]:
+    table: list[Block] = [theorem_table(found)] if any(not _vacuous(row) for row in found.applying) else []
+    return [*table, _vacuous_sentence(found)] if any(map(_vacuous, found.applying)) else table
 
 
 def answer(found: TheoremComparison) -> list[str]:
@@ -176,12 +185,13 @@ def _worst_cases(found: TheoremComparison) -> list[str]:
     return [f"Worst case: an instance of the class comes to {', '.join(words)}; {meaning}."] if words else []
 
 
-def algorithm_table(found: TheoremComparison) -> Table:
-    """A row an algorithm, the first at the target first."""
+def algorithm_table(found: TheoremComparison, ranked: bool = True) -> Table:
+    """A row an algorithm, the first at the target first, with its places where all were ``ranked``."""
     head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank", "by theorem")
     rows = [*found.ranked, *(row for row in found.algorithms if row.central and row.curve)]
     caption = f"Algorithms, each with its best constant step; rounds to {found.target:g} of ||w_0 - w*||^2"
-    return Table.of(head, (_algorithm(found, row) for row in rows), caption)
+    columns = len(head) if ranked else head.index("rank")
+    return Table.of(head[:columns], (_algorithm(found, row)[:columns] for row in rows), caption)
 
 
 def _algorithm(found: TheoremComparison, row: AlgorithmRow) -> list[str | None]:

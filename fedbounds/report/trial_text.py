@@ -63,7 +63,7 @@ def _headline(trial: Trial) -> list[str]:
         meant = "" if trial.reading == "plain" else read
         numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
         lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
-        return [*lines, *_notes(trial, shown)]
+        return [*lines, *_notes(trial, shown), *_alternatives(trial)]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
@@ -90,6 +90,12 @@ def _noise(trial: Trial) -> list[str]:
     """What is taken for granted of noise, where the claim allows any."""
     gradients = trial.claim.coverage(READINGS[trial.reading]).axes.get("gradients")
     return [] if gradients == only("full") else [NOISE]
+
+
+def _alternatives(trial: Trial) -> list[str]:
+    """The nearest statements that stand, a line each."""
+    lines = [f"  {k}. {item.change}: {item.outcome}, {item.grounds}" for k, item in enumerate(trial.alternatives, 1)]
+    return ["Nearest statements that stand:", *lines] if lines else []
 
 
 def _notes(trial: Trial, shown: Verdict) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
+from fedbounds.errors import Interrupted
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
@@ -44,22 +45,32 @@ def check(
 
     ``problem`` is a problem's name or a `Problem` of your own; ``weightings`` and ``claims`` are names or
     objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
-    weighting of your own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`), and
-    DivergedError for a run that left the finite numbers.
+    weighting of your own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`),
+    DivergedError for a run that left the finite numbers, and at Ctrl-C `Interrupted` with the weightings that were
+    finished.
 
     >>> result = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
     >>> [str(verdict.status) for _, verdict in result["lemma-1"].verdicts]
     ['HOLDS']
     """
     request = resolve(problem, weightings, claims, settings)
-    runs = tuple(
-        run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
-        for weighting in request.weightings
-    )
+    runs: list[WeightingRun] = []
+    try:
+        for weighting in request.weightings:
+            runs.append(run_weighting(request, weighting, partial(progress, weighting.name) if progress else None))
+    except KeyboardInterrupt:
+        if runs:
+            raise Interrupted(_result(request, runs)) from None
+        raise
+    return _result(request, runs)
+
+
+def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:
+    """The result of a study of these weightings, the first ones of the request."""
     return Result(
         facts_of(request.problem),
-        request.settings,
-        _with_study_rates(runs),
+        replace(request.settings, weightings=request.settings.weightings[: len(runs)]),
+        _with_study_rates(tuple(runs)),
         versions(),
         request.objects,
         request.files,

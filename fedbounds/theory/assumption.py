@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
@@ -193,6 +193,20 @@ class Assumption:
     def facts(self) -> tuple[Part, ...]:
         """The relations as facts for a proof: 0 <= right - left, 0 < right - left or 0 = right - left."""
         return tuple(Part(sp.Integer(0), part.sign, part.right - part.left) for part in self.parts)
+
+    def with_values(self, values: Mapping[sp.Symbol, sp.Expr]) -> Assumption:
+        """The same with values put into its relations; itself where they have none of the symbols."""
+        if self._names.isdisjoint(map(str, values)):
+            return self
+        put = {symbol: sp.sympify(value) for symbol, value in values.items()}
+        sides = ((one.func, [side.xreplace(put) for side in one.args]) for one in self._relations())
+        return replace(self, relation=tuple(relation(*both, evaluate=False) for relation, both in sides))
+
+    @property
+    def bounds_steps(self) -> bool:
+        """Whether it bounds step sizes otherwise than by L alone, so that no number bounds eta L exactly."""
+        bounds = any(part.sign != "=" for part in self.parts)
+        return bounds and "eta" in self._names and not self._names <= {"eta", "L"}
 
     def symbols(self) -> frozenset[str]:
         """Names of the symbols that its relations speak of."""

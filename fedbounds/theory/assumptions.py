@@ -12,6 +12,8 @@ import sympy as sp
 from fedbounds.theory.assumption import Assumption, InstanceLike, Objects, Part, RunLike
 from fedbounds.theory.protocol_assumptions import constant_steps as constant_steps
 from fedbounds.theory.protocol_assumptions import independent_selection as independent_selection
+from fedbounds.theory.protocol_assumptions import own_local_steps as own_local_steps
+from fedbounds.theory.protocol_assumptions import projection as projection
 from fedbounds.theory.protocol_assumptions import weighting as weighting
 from fedbounds.theory.protocol_assumptions import with_replacement as with_replacement
 from fedbounds.theory.protocol_assumptions import without_replacement as without_replacement
@@ -26,6 +28,7 @@ from fedbounds.theory.symbols import (
     eta_ratio,
     m,
     mu,
+    mu_F,
     p_min,
     pi_max,
     pi_min,
@@ -115,6 +118,13 @@ convex = Assumption(
     exactly=lambda instance, values: (values["mu"] >= 0, f"the smallest curvature is {values['mu']}"),
     in_class=_of_the_class,
     gives=lambda o, x, y: _at_least_zero(_above_tangent(o, x, y, sp.Integer(0))),
+)
+# Each F_i may be concave somewhere: what is built on mu of every F_i says nothing here.
+mean_strongly_convex = Assumption(
+    "mean-strongly-convex",
+    "F is mu_F-strongly convex, whatever each F_i is",
+    sp.Gt(mu_F, 0, evaluate=False),
+    in_class=lambda setting: (False, "every F_i of the class is mu-strongly convex"),
 )
 polyak_lojasiewicz = Assumption(
     "polyak-lojasiewicz",

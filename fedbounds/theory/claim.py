@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.errors import InputError, of_kind, reject
+from fedbounds.errors import InputError, nearest, of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.expressions import check_claim
+from fedbounds.theory.expressions import check_claim, offset
+from fedbounds.theory.protocol_assumptions import NEVER_RUN
 from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -142,16 +143,12 @@ class Claim:
         for name in ("terms", "definitions"):
             if isinstance(given := getattr(self, name), Mapping):
                 object.__setattr__(self, name, dict(given))
-        if not isinstance(self.kind, Kind):
-            raise reject(f"the kind of claim {self.key} has another type", repr(self.kind), "give a Kind")
+        if self.kind not in tuple(Kind):
+            raise nearest(f"the kind of claim {self.key}", self.kind, [*map(str, Kind)])
+        object.__setattr__(self, "kind", Kind(self.kind))
+        if isinstance(self.definitions, dict):
+            object.__setattr__(self, "definitions", self.definitions | offset(self.eta, self.definitions))
         check_claim(self)
-        for symbol in self.definitions:
-            if isinstance(symbol, Quantity) and symbol.recorded != {}:
-                remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
-                raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)
-        if self.eta is not None and computed_quantities(self.eta):
-            remedy = "use L, mu, tau, N, eta_0 and t"
-            raise reject(f"the step size of claim {self.key} cannot have symbols of one's own", self.eta, remedy)
         for one in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
             if isinstance(one, Assumption) and one.key == OWN_STEPS and not isinstance(one, OwnSteps):
                 received = f"one of claim {self.key}"
@@ -160,7 +157,7 @@ class Claim:
     @property
     def on_fedavg(self) -> bool:
         """Whether it is about FedAvg, as all evidence but `run_algorithm`'s is."""
-        return self.algorithm == FEDAVG
+        return self.algorithm == FEDAVG and not set(NEVER_RUN) & set(self.assumptions)
 
     def require_fedavg(self) -> None:
         """Refuse a claim about another algorithm, before a search on FedAvg's runs that could find nothing."""
@@ -169,7 +166,10 @@ class Claim:
 
     @property
     def elsewhere(self) -> InputError:
-        """Where a claim about another algorithm is examined."""
+        """Where a claim about another algorithm is examined, if anywhere."""
+        for one in set(NEVER_RUN) & set(self.assumptions):
+            what = f"claim {self.key} assumes that {one.statement}, as in no run here: not expressible"
+            return reject(what, one.key, "state what holds without it")
         remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
         return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
 
@@ -220,7 +220,12 @@ class Claim:
         """The assumptions that must hold on a run for the claim to apply in a reading."""
         extra = self.repair.assumptions if reading.repaired and self.repair else ()
         other = () if self.on_fedavg else (OtherAlgorithm(self.algorithm),)
-        return (*other, *self.assumptions, *((self._own_steps,) if self.eta is not None else ()), *extra)
+        return (*other, *self._assumed, *((self._own_steps,) if self.eta is not None else ()), *extra)
+
+    @cached_property
+    def _assumed(self) -> tuple[Assumption, ...]:
+        """Its assumptions, with the definitions put in."""
+        return tuple(one.with_values(self.definitions) for one in self.assumptions)
 
     @cached_property
     def _own_steps(self) -> Assumption:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.theory import path_formulas as on
 from fedbounds.theory import points as at
-from fedbounds.theory.path import Numbers, Path
+from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.quantity import (
+    CURVATURE,
     LENGTH_SQ,
     NUMBER,
     SLOPE_SQ,
@@ -89,6 +94,17 @@ def gap_0(path: Path) -> Numbers:
     return path.losses.gap(path.w[:1])
 
 
+@defined("constant", r"\mu_F", CURVATURE, positive=True)
+def mu_F(losses: Losses) -> Numbers:
+    """strong-convexity constant of F, whatever those of the F_i"""
+    rows = getattr(losses, "curvatures", None)
+    if rows is None or losses.turns is not None:  # type: ignore[attr-defined]
+        return losses.mu
+    upper = losses.upper  # type: ignore[attr-defined]
+    least = rows if upper is None else np.minimum(rows, upper)
+    return (losses.p[:, None] * least).sum(0).min()
+
+
 def _gone_in_class(setting: Any) -> Any:
     return (1 - math.prod((1 - eta * setting.mu for eta in setting.eta[:-1]), start=Fraction(1))) ** 2
 
@@ -146,6 +162,50 @@ tail_gap = weighted_gap(
     latex=r"\mathbb{E}[F(\bar w_{T/2:T})]-F^\star",
     meaning="suboptimality of the mean of w_t over T/2 <= t < T, rounded down",
 )
+
+
+# By what a free constant exceeds its least value, in one problem or another.
+BEYOND = (1, Fraction(1, 8), 8, Fraction(1, 64), 64, 0)
+
+
+@dataclass(frozen=True)
+class FreeValue:
+    """The value that a constant which may be any number from ``least`` on has in a problem."""
+
+    least: sp.Expr
+
+    def __call__(self, losses: Losses) -> Numbers:
+        # Rounding a problem to fractions must not change the value.
+        which = len(losses.p) + len(losses.w_star) + math.floor(8 * losses.mu / losses.L)
+        first, choices = PointFormula(self.least)(losses), BEYOND if self.least != 0 else BEYOND[:-1]
+        return first + (first + (first == 0)) * (choices[which % len(choices)] + 0 * losses.p[0])
+
+
+def free(name: str, least: Any = 0, **declared: Any) -> Quantity:
+    """A constant of the author's that may be any number from ``least`` on, or any positive one.
+
+    Proofs know nothing of it. In runs and fractions each problem has one of six values, so that a violation stands
+    and its absence says nothing of other values. ``least`` is a number or an expression in L, mu and N.
+
+    >>> free("c", least=2).meaning
+    'any number from 2 on'
+    """
+    least = sp.sympify(least)
+    wrong = at.fault(least, constant=True)
+    if wrong:
+        raise reject(f"the least value of {name} must be made of constants of the problem", least, wrong)
+    bounded = f"any number from {least} on" if least != 0 else "any positive number"
+    words = declared.pop("meaning", bounded)
+    return Quantity(name, FreeValue(least), "constant", meaning=words, **{"positive": True, **declared})
+
+
+def is_free(quantity: Quantity) -> bool:
+    """Whether no problem determines a quantity.
+
+    >>> is_free(free("c")), is_free(gap_0)
+    (True, False)
+    """
+    return isinstance(quantity.on_path, FreeValue)
 
 
 def dissimilarity(B_sq: Any, name: str = "G_B_sq") -> Quantity:

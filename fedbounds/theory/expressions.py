@@ -13,11 +13,13 @@ from fedbounds.errors import InputError, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
-from fedbounds.theory.quantity import Quantity, Scope
+from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.units import have_units, same_units
 
 UNITS = 'give units="as written"'
+# Symbols that have a value only where a statement gives it.
+NEEDS_VALUE = frozenset({"gamma", "turn", "reach", "push", "skew", "kept"})
 
 
 def check_claim(claim: Any) -> None:
@@ -49,6 +51,7 @@ def check_claim(claim: Any) -> None:
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
         check_assumption(claim.key, item)
     check_symbols(claim)
+    check_definitions(claim)
     check_units(claim)
 
 
@@ -80,6 +83,36 @@ def check_symbols(claim: Any) -> None:
             remedy = f'give scope="{symbol.scopes[0]}", or use a quantity of the scope {claim.scope}'
             raise reject(f"{symbol} of claim {claim.key} varies over {where}", f"scope={claim.scope!r}", remedy)
 
+    related = {symbol for one in claim.assumptions for symbol in getattr(one, "_names", ())}
+    valueless = sorted(({symbol.name for symbol in every} | related) & NEEDS_VALUE - set(map(str, claim.definitions)))
+    if valueless:
+        remedy = f"give definitions={{{valueless[0]}: ...}}, or say it of a constant made with symbols.free"
+        raise reject(f"claim {claim.key} must define {valueless[0]}, which no run has a value for", "none", remedy)
+
+
+def offset(eta: object, definitions: Mapping[Any, Any]) -> dict[sp.Expr, sp.Expr]:
+    """gamma as eta_0 determines it, where it stands in the step size and nothing defines it.
+
+    >>> offset(2 / (symbols.mu * (symbols.t + symbols.gamma)), {})
+    {gamma: 2/(eta_0*mu)}
+    """
+    first = eta.subs(symbols.t, 0) if isinstance(eta, sp.Expr) else sp.Integer(0)
+    if symbols.gamma in definitions or not first.has(symbols.gamma) or first.has(symbols.eta_0):
+        return {}
+    found = sp.solve(first - symbols.eta_0, symbols.gamma)
+    return {symbols.gamma: found[0]} if len(found) == 1 else {}
+
+
+def check_definitions(claim: Any) -> None:
+    """Refuse a definition of what a run measures, and a step size in symbols of one's own."""
+    for symbol in claim.definitions:
+        if isinstance(symbol, Quantity) and symbol.recorded != {}:
+            remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
+            raise reject(f"claim {claim.key} may define constants only", f"{symbol}, which a run measures", remedy)
+    if claim.eta is not None and computed_quantities(claim.eta):
+        remedy = "use L, mu, tau, N, eta_0 and t"
+        raise reject(f"the step size of claim {claim.key} cannot have symbols of one's own", claim.eta, remedy)
+
 
 def check_units(claim: Any) -> None:
     """Refuse sides of different units, unless they are meant so."""
@@ -100,10 +133,26 @@ def check_expression(key: str, part: object) -> None:
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        known = symbols.QUANTITIES.get(symbol.name, symbol)
-        if type(known) is not type(symbol) or known != symbol:
+        if not is_own(symbol):
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
+
+
+def is_own(symbol: sp.Symbol) -> bool:
+    """Whether a symbol of a shipped quantity's name is that quantity, or its name is free."""
+    known = symbols.QUANTITIES.get(symbol.name, symbol)
+    return type(known) is type(symbol) and bool(known == symbol)
+
+
+def require_own(claim: Any) -> None:
+    """Refuse a claim that is read by names and has a symbol of another's name, whatever was done to it since."""
+    put = claim.repair.substitutions if claim.repair else {}
+    parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or sp.Integer(0))
+    for part in (*parts, *put, *put.values()):
+        check_expression(claim.key, part)
+    for one in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
+        check_assumption(claim.key, one)
+    computed_quantities(*parts, *put.values())
 
 
 def check_finite(claim: Any) -> None:

@@ -38,6 +38,7 @@ class Losses(Protocol):
 class Path:
     """One path of a run: step sizes ``eta`` (T,), virtual iterates ``w`` (T + 1, d), and before each step the local
     models ``X`` (T, N, d) and weights ``alpha`` (T, N). A scheduled quantity sees ``eta`` and ``tau`` only.
+    ``X_next`` (T, N, d) are the local models after each step, before a round's end averages them.
 
     ``shares`` (T, N) are the p_i of the clients present, p unless given. ``variance`` maps points (..., N, d) to
     the variance of each client's stochastic gradient at its own point (..., N). With ``synchronised_skew`` rho_bar
@@ -53,12 +54,13 @@ class Path:
     shares: Numbers = None
     variance: Callable[[Numbers], Numbers] | None = None
     synchronised_skew: bool = False
+    X_next: Numbers = None
 
     def __post_init__(self) -> None:
         p = getattr(self.losses, "p", None)
         if self.shares is None and self.alpha is not None and p is not None:
             object.__setattr__(self, "shares", np.broadcast_to(p, self.alpha.shape))
-        for name in ("eta", "w", "X", "alpha", "shares"):
+        for name in ("eta", "w", "X", "alpha", "X_next", "shares"):
             if getattr(self, name) is not None:
                 view = getattr(self, name).view()
                 view.flags.writeable = False  # what one quantity's function changed another's would see

@@ -20,6 +20,26 @@ from fedbounds.theory.points import (
 )
 from fedbounds.theory.quantity import constant, measured
 
+__all__ = [
+    "average_models_gap",
+    "average_models_slope_sq",
+    "chi_sq",
+    "client_error",
+    "dispersion",
+    "displaced_gap",
+    "displaced_sq",
+    "mean_excess",
+    "mean_slope_sq",
+    "models_slope_sq",
+    "moved_sq",
+    "optimum_spread",
+    "optimum_to_mean",
+    "p_sq",
+    "slope_sq",
+    "slope_variance",
+    "spread_of_optima",
+]
+
 # Of the problem.
 p_sq = constant("p_sq", mean(p_i), meaning="sum_i p_i^2")
 optimum_spread = constant("optimum_spread", mean(norm_sq(w_i_star - w_star)), meaning="sum_i p_i ||w_i* - w*||^2")

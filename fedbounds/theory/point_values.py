@@ -21,7 +21,7 @@ Units = tuple[int, int]
 # Of points, gradients and values, in powers of (metre, joule).
 POINT, SLOPE, LEVEL = (1, 0), (-1, 1), (0, 1)
 # Points that are there before each step, not at the last time.
-BEFORE_A_STEP = (at.w_i, at.w_next, at.w_alpha, at.ALPHA, at.weight_ratio)
+BEFORE_A_STEP = (at.w_i, at.w_next, at.w_i_next, at.w_alpha, at.ALPHA, at.weight_ratio)
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,14 @@ class _Values:
             return self.losses.w_i_star[None]
         if atom == at.w_i:
             return self.path.X
+        if atom == at.w_i_next:
+            if self.path.X_next is None:
+                raise ValueError("the local models after a step are not known on this path")
+            return self.path.X_next
+        if atom == at.w_0:
+            return self.path.w[..., :1, None, :]
+        if atom == at.w_round:
+            return self.path.w[..., self.path.begun[: self.steps], None, :]
         if atom == at.w_alpha:
             found = (self.losses.argmin(alpha) for alpha in self.path.alpha)  # type: ignore[attr-defined]
             return np.stack([getattr(one, "w", one) for one in found])[:, None]

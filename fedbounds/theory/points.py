@@ -4,8 +4,9 @@
 >>> dispersion = measured("dispersion", mean(norm_sq(w_i - mean(w_i))))
 
 ``w`` is the virtual iterate w_t, ``w_i`` the local models, ``w_star`` and ``w_i_star`` the minimisers of F and of
-F_i, ``w_alpha`` that of sum_i alpha_i F_i, and ``w_next`` the iterate one step later. Every kind of evidence takes
-a quantity's meaning from its one expression.
+F_i, ``w_alpha`` that of sum_i alpha_i F_i. ``w_next`` and ``w_i_next`` are the iterate and the local models after
+the step, the latter before they are averaged; ``w_round`` is the round's start and ``w_0`` the run's. Every kind of
+evidence takes a quantity's meaning from its one expression.
 """
 
 from __future__ import annotations
@@ -34,12 +35,15 @@ from fedbounds.theory.vectors import norm_sq as norm_sq
 I, S = sp.Symbol("i"), sp.Symbol("s")
 ALPHA, P = (Weights(sp.Symbol(name), I) for name in ("alpha_i", "p_i"))
 w, w_next, w_star, w_alpha = (Vec(sp.Symbol(name)) for name in ("w", "w_next", "w_star", "w_alpha"))
-w_i, w_i_star = (Vec(sp.Symbol(name), I) for name in ("x", "w_own"))
+# Proofs call the round's start w_0.
+w_round, w_0 = (Vec(sp.Symbol(name)) for name in ("w_0", "w_start"))
+w_i, w_i_star, w_i_next = (Vec(sp.Symbol(name), I) for name in ("x", "w_own", "x_after"))
 # p_i, and alpha_i/p_i.
 p_i, weight_ratio = Slack(sp.Symbol("share"), I), WEIGHT_RATIO
 F_i_star = Value(sp.Symbol("F_min"), I)
 inner = Inner
-WORDS = (ALPHA, P, w, w_next, w_star, w_alpha, w_i, w_i_star, p_i, weight_ratio, F_i_star)
+POINTS = (w, w_next, w_star, w_alpha, w_round, w_0, w_i, w_i_star, w_i_next)
+WORDS = (ALPHA, P, *POINTS, p_i, weight_ratio, F_i_star)
 # LaTeX of the names, means with their sums.
 LATEX = {
     "alpha_i": r"\sum_i\alpha_t^i",
@@ -50,6 +54,9 @@ LATEX = {
     "w_star": r"w^\star",
     "w_alpha": r"w_\alpha",
     "w_own": r"w_i^\star",
+    "w_0": r"w_{t_0}",
+    "w_start": "w_0",
+    "x_after": "w_{t+1}^i",
     "F_min": r"F_i^\star",
     "share": "p_i",
     "kappa": r"\frac{\alpha_t^i}{p_i}",
@@ -168,6 +175,9 @@ def _shift_free(expression: sp.Expr) -> bool:
 NAMES = {
     "x[i]": "w_i",
     "w_own[i]": "w_i_star",
+    "x_after[i]": "w_i_next",
+    "w_0": "w_round",
+    "w_start": "w_0",
     "F_min[i]": "F_i_star",
     "kappa[i]": "weight_ratio",
     "share[i]": "p_i",

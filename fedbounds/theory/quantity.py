@@ -104,14 +104,15 @@ class Quantity(sp.Symbol):
             raise reject("a quantity needs a name that is free, also in numpy", name, "choose another")
         if isinstance(on_path, sp.Basic | PointFormula):
             on_path = on_path if isinstance(on_path, PointFormula) else PointFormula(on_path)
-            wrong = points.fault(on_path.expression, statistic == "constant")
+            wrong = fault(on_path.expression, statistic == "constant")
             if wrong:
                 raise reject(f"{name} must be one number", on_path.expression, wrong)
             signs = signs or ({"nonnegative": True} if points.never_negative(on_path.expression) else {})
             symbols = points.latex(on_path.expression)
             latex = latex or (rf"\mathbb{{E}}\left[{symbols}\right]" if statistic == "measured" else symbols)
             meaning, units = meaning or points.words(on_path.expression), units or on_path.units
-            in_proof = statistic in ("constant", "measured")
+            # What a local step makes of a model, proofs do not say.
+            in_proof = statistic in ("constant", "measured") and not on_path.expression.has(points.w_i_next)
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))
         facets = {"on_path": on_path, "in_class": in_class, "in_proof": in_proof, "in_rocq": in_rocq}
         said = {"statistic": statistic, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}
@@ -172,6 +173,14 @@ class Quantity(sp.Symbol):
 
 def _shipped(name: str) -> Any:
     return vars(importlib.import_module(SHIPPED)).get(name)
+
+
+def fault(expression: sp.Expr, constant: bool = False) -> str:
+    """`points.fault`, and that its numbers are shipped ones: evidence knows them, and nobody's word is taken."""
+    numbers = [symbol for symbol in expression.free_symbols if hasattr(symbol, "statistic")]
+    other = next((one for one in numbers if (type(one), one) != (Quantity, _shipped(one.name))), None)
+    inside = f"{other} is none of the shipped numbers: multiply by it outside of the quantity"
+    return points.fault(expression, constant) or ("" if other is None else inside)
 
 
 def _rebuilt(name: str, declared: dict[str, Any]) -> Quantity:

@@ -14,7 +14,6 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import path_formulas as on
-from fedbounds.theory import point_quantities
 from fedbounds.theory import points as at
 from fedbounds.theory.computed_quantities import Delta_round as Delta_round
 from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
@@ -24,16 +23,19 @@ from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
 from fedbounds.theory.computed_quantities import eta_average_gap as eta_average_gap
 from fedbounds.theory.computed_quantities import eta_round as eta_round
 from fedbounds.theory.computed_quantities import eta_sum as eta_sum
+from fedbounds.theory.computed_quantities import free as free
 from fedbounds.theory.computed_quantities import gap_0 as gap_0
 from fedbounds.theory.computed_quantities import gap_round as gap_round
 from fedbounds.theory.computed_quantities import gap_sum as gap_sum
 from fedbounds.theory.computed_quantities import gone_sq as gone_sq
+from fedbounds.theory.computed_quantities import mu_F as mu_F
 from fedbounds.theory.computed_quantities import parting as parting
 from fedbounds.theory.computed_quantities import tail_gap as tail_gap
 from fedbounds.theory.computed_quantities import weighted_gap as weighted_gap
 from fedbounds.theory.computed_quantities import zeta_sq as zeta_sq
 from fedbounds.theory.computed_quantities import zeta_star_sq as zeta_star_sq
 from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory.point_quantities import *
 from fedbounds.theory.quantity import (
     CURVATURE,
     LENGTH_SQ,
@@ -274,7 +276,7 @@ def excess(path: Path) -> Numbers:
 QUANTITIES: Mapping[str, Quantity] = {
     q.name: q
     for q in sorted(
-        (v for v in (*vars(point_quantities).values(), *globals().values()) if isinstance(v, Quantity)),
+        (v for v in globals().values() if isinstance(v, Quantity)),
         key=lambda q: q.computed,
     )
 }

@@ -11,7 +11,7 @@ import fedbounds
 from fedbounds import Claim, Quantity
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError, whole
-from fedbounds.plugins import claim_named, load_file
+from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.study.resolve import problem_from
 from fedbounds.study.study_file import parse_grid, settings_from
 from fedbounds.theory import quantity
@@ -40,7 +40,7 @@ SETTINGS = {
     "check --partition": "iidd dirichlet:-1 dirichlet:x shards:0 shards:x",
     "check --step": "theoryy constant constant:0 constant:-1 constant:x geometric:1 inverse:1 inverse:a,b",
     "check --weighting": "fedmx fedmax:0 fedmax:x fedsoftmax:0 fedsoftmax:-1 fedsoftmax:nan power-of-choice:1",
-    "check --claims": "theorem-9 none Lemma",
+    "check --claims": "theorem-9 none Lemma lemma-1,lemma-2",
     "check --readings": "litteral none",
     "check --engine": "fast gpu",
     "check --aggregation": "equation-3 none",
@@ -197,6 +197,18 @@ def test_a_command_refuses_it_in_one_sentence(words):
     done = CliRunner().invoke(main, words)
     assert (done.exit_code, done.stdout) == (2, "")
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_several_names_in_one_are_to_be_given_once_for_each():
+    done = CliRunner().invoke(main, ["check", "--claims", "lemma-1,lemma-2"])
+    assert done.stderr.strip().endswith("give one name at a time, and the option once for each.")
+
+
+def test_known_names_are_listed_whole_and_the_rest_counted():
+    names = CliRunner().invoke(main, ["explain", "zonk"]).stderr.partition("choose one of ")[2]
+    shown, more = names.rstrip().split(" and ")
+    assert set(shown.split(", ")) < set(claims())
+    assert more == f"{len(claims()) - len(shown.split(', '))} more."
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.engine.kernels import compiled
-from fedbounds.errors import InputError
+from fedbounds.errors import InputError, interruptible
 from fedbounds.report import terminal
-from fedbounds.study import parallel
+from fedbounds.study import check, compare, parallel, store
 from validate.robustness import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -177,3 +177,46 @@ def test_long_commands_show_that_they_work(monkeypatch, tmp_path):
     monkeypatch.setattr(terminal, "working", seen)
     for words in (["ledger"], ["pareto"], ["report", str(tmp_path), "--out", str(tmp_path / "page.html")]):
         assert CliRunner().invoke(main, words).stderr.endswith(" under way.\n"), words
+
+
+def interrupting(function, after):
+    """The function, whose call number ``after`` + 1 meets Ctrl-C in a compiled kernel."""
+    calls = []
+
+    def called(*given):
+        calls.append(given)
+        if len(calls) > after:
+            with interruptible():
+                raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        return function(*given)
+
+    return called
+
+
+def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "run_weighting", interrupting(check.run_weighting, after=1))
+    schemes = ["--weighting", "fedmax", "--weighting", "fedsoftmax:1"]
+    words = ["check", *SMALL, *schemes, "--out", str(tmp_path), "--fresh"]
+    done = CliRunner().invoke(main, [*words, "--quiet"])
+    assert done.exit_code == 130
+    assert done.stderr == f"Interrupted: the answer is about fedavg alone, and saved in {tmp_path}.\n"
+    assert "readings, 1 weighting:" in done.stdout
+    saved = store.read(tmp_path)[0]
+    assert saved.settings.weightings == ("fedavg",)
+    assert [run.weighting for run in saved.runs] == ["fedavg"]
+
+
+def test_an_interrupted_comparison_shows_the_rows_that_were_finished(monkeypatch):
+    monkeypatch.setattr(compare, "_algorithm_row", interrupting(compare._algorithm_row, after=1))
+    words = [*inputs.BEFORE["compare"].split(), "--algorithm", "scaffold", "--algorithm", "fedexp", "--quiet"]
+    done = CliRunner().invoke(main, ["compare", *words])
+    assert done.exit_code == 130
+    assert done.stderr == "Interrupted: 1 theorem and 1 algorithm were tried, and nothing was saved.\n"
+    assert "fedavg" in done.stdout and "Fastest" not in done.stdout and "scaffold" not in done.stdout
+
+
+def test_an_interrupt_before_the_first_weighting_writes_nothing(monkeypatch):
+    monkeypatch.setattr(check, "run_weighting", interrupting(check.run_weighting, after=0))
+    done = CliRunner().invoke(main, ["check", *SMALL, "--fresh", "--quiet"])
+    assert (done.exit_code, done.stdout) == (130, "")
+    assert done.stderr.strip() == "Interrupted: nothing further was written."

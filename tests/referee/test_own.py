@@ -24,8 +24,8 @@ from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.case import Case
+from fedbounds.referee.dimensions import misprints
 from fedbounds.referee.implication import follows
-from fedbounds.referee.limit_cases import misprints
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.family import Shape, decode, dimension, families
@@ -173,7 +173,7 @@ def test_a_replayed_run_is_the_recorded_one():
     planned = experiment(line([1, 3], [1, -1], noise=1), [2.0], FedMax(), 0.1, 2, 3, replicates=20)
     for changed in (planned, planned.with_(engine="auto"), planned.with_(participation=0.5)):
         trajectory = simulate(changed)
-        w, X, alpha = replay(changed)
+        w, X, alpha, _ = replay(changed)
         for name, path in trajectory.paths.items():
             assert np.allclose(
                 ((w[name] - changed.problem.w_star) ** 2).sum(-1),

@@ -23,7 +23,7 @@ from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.plugins import claim_named, claims, load_file
-from fedbounds.referee import limit_cases, stages, trial
+from fedbounds.referee import dimensions, limit_cases, stages, trial
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
@@ -154,15 +154,15 @@ def test_every_limit_is_named_with_how_near_the_bound_comes_there():
 
 
 def test_dimensions():
-    assert limit_cases.unit_of(eta**2 * G_sq) == limit_cases.unit_of(Delta) == (2, 0)
-    assert limit_cases.unit_of(L / mu + tau * T) == (0, 0) and limit_cases.unit_of(sp.Max(L, mu)) == (-2, 1)
-    assert limit_cases.unit_of(L + N) is None
+    assert dimensions.unit_of(eta**2 * G_sq) == dimensions.unit_of(Delta) == (2, 0)
+    assert dimensions.unit_of(L / mu + tau * T) == (0, 0) and dimensions.unit_of(sp.Max(L, mu)) == (-2, 1)
+    assert dimensions.unit_of(L + N) is None
     selection = (N - m) / (N - 1) / m * sp.sqrt((1 - C) / C) * sp.sqrt(1 - eta * mu)
-    assert limit_cases.unit_of(eta**2 * selection * G_sq) == (2, 0)
-    (said,) = limit_cases.misprints(FALSE.NORM, READINGS["plain"])
+    assert dimensions.unit_of(eta**2 * selection * G_sq) == (2, 0)
+    (said,) = dimensions.misprints(FALSE.NORM, READINGS["plain"])
     assert said == "the term 'drift' has the dimension of m^3 J^-1, not m^2"
     wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (L * mu))
-    assert any(said.startswith("the step size") for said in limit_cases.misprints(wrong_steps, READINGS["plain"]))
+    assert any(said.startswith("the step size") for said in dimensions.misprints(wrong_steps, READINGS["plain"]))
 
 
 def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows():
@@ -739,26 +739,6 @@ def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
 
 def test_it_is_there_at_the_top():
     assert fedbounds.Trial is trial.Trial
-
-
-ROW = re.compile(r"^\| `([^`]+)` \| (.*) \|$", re.MULTILINE)
-
-
-def test_the_table_of_thirty_theorems_keeps_its_word():
-    page = (Path(__file__).parents[2] / "docs" / "referee.md").read_text(encoding="utf-8")
-    rows = {key: cells.split(" | ") for key, cells in ROW.findall(page)}
-    assert {claim.key for claim in (*ALL_TRUE, *ALL_FALSE)} <= set(rows)
-    for claim in ALL_FALSE:
-        data = examine(from_json(INSTANCES[claim.key]), claim, READINGS[claim.readings[0]]).data
-        assert rows[claim.key][1] == f"{data['lhs']} > {data['rhs']}"
-    for claim in ALL_TRUE:
-        word, _, known = rows[claim.key][0].partition(", from ")
-        implied = [
-            other.key
-            for other in claims().values()
-            if any(follows(claim, READINGS["plain"], other, READINGS[name]) for name in other.readings)
-        ]
-        assert known.strip("`") in implied if word == "PROVED" else word in ("OPEN", "NOT TESTED")
 
 
 def test_numpy_is_nobody_s_own_code_wherever_it_was_installed(monkeypatch):

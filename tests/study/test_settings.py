@@ -74,7 +74,7 @@ def test_every_way_in_gives_the_same_settings(values):
 BAD = [
     ("aggregation", "Algorithm-1", "did you mean 'algorithm-1'"),
     ("classes", "Binary", "did you mean 'binary'"),
-    ("engine", "fast", "known: auto"),
+    ("engine", "fast", "Known: auto"),
     ("standardise", "no", "true or false"),
     ("replacement", 1, "true or false"),
     ("data", "", "text of 1 to"),

@@ -77,7 +77,7 @@ def test_a_claim_about_another_algorithm_is_kept_from_the_runs_of_fedavg():
         ({"lhs": "L"}, "made of sympy expressions"),
         ({"terms": {}}, "needs a term on its right side"),
         ({"terms": (s.L,)}, "the terms of claim k"),
-        ({"kind": "identity"}, "the kind of claim k"),
+        ({"kind": "equality"}, "the kind of claim k"),
     ],
 )
 def test_what_is_no_claim_is_refused_as_it_is_written(parts, says):

@@ -101,7 +101,7 @@ FIXED = [
 def paths():
     planned = experiment(line([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
     planned = planned.with_(weighting=FedMax(2))
-    models, X, alpha = replay(planned)
+    models, X, alpha, _ = replay(planned)
     eta = np.full(6, 0.2)
     data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
     instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})

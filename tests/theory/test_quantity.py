@@ -61,7 +61,7 @@ def test_a_run_records_what_the_definitions_on_its_path_say(sync):
     planned = planned.with_(weighting=FedMax(2))
     reading = READINGS["sync" if sync else "all-steps"]
     seen = examine_run(simulate(planned), reading)
-    w, X, alpha = replay(planned)
+    w, X, alpha, _ = replay(planned)
     path = Path(2, seen.trajectory.eta, planned.problem, w["alpha"][0], X[0], alpha[0], None, no_variance, sync)
     constants = {
         **{name: c.value for name, c in seen.constants.items()},

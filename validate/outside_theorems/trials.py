@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import fedbounds
+from fedbounds.referee.case import processor_seconds
 from fedbounds.report.trial_coverage import certified_settings
 from fedbounds.report.trial_text import verdict
 from validate.outside_theorems import ordinary, subtle
@@ -24,14 +24,14 @@ TELLING = ("Violated", "Proved only", "Certified only", "Tried")
 
 def judged(key: str, budget: float = BUDGET) -> dict[str, Any]:
     """The referee's answer on a claim, after ``budget`` processor seconds at most."""
-    (trial,) = fedbounds.referee(CLAIMS[key], seed=0, jobs=1, seconds=max(budget - time.process_time(), 1))
+    (trial,) = fedbounds.referee(CLAIMS[key], seed=0, jobs=1, seconds=max(budget - processor_seconds(), 1))
     lines = verdict(trial)
     said = next((line for line in lines[1:] if line.startswith(TELLING)), lines[0])
     return {
         "headline": str(trial.outcome),
         "rocq": any("rocq" in verdict.data for verdict in trial.verdicts),
         "certified": certified_settings(trial) if trial.certified else "",
-        "seconds": round(time.process_time(), 1),
+        "seconds": round(processor_seconds(), 1),
         "budget": budget,
         "stages": [stage.name for stage in trial.stages if not stage.cut],
         "finished": trial.finished and not trial.cut,

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fedbounds.cli.adapter import Place, command, say, show, show_as
+from fedbounds.cli.interrupt import INTERRUPTED
+from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:
     from fedbounds.study.result import Result
@@ -53,11 +55,14 @@ def check(
         settings = Settings.of(chosen)
         if save_config is not None:
             write_text(save_config, settings.to_toml())
-        result = _checked(settings, out, fresh, quiet)
+        try:
+            result, code = _checked(settings, out, fresh, quiet), 0
+        except Interrupted as stopped:
+            result, code = _interrupted(stopped.partial, out), INTERRUPTED
     lines = ledger_lines(claims_of(result), result.verdicts)
     blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, verbose, out)
     show_as(format, result.to_json(), blocks)
-    return contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
+    return code or contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 
 def _checked(settings: Settings, out: Path | None, fresh: bool, quiet: bool) -> Result:
@@ -90,6 +95,17 @@ def _checked(settings: Settings, out: Path | None, fresh: bool, quiet: bool) -> 
         say(f"Saved result.json, trajectories.npz and {len(pictures)} pictures in {out}:")
         say("  " + ", ".join(pictures) + " (and .svg)")
     return result
+
+
+def _interrupted(part: Result, out: Path | None) -> Result:
+    """The weightings that were finished, saved in ``out``: they are a study of their own."""
+    from fedbounds.study import store
+
+    if out is not None:
+        store.save(part, out)
+    done = ", ".join(run.weighting for run in part.runs)
+    say(f"Interrupted: the answer is about {done} alone{f', and saved in {out}' if out is not None else ''}.")
+    return part
 
 
 def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:

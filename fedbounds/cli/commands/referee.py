@@ -41,6 +41,7 @@ def referee(
     fail_on: Literal["refuted"] | None = None,
     verbose: bool = False,
     script: bool = False,
+    repair: bool = False,
     plugins: tuple[ModuleType, ...] = (),
     quiet: bool = False,
 ) -> int:
@@ -60,6 +61,7 @@ def referee(
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
+    repair: Of a false claim also the nearest statements that stand, in about a minute more.
     verbose: Also what each stage found, and the statement in full.
     """
     import fedbounds
@@ -75,6 +77,8 @@ def referee(
             show(script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
+        if trial.outcome is Outcome.FALSE and progress is not None and not repair:
+            say("What would be true instead? The same call with --repair looks for it.")
 
     chosen = theorem if label is None else (theorem_of(theorem, label, plugins),)
     progress = None if quiet else _say
@@ -93,6 +97,7 @@ def referee(
             plugins=plugins,
             progress=progress,
             each=said,
+            repair=repair,
         ).items
         if out is not None:
             io.write_text(out / "referee.html", trial_text.to_html(trials))
@@ -102,12 +107,36 @@ def referee(
     if as_json:
         show_json([trial.to_json() for trial in trials])
     if not all(trial.finished or trial.fault for trial in trials):
+        kept = f", kept in {out}" if out is not None else ""
+        say(f"Interrupted: the verdict is what the stages above found{kept}.")
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
     if any(trial.fault for trial in trials):
         return BAD_INPUT
     return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
+
+
+@command("Judge a theorem", label="--theorem")
+def sharpen(
+    theorem: str,
+    *,
+    label: str | None = None,
+    reading: str | None = None,
+    seconds: Annotated[float, click.FloatRange(min=0, min_open=True)] = 60.0,
+    plugins: tuple[ModuleType, ...] = (),
+) -> None:
+    """Find the strongest form of a proved THEOREM: smaller terms, fewer assumptions, longer steps.
+
+    Each change is kept if the statement with it is proved; changes that an instance refutes are named.
+
+    label: The claim of a file with this key, or label in LaTeX.
+    seconds: Processor seconds to spend.
+    """
+    from fedbounds.referee.sharpen import sharpen as sharpened
+
+    say(f"up to about {seconds:.0f} s")
+    show(str(sharpened(theorem, reading, label=label, seconds=seconds, plugins=plugins)))
 
 
 def _say(k: int, step: Step, found: Stage | None) -> None:

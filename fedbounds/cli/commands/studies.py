@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from fedbounds.cli.adapter import command, say, show, show_as
+from fedbounds.cli.interrupt import INTERRUPTED
+from fedbounds.errors import Interrupted
+
+if TYPE_CHECKING:
+    from fedbounds.study.comparison import TheoremComparison
 
 # What the comparison sets itself: FedAvg's weights, each theorem's last reading, constants of the run.
 OWN = ("weightings", "readings", "step", "stride", "constants", "moments", "across", "radius", "sigma_sq", "G_sq")
@@ -24,7 +29,7 @@ def compare(
     format: Literal["table", "json", "markdown"] = "table",
     quiet: bool = False,
     **flags: Any,
-) -> None:
+) -> int:
     """Set every theorem that applies to a problem, and every algorithm, side by side.
 
     Prints each bound beside the measured error, the rounds to the target by theorem and in truth, and whether the
@@ -44,14 +49,30 @@ def compare(
     from fedbounds.study.settings import Settings
 
     with io.locked(out) if out is not None else contextlib.nullcontext():
-        with progress(not quiet) as bar:
-            result = run(Settings.of(given(flags)), target, algorithms, bar)
+        try:
+            with progress(not quiet) as bar:
+                result = run(Settings.of(given(flags)), target, algorithms, bar)
+        except Interrupted as stopped:
+            return _interrupted(stopped.partial, format)
         if out is not None:
             io.write_json(out / "compare.json", result.to_json())
             files.save(partial(comparison_text.figure, result), out, "compare")
     show_as(format, result.to_json(), comparison_text.blocks(result))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
+    return 0
+
+
+def _interrupted(part: TheoremComparison, format: str) -> int:
+    """Print the rows that were finished, where that is a table, and say how many they are."""
+    from fedbounds.report.comparison_text import finished_rows
+    from fedbounds.report.number_format import counted
+
+    if format != "json":
+        show_as(format, None, finished_rows(part))
+    rows = f"{counted(len(part.theorems), 'theorem')} and {counted(len(part.algorithms), 'algorithm')}"
+    say(f"Interrupted: {rows} were tried, and nothing was saved.")
+    return INTERRUPTED
 
 
 # The settings that matter here: the problem, and the protocol of a deterministic run.

@@ -21,12 +21,17 @@ from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run, runs
 from fedbounds.evidence.exact.record import ExactRun, constants_of
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
+from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
+from fedbounds.theory.computed_quantities import is_free, mu_F
 from fedbounds.theory.measurement import first_of
 from fedbounds.theory.path_formulas import growth_of_steps, heterogeneity, ratios_of_steps
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
+
+# Constants that need a minimum of each F_i, or its convexity.
+OF_MINIMA = frozenset({"mu", "Gamma", "rho_bar", "rho_tilde", "rho_pairs", "excess"})
 
 
 @dataclass(frozen=True)
@@ -190,7 +195,7 @@ def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
-    if instance.tau != 1 or instance.stochastic or len(instance.groups) > 1 or len(instance.weights) > 1:
+    if instance.tau != 1 or instance.stochastic or instance.selections > 1 or len(instance.weights) > 1:
         detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
         return _verdict(claim, reading, Status.UNDECIDED, detail)
     _, alpha = instance.round_weights(0, instance.excess(instance.w0))
@@ -237,14 +242,26 @@ def short(x: Fraction) -> str:
     return written if len(written) <= SHOWN_DIGITS else f"{float(x):.6g} (a fraction of {len(written)} characters)"
 
 
+def of_minima(claim: Claim) -> bool:
+    """Whether a claim speaks of minima of the F_i, or may, so that it says nothing where one has none."""
+    own = {q for q in claim.computed if q.expression is None and not is_free(q) and q != mu_F}
+    written = [q.expression for q in claim.computed if q.expression is not None]
+    words = any(one.has(at.F_i_star, at.w_i_star, at.w_alpha) for one in written)
+    return bool(own or words or claim.symbols & OF_MINIMA)
+
+
 def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:
     """The assumptions of a claim that fail on a run, and those that cannot be expressed in fractions."""
+    if not record.instance.convex and of_minima(claim):
+        return Unmet((Failure("minima", "every F_i has a minimum", "an F_i is concave"),))
     values: Any = first_of(record.computed(claim, reading).constants, record.constants(reading.skew))
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record.instance, values))
 
 
 def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
     """Whether an assumption fails that needs no run to be judged."""
+    if not instance.convex and of_minima(claim):
+        return True
     values = {**_without_run(instance), **constants_of(instance, claim)}
     for assumption in claim.assumptions_in(reading):
         with contextlib.suppress(KeyError):  # a constant of the run

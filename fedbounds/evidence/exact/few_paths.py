@@ -25,8 +25,9 @@ from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 # The fields of 2^s elements: their irreducible polynomials, bits of the coefficients.
 POLYNOMIALS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b1000011}
-# Points that move with the noise; the others belong to the problem.
-MOVING = (at.w, at.w_next, at.w_i)
+# Points that do not move with the noise; and those of one client's path alone.
+FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0)
+OF_ONE = (at.w_i, at.w_i_next)
 
 
 def field_size(clients: int, tau: int) -> int:
@@ -88,13 +89,15 @@ def degree(expression: sp.Expr, bent: bool = False) -> float:
 
     >>> degree(at.norm_sq(at.grad(at.w))), degree(at.F(at.w), bent=True), degree(at.mean(at.F_i(at.w_i)), bent=True)
     (2, inf, 1)
+    >>> degree(at.norm_sq(at.w_i_next - at.w_round)), degree(at.norm_sq(at.grad(at.w_0)))
+    (2, 0)
     """
     if isinstance(expression, Vec):
-        return int(expression in MOVING)
+        return int(expression not in FIXED)
     if isinstance(expression, Grad | Loss):
         inside = degree(expression.args[0], bent)
         if bent and inside:
-            return 1 if expression.args[0] == at.w_i else math.inf
+            return 1 if expression.args[0] in OF_ONE else math.inf
         return inside * (1 if isinstance(expression, Grad) else 2)
     if isinstance(expression, Mean | Centre):
         return degree(expression.args[1], bent)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -32,11 +33,12 @@ Rows = tuple[Vector, ...]
 class Instance:
     """One problem, start, schedule and weighting, all in fractions; InputError on anything else.
 
-    ``curvatures``, ``minima`` (N, d); ``p`` (N,) positive; ``w0`` (d,); ``eta`` (T,), T = tau * rounds. ``weighting``
-    is the text of a registered one, or ``fixed`` with ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i,
-    ``floor`` F_i* (N,); ``present`` clients take part in a round. With ``rare`` u > 0, xi_i is u with probability
-    1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations. L and mu
-    are the extreme curvatures unless wider ones are given.
+    ``curvatures``, ``minima`` (N, d), a curvature below 0 where that of F is not; ``p`` (N,) positive; ``w0`` (d,);
+    ``eta`` (T,), T = tau * rounds. ``weighting`` is the text of a registered one, or ``fixed`` with
+    ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i, ``floor`` F_i* (N,); ``present`` clients take part in
+    a round. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u. ``upper`` and
+    ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations. L and mu are the extreme curvatures unless
+    wider ones are given.
     """
 
     curvatures: Rows
@@ -66,7 +68,7 @@ class Instance:
             "floor": self.floor or zeros,
             "growth": self.growth or zeros,
             "present": self.present or self.N,
-            "L": self.L or max(spectrum),
+            "L": self.L or max(map(abs, spectrum)),
             "mu": self.mu or min(spectrum),
         }
         for name, value in defaults.items():
@@ -102,6 +104,11 @@ class Instance:
     def spectrum(self) -> list[Fraction]:
         """Every curvature."""
         return [c for row in (*self.curvatures, *self.upper) for c in row]
+
+    @property
+    def convex(self) -> bool:
+        """Whether every loss is, and so has the minimum that it is written with."""
+        return min(self.spectrum) > 0
 
     @property
     def functions(self) -> tuple[Rows, ...]:
@@ -149,6 +156,23 @@ class Instance:
         """The sets of clients that may take part in a round, equally likely."""
         return tuple(itertools.combinations(range(self.N), self.present))
 
+    @property
+    def draws(self) -> int:
+        """How many clients are drawn with replacement in a round; 0 where none is."""
+        key, _, m = self.weighting.partition(":")
+        return int(m) if key == "multinomial" and m.isdigit() else 0
+
+    @property
+    def selections(self) -> int:
+        """How many outcomes the choice of a round's clients has."""
+        return math.comb(self.N + self.draws - 1, self.draws) if self.draws else len(self.groups)
+
+    @property
+    def outcomes(self) -> int:
+        """How many outcomes of chance a run has."""
+        noisy = sum(s != 0 or r != 0 for s, r in zip(self.noise, self.growth, strict=True))
+        return int(2 ** (noisy * self.total) * self.selections**self.rounds)
+
     def round_weights(self, round: int, excess: Vector) -> tuple[Vector, Vector]:
         """(p, alpha) of a round of every client, whose global model has these gaps."""
         p, alpha = round_weights(self.rule, array(self.p), array(excess), round)
@@ -185,15 +209,17 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     yield low, "a kink lies at the minimum or above it", i.kinks, "raise it"
     turned = i.turns and (len(i.turns) != N or any(c * c + s * s != 1 for c, s in i.turns))
     yield turned, "a turn is a cosine and a sine", i.turns, "use 3/5 and 4/5"
-    positive = {"rare": [i.rare], "curvatures": i.spectrum, "p": i.p, "eta": i.eta}
+    bent = [sum(p * row[k] for p, row in zip(i.p, i.curvatures, strict=True)) for k in range(d)]
+    straight = i.spectrum if i.upper or i.turns or i.weighting != "fedavg" or 0 in i.spectrum else bent
+    positive = {"rare": [i.rare], "curvatures": straight, "p": i.p, "eta": i.eta}
     for name, numbers in positive.items():
         yield min(numbers, default=1) <= 0, f"{name} must be positive", [*map(str, numbers)], "use fractions above 0"
     yield sum(i.p) != 1, "p must sum to 1", sum(i.p), "divide p by its sum"
     uneven = i.tau < 1 or i.total % i.tau or not i.total
     yield uneven, "tau must divide the number of steps", f"tau = {i.tau}, T = {i.total}", "fix eta"
-    nobody = not 1 <= i.present <= N
+    nobody = not 1 <= i.present <= N or (i.draws and i.present < N)
     yield nobody, "a round needs at least one client present, and at most all", i.present, f"use 1 to {N}"
-    narrow = max(i.spectrum) > i.L or i.mu > min(i.spectrum)
+    narrow = max(map(abs, i.spectrum)) > i.L or i.mu > min(i.spectrum)
     yield narrow, "L and mu must enclose every curvature", f"L = {i.L}, mu = {i.mu}", "widen them"
     unknown = _unknown(i)  # the list of weightings takes time
     remedy = f"use one of {', '.join(('fixed', *weightings()))} that chooses at most {N} clients" if unknown else ""

@@ -29,6 +29,8 @@ SHARE_ROUNDING = 1e-9
 class Stretch:
     """Consecutive times (n,) with K outcomes of probabilities ``odds`` (K,), which may be signed weights of paths.
 
+    They are (K, P) where the members of a population differ in them.
+
     ``x`` (n, K, ..., N, d); ``p`` and ``alpha`` (n, K, ..., N); the virtual iterates ``w`` (n, K, ..., d) by name.
     """
 
@@ -44,7 +46,7 @@ class Stretch:
         """The expectation of values (n, K, ...) at each time (..., n)."""
         if len(self.odds) == 1:
             return np.moveaxis(values[:, 0], 0, -1)
-        odds = self.odds.reshape(-1, *(1,) * (values.ndim - 2))
+        odds = self.odds.reshape(*self.odds.shape, *(1,) * (values.ndim - 1 - self.odds.ndim))
         return np.moveaxis((odds * values).sum(1), 0, -1)
 
 
@@ -74,18 +76,21 @@ def outcomes(step: Step, leading: int) -> tuple[Numbers, Numbers, Numbers]:
 class WholePaths:
     """Every outcome of a population's runs: ``w`` (K, P, T + 1, d), ``x`` (K, P, T, N, d), ``alpha`` (K, P, T, N).
 
-    ``odds`` (K,) are the probabilities of the outcomes.
+    ``ends`` are the models after each step, before they are averaged; ``odds`` (K,) the probabilities of outcomes.
     """
 
     w: Numbers
     x: Numbers
     alpha: Numbers
+    ends: Numbers
     odds: Numbers
 
     def of(self, k: int, tau: int, eta: Numbers, losses: Any) -> Iterator[tuple[Any, Path]]:
         """(probability, path) of every outcome of member k."""
-        for chance, *path in zip(self.odds, self.w[:, k], self.x[:, k], self.alpha[:, k], strict=True):
-            yield chance, Path(tau, eta, losses, *path)
+        odds = self.odds if self.odds.ndim == 1 else self.odds[:, k]
+        rows = (part[:, k] for part in (self.w, self.x, self.alpha, self.ends))
+        for chance, w, x, alpha, ends in zip(odds, *rows, strict=True):
+            yield chance, Path(tau, eta, losses, w, x, alpha, X_next=ends)
 
 
 def whole_paths(steps: Sequence[Step], odds: Numbers, virtual: str) -> WholePaths:
@@ -96,13 +101,14 @@ def whole_paths(steps: Sequence[Step], odds: Numbers, virtual: str) -> WholePath
         ([s.virtual(s.alpha if virtual == "alpha" else s.p) for s in steps], (d,)),
         ([s.x for s in steps[:-1]], (N, d)),
         ([s.alpha for s in steps[:-1]], (N,)),
+        ([s.ends for s in steps[1:]], (N, d)),
     )
     stacked: list[Numbers] = []
     for values, shape in rows:
         whole = np.stack([np.broadcast_to(one, (*front, *shape)) for one in values], axis=len(front))
         stacked.append(whole.reshape(-1, members, *whole.shape[len(front) :]))
-    w, x, alpha = stacked
-    return WholePaths(w, x, alpha, odds)
+    w, x, alpha, ends = stacked
+    return WholePaths(w, x, alpha, ends, odds)
 
 
 @dataclass(frozen=True)

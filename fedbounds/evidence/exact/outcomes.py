@@ -27,6 +27,8 @@ from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.measure import Measured, stretches
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics, single_shocks
 from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.model.weighting import Weighting
+from fedbounds.weightings.multinomial import Multinomial
 
 # Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
@@ -76,8 +78,7 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
 
 
 def _run(instance: Instance, most: int, eta: Numbers) -> ExactRun:
-    noisy = sum(s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True))
-    if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds <= most:
+    if instance.outcomes <= most:
         steps, odds = enumerated(instance, eta)
         return _record(instance, steps, odds, enumerable=True)
     if linear(instance):
@@ -86,7 +87,7 @@ def _run(instance: Instance, most: int, eta: Numbers) -> ExactRun:
         return _record(instance, *along_pairs(instance, eta), enumerable=False)
     raise reject(
         "an exact run enumerates every outcome of the noise and of who takes part",
-        f"{noisy} noisy clients over {instance.total} steps, {len(instance.groups)} sets of clients a round",
+        f"{instance.outcomes} outcomes: {instance.total} steps, {instance.selections} sets of clients a round",
         f"keep 2^(clients * steps) * sets^rounds at most {most}",
     )
 
@@ -107,19 +108,28 @@ def enumerated(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbe
     losses, shocks, chances = _population(instance), *_shocks(instance)
     if len(chances) > 1:
         losses = replace(losses, shocks=shocks)
-    groups = np.array([[i in group for i in range(instance.N)] for group in instance.groups])
+    rule, groups, odds_of_group = _selected(instance)
 
     def participants(r: int, gaps: Numbers) -> Numbers:
         return groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), instance.N)
 
-    steps = _checked(instance, losses, eta, participants if len(groups) > 1 else None)
+    steps = _checked(instance, losses, eta, participants if len(groups) > 1 else None, rule)
     odds, before = [], array([Fraction(1)])
     for t in range(instance.total + 1):
         if t % instance.tau == 0 and t < instance.total:
-            before = np.tile(before, len(groups)) / Fraction(len(groups))
+            before = np.outer(odds_of_group, before).ravel()
         odds.append(before)
         before = np.outer(chances, before).ravel() if t < instance.total else before
     return steps, odds
+
+
+def _selected(instance: Instance) -> tuple[Weighting, Numbers, Numbers]:
+    """The weighting, and of a round's choices who takes part (K, N) and their probabilities (K,)."""
+    if isinstance(instance.rule, Multinomial):
+        rule, chances = instance.rule.enumerated(array(instance.p))
+        return rule, np.ones((len(chances), instance.N), dtype=bool), chances
+    groups = np.array([[i in group for i in range(instance.N)] for group in instance.groups])
+    return instance.rule, groups, array([Fraction(1, len(groups))] * len(groups))
 
 
 def _shocks(instance: Instance) -> tuple[Numbers, Numbers]:
@@ -139,30 +149,36 @@ def along_paths(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numb
     """The steps of a linear run along 2 N T + 1 paths and two more, and the paths' weights before each."""
     noise = array([abs(s) for s in instance.noise])
     paths, weights = single_shocks(array([Fraction(bool(s)) for s in instance.noise]), instance.total)
-    steps = _checked(instance, replace(_population(instance), noise=noise[None], paths=paths), eta, None)
+    steps = _checked(
+        instance, replace(_population(instance), noise=noise[None], paths=paths), eta, None, instance.rule
+    )
     return steps, [array([Fraction(1)]), *[weights] * instance.total]
 
 
 def pairwise(instance: Instance) -> bool:
     """Whether a run is one round of everyone, under noise of two equally likely values."""
-    alone = instance.rounds == 1 and instance.present == instance.N and instance.rare == 1
-    return alone and bool(field_size(instance.N, instance.tau))
+    everyone = instance.present == instance.N and not instance.draws
+    return everyone and instance.rounds == 1 and instance.rare == 1 and bool(field_size(instance.N, instance.tau))
 
 
 def along_pairs(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbers]]:
     """The steps of a round along outcomes that are independent for every two clients, and their probabilities."""
     noisy = [bool(s or r) for s, r in zip(instance.noise, instance.growth, strict=True)]
     paths, weights = pairwise_shocks(array([Fraction(one) for one in noisy]), instance.tau)
-    steps = _checked(instance, replace(_population(instance), paths=paths), eta, None)
+    steps = _checked(instance, replace(_population(instance), paths=paths), eta, None, instance.rule)
     return steps, [array([Fraction(1)]), *[weights] * instance.total]
 
 
 def _checked(
-    instance: Instance, losses: Quadratics, eta: Numbers, participants: Callable[[int, Numbers], Numbers] | None
+    instance: Instance,
+    losses: Quadratics,
+    eta: Numbers,
+    participants: Callable[[int, Numbers], Numbers] | None,
+    rule: Weighting,
 ) -> list[Step]:
     """The steps of a run; TooLong where a global model in fractions has too many digits."""
     w0 = array([instance.w0])
-    return list(_short(algorithm_1(losses, w0, eta, instance.tau, instance.rule, participants)))
+    return list(_short(algorithm_1(losses, w0, eta, instance.tau, rule, participants)))
 
 
 def _short(steps: Iterator[Step]) -> Iterator[Step]:

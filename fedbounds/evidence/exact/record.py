@@ -110,7 +110,8 @@ class ExactRun:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
         rho_bar = {"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all}
         given = self.enumerable or skew == "sync" or self.instance.weighting == "fedavg"
-        return first_of(OnDemand(rho_bar if given else {}), self.values)
+        drawn = {"m": Fraction(self.instance.draws)} if self.instance.draws else {}
+        return first_of(OnDemand(rho_bar if given else {}), drawn, self.values)
 
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
         """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""

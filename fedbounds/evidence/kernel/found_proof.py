@@ -9,6 +9,7 @@ from fedbounds.errors import InputError, reject
 from fedbounds.evidence.kernel import claim_statement, point_script, point_statement
 from fedbounds.evidence.kernel.coqc import available
 from fedbounds.evidence.kernel.derivation_script import script as of_a_client
+from fedbounds.evidence.kernel.limited_runs import check_within
 from fedbounds.evidence.kernel.one_step_script import script as of_one_step
 from fedbounds.evidence.kernel.proof_obligations import Obligation
 from fedbounds.evidence.kernel.rocq_runs import Audited, check_script
@@ -58,21 +59,33 @@ def _written(proposed: Derivation, checked: Checked, claim: Claim, reading: Read
 
 def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None) -> Audited:
     """What Rocq says of that script, compiled with all that it requires."""
+    return check_script(*_obligation(claim, reading, proposals))
+
+
+def _obligation(
+    claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None
+) -> tuple[Obligation, str]:
     module = f"proof_{claim.key.replace('-', '_')}"
     text = script(claim, reading, proposals)
-    obligation = Obligation(module, claim.key, (reading.name,), Status.HOLDS, statement(claim, reading))
-    return check_script(obligation, text)
+    return Obligation(module, claim.key, (reading.name,), Status.HOLDS, statement(claim, reading)), text
 
 
-def with_rocq(verdict: Verdict, proof: Derivation, claim: Claim, reading: Reading) -> Verdict:
+def with_rocq(
+    verdict: Verdict, proof: Derivation, claim: Claim, reading: Reading, seconds: float | None = None
+) -> Verdict:
     """The verdict on a proof that was found, with Rocq's answer where Rocq is installed and it has a script."""
     if available() is None:
         return verdict
     try:
-        answer = check(claim, reading, (proof,))
+        if seconds is None:
+            answer: Audited | None = check(claim, reading, (proof,))
+        else:
+            answer = check_within(seconds, *_obligation(claim, reading, (proof,)))
     except InputError:  # it has no script
         return verdict
-    if answer.fault:
+    if answer is None:
+        said, digest = f"not checked within {seconds:.0f} s", dict[str, str]()
+    elif answer.fault:
         said, digest = f"not checked, its script fails: {answer.fault}", {}
     else:
         said, digest = f"checked, statement {answer.statement[:12]}", {"rocq": answer.statement}

@@ -13,6 +13,7 @@ from fedbounds.evidence.symbolic.definitions import (
     NOISE,
     OWN,
     SHARE,
+    W_STAR,
     P,
     X,
     gap,
@@ -109,10 +110,26 @@ def _interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
     return Candidate(left - norm_sq(away) / 2, 2, ((sp.Integer(1), d.Earlier(label)),), steps=(curved, line))
 
 
+def common_minimum() -> Candidate:
+    """F_i(w*) <= F_i*, as w* minimises every F_i."""
+    way = OWN - W_STAR
+    square = d.Square(way, "a square")
+    uses = (convex(W_STAR, OWN), (-1, d.premise("attained")), (mu / 2, square), d.premise("common-optimum", way))
+    return _candidate(-gap(W_STAR), *uses)
+
+
 def averaged(one: Candidate, weights: sp.Expr) -> Candidate:
     """The mean of a fact about one client."""
     fact = d.Averaged(weights, one.uses)
     return Candidate(Mean(weights, one.value), one.power, ((sp.Integer(1), fact),), steps=one.steps)
+
+
+def equal_slopes(x: sp.Expr, y: sp.Expr) -> Candidate:
+    """||sum_i p_i (grad F_i(x) - grad F_i(y) - mu (x - y))||^2 <= 0, which holds where L = mu."""
+    one, away = _interpolation(x, y), grad(x) - grad(y) - mu * (x - y)
+    spread = d.averaged(P, d.Square(away - Centre(P, away), "Jensen: a variance"))
+    value = -norm_sq(Centre(P, away))
+    return Candidate(value, 2, ((sp.Integer(2), d.Averaged(P, one.uses)), d.as_use(spread)), steps=one.steps)
 
 
 def of_products(atoms: set[sp.Expr], states: Mapping[sp.Basic, sp.Expr]) -> Iterator[Candidate]:

@@ -35,7 +35,7 @@ class Space:
     """What expressions are read in: ``field`` of the parameters, ``numbers`` put in for them, ``states`` unfolded.
 
     ``client`` is a statement about one client, ``together`` one in which local models are the virtual iterate,
-    ``unbiased`` one in which alpha is p.
+    ``unbiased`` one in which alpha is p, ``shared`` one in which w* minimises every F_i.
     """
 
     field: Any
@@ -44,6 +44,7 @@ class Space:
     client: bool = False
     together: bool = False
     unbiased: bool = False
+    shared: bool = False
 
     def number(self, expression: sp.Expr) -> Any:
         """A coefficient as an element of the field."""
@@ -83,7 +84,7 @@ class Space:
         one = self.field.one
         if isinstance(atom, Centre):
             return self._centre(*atom.args)
-        if atom in ((OWN if self.client else W_STAR), grad(OWN)):
+        if atom in ((OWN if self.client else W_STAR), grad(OWN)) or (self.shared and atom == grad(W_STAR)):
             return {}
         if self.client and isinstance(atom, Grad):
             return {(atom, (MEAN, None)): one}

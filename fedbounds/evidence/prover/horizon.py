@@ -57,6 +57,9 @@ def _divisors(setting: Setting, right: sp.Expr) -> tuple[list[d.Step], sp.Expr] 
     lines: dict[sp.Expr, d.Step] = {}
     others = sp.Integer(1)
     for power in sorted(right.atoms(sp.Pow), key=sp.default_sort_key):
+        if power.base == T and power.exp.is_negative and "some-time" in setting.universe:
+            lines[T] = telescoping.TIME
+            others *= T**-power.exp
         if not (power.exp.is_negative and power.base.is_Add) or power.base.is_positive:
             continue
         times = dict.fromkeys(power.base.xreplace({T: time}) for time in (T, t, t + 1, 0))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import sympy as sp
 
 from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.frame import Frame
-from fedbounds.evidence.prover.goal import SAME_STEP, Goal
+from fedbounds.evidence.prover.goal import COMMON, SAME_STEP, Goal
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.assumption_facts import given
@@ -34,12 +34,30 @@ def closing(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step
     for _ in range(60):
         use = next((use for atom, c in _terms(rest) if (use := _identity(atom, c, goal)) is not None), None)
         if use is None:
-            return found if rest == 0 else None
+            return _of_curvatures(goal, parameters, [*uses, *found], read, lines, found) if rest == 0 else None
         if use[1] in [fact for _, fact in found]:
             return None
         found.append(use)
         rest = _flat(rest - use[0] * facts.value_of(use[1], read, lines), meaning)
     return None
+
+
+def _of_curvatures(
+    goal: Goal,
+    parameters: Frame,
+    uses: list[d.Use],
+    read: Callable[[d.Premise], sp.Expr],
+    lines: Mapping[str, sp.Expr],
+    found: list[d.Use],
+) -> list[d.Use]:
+    """The same with what L = mu is needed for, where that is assumed."""
+    if parameters.equal is None:
+        return found
+    fact, value = parameters.equal
+    numbers = {key: number for key, number in parameters.numbers.items() if key != sy.L}
+    total = sp.Add(*(m * facts.value_of(one, read, lines) for m, one in uses))
+    rest = _flat(goal.right - goal.left - total, {**goal.meanings, **definitions.OF_A_CLIENT, **numbers})
+    return [*found, (sp.cancel(rest / value), fact)] if rest != 0 else found
 
 
 def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
@@ -81,7 +99,8 @@ def _identity(atom: sp.Expr, c: sp.Expr, goal: Goal) -> d.Use | None:
 
 
 def _of_mean(weights: sp.Expr, inside: sp.Expr, goal: Goal) -> d.Fact | None:
-    own = _identity(inside, sp.Integer(1), goal) if inside.has(OWN) else None
+    of_minimisers = inside.has(OWN) or (goal.shared and inside.has(grad(W_STAR)))
+    own = _identity(inside, sp.Integer(1), goal) if of_minimisers else None
     if own is not None:
         return d.averaged(weights, own)
     if weights == P and inside.has(weight_ratio):
@@ -98,6 +117,8 @@ def _of_inner(u: sp.Expr, v: sp.Expr, goal: Goal) -> d.Fact | None:
     """What says that <u, v> is 0, or is another inner product, where u is a mean or a minimiser's gradient."""
     if isinstance(u, Centre) and u.args[1] == grad(OWN):
         return d.averaged(u.args[0], d.premise("own-optimum", v))
+    if isinstance(u, Centre) and u.args[1] == grad(W_STAR) and goal.shared:
+        return d.averaged(u.args[0], d.premise(COMMON, v))
     if isinstance(u, Centre) and u.has(weight_ratio):
         return d.premise("weight-ratio", u.args[1] / weight_ratio, v)
     if goal.together and not goal.unbiased and u == Centre(P, X):
@@ -117,5 +138,6 @@ def _optimal(u: sp.Expr, v: sp.Expr, goal: Goal) -> d.Fact | None:
         Centre(P, grad(W_STAR)): "optimum",
         Centre(ALPHA, grad(definitions.W_ALPHA)): "alpha-optimum",
         grad(OWN): "own-optimum",
+        **({grad(W_STAR): COMMON} if goal.shared else {}),
     }
     return d.premise(zeros[u], v) if u in zeros else None

@@ -80,7 +80,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
     for noise in setting.noises:
         for kept in ((1 - eta * mu) ** 2, 1 - eta * mu, sp.Integer(1)):
             clean, added = kept * sy.Delta + eta**2 * noise, eta**2 * noise
-            if together and unbiased:
+            if (together or setting.equal) and unbiased:
                 yield OneStep(kept, added, lambda right=clean: recursion(setting, right))  # type: ignore[misc]
             elif "bounded-gradient" in setting.universe and unbiased:
                 yield from _with_drift(setting, kept, clean, added)
@@ -91,7 +91,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
 
 def small(setting: Setting, limits: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
     """eta L <= c shown for the claim's steps: the step, the condition, and the symbol's meaning."""
-    for limit in limits:
+    for limit in (one.xreplace({L: mu}) for one in limits) if setting.equal else limits:
         shown = setting.letters.positive(limit.subs(eta, setting.eta))
         if shown is not None:
             line = d.step("small", 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import sympy as sp
 
@@ -39,7 +40,8 @@ def prove(goal: Goal) -> Lines | None:
     """What shows the goal; None where nothing was found."""
     parameters = goal.frame
     states = {key: value for key, value in goal.meanings.items() if key not in (W, sy.sigma_p_sq)}
-    space = forms.Space(parameters.field, dict(parameters.numbers), states, goal.client, goal.together, goal.unbiased)
+    about = (goal.client, goal.together, goal.unbiased, goal.shared)
+    space = forms.Space(parameters.field, dict(parameters.numbers), states, *about)
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
@@ -98,6 +100,10 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
             for at, to in ((W, X), (X, W)):
                 one = facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to)),))
                 yield facts.averaged(one, P)
+        if goal.equal:
+            yield from (facts.equal_slopes(x, y) for x, y in combinations(points, 2))
+        if goal.shared and {F_MIN, W_STAR} <= losses and "strongly-convex" in keys:
+            yield facts.averaged(facts.common_minimum(), P)
         for weights in every:
             yield from facts.of_noise(goal.universe, weights)
     constants = {key[1] for key in target if key[0] == "constant"}

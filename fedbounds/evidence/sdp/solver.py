@@ -11,7 +11,10 @@ exchanged (`fedbounds.evidence.sdp.symmetry`): the programme does not grow with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -145,7 +148,8 @@ def _solved(
         for name, value in ({"verbose": False} | options).items():
             setattr(settings, name, value)
         try:
-            result = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
+            with _nothing_printed():
+                result = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
         except BaseException as wrong:
             # Clarabel's panics are no Exception, and have no name that could be imported.
             if type(wrong).__name__ != "PanicException":
@@ -156,6 +160,25 @@ def _solved(
             outcome = Solved.OPTIMAL if almost else OUTCOMES[str(result.status)]
             return outcome, np.array(result.x), np.array(result.z)
     return Solved.UNDECIDED, np.empty(0), np.empty(0)
+
+
+# Standard error is one for all threads, so that only one may put another in its place.
+STANDARD_ERROR = threading.Lock()
+
+
+@contextlib.contextmanager
+def _nothing_printed() -> Iterator[None]:
+    """Standard error leads nowhere: a panic of Clarabel's is printed there before Python learns of it."""
+    with contextlib.ExitStack() as after:
+        after.enter_context(STANDARD_ERROR)
+        with contextlib.suppress(OSError):  # it is closed, or nothing more can be opened
+            printed = os.dup(2)
+            after.callback(os.close, printed)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            after.callback(os.close, nowhere)
+            after.callback(os.dup2, printed, 2)
+            os.dup2(nowhere, 2)
+        yield
 
 
 def _row(cut: Exchange, model: Program, expression: Expression) -> Rows:

@@ -28,6 +28,7 @@ from fedbounds.referee.search.populations import simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import with_replacement
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
@@ -195,6 +196,8 @@ def _kinds(
     biased = ["fedmax", *(f"fedmax:{k}" for k in range(2, min(shape.N, 4)) if several), "fixed", *others]
     # A client alone has all weight, whatever the weighting.
     choices = (["fedavg"],) if shape.present == 1 else (biased, ["fedavg"])
+    if any(one.key == with_replacement.key for one in assumed):
+        choices = (["multinomial:1", "multinomial:2"] * (not shape.absent),)
     for losses, equal, weighting in itertools.product(family.losses, family.equal, choices):
         form = replace(shape, losses=losses, equal=equal)
         if losses == "one loss":

@@ -79,7 +79,13 @@ class Shape:
     @property
     def random(self) -> bool:
         """Whether anything in it is random."""
-        return bool(self.noise) or self.absent > 0
+        return bool(self.noise) or self.absent > 0 or self.draws > 0
+
+    @property
+    def draws(self) -> int:
+        """How many clients are drawn with replacement in a round; 0 where none is."""
+        key, _, m = self.weighting.partition(":")
+        return int(m) if key == "multinomial" else 0
 
     @property
     def total(self) -> int:
@@ -89,7 +95,8 @@ class Shape:
     @property
     def count(self) -> int:
         """How many outcomes of chance there are."""
-        return 2 ** (self.N * self.total * bool(self.noise)) * math.comb(self.N, self.absent) ** self.rounds
+        chosen = math.comb(self.N + self.draws - 1, self.draws) if self.draws else math.comb(self.N, self.absent)
+        return 2 ** (self.N * self.total * bool(self.noise)) * chosen**self.rounds
 
     @property
     def along_paths(self) -> bool:
@@ -100,8 +107,15 @@ class Shape:
     @property
     def pairwise(self) -> bool:
         """Whether they are taken over outcomes that are independent for every two clients: it is one round."""
-        one_round = self.rounds == 1 and not self.absent and self.noise in ("additive", "proportional", "samples")
-        return one_round and self.count > MAX_COUNT and not self.along_paths and field_size(self.N, self.tau) > 0
+        one_round = self.rounds == 1 and not (self.absent or self.draws)
+        evenly = self.noise in ("additive", "proportional", "samples")
+        return (
+            one_round
+            and evenly
+            and self.count > MAX_COUNT
+            and not self.along_paths
+            and field_size(self.N, self.tau) > 0
+        )
 
     @property
     def enumerated(self) -> bool:

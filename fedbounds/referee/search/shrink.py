@@ -114,7 +114,7 @@ def size(instance: Instance) -> tuple[int, ...]:
 def numbers(instance: Instance) -> int:
     """About how many numbers an exact run of an instance computes."""
     noisy = sum(s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True))
-    outcomes = 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds
+    outcomes = instance.outcomes
     if outcomes > FEW_OUTCOMES and linear(instance):
         outcomes = 2 * noisy * instance.total + 3
     elif outcomes > FEW_OUTCOMES and pairwise(instance):

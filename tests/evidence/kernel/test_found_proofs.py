@@ -89,3 +89,12 @@ def test_a_script_that_rocq_refuses_is_said_beside_the_proof(monkeypatch):
     shown = found_proof.with_rocq(verdict, proof, stated, PLAIN)
     assert shown.status is verdict.status and "rocq" not in shown.data
     assert "Rocq: not checked, its script fails: no such tactic" in shown.data["proof"][-1]
+
+
+def test_rocq_is_ended_when_its_seconds_are_spent(monkeypatch):
+    stated = claim("true", "point", excess, grad_sq / (2 * mu), CLASS)
+    verdict, proof = automatic.proved(stated, PLAIN)
+    monkeypatch.setattr(found_proof, "available", lambda: "9.0")
+    shown = found_proof.with_rocq(verdict, proof, stated, PLAIN, 0.01)
+    assert shown.status is verdict.status and "rocq" not in shown.data
+    assert "Rocq: not checked within 0 s" in shown.data["proof"][-1]

@@ -65,6 +65,13 @@ STATEMENTS = {
         (),
         [pq.chi_sq * zeta_star_sq / (mu * L)],
     ),
+    "one minimiser": (
+        "step",
+        pq.slope_sq,
+        (L + mu) ** 2 / (4 * L * mu) * pq.mean_slope_sq,
+        (a.homogeneous,),
+        [L / mu * sp.Rational(1, 4) * pq.mean_slope_sq],
+    ),
     "drift": (
         "step",
         stepped_gap,
@@ -86,6 +93,7 @@ def test_a_statement_in_expressions_of_points_is_proved_and_a_changed_one_is_not
     scope, lhs, rhs, more, false = STATEMENTS[name]
     assert proved(scope, lhs, rhs, (*CLASS, *more))
     assert not any(proved(scope, lhs, wrong, (*CLASS, *more)) for wrong in false)
+    assert not more or not proved(scope, lhs, rhs, CLASS)
 
 
 def _checks(quantity):

@@ -1,12 +1,15 @@
 """Attacks on the sdp evidence: false claims, tampered files, and certificates that are not what they look like."""
 
 import json
+import os
 import time
 from dataclasses import asdict, replace
 from fractions import Fraction as F
 from functools import lru_cache
 from pathlib import Path
 
+import clarabel
+import numpy as np
 import pytest
 import sympy as sp
 from click.testing import CliRunner
@@ -15,6 +18,7 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
+from fedbounds.evidence.sdp import solver
 from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check, describe, read, save, subject, verified
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, in_words, largest_step, own_setting, own_step
@@ -490,3 +494,17 @@ class TestWhatACertificateLooksLike:
         assert [(one.name, one.note) for one in read(path)] == [
             (SHORT[0].name, {"new": 1}), *((one.name, one.note) for one in SHORT[1:3])
         ]  # fmt: skip
+
+
+def test_a_panic_of_the_solver_is_no_answer_and_prints_nothing(monkeypatch, capfd):
+    PanicException = type("PanicException", (BaseException,), {})
+
+    def panic(*_):
+        os.write(2, b"thread panicked: Eigval error")
+        raise PanicException
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", panic)
+    empty = np.zeros((0, 1)), np.zeros(0)
+    assert solver.conic(np.ones(1), empty, empty, (np.ones((1, 1)), np.ones(1)), (1,)) is None
+    os.write(2, b"printed again")
+    assert capfd.readouterr().err == "printed again"

@@ -48,9 +48,12 @@ def plugin(**changes):
 
 def test_the_table_of_the_page():
     """docs/worst.md against the record of `validate.horizon`, whose short rows are computed again."""
-    for row, one in zip(rows(r"\| \d"), RECORD["table"], strict=True):
+    table = {(str(one["tau"]), str(one["rounds"])): one for one in RECORD["table"]}
+    assert len(rows(r"\| \d")) > 6
+    for row in rows(r"\| \d"):
+        one = table[tuple(row[:2])]
         numbers = [f"{one[name]:.4g}" for name in ("lower", "worst", "bound")]
-        assert row[:2] == [str(one["tau"]), str(one["rounds"])] and row[2:5] == numbers and one["certified"]
+        assert row[2:5] == numbers and one["certified"]
         assert row[5] == f"{one['bound'] / one['worst']:.2f} to {one['bound'] / one['lower']:.2f}"
         if one["tau"] * one["rounds"] <= 10:
             again = worst(rounds_of(one["rounds"], one["tau"]))
@@ -68,10 +71,13 @@ def test_the_grid_of_the_page():
 
 
 def test_the_measures_of_the_page():
-    for row, (measure, key, sigma_sq, rounds, one) in zip(
-        rows(r"\| (gap|average|distance) "), RECORD["measures"], strict=True
-    ):
-        assert row[:4] == [measure, "theory" if key else "constant", str(sigma_sq), str(rounds)] and one["certified"]
+    table = {
+        (one[0], "theory" if one[1] else "constant", str(one[2]), str(one[3])): one for one in RECORD["measures"]
+    }
+    assert len(rows(r"\| (gap|average|distance) ")) > 6
+    for row in rows(r"\| (gap|average|distance) "):
+        measure, key, sigma_sq, rounds, one = table[tuple(row[:4])]
+        assert one["certified"]
         numbers = [one["lower"], one["worst"], *([] if one["bound"] is None else [one["bound"]])]
         shown = [float(cell.split(",")[0]) for cell in row[4:7] if cell[0].isdigit()]
         assert shown == [float(f"{v:.4g}") for v in numbers]

@@ -58,7 +58,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Span, only
-from fedbounds.theory.quantity import measured
+from fedbounds.theory.quantity import constant, measured
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
 from fedbounds.theory.verdict import Status
@@ -624,6 +624,18 @@ def test_a_coverage_is_no_wider_than_the_assumptions():
     assert covers(sp.Le(turn, QUARTER), sp.Le(turn, 1))["eta_L"] == Span(high=Fraction(1, 4))
     assert covers(sp.Lt(turn, QUARTER))["eta_L"] == Span(high=Fraction(1, 4), below=True)
     assert covers(sp.Eq(sy.C, 1))["participation"] == only(1)
+
+
+def test_a_claim_speaks_of_no_less_than_its_relations_admit():
+    """At rho_tilde = 1 some hold at eta L = 2; of a number of one's own the sign is its author's word."""
+
+    def spoken(relation):
+        return toy_claim(sy.L, sy.L, assumptions=(Assumption("k", "", relation),)).coverage(REPAIRED).axes
+
+    turn, minus = sy.eta * sy.L, constant("minus_five", lambda losses: -5, nonnegative=True)
+    for loose in (turn / (1 + sy.rho_tilde), turn * sp.exp(-sy.rho_tilde), turn + minus):
+        assert "eta_L" not in spoken(sp.Le(loose, 1))
+    assert spoken(sp.Le(turn + sy.rho_tilde, 1))["eta_L"] == Span(high=1)
 
 
 def test_a_proof_under_contradictory_assumptions_says_so():

@@ -206,7 +206,7 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
         "grad_sq": float(trajectory.grad_sq[0, s, 0]),
         "excess": float(trajectory.local_excess[0, s, 0]),
     }
-    models, X, alpha = iterates(experiment)
+    models, X, alpha, _ = iterates(experiment)
     along = Path(setting.tau, trajectory.eta, problem, models[setting.how.virtual][0], X[0], alpha[0])
     for name, expression in written_by(claim, setting.how).items():
         measured[name] = float(PointFormula(expression)(along)[s])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
@@ -32,16 +33,16 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
     return quadratics(c, minima(kind, parts["minima"]), p), starts(parts["w0"])
 
 
-def kinds(shape: Shape, share: Array, P: int) -> Array:
+def kinds(shape: Shape, share: Array, P: int) -> NDArray[np.int_]:
     """The kind 0, 1 or 2 of each client (P, N); the first two kinds often have one client each."""
     if not share.size:
         return np.zeros((P, shape.N), dtype=int)
     ends = 1 + np.cumsum(np.floor(share**2 * shape.N / 2), axis=1)
     i = np.arange(shape.N)
-    return (i >= ends[:, :1]).astype(int) + (i >= ends[:, 1:] + 1)
+    return (i >= ends[:, :1]).astype(int) + (i >= ends[:, 1:] + 1).astype(int)
 
 
-def minima(kind: Array, part: Array) -> Array:
+def minima(kind: NDArray[np.int_], part: Array) -> Array:
     """The minimisers (P, N, 1) of clients of these kinds."""
     at = np.concatenate([np.zeros((len(kind), 1)), 2 * part - 1], axis=1) if part.size else np.zeros((len(kind), 3))
     return np.take_along_axis(at, kind, axis=1)[..., None]

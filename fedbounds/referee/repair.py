@@ -1,0 +1,232 @@
+"""What would be true instead: the nearest statements to a refuted claim that stand.
+
+A candidate differs from the claim in one place: an assumption more, an exponent or a symbol changed, a part of a term
+or the right side times a number. One that a counterexample seen so far violates is dropped, and each that falls adds
+its own. What is left is proved, or goes through a trial of its own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import sympy as sp
+
+from fedbounds import plugins
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.prover import automatic
+from fedbounds.referee.case import Case, Watch
+from fedbounds.referee.implication import follows, inherited
+from fedbounds.referee.mutants import BASES, Part, parts, scaled, slipped
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.sanity import sanity
+from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.verdict import Status, Verdict
+
+SINGLE_STEP = Assumption("single-step", "tau = 1", sp.Eq(s.tau, 1), found="tau = {tau:g}")
+# What authors leave out, the mildest first.
+ASSUMPTIONS = (
+    *(a.unbiased, a.full_participation, a.small_steps, a.constant_steps, a.equal_p),
+    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, SINGLE_STEP, a.homogeneous),
+    *(a.strongly_convex, a.smooth, a.bounded_gradient, a.bounded_variance),
+)
+# Terms that bounds on a step usually have.
+USUAL = (
+    *(s.drift, s.eta**2 * s.sigma_p_sq, s.eta**2 * s.L * s.Gamma, s.eta * s.Gamma * (s.rho_tilde - s.rho_bar)),
+    s.eta**2 * s.tau**2 * s.G_sq,
+)
+# Symbols that are taken for each other.
+EXCHANGES = (
+    (s.sigma_sq / s.N, s.sigma_p_sq),
+    (s.sigma_p_sq, s.sigma_sq),
+    (s.mu, s.L),
+    (s.L, s.mu),
+    (s.rho_bar, s.rho_tilde),
+    (s.rho_tilde, s.rho_bar),
+    (s.eta, s.eta_0),
+    (s.T, s.T + 1),
+)
+# What a part is multiplied by, the nearest to 1 first; so many of them are tried before anything else.
+FACTORS = tuple(map(sp.Rational, ("5/4", "4/3", "3/2", "2", "3", "4", "6", "8", "16", "32", "64")))
+NEAR = 6
+# How many are looked for, in so many processor seconds, of which a share is for trials of what was not proved.
+COUNT, SECONDS, SHARE_OF_TRIALS = 3, 60.0, 0.4
+POWERS = (1, -1, 2, -2)
+# Processor seconds for the limits of one candidate, and for a trial at least and at most.
+LIMITS, LEAST, MOST = 3.0, 5.0, 15.0
+
+
+def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> tuple[Alternative, ...]:
+    """At most ``count`` statements near a refuted claim: those proved first, then some that a trial leaves open.
+
+    Takes about so many processor ``seconds``. None for an identity, a rate, and a claim that is not refuted.
+    """
+    claim, refutation = trial.claim, trial.refutation
+    if claim.kind is not Kind.INEQUALITY or refutation is None:
+        return ()
+    reading, end = READINGS[trial.reading], time.process_time() + seconds
+    search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS)
+    ladders = [list(ladder) for ladder in candidates(claim, reading)]
+    proved: list[Alternative] = []
+    unproved: list[tuple[int, str, Claim]] = []
+    seen = set[tuple[object, ...]]()
+    for prove in (_inherited, whole_proof):  # what shipped proofs say takes no time
+        for k, ladder in enumerate(ladders):
+            for change, changed in ladder:
+                if len(proved) == count or search.late:
+                    break
+                if any(follows(changed, reading, other.claim, reading) for other in proved):
+                    break
+                said = prove, changed.assumptions, sp.Add(*changed.terms.values())
+                if said in seen or search.violated(changed) or (prove is whole_proof and search.refuted(changed)):
+                    continue
+                seen.add(said)
+                proof = prove(changed, reading)
+                if proof is not None:
+                    proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
+                    break
+                unproved += [(k, change, changed)] if prove is whole_proof else []
+    return (*proved, *_open(unproved, trial, count - len(proved), end))
+
+
+def _open(unproved: Iterable[tuple[int, str, Claim]], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
+    """Those that a trial of their own does not refute, of each ladder the strongest, while there is time for one."""
+    shown = set[int]()
+    for k, change, changed in unproved:
+        left = end - time.process_time()
+        if k in shown:
+            continue
+        if count == 0 or left < LEAST:
+            return
+        own = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
+        if own.outcome in (Outcome.OPEN, Outcome.PROVED) and own.violation_in_floats is None:
+            grounds = f"certified at {len(own.certified)} settings" if own.certified else "no violation was found"
+            yield Alternative(change, changed, own.outcome, grounds)
+            shown.add(k)
+            count -= 1
+
+
+@dataclass
+class Search:
+    """Counterexamples seen so far, which refute later candidates too, and when to stop."""
+
+    reading: Reading
+    known: list[Instance]
+    end: float
+    suite: Suite = field(default_factory=lambda: Suite(REGIMES))
+
+    @property
+    def late(self) -> bool:
+        return time.process_time() > self.end
+
+    def violated(self, claim: Claim) -> bool:
+        """Whether a known instance violates a claim."""
+        return any(examine(instance, claim, self.reading).status is Status.REFUTED for instance in self.known)
+
+    def refuted(self, claim: Claim) -> bool:
+        """Whether a known instance violates a claim, or one at the limits, which is known from then on."""
+        if self.violated(claim):
+            return True
+        result, _ = Watch(LIMITS).carry_out(sanity, Case(claim, self.reading, "small", 0, self.suite))
+        refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
+        self.known += [instance for verdict in refuting for instance in instances_of(verdict.data)]
+        return bool(refuting)
+
+
+def instances_of(data: Mapping[str, Any]) -> list[Instance]:
+    """The instance in a verdict's data, if it has one."""
+    return [from_json(data["instance"])] if "instance" in data else []
+
+
+def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[tuple[str, Claim]]]:
+    """Ladders of changed claims with their change in words; on a ladder each is weaker than the one before."""
+    pieces = [part for part in parts(claim) if part.expression != 0]
+    yield from ([item] for item in _exchanged(claim))
+    yield from (_larger(claim, part, FACTORS[:NEAR]) for part in pieces)
+    if len(claim.terms) > 1:
+        yield _all_larger(claim)
+    yield from ([(f"{part.label}: the sign changed", scaled(claim, part, -1).claim)] for part in pieces)
+    assumed = {item.key for item in claim.assumptions_in(reading)}
+    for item in ASSUMPTIONS:
+        if item.key not in assumed:
+            more = replace(claim, key=f"{claim.key} ({item.key})", assumptions=(*claim.assumptions, item))
+            yield [(f"as stated, if also {item.statement}", more)]
+    for name, stated in claim.terms.items():
+        term = sp.sympify(stated)
+        for change, wrong in slipped(term):
+            yield [(f"{name}: {wrong} in place of {term}", _with(claim, name, change, wrong))]
+    yield from (_to_a_power(claim, part) for part in pieces)
+    yield from (_larger(claim, part, FACTORS[NEAR:]) for part in pieces)
+    if claim.scope == "step":
+        yield from (_with_more(claim, term) for term in USUAL if term not in claim.terms.values())
+
+
+def _to_a_power(claim: Claim, part: Part) -> Iterator[tuple[str, Claim]]:
+    """A part times or over a power of tau, N, kappa, eta L or T; not in any order of strength."""
+    allowed = {s.tau, s.N, s.L, s.mu} | sp.sympify(claim.terms[part.term]).free_symbols
+    for base in BASES.values():
+        for power in POWERS if base.free_symbols <= allowed else ():
+            yield f"{part.label}: times {base**power}", scaled(claim, part, base**power).claim
+
+
+def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[tuple[str, Claim]]:
+    """One of the usual terms more, times a number."""
+    for factor in (sp.Integer(1), *FACTORS[3:]):
+        term = factor * usual
+        yield f"{term} added", replace(claim, key=f"{claim.key} (+ {term})", terms={**claim.terms, f"+ {term}": term})
+
+
+def _with(claim: Claim, name: str, change: str, term: sp.Expr) -> Claim:
+    return replace(claim, key=f"{claim.key} ({name}, {change})", terms={**claim.terms, name: term})
+
+
+def _exchanged(claim: Claim) -> Iterator[tuple[str, Claim]]:
+    """One symbol for another, in one term."""
+    for name, stated in claim.terms.items():
+        term = sp.sympify(stated)
+        for old, new in EXCHANGES:
+            changed = term.subs(old, new)
+            if changed != term:
+                yield f"{name}: {changed} in place of {term}", _with(claim, name, f"{new} for {old}", changed)
+
+
+def _larger(claim: Claim, part: Part, factors: Iterable[sp.Rational]) -> Iterator[tuple[str, Claim]]:
+    """A part of a term times a number; divided by it where that makes the term larger."""
+    shrink = part.path and part.expression.could_extract_minus_sign()
+    for factor in factors:
+        mutant = scaled(claim, part, 1 / factor if shrink else factor, f"times {1 / factor if shrink else factor}")
+        term = mutant.claim.terms[part.term]
+        yield f"{part.term}: {term} in place of {sp.sympify(claim.terms[part.term])}", mutant.claim
+
+
+def _all_larger(claim: Claim) -> Iterator[tuple[str, Claim]]:
+    """The whole right side times a number."""
+    for factor in FACTORS:
+        terms = {name: factor * term for name, term in claim.terms.items()}
+        yield f"{factor} times the right side", replace(claim, key=f"{claim.key} ({factor} times)", terms=terms)
+
+
+def _inherited(claim: Claim, reading: Reading) -> Verdict | None:
+    """The proof of the whole statement by a shipped claim that implies it on sight."""
+    for other in plugins.claims().values():
+        for verdict in inherited(claim, reading, other):
+            if verdict.coverage is None or verdict.coverage.includes(claim.coverage(reading)):
+                return verdict
+    return None
+
+
+def whole_proof(claim: Claim, reading: Reading) -> Verdict | None:
+    """The proof of the whole statement: of a shipped claim that implies it, or one that the prover finds."""
+    known = _inherited(claim, reading)
+    result = None if known is not None else automatic.proved(claim, reading)
+    return known if result is None else result[0]

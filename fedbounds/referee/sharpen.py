@@ -1,0 +1,151 @@
+"""How much stronger a proved claim can be: assumptions that it does not need, smaller terms, longer steps.
+
+One change after the other is kept if the claim with it is proved; where an instance refutes a change, that is said.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.plugins import Plugins
+from fedbounds.referee.implication import SLACK, never_negative
+from fedbounds.referee.mutants import Part, parts, scaled
+from fedbounds.referee.repair import Search, whole_proof
+from fedbounds.referee.theorems import theorem_of, theorems
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim, Kind, in_words
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Verdict
+
+if TYPE_CHECKING:
+    from fedbounds.plugins import Theorem
+
+# What is left of a part, the strongest first.
+SHARES = tuple(map(sp.Rational, ("0", "1/16", "1/8", "1/6", "1/4", "1/3", "1/2", "2/3", "3/4", "7/8")))
+# Limits on steps, each wider than the one before.
+STEP_LIMITS = (a.quarter_steps, a.small_steps, a.monotone_steps)
+# What every problem has: L >= mu and tau >= 1.
+LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
+# Processor seconds that are spent unless others are given.
+SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Sharpened:
+    """The strongest claim found, its ``proof``, the ``changes`` that lead to it, and those that are ``refuted``."""
+
+    of: Claim
+    claim: Claim
+    proof: Verdict
+    changes: tuple[str, ...]
+    refuted: tuple[str, ...]
+    finished: bool
+
+    def __str__(self) -> str:
+        """The answer in a few lines."""
+        ended = "" if self.finished else " (out of time: not every change was tried)"
+        if not self.changes:
+            lines = [f"{self.of.key}: no sharper statement of this form was proved{ended}."]
+        else:
+            lines = [f"{self.of.key}: a sharper statement is PROVED{ended}.", f"  {in_words(self.claim)}"]
+            lines += [f"  {change}" for change in self.changes]
+        return "\n".join([*lines, *(["False, by an instance in fractions:"] if self.refuted else []),
+                          *(f"  {change}" for change in self.refuted)])  # fmt: skip
+
+
+def sharpen(
+    theorem: Theorem,
+    reading: str | None = None,
+    *,
+    label: str | None = None,
+    seconds: float = SECONDS,
+    plugins: Plugins = (),
+) -> Sharpened:
+    """The strongest statement of a proved claim's form that is proved too, after about so many processor seconds.
+
+    ``label`` names the one claim of a file that has several. Raises InputError where the claim is no inequality, or
+    has no proof.
+
+    >>> sharpen("ratio-bound", seconds=1).of.key
+    'ratio-bound'
+    """
+    chosen = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
+    if len(chosen) > 1:
+        raise reject("one claim is sharpened at a time", ", ".join(chosen), "name it with --theorem")
+    (claim,) = chosen.values()
+    reading = claim.readings[-1] if reading is None else reading
+    proof = whole_proof(claim, READINGS[reading]) if claim.kind is Kind.INEQUALITY else None
+    if proof is None:
+        raise reject("only an inequality with a proof is sharpened", claim.key, "fedbounds referee judges it first")
+    best = _Best(claim, proof, Search(READINGS[reading], [], time.process_time() + seconds))
+    for name in claim.terms:
+        best.improve(_less(best.claim, next(part for part in parts(best.claim) if part.term == name)))
+    for k in range(len(parts(claim))):  # of what the terms are by then
+        best.improve(
+            change for part in parts(best.claim)[k : k + 1] if part.path for change in _less(best.claim, part)
+        )
+    for item in claim.assumptions:
+        best.improve(_without(best.claim, item))
+    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.refuted), not best.search.late)
+
+
+@dataclass
+class _Best:
+    """The strongest claim so far."""
+
+    claim: Claim
+    proof: Verdict
+    search: Search
+    changes: list[str] = field(default_factory=list)
+    refuted: list[str] = field(default_factory=list)
+
+    def improve(self, ladder: Iterable[tuple[str, Claim]]) -> None:
+        """Take the first claim of a ladder that is proved; note the last one before it that an instance refutes."""
+        false = ""
+        for change, changed in ladder:
+            if self.search.late:
+                return
+            if self.search.refuted(changed):
+                false = change
+                continue
+            proof = whole_proof(changed, self.search.reading)
+            if proof is not None:
+                self.claim, self.proof = changed, proof
+                self.changes.append(change)
+                break
+        self.refuted += [false] if false else []
+
+
+def _without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
+    """The claim without an assumption, or with a longer step than it allows."""
+    rest = tuple(other for other in claim.assumptions if other != item)
+    yield f"without: {item.statement}", replace(claim, assumptions=rest)
+    if item in STEP_LIMITS:
+        for longer in reversed(STEP_LIMITS[STEP_LIMITS.index(item) + 1 :]):
+            yield f"{longer.statement} in place of {item.statement}", replace(claim, assumptions=(*rest, longer))
+
+
+def _less(claim: Claim, part: Part) -> Iterator[tuple[str, Claim]]:
+    """A part of a term times a share, or divided by it where that makes the term smaller."""
+    grows = bool(part.path) and part.expression.could_extract_minus_sign()
+    for share in SHARES:
+        if grows and share == 0:
+            continue
+        factor = 1 / share if grows else share
+        terms = scaled(claim, part, factor).claim.terms
+        if not never_negative(sp.sympify(claim.terms[part.term]) - terms[part.term], LIMITS):
+            return
+        what = (
+            f"without {part.expression}"
+            if factor == 0
+            else f"{factor * part.expression} in place of {part.expression}"
+        )
+        yield f"{part.term}: {what}", replace(claim, terms=terms)

@@ -1,0 +1,46 @@
+"""What would be true instead: statements near a false one that stand."""
+
+import pytest
+
+from fedbounds.referee import repair
+from fedbounds.referee.trial import Outcome, Trial, try_claim
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_quantities import slope_sq
+from fedbounds.theory.reading import READINGS
+
+DIVERSITY = Claim(
+    "diversity", "", "", "step", slope_sq, {"gap": 2 * s.L * s.gap_t, "optimum": s.zeta_star_sq},
+    assumptions=(a.smooth, a.strongly_convex),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trial():
+    return try_claim(DIVERSITY)
+
+
+def test_the_constant_that_is_missing_is_found_and_proved(trial):
+    (nearest,) = repair.alternatives(trial, count=1, seconds=40)
+    assert (nearest.change, nearest.outcome) == ("2 times the right side", Outcome.PROVED)
+    assert nearest.claim.rhs.equals(2 * DIVERSITY.rhs)
+
+
+def test_no_candidate_is_shown_that_a_known_instance_violates(trial):
+    search = repair.Search(READINGS["plain"], repair.instances_of(trial.refutation.data), float("inf"))
+    assert search.refuted(DIVERSITY)
+    every = dict(change for ladder in repair.candidates(DIVERSITY, READINGS["plain"]) for change in ladder)
+    assert search.refuted(every["3/2 times the right side"])
+    assert not search.refuted(every["2 times the right side"])
+
+
+def test_an_assumption_is_offered_once_and_not_where_it_is_made():
+    offered = [change for ladder in repair.candidates(DIVERSITY, READINGS["plain"]) for change, _ in ladder]
+    assert sum("every client takes part" in change for change in offered) == 1
+    assert not any("L-smooth" in change for change in offered)
+    assert len(offered) == len(set(offered))
+
+
+def test_nothing_is_looked_for_where_nothing_is_refuted():
+    assert repair.alternatives(Trial(DIVERSITY, "plain", "small", 0)) == ()

@@ -1,0 +1,42 @@
+"""The strongest form of a proved claim."""
+
+from dataclasses import replace
+
+import pytest
+
+from fedbounds.errors import InputError
+from fedbounds.referee.implication import SLACK, never_negative
+from fedbounds.referee.mutants import parts
+from fedbounds.referee.sharpen import _less, sharpen
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_quantities import mean_slope_sq
+
+LOOSE = Claim(
+    "loose", "", "", "step", s.gap_t, {"gradient": mean_slope_sq / s.mu},
+    assumptions=(a.strongly_convex, a.small_steps),
+)  # fmt: skip
+
+
+def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
+    result = sharpen(LOOSE, seconds=60)
+    assert result.finished
+    assert result.claim.rhs.equals(mean_slope_sq / (2 * s.mu))
+    assert result.claim.assumptions == (a.strongly_convex,)
+    assert any(change.startswith(f"gradient: {mean_slope_sq / (3 * s.mu)}") for change in result.refuted)
+    assert "a sharper statement is PROVED." in str(result)
+
+
+def test_a_change_that_makes_a_term_larger_is_none():
+    claim = replace(LOOSE, terms={"gap": (5 - s.mu / s.L) * s.L * s.gap_t + s.zeta_star_sq})
+    offered = [changed for part in parts(claim) for _, changed in _less(claim, part)]
+    assert offered
+    for changed in offered:
+        assert never_negative(claim.rhs - changed.rhs, {s.L: s.mu + SLACK[0]})
+
+
+@pytest.mark.parametrize("name", ["rate", "theorem-9"])
+def test_what_is_not_proved_is_refused(name):
+    with pytest.raises(InputError):
+        sharpen(name)
