@@ -102,6 +102,9 @@ WEIGHTINGS: tuple[dict[str, Any], ...] = (
 )
 # What makes every F_i convex.
 CONVEX = {a.strongly_convex.key, a.convex.key, a.sample_smooth.key}
+# One or two of several clients, for claims that are about such a choice: of two alike clients all are much the same.
+SOME_PRESENT: tuple[dict[str, Any], ...] = tuple({"weighting": "fedavg", "present": m} for m in (1, 2))
+SAMPLED = ({a.without_replacement.key}, {a.equal_selection.key, a.unbiased.key})
 DRAWN: tuple[dict[str, Any], ...] = ({"weighting": "multinomial:1"}, {"weighting": "multinomial:2"})
 # Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
 MULTIPLES, FALLS = (Fraction(1), Fraction(1, 4), Fraction(3, 2)), (Fraction(1), Fraction(1, 25))
@@ -139,7 +142,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 instance = with_steps(from_json(fields | weighting), claim.steps)
             except (InputError, KeyError):
                 continue  # a step size that is no positive fraction here
-            if instance.draws and instance.outcomes > 2**NOISY_STEPS:
+            if instance.selections > 1 and instance.outcomes > 2**NOISY_STEPS:
                 continue
             if any(noise) and many and max(instance.eta) * L > 1:
                 continue  # its moments are not linear in the noise
@@ -154,9 +157,12 @@ def _weightings(
     claim: Claim, N: int, noise: bool, mu: Fraction, rounds: int, many: bool
 ) -> tuple[dict[str, Any], ...]:
     """The weightings that are tried with a shape: under noise FedAvg's, and few where outcomes are many."""
-    if any(one.key == a.with_replacement.key for one in claim.assumptions):
+    keys = {one.key for one in claim.assumptions}
+    if a.with_replacement.key in keys:
         return DRAWN if rounds < NOISY_STEPS and N > 1 else ()
-    kinds = WEIGHTINGS if N == 2 and mu > 0 else WEIGHTINGS[:1]
+    sampled = any(together <= keys for together in SAMPLED)
+    few = SOME_PRESENT if sampled and N > 2 and not noise else ()
+    kinds = WEIGHTINGS if N == 2 and mu > 0 else (*WEIGHTINGS[:1], *few)
     absent = rounds <= NOISY_STEPS and not (noise and many)
     plain = (one for one in kinds if one["weighting"] == "fedavg" or not noise)
     return tuple(one for one in plain if absent or "present" not in one)
