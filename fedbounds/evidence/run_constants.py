@@ -9,6 +9,7 @@ from fedbounds.evidence.measured_run import MeasuredRun, Policy, every_round_rec
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import Reading
+from fedbounds.weightings.multinomial import Multinomial
 
 
 def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Constant, Constant]:
@@ -114,7 +115,13 @@ def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:
 
 
 def selected(trajectory: Trajectory) -> int:
-    """m if every row of alpha gives 1/m to exactly m clients (the same m always), else 0; 0 if rounds are missing."""
+    """m if every row of alpha gives 1/m to exactly m clients (the same m always), else 0; 0 if rounds are missing.
+
+    Of draws with replacement their number.
+    """
+    rule = trajectory.experiment.rule
+    if isinstance(rule, Multinomial):
+        return rule.m
     if not every_round_recorded(trajectory):
         return 0
     if trajectory.streamed:

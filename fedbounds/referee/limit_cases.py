@@ -1,4 +1,4 @@
-"""What is seen of a claim at a glance: its dimensions, and both sides in fractions where a theorem must be right.
+"""Both sides of a claim in fractions, at the limits where a theorem must be right, and what it leaves unsaid.
 
 The battery is small: one to four clients on quadratics, with and without noise, at the claim's own step size or up to
 the largest that it allows. Each instance is exact, so that one violation settles the matter.
@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
@@ -28,17 +26,9 @@ from fedbounds.referee.search.shrink import numbers
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.quantity import Quantity, computed_quantities
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import eta, eta_0, t
+from fedbounds.theory.symbols import eta_0, t
 
-Unit = tuple[float, float]
-# Whole numbers stay whole, as powers of T and tau need, and no two agree, for N - m is no 0; shares lie below 1 and
-# mu below L, so that roots of 1 - C, 1 - eta mu and L - mu exist. The rest has values with no accidents.
-PLAIN = {"tau": 3.0, "N": 11.0, "T": 7.0, "t": 2.0, "m": 5.0, "C": 5 / 11, "p_min": 1 / 13}
-PLAIN |= {"L": 1.83, "mu": 1.17, "L_sample": 2.31, "eta": 0.11, "eta_0": 0.19}
-# A power read off a ratio of floats lies this near a multiple of one half, or the expression has no dimension.
-READ_OFF = 1e-6
 # Symbol -> its letter, what it bounds, and the assumption that says so.
 MOMENTS = {
     "sigma_sq": ("sigma^2", "the variance", a.bounded_variance),
@@ -51,53 +41,6 @@ NOISY_STEPS = 6
 MOST_NOISY_STEPS = 40
 # Units of w and F to test a claim in whose dimensions are wrong.
 SCALES = tuple((Fraction(w), Fraction(f)) for w, f in ((1000, 1), ("1/1000", 1), (1, 1000), (1, "1/1000")))
-
-
-def unit_of(expression: sp.Expr) -> Unit | None:
-    """The powers (metre, joule) of an expression, or None where it adds unlike things."""
-    names = sorted(symbol.name for symbol in expression.free_symbols)
-    drawn = np.random.default_rng(0).uniform(1.1, 1.9, len(names))
-    plain = {name: PLAIN.get(name, float(value)) for name, value in zip(names, drawn, strict=True)}
-    base, powers = float(evaluate(expression, plain)), []
-    units = {s.name: s.units or (0, 0) for s in expression.free_symbols if isinstance(s, Quantity)}
-    for axis in (0, 1):
-        scaled = {name: value * 2.0 ** units.get(name, (0, 0))[axis] for name, value in plain.items()}
-        ratio = float(evaluate(expression, scaled)) / base if base else math.nan
-        power = math.log2(ratio) if 0 < ratio < math.inf else math.nan
-        if not abs(power - round(2 * power if power == power else 0) / 2) < READ_OFF:
-            return None
-        powers.append(round(2 * power) / 2)
-    return powers[0], powers[1]
-
-
-def _known_unit(expression: sp.Expr) -> bool:
-    """Whether the user gave the unit of each symbol of theirs."""
-    return all(symbol.units is not None for symbol in computed_quantities(expression))
-
-
-def in_words(unit: Unit | None) -> str:
-    """A unit as m^2 J^-1; no number where unlike things are added."""
-    if unit is None:
-        return "a sum of unlike things"
-    said = [
-        name if power == 1 else f"{name}^{power:g}" for name, power in zip(("m", "J"), unit, strict=True) if power
-    ]
-    return " ".join(said) or "a pure number"
-
-
-def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
-    """Each term, and the step size, whose dimension is not what the statement needs, w in metres and F in joules."""
-    left, _, terms = claim.sides(reading)
-    terms = {name: term for name, term in terms.items() if _known_unit(sp.sympify(term))} if _known_unit(left) else {}
-    wanted = {f"the term {name!r}": (term, unit_of(left)) for name, term in terms.items() if sp.sympify(term) != 0}
-    if claim.steps is not None:
-        wanted["the step size"] = (claim.steps, unit_of(eta))
-    found = ((what, unit_of(sp.sympify(side)), unit) for what, (side, unit) in wanted.items())
-    return tuple(
-        f"{what} has the dimension of {in_words(own)}, not {in_words(unit)}"
-        for what, own, unit in found
-        if own != unit and left != 0
-    )
 
 
 def omissions(claim: Claim, reading: Reading) -> tuple[str, ...]:
@@ -157,9 +100,12 @@ WEIGHTINGS: tuple[dict[str, Any], ...] = (
     {"weighting": "fixed", "weights": [["9/10", "1/10"]]},
     {"weighting": "fedavg", "present": 1},
 )
-BENT = (*SHAPES, *NOT_CONVEX)
 # What makes every F_i convex.
 CONVEX = {a.strongly_convex.key, a.convex.key, a.sample_smooth.key}
+# One or two of several clients, for claims that are about such a choice: of two alike clients all are much the same.
+SOME_PRESENT: tuple[dict[str, Any], ...] = tuple({"weighting": "fedavg", "present": m} for m in (1, 2))
+SAMPLED = ({a.without_replacement.key}, {a.equal_selection.key, a.unbiased.key})
+DRAWN: tuple[dict[str, Any], ...] = ({"weighting": "multinomial:1"}, {"weighting": "multinomial:2"})
 # Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
 MULTIPLES, FALLS = (Fraction(1), Fraction(1, 4), Fraction(3, 2)), (Fraction(1), Fraction(1, 25))
 # Over many local steps only small ones tell tau^2 from tau.
@@ -174,9 +120,12 @@ MOST = 400
 
 def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
     """Exact instances that the claim may speak of, simplest first, with its step size or those above."""
-    shapes = SHAPES if of_minima(claim) or not CONVEX.isdisjoint(one.key for one in claim.assumptions) else BENT
+    shapes = (
+        SHAPES
+        if of_minima(claim) or not CONVEX.isdisjoint(one.key for one in claim.assumptions)
+        else (*SHAPES, *NOT_CONVEX)
+    )
     for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), shapes):
-        many = len(p) * tau * rounds > NOISY_STEPS
         if rounds > LONGEST and (len(p) > 1 or claim.steps is None):
             continue
         if any(noise) and len(p) > 1 and len(p) * tau * rounds > MOST_NOISY_STEPS:
@@ -185,19 +134,16 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
             continue  # its numbers grow long, and noise shows sooner where steps decay
         spectrum = [x for row in rows(c) for x in row]
         L, mu = max(map(abs, spectrum)), min(spectrum)
-        weightings = WEIGHTINGS if len(p) == 2 and mu > 0 else WEIGHTINGS[:1]
-        if any(noise):
-            weightings = tuple(
-                one for one in weightings if one["weighting"] == "fedavg" and not (many and "present" in one)
-            )
-        if rounds > NOISY_STEPS:
-            weightings = tuple(one for one in weightings if "present" not in one)
+        many = len(p) * tau * rounds > NOISY_STEPS
+        weightings = _weightings(claim, len(p), any(noise), mu, rounds, many)
         for weighting, sizes in itertools.product(weightings, _sizes(claim, tau, rounds, [L, mu])):
             fields = {"curvatures": c, "minima": m, "p": p, "w0": w0, "noise": noise, "tau": tau, "eta": sizes}
             try:
                 instance = with_steps(from_json(fields | weighting), claim.steps)
             except (InputError, KeyError):
                 continue  # a step size that is no positive fraction here
+            if instance.selections > 1 and instance.outcomes > 2**NOISY_STEPS:
+                continue
             if any(noise) and many and max(instance.eta) * L > 1:
                 continue  # its moments are not linear in the noise
             share = Fraction(weighting.get("present", len(p)), len(p))
@@ -205,6 +151,21 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
             seen["weight_ratio"] = 1 if instance.weighting == "fedavg" else (0, 2)
             if Coverage({axis: claimed.axes[axis] for axis in claimed.axes.keys() & seen.keys()}).contains(seen):
                 yield instance
+
+
+def _weightings(
+    claim: Claim, N: int, noise: bool, mu: Fraction, rounds: int, many: bool
+) -> tuple[dict[str, Any], ...]:
+    """The weightings that are tried with a shape: under noise FedAvg's, and few where outcomes are many."""
+    keys = {one.key for one in claim.assumptions}
+    if a.with_replacement.key in keys:
+        return DRAWN if rounds < NOISY_STEPS and N > 1 else ()
+    sampled = any(together <= keys for together in SAMPLED)
+    few = SOME_PRESENT if sampled and N > 2 and not noise else ()
+    kinds = WEIGHTINGS if N == 2 and mu > 0 else (*WEIGHTINGS[:1], *few)
+    absent = rounds <= NOISY_STEPS and not (noise and many)
+    plain = (one for one in kinds if one["weighting"] == "fedavg" or not noise)
+    return tuple(one for one in plain if absent or "present" not in one)
 
 
 def _sizes(claim: Claim, tau: int, rounds: int, spectrum: list[Fraction]) -> Iterator[list[Fraction]]:

@@ -10,6 +10,7 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.referee import limit_cases
 from fedbounds.referee.case import Case, Found
+from fedbounds.referee.dimensions import misprints
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import Kind
@@ -20,7 +21,7 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 def sanity(case: Case) -> Found:
     """Dimensions, and both sides in fractions at the limits where a theorem must be right."""
     claim, reading = case.claim, case.reading
-    wrong = limit_cases.misprints(claim, reading)
+    wrong = misprints(claim, reading)
     lines = tuple(f"warning: {one}, with w in metres and F in joules" for one in wrong) or ("dimensions agree",)
     if claim.kind is Kind.RATE or unexpressed(claim, reading):
         return Found((*lines, "limits: not in fractions"))

@@ -1,4 +1,8 @@
-"""A counterexample as a script of plain Python that runs Algorithm 1 in fractions and prints both sides."""
+"""A counterexample as a script of plain Python that runs Algorithm 1 in fractions and prints both sides.
+
+Eleven lines run the algorithm and three compare. What the bound speaks of is defined first: in one line for Lemma 2
+with its G^2, in seven for the corollary with its w*, gaps, skews and seven constants.
+"""
 
 from __future__ import annotations
 
@@ -22,51 +26,72 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Signs of noise that are enumerated: 2^12 runs take a second.
 MOST_SIGNS = 12
-# What the script computes: symbol -> Python, a side's at its step t, a constant's on a line of its own.
-ON_PATH = {
-    "Delta": "size(w[t], star)",
-    "Delta_next": "size(w[t + 1], star)",
-    "Delta_0": "size(w[0], star)",
-    "Delta_T": "size(w[t], star)",
-    "gap": "gap(w[t])",
-    "gap_t": "gap(w[t])",
-    "drift": "dot(alpha[t // tau], [size(w[t], x) for x in X[t]])",
+# What a line does with numbers, and with lists of them: most instances have one coordinate.
+NUMBERS = {
+    "losses": "c[i] (w - m[i])^2 / 2",
+    "grad": "c[i] * (x - m[i])",
+    "noisy": "grad(i, x) + noise[i] * signs[s * {N} + i]",
+    "moved": "x - eta[s] * ({gradient})",
+    "average": "dot({weights}, X[-1])",
+    "distance": "({} - {}) ** 2",
+    "square": "grad(i, X[s][i]) ** 2",
+    "star": "dot(p, [u * v for u, v in zip(c, m)]) / dot(p, c)",
+    "excess": "[c[i] * (v - m[i]) ** 2 / 2 for i in range({N})]",
+    "L": "max(c)",
+    "mu": "min(c)",
 }
-FIXED = {"eta": "eta[t]", "eta_0": "eta[0]", "tau": "tau", "N": "len(p)", "T": "t", "t": "t"}
-COMPUTED = {
+LISTS = {
+    "losses": "sum_k c[k][i] (w[k] - m[k][i])^2 / 2",
+    "grad": "[a[i] * (u - b[i]) for u, a, b in zip(x, c, m)]",
+    "noisy": "[v + (k == 0) * noise[i] * signs[s * {N} + i] for k, v in enumerate(grad(i, x))]",
+    "moved": "[u - eta[s] * v for u, v in zip(x, {gradient})]",
+    "average": "[dot({weights}, row) for row in zip(*X[-1])]",
+    "distance": "sum((u - v) ** 2 for u, v in zip({}, {}))",
+    "square": "sum(v * v for v in grad(i, X[s][i]))",
+    "star": "[dot(p, [u * v for u, v in zip(*row)]) / dot(p, row[0]) for row in zip(c, m)]",
+    "excess": "[sum(a[i] * (u - b[i]) ** 2 for u, a, b in zip(v, c, m)) / 2 for i in range({N})]",
     "L": "max(map(max, c))",
     "mu": "min(map(min, c))",
-    "sigma_sq": "{sigma_sq}",
-    "G_sq": "max(dot(g, g) for s in range(T) for i in I for g in [grad(i, X[s][i])])",
+}
+# The symbols that have no line of their own, at the step t.
+ON_PATH = {
+    "Delta": ("distance", "w[{t}]", "star"),
+    "Delta_next": ("distance", "w[{next}]", "star"),
+    "Delta_0": ("distance", "w[0]", "star"),
+    "Delta_T": ("distance", "w[{t}]", "star"),
+    "gap": ("gap(w[{t}])",),
+    "gap_t": ("gap(w[{t}])",),
+    "drift": ("dot(alpha[{round}], [{distance} for x in X[{t}]])", "w[{t}]", "x"),
+}
+FIXED = {"eta": "eta[{t}]", "eta_0": "eta[0]", "tau": "tau", "N": "{N}", "T": "{t}", "t": "{t}"}
+COMPUTED = {
+    "L": "{L}",
+    "mu": "{mu}",
     "Gamma": "dot(p, excess(star))",
-    "rho_bar": "min(rho(s, w[s]) for s in range(0, T, {every}))",
-    "rho_tilde": "max(rho(s, star) for s in range(T))",
+    "sigma_sq": "{sigma_sq}",
     "p_min": "min(p)",
-    "pi_min": "min(a[i] / p[i] for a in alpha for i in I)",
-    "pi_max": "max(a[i] / p[i] for a in alpha for i in I)",
+    "G_sq": "max({square}{variance} for {paths}s in range({T}) for i in range({N}))",
+    "rho_bar": "min(rho(s, w[s]) for {paths}s in range(0, {T}, {every}))",
+    "rho_tilde": "max(rho(s, star) for s in range({T}))",
+    "pi_min": "min(u / v for row in alpha for u, v in zip(row, p))",
+    "pi_max": "max(u / v for row in alpha for u, v in zip(row, p))",
 }
 # Constants that share a line, which is longer than others.
 TOGETHER = ("L", "mu", "Gamma", "sigma_sq", "p_min"), ("G_sq",), ("rho_bar", "rho_tilde"), ("pi_min", "pi_max")
 # What these lines use, in the order in which it is written: name -> (line, what that uses).
 HELPERS = {
-    "star": ("star = [dot(p, [u * v for u, v in zip(*row)]) / dot(p, row[0]) for row in zip(c, m)]  # w*", ()),
-    "size": ("size = lambda a, b: sum((u - v) ** 2 for u, v in zip(a, b))", ()),
-    "excess": (
-        "excess = lambda v: [sum(c[k][i] * (v[k] - m[k][i]) ** 2 for k in K) / 2 for i in I]  # F_i(v) - F_i*",
-        (),
-    ),
+    "star": ("star = {star}  # w*", ()),
+    "excess": ("excess = lambda v: {excess}  # F_i(v) - F_i*", ()),
     "gap": ("gap = lambda v: dot(p, excess(v)) - dot(p, excess(star))", ("excess", "star")),
-    "rho": ("rho = lambda s, v: dot(alpha[s // tau], excess(v)) / dot(p, excess(v))", ("excess",)),
+    "rho": ("rho = lambda s, v: dot(alpha[s // tau], excess(v)) / dot(p, excess(v)){or_one}", ("excess",)),
 }
 SCRIPT = """\
-# {key} [{reading}] is false. F_i(w) = sum_k c[k][i] (w[k] - m[k][i])^2 / 2; every number is a fraction.
+# {key} [{reading}] is false. F_i(w) = {losses}; every number is a fraction.
 from fractions import Fraction as Q
-{noise}c, m = {c}, {m}  # a row a coordinate, a column a client
-p, w0, eta, tau = {p}, {w0}, {eta}, {tau}
-alpha = {alpha}  # the weights of each round
-I, K, T, t = range(len(p)), range(len(w0)), len(eta), {t}
+c, m, p = {c}, {m}, {p}  # curvatures, minimisers and weights of the clients
+eta, tau, alpha = {eta}, {tau}, {alpha}  # alpha: a row a round
 dot = lambda a, b: sum(u * v for u, v in zip(a, b))
-grad = lambda i, x: [c[k][i] * (x[k] - m[k][i]) for k in K]
+grad = lambda i, x: {grad}
 {run}
 {lines}
 left = {left}
@@ -74,23 +99,20 @@ right = {right}
 print("left", left, "right", right, left {relation} right)
 """
 RUN = """\
-w, X = [w0], [[w0 for i in I]]  # w_t, and the local models
-for s in range(T):
-    X.append([[u - eta[s] * v for u, v in zip(x, {gradient})] for i, x in enumerate(X[s])])
-    w.append([dot({weights}, column) for column in zip(*X[-1])])
-    if (s + 1) % tau == 0: X[-1] = [w[-1] for i in I]"""
+w, X = [{w0}], [[{w0}] * {N}]  # w_t, and the local models
+for s in range({T}):
+    X.append([{moved} for i, x in enumerate(X[s])])
+    w.append({average})
+    if (s + 1) % tau == 0: X[-1] = [w[-1]] * {N}"""
 # With noise of +-s_i in the first coordinate every quantity is the mean over all signs.
-SIGNS = """\
+NOISY_RUN = """\
 from itertools import product
-noise = {s}  # the noise is s_i or -s_i in the first coordinate
-"""
-MEAN = """\
+noise = {noise}  # the noise is noise[i] or -noise[i] in the first coordinate
 def path(signs):
     {body}
     return w, X
-paths = [path(signs) for signs in product((1, -1), repeat=len(p) * T)]
+paths = [path(signs) for signs in product((1, -1), repeat={draws})]
 mean = lambda f: sum(f(w, X) for w, X in paths) / len(paths)"""
-NOISY_GRADIENT = "[v + (k == 0) * noise[i] * signs[s * len(p) + i] for k, v in enumerate(grad(i, x))]"
 
 
 def script(claim: Claim, verdict: Verdict) -> str:
@@ -110,46 +132,76 @@ def script(claim: Claim, verdict: Verdict) -> str:
     ):
         what = "a script has full gradients or noise of two signs, everyone present, and a formula without roots"
         raise reject(what, f"a counterexample to {claim.key} beyond these", "read its instance with --json or --out")
-    noisy = instance.stochastic
-    virtual = "" if reading.virtual == "alpha" else " if (s + 1) % tau == 0 else p"
-    body = RUN.format(weights=f"alpha[s // tau]{virtual}", gradient=NOISY_GRADIENT if noisy else "grad(i, x)")
-    return SCRIPT.format(
-        key=claim.key,
-        reading=reading.name,
-        noise=SIGNS.format(s=_row(instance.noise)) if noisy else "",
-        c=_table(zip(*instance.curvatures, strict=True)),
-        m=_table(zip(*instance.minima, strict=True)),
-        **{name: _row(getattr(instance, name)) for name in ("p", "w0", "eta")},
-        tau=instance.tau,
-        alpha=_table(rows),
-        run=MEAN.format(body=body.replace("\n", "\n    ")) if noisy else body,
-        t=instance.total if verdict.worst_t is None else verdict.worst_t,
-        lines="\n".join(_lines(instance, used, typed, "1" if reading.skew == "all-steps" else "tau")),
-        left=_python(sides.lhs, noisy),
-        right=_python(sides.rhs, noisy),
-        relation="!=" if claim.kind is Kind.IDENTITY else ">",
+    t = instance.total if verdict.worst_t is None else verdict.worst_t
+    words = _words(instance, t, "1" if reading.skew == "all-steps" else "tau", reading.virtual)
+    return SCRIPT.format_map(
+        words
+        | {
+            "key": claim.key,
+            "reading": reading.name,
+            "alpha": _table(rows),
+            "lines": "\n".join(_lines(instance, words, used, typed)),
+            "left": _python(sides.lhs, words),
+            "right": _python(sides.rhs, words),
+            "relation": "!=" if claim.kind is Kind.IDENTITY else ">",
+        }
     )
 
 
-def _lines(instance: Instance, used: Collection[str], typed: Mapping[str, str], every: str) -> list[str]:
-    """The constants that the sides use and what they are computed with; typed where a rule beyond these sets them."""
-    noisy = instance.stochastic
+def _words(instance: Instance, t: int, every: str, virtual: str) -> dict[str, str]:
+    """What the templates are filled with: those of one coordinate or several, and the numbers of the instance."""
+    one, N, T = len(instance.w0) == 1, instance.N, instance.total
+    words: dict[str, str] = NUMBERS if one else LISTS
+    data = {"c": zip(*instance.curvatures, strict=True), "m": zip(*instance.minima, strict=True)}
+    words = words | {name: _table(rows)[1:-1] if one else _table(rows) for name, rows in data.items()}
+    words |= {name: _row(getattr(instance, name)) for name in ("p", "eta", "noise")}
+    words |= {"w0": _row(instance.w0)[1:-1] if one else _row(instance.w0), "tau": str(instance.tau)}
+    words |= {"N": str(N), "T": str(T), "t": str(t), "next": str(t + 1), "round": str(t // instance.tau)}
+    words |= {"draws": str(N * T), "every": every, "weights": "alpha[s // tau]", "paths": "", "variance": ""}
+    words["weights"] += "" if virtual == "alpha" else " if (s + 1) % tau == 0 else p"
+    words |= {"gradient": "grad(i, x)", "sigma_sq": "0"}
+    if instance.stochastic:
+        words |= {"gradient": words["noisy"], "paths": "w, X in paths for ", "variance": " + noise[i] ** 2"}
+        words |= {"sigma_sq": "max(v * v for v in noise)"}
+    else:
+        words["moved"] = words["moved"].replace("({gradient})", "{gradient}")
+    words["or_one"] = " if any(excess(v)) else 1" if heterogeneity(instance.losses) == 0 else ""
+    run = _filled(RUN, words)
+    words["run"] = NOISY_RUN.format_map(words | {"body": run.replace("\n", "\n    ")}) if instance.stochastic else run
+    return words
+
+
+def _filled(template: str, words: Mapping[str, str]) -> str:
+    """The template with its words in place, which may have further words in them."""
+    while "{" in template:
+        template = template.format_map(words)
+    return template
+
+
+def _lines(
+    instance: Instance, words: Mapping[str, str], used: Collection[str], typed: Mapping[str, str]
+) -> list[str]:
+    """The constants that the sides use and what they are computed with; typed where a claim sets them itself."""
     ruled = {"L": max(instance.spectrum) != instance.L, "mu": instance.mu != min(instance.spectrum)}
-    ruled |= dict.fromkeys(("rho_bar", "rho_tilde"), noisy or heterogeneity(instance.losses) == 0)
-    ruled |= {"G_sq": noisy}
-    choices = {"sigma_sq": "max(v * v for v in noise)" if noisy else "0", "every": every}
     texts = {
-        name: COMPUTED[name].format(**choices) if name in COMPUTED and not ruled.get(name) else _number(typed[name])
+        name: _filled(COMPUTED[name], words) if name in COMPUTED and not ruled.get(name) else _number(typed[name])
         for name in sorted(set(used) - ON_PATH.keys() - FIXED.keys())
     }
     grouped = {name for group in TOGETHER for name in group}
     groups = [[name for name in group if name in texts] for group in TOGETHER]
     groups.append([name for name in texts if name not in grouped])
     lines = [f"{', '.join(group)} = {', '.join(map(texts.__getitem__, group))}" for group in groups if group]
-    text = " ".join([*lines, *(ON_PATH[name] for name in used if name in ON_PATH)])
+    text = " ".join([*lines, *(_on_path(name, words) for name in used if name in ON_PATH)])
     needed = {name for name in HELPERS if re.search(rf"\b{name}\b", text)}
     needed |= {more for name in needed for more in HELPERS[name][1]}
-    return [*(line for name, (line, _) in HELPERS.items() if name in needed), *lines]
+    return [*(_filled(line, words) for name, (line, _) in HELPERS.items() if name in needed), *lines]
+
+
+def _on_path(name: str, words: Mapping[str, str]) -> str:
+    """The Python of a symbol that is measured on the path."""
+    kind, *points = ON_PATH[name]
+    distance = words["distance"].format(*points) if points else ""
+    return _filled(distance if kind == "distance" else kind, {**words, "distance": distance})
 
 
 def stored_script(example: Counterexample) -> str:
@@ -173,7 +225,7 @@ def script_if_short(claim: Claim, verdict: Verdict | None) -> str:
 
 def _weights(instance: Instance) -> list[Any] | None:
     """The weights of each round; None where they differ between outcomes of chance, or losses are no quadratics."""
-    if not instance.plain or instance.present < instance.N:
+    if not instance.plain or instance.selections > 1:
         return None
     fixed = instance.weighting in ("fixed", "fedavg")
     if instance.stochastic and not (fixed and instance.N * instance.total <= MOST_SIGNS):
@@ -191,13 +243,18 @@ def _rounds(*sides: sp.Expr) -> bool:
     return not plain or any(not (power.exp.is_integer or power.exp.is_symbol) for power in powers)
 
 
-def _python(side: sp.Expr, noisy: bool) -> str:
+def _python(side: sp.Expr, words: Mapping[str, str]) -> str:
     """A side of a claim as Python: symbols on the path by their lists, fractions as fractions."""
     side = sp.sympify(side)
-    mean = "mean(lambda w, X: {})" if noisy else "{}"
-    texts = {name: mean.format(text) for name, text in ON_PATH.items()} | FIXED
+    mean = "mean(lambda w, X: {})" if words["paths"] else "{}"
+    texts = {name: mean.format(_on_path(name, words)) for name in ON_PATH}
+    texts |= {name: _filled(text, words) for name, text in FIXED.items()}
     put = {number: sp.Symbol(_number(number)) for number in side.atoms(sp.Rational) if not number.is_integer}
-    names = {symbol: sp.Symbol(texts.get(symbol.name, symbol.name)) for symbol in side.free_symbols}
+    powers = {power.base for power in side.atoms(sp.Pow)}
+    whole = {symbol: texts.get(symbol.name, symbol.name) for symbol in side.free_symbols}
+    names = {
+        symbol: sp.Symbol(f"({text})" if symbol in powers and " " in text else text) for symbol, text in whole.items()
+    }
     text = str(sp.sstr(side.xreplace(names | put)))
     return text.replace("Max(", "max(").replace("Min(", "min(")
 

@@ -28,7 +28,6 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 if TYPE_CHECKING:
     from fedbounds.evidence.exact.compare import Sides
     from fedbounds.evidence.exact.counterexamples import Counterexample
-    from fedbounds.evidence.sdp.one_step.certificate import Certificate
 
 # Where evidence was found that is about no run.
 ANYWHERE = ""
@@ -256,28 +255,20 @@ def _where(data: Any) -> Coverage:
 
 
 @cache
-def certificates(keys: frozenset[str] | None = None) -> tuple[Certificate, ...]:
-    """Every shipped certificate, or those of claims ``keys``, verified just now; others prove nothing."""
-    from fedbounds.evidence.sdp.one_step.certificate import check, read
-
-    every = (certificate for path in plugins.shipped("certificates/*.json*") for certificate in read(path))
-    return tuple(one for one in every if (keys is None or one.claim in keys) and check(one)[0])
-
-
-@cache
 def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
     """One verdict for each setting at which a shipped rational certificate proves a claim of ``keys`` as stated."""
     from fedbounds.evidence import kernel
-    from fedbounds.evidence.sdp.one_step.certificate import subject
+    from fedbounds.evidence.sdp.one_step.certificate import check, read, subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
 
-    result: dict[object, Verdict] = {}
-    for certificate in certificates(keys):
-        about = subject(certificate)
-        if about is None or certificate.claim is None:
+    known, result = plugins.claims(), dict[object, Verdict]()
+    for certificate in (one for path in plugins.shipped("certificates/*.json*") for one in read(path)):
+        if certificate.claim is None or certificate.claim not in keys:
             continue
-        setting = certificate.parameters
-        claim = plugins.claim_named(certificate.claim)
+        about = subject(certificate)
+        if about is None or not check(certificate, known)[0]:  # one with a scale is about no claim as stated
+            continue
+        setting, claim = certificate.parameters, known[certificate.claim]
         verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting))
         record = "" if certificate.interval else kernel.of_certificate(certificate)
         result[about] = replace(verdict, detail=record, data={"kernel": True}) if record else verdict

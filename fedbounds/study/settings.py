@@ -81,7 +81,12 @@ class Settings:
     imbalance: Annotated[NonNegative, About(PROBLEM, "How unequal the p_i of generated quadratics are.")] = 0.0
     p: Annotated[Weights | None, About(PROBLEM, "Client weights p_i, instead of n_i/n.", metavar="LIST")] = None
     weightings: Annotated[
-        Texts, About(SCHEME, "fedavg, fedmax[:K], fedsoftmax:T, power-of-choice:D,M, fixed:A,B,...", "--weighting")
+        Texts,
+        About(
+            SCHEME,
+            "fedavg, fedmax[:K], fedsoftmax:T, power-of-choice:D,M, multinomial:M, fixed:A,...",
+            "--weighting",
+        ),
     ] = ()
     claims: Annotated[
         Texts, About(SCHEME, "A claim, or paper (the default), field, ours, all; see fedbounds claims.", "--claims")

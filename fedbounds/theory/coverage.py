@@ -197,20 +197,20 @@ def spoken_of(parts: tuple[Part, ...]) -> Coverage:
 def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
     """(axis, "low" or "high", value) that a relation says of an axis."""
     for symbol, value, end in ((part.left, part.right, "high"), (part.right, part.left, "low")):
-        axis = ON_AXIS.get(str(symbol))
+        axis = ON_AXIS.get(str(symbol)) if symbols.QUANTITIES.get(str(symbol)) == symbol else None
         if axis is not None and value.is_positive and value.is_Rational:
             sides = ("low", "high") if part.sign == "=" else (end,)
-            wanted = ONE_ENDED.get(str(symbol))
-            yield from ((axis, side, _plain(value)) for side in sides if wanted in (None, side))
+            yield from ((axis, side, _plain(value)) for side in sides if ONE_ENDED.get(str(symbol), side) == side)
     product = sp.Symbol("product", nonnegative=True)
     if part.left == symbols.eta and part.sign == "=":
         largest = _largest_step(part.right)
         yield from () if largest is None else (("eta_L", "high", _plain(largest)),)
     elif symbols.eta in part.left.free_symbols and part.right.is_Rational:
-        # The rest of a sum of non-negative terms is at least 0, so that leaving it out allows more.
+        # The rest of a sum of terms known to be >= 0 is at least 0, so that leaving it out allows more.
         left = sp.expand(part.left.subs(symbols.eta, product / symbols.L))
         slope = sp.Add(*(term for term in sp.Add.make_args(left.coeff(product, 1)) if term.is_Rational))
-        if slope > 0 and all(term.is_nonnegative for term in sp.Add.make_args(left)):
+        signs = all(symbols.QUANTITIES.get(s.name) is s for s in left.free_symbols - {product})
+        if slope > 0 and signs and all(term.is_nonnegative for term in sp.Add.make_args(left)):
             yield "eta_L", "high", _plain(part.right / slope)
 
 

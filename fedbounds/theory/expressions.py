@@ -133,10 +133,26 @@ def check_expression(key: str, part: object) -> None:
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        known = symbols.QUANTITIES.get(symbol.name, symbol)
-        if type(known) is not type(symbol) or known != symbol:
+        if not is_own(symbol):
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
+
+
+def is_own(symbol: sp.Symbol) -> bool:
+    """Whether a symbol of a shipped quantity's name is that quantity, or its name is free."""
+    known = symbols.QUANTITIES.get(symbol.name, symbol)
+    return type(known) is type(symbol) and bool(known == symbol)
+
+
+def require_own(claim: Any) -> None:
+    """Refuse a claim that is read by names and has a symbol of another's name, whatever was done to it since."""
+    put = claim.repair.substitutions if claim.repair else {}
+    parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or sp.Integer(0))
+    for part in (*parts, *put, *put.values()):
+        check_expression(claim.key, part)
+    for one in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
+        check_assumption(claim.key, one)
+    computed_quantities(*parts, *put.values())
 
 
 def check_finite(claim: Any) -> None:

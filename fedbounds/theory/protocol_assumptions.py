@@ -41,10 +41,20 @@ without_replacement = Assumption(
     on_run=lambda run: _drawn(int(run.known("m").value), run.weighting),
     exactly=lambda instance, values: _drawn(values["m"], instance.weighting),
 )
-# No run draws clients so: evidence answers that it cannot express them.
+
+
+def _by_p(rule: str) -> Found:
+    return rule.startswith("multinomial:"), f"the weighting is {rule}"
+
+
 with_replacement = Assumption(
-    "selection-with-replacement", "m clients, drawn with replacement by p_i each round, share the weight equally"
+    "selection-with-replacement",
+    "m clients, drawn with replacement by p_i each round, share the weight equally",
+    sp.Gt(m, 0, evaluate=False),
+    on_run=lambda run: _by_p(run.weighting),
+    exactly=lambda instance, values: _by_p(instance.weighting),
 )
+# No run draws clients so: evidence answers that it cannot express it.
 independent_selection = Assumption(
     "independent-selection", "each client takes part in a round with probability q, whoever else does"
 )

@@ -104,7 +104,7 @@ class Quantity(sp.Symbol):
             raise reject("a quantity needs a name that is free, also in numpy", name, "choose another")
         if isinstance(on_path, sp.Basic | PointFormula):
             on_path = on_path if isinstance(on_path, PointFormula) else PointFormula(on_path)
-            wrong = points.fault(on_path.expression, statistic == "constant")
+            wrong = fault(on_path.expression, statistic == "constant")
             if wrong:
                 raise reject(f"{name} must be one number", on_path.expression, wrong)
             signs = signs or ({"nonnegative": True} if points.never_negative(on_path.expression) else {})
@@ -173,6 +173,14 @@ class Quantity(sp.Symbol):
 
 def _shipped(name: str) -> Any:
     return vars(importlib.import_module(SHIPPED)).get(name)
+
+
+def fault(expression: sp.Expr, constant: bool = False) -> str:
+    """`points.fault`, and that its numbers are shipped ones: evidence knows them, and nobody's word is taken."""
+    numbers = [symbol for symbol in expression.free_symbols if hasattr(symbol, "statistic")]
+    other = next((one for one in numbers if (type(one), one) != (Quantity, _shipped(one.name))), None)
+    inside = f"{other} is none of the shipped numbers: multiply by it outside of the quantity"
+    return points.fault(expression, constant) or ("" if other is None else inside)
 
 
 def _rebuilt(name: str, declared: dict[str, Any]) -> Quantity:

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -13,10 +14,12 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.family import Shape, decode, dimension, families
+from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.search.rounding import with_steps
 from fedbounds.referee.stages import certificates, read_back, regimes
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.theory import Claim
+from fedbounds.theory import Claim, quantity
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import points as at
 from fedbounds.theory import symbols as s
@@ -177,3 +180,39 @@ def test_what_no_run_does_is_refused_by_its_name(assumption):
     with pytest.raises(InputError, match=f"not expressible, but received {assumption.key}"):
         try_claim(mine)
     assert automatic.proved(mine, PLAIN) is None
+
+
+def test_clients_drawn_by_p_with_replacement_are_averaged_to_the_mean_with_a_variance_by_m():
+    """E||w_next - wbar||^2 is the variance of the models under p, over m; and not over m^2."""
+    off = measured("off", at.norm_sq(at.w_next - at.mean(at.w_i_next)))
+    spread = measured("spread", at.mean(at.norm_sq(at.w_i_next - at.mean(at.w_i_next))))
+    equal, less = (claim(off, spread / s.m**k, a.with_replacement, kind="identity") for k in (1, 2))
+    drawn = TWO.with_(p=(Fraction(1, 3), Fraction(2, 3)), noise=(), weighting="multinomial:2")
+    assert in_fractions(drawn, equal, PLAIN).status is Status.HOLDS
+    assert in_fractions(drawn.with_(weighting="fedavg"), equal, PLAIN).status is Status.NOT_APPLICABLE
+    assert outcome(less) is Outcome.FALSE
+
+
+def test_the_search_enumerates_the_draws_of_every_instance():
+    """Unequal p have unequal chances: the spread over m is attained in floats too, on every member."""
+    off = measured("off", at.norm_sq(at.w_next - at.mean(at.w_i_next)))
+    spread = measured("spread", at.mean(at.norm_sq(at.w_i_next - at.mean(at.w_i_next))))
+    mine = claim(off, spread / s.m, a.with_replacement)
+    family = families()["diagonal"]
+    shape = Shape("diagonal", 2, 1, 2, 2, "multinomial:2", "constant")
+    cube = np.random.default_rng(0).random((5, dimension(shape, family)))
+    known = simulate_population(decode(shape, family, cube, mine)).computed(mine, PLAIN)
+    assert known.fields["off"] == pytest.approx(known.fields["spread"] / 2)
+
+
+def test_a_mean_of_norms_does_not_bound_the_second_moment_of_one_client_of_several():
+    """Of two clients the two agree at w*, where gradients are opposite; of four they do not."""
+    norms = quantity.constant(
+        "norms", lambda losses: (losses.p * abs(losses.grads(losses.w_star)).sum(-1)).sum(), units=(-1, 1)
+    )
+    base = (a.smooth, a.strongly_convex, a.full_gradients, a.without_replacement, a.equal_p, a.constant_steps)
+    line_only = Assumption("line", "d = 1", sp.Eq(quantity.constant("d_of", lambda f: len(f.w_star)), 1))
+    kept = (1 - s.eta_0 * s.mu) ** s.tau
+    bound = (kept**s.R * sp.sqrt(s.Delta_0) + (1 - kept**s.R) / s.mu * norms) ** 2
+    more = {"scope": "horizon", "eta": s.eta_0}
+    assert outcome(claim(s.Delta_round, bound, *base, a.monotone_steps, line_only, **more)) is Outcome.FALSE

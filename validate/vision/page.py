@@ -52,10 +52,9 @@ def final(stored: Stored) -> str:
     for framework, case in stored.whole().items():
         for name, group in case.items():
             compared = "" if name == BASELINE or BASELINE not in case else _minus(case, name)
-            best = estimates.mean([float(run.accuracy.max()) for run in group], within=estimates.SHARE)
             last = measures.final_accuracy(group)
-            rows.append((framework, name, len(group), shown(last, 2, 100), shown(best, 2, 100), compared))
-    head = ("framework", "weighting", "runs", "final accuracy, %", "best of the rounds, %", "final minus FedAvg's")
+            rows.append((framework, name, len(group), shown(last, 2, 100), compared))
+    head = ("framework", "weighting", "runs", "final accuracy, %", "final minus FedAvg's")
     return table(head, rows)
 
 

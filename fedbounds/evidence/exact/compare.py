@@ -72,7 +72,8 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
     unmeasured = substitution(claim, reading, record.measurement(claim, reading)).unmeasured
-    return record.computed(claim, reading).why(unmeasured) if unmeasured else ()
+    missing = dict.fromkeys((*unmeasured, *record.beyond(claim, reading)))
+    return record.computed(claim, reading).why(missing) if missing else ()
 
 
 def compare(
@@ -86,7 +87,7 @@ def compare(
     """
     measurement = record.measurement(claim, reading)
     formula = substitution(claim, reading, measurement)
-    if formula.unmeasured:
+    if formula.unmeasured or record.beyond(claim, reading):
         return
     times, places = measurement.times(claim.scope), measurement.places(claim.scope)
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
@@ -194,7 +195,7 @@ def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
-    if instance.tau != 1 or instance.stochastic or len(instance.groups) > 1 or len(instance.weights) > 1:
+    if instance.tau != 1 or instance.stochastic or instance.selections > 1 or len(instance.weights) > 1:
         detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
         return _verdict(claim, reading, Status.UNDECIDED, detail)
     _, alpha = instance.round_weights(0, instance.excess(instance.w0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -155,6 +156,23 @@ class Instance:
         """The sets of clients that may take part in a round, equally likely."""
         return tuple(itertools.combinations(range(self.N), self.present))
 
+    @property
+    def draws(self) -> int:
+        """How many clients are drawn with replacement in a round; 0 where none is."""
+        key, _, m = self.weighting.partition(":")
+        return int(m) if key == "multinomial" and m.isdigit() else 0
+
+    @property
+    def selections(self) -> int:
+        """How many outcomes the choice of a round's clients has."""
+        return math.comb(self.N + self.draws - 1, self.draws) if self.draws else len(self.groups)
+
+    @property
+    def outcomes(self) -> int:
+        """How many outcomes of chance a run has."""
+        noisy = sum(s != 0 or r != 0 for s, r in zip(self.noise, self.growth, strict=True))
+        return int(2 ** (noisy * self.total) * self.selections**self.rounds)
+
     def round_weights(self, round: int, excess: Vector) -> tuple[Vector, Vector]:
         """(p, alpha) of a round of every client, whose global model has these gaps."""
         p, alpha = round_weights(self.rule, array(self.p), array(excess), round)
@@ -199,7 +217,7 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     yield sum(i.p) != 1, "p must sum to 1", sum(i.p), "divide p by its sum"
     uneven = i.tau < 1 or i.total % i.tau or not i.total
     yield uneven, "tau must divide the number of steps", f"tau = {i.tau}, T = {i.total}", "fix eta"
-    nobody = not 1 <= i.present <= N
+    nobody = not 1 <= i.present <= N or (i.draws and i.present < N)
     yield nobody, "a round needs at least one client present, and at most all", i.present, f"use 1 to {N}"
     narrow = max(map(abs, i.spectrum)) > i.L or i.mu > min(i.spectrum)
     yield narrow, "L and mu must enclose every curvature", f"L = {i.L}, mu = {i.mu}", "widen them"

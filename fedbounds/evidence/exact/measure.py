@@ -29,6 +29,8 @@ SHARE_ROUNDING = 1e-9
 class Stretch:
     """Consecutive times (n,) with K outcomes of probabilities ``odds`` (K,), which may be signed weights of paths.
 
+    They are (K, P) where the members of a population differ in them.
+
     ``x`` (n, K, ..., N, d); ``p`` and ``alpha`` (n, K, ..., N); the virtual iterates ``w`` (n, K, ..., d) by name.
     """
 
@@ -44,7 +46,7 @@ class Stretch:
         """The expectation of values (n, K, ...) at each time (..., n)."""
         if len(self.odds) == 1:
             return np.moveaxis(values[:, 0], 0, -1)
-        odds = self.odds.reshape(-1, *(1,) * (values.ndim - 2))
+        odds = self.odds.reshape(*self.odds.shape, *(1,) * (values.ndim - 1 - self.odds.ndim))
         return np.moveaxis((odds * values).sum(1), 0, -1)
 
 
@@ -85,8 +87,9 @@ class WholePaths:
 
     def of(self, k: int, tau: int, eta: Numbers, losses: Any) -> Iterator[tuple[Any, Path]]:
         """(probability, path) of every outcome of member k."""
+        odds = self.odds if self.odds.ndim == 1 else self.odds[:, k]
         rows = (part[:, k] for part in (self.w, self.x, self.alpha, self.ends))
-        for chance, w, x, alpha, ends in zip(self.odds, *rows, strict=True):
+        for chance, w, x, alpha, ends in zip(odds, *rows, strict=True):
             yield chance, Path(tau, eta, losses, w, x, alpha, X_next=ends)
 
 

@@ -4,8 +4,8 @@ A long run may double the digits of its fractions with every step. It is then ta
 every number is enclosed, and a comparison that the enclosures do not decide is asked again in twice as many bits.
 
 Every outcome of the noise and of who takes part is enumerated, so expectations are exact too. Where there are too
-many, a run that is linear in the noise needs 2 N T + 1 paths: for independent xi_j of mean 0 and variance 1 and a
-quadratic q,
+many, one round needs those of `few_paths`, and a run that is linear in the noise 2 N T + 1 paths: for independent
+xi_j of mean 0 and variance 1 and a quadratic q,
     E q(m + sum_j xi_j v_j) = q(m) + sum_j (q(m + v_j)/2 + q(m - v_j)/2 - q(m)).
 """
 
@@ -22,10 +22,13 @@ import numpy as np
 from fedbounds.engine.reference import Step, algorithm_1
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, in_bits
+from fedbounds.evidence.exact.few_paths import field_size, pairwise_shocks
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.measure import Measured, stretches
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics, single_shocks
 from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.model.weighting import Weighting
+from fedbounds.weightings.multinomial import Multinomial
 
 # Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
@@ -75,16 +78,16 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
 
 
 def _run(instance: Instance, most: int, eta: Numbers) -> ExactRun:
-    noisy = sum(s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True))
-    if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds <= most:
+    if instance.outcomes <= most:
         steps, odds = enumerated(instance, eta)
         return _record(instance, steps, odds, enumerable=True)
     if linear(instance):
-        steps, odds = along_paths(instance, eta)
-        return _record(instance, steps, odds, enumerable=False)
+        return _record(instance, *along_paths(instance, eta), enumerable=False)
+    if pairwise(instance):
+        return _record(instance, *along_pairs(instance, eta), enumerable=False)
     raise reject(
         "an exact run enumerates every outcome of the noise and of who takes part",
-        f"{noisy} noisy clients over {instance.total} steps, {len(instance.groups)} sets of clients a round",
+        f"{instance.outcomes} outcomes: {instance.total} steps, {instance.selections} sets of clients a round",
         f"keep 2^(clients * steps) * sets^rounds at most {most}",
     )
 
@@ -105,19 +108,28 @@ def enumerated(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbe
     losses, shocks, chances = _population(instance), *_shocks(instance)
     if len(chances) > 1:
         losses = replace(losses, shocks=shocks)
-    groups = np.array([[i in group for i in range(instance.N)] for group in instance.groups])
+    rule, groups, odds_of_group = _selected(instance)
 
     def participants(r: int, gaps: Numbers) -> Numbers:
         return groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), instance.N)
 
-    steps = _checked(instance, losses, eta, participants if len(groups) > 1 else None)
+    steps = _checked(instance, losses, eta, participants if len(groups) > 1 else None, rule)
     odds, before = [], array([Fraction(1)])
     for t in range(instance.total + 1):
         if t % instance.tau == 0 and t < instance.total:
-            before = np.tile(before, len(groups)) / Fraction(len(groups))
+            before = np.outer(odds_of_group, before).ravel()
         odds.append(before)
         before = np.outer(chances, before).ravel() if t < instance.total else before
     return steps, odds
+
+
+def _selected(instance: Instance) -> tuple[Weighting, Numbers, Numbers]:
+    """The weighting, and of a round's choices who takes part (K, N) and their probabilities (K,)."""
+    if isinstance(instance.rule, Multinomial):
+        rule, chances = instance.rule.enumerated(array(instance.p))
+        return rule, np.ones((len(chances), instance.N), dtype=bool), chances
+    groups = np.array([[i in group for i in range(instance.N)] for group in instance.groups])
+    return instance.rule, groups, array([Fraction(1, len(groups))] * len(groups))
 
 
 def _shocks(instance: Instance) -> tuple[Numbers, Numbers]:
@@ -137,16 +149,36 @@ def along_paths(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numb
     """The steps of a linear run along 2 N T + 1 paths and two more, and the paths' weights before each."""
     noise = array([abs(s) for s in instance.noise])
     paths, weights = single_shocks(array([Fraction(bool(s)) for s in instance.noise]), instance.total)
-    steps = _checked(instance, replace(_population(instance), noise=noise[None], paths=paths), eta, None)
+    steps = _checked(
+        instance, replace(_population(instance), noise=noise[None], paths=paths), eta, None, instance.rule
+    )
+    return steps, [array([Fraction(1)]), *[weights] * instance.total]
+
+
+def pairwise(instance: Instance) -> bool:
+    """Whether a run is one round of everyone, under noise of two equally likely values."""
+    everyone = instance.present == instance.N and not instance.draws
+    return everyone and instance.rounds == 1 and instance.rare == 1 and bool(field_size(instance.N, instance.tau))
+
+
+def along_pairs(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbers]]:
+    """The steps of a round along outcomes that are independent for every two clients, and their probabilities."""
+    noisy = [bool(s or r) for s, r in zip(instance.noise, instance.growth, strict=True)]
+    paths, weights = pairwise_shocks(array([Fraction(one) for one in noisy]), instance.tau)
+    steps = _checked(instance, replace(_population(instance), paths=paths), eta, None, instance.rule)
     return steps, [array([Fraction(1)]), *[weights] * instance.total]
 
 
 def _checked(
-    instance: Instance, losses: Quadratics, eta: Numbers, participants: Callable[[int, Numbers], Numbers] | None
+    instance: Instance,
+    losses: Quadratics,
+    eta: Numbers,
+    participants: Callable[[int, Numbers], Numbers] | None,
+    rule: Weighting,
 ) -> list[Step]:
     """The steps of a run; TooLong where a global model in fractions has too many digits."""
     w0 = array([instance.w0])
-    return list(_short(algorithm_1(losses, w0, eta, instance.tau, instance.rule, participants)))
+    return list(_short(algorithm_1(losses, w0, eta, instance.tau, rule, participants)))
 
 
 def _short(steps: Iterator[Step]) -> Iterator[Step]:
@@ -171,7 +203,7 @@ def _population(instance: Instance) -> Quadratics:
 
 
 def _record(instance: Instance, steps: list[Step], odds: list[Numbers], enumerable: bool) -> ExactRun:
-    """The exact run; what was visited is left out where the outcomes were not enumerated."""
+    """The exact run; where outcomes were not enumerated, what needs all of them is left out."""
     parts = tuple(stretches(steps, odds, leading=1))
     measured = Measured(_population(instance), parts, array([instance.eta]), instance.tau)
-    return ExactRun(instance, measured, (steps, odds[-1]) if enumerable else None)
+    return ExactRun(instance, measured, (steps, odds[-1]), enumerable)

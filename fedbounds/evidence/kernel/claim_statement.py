@@ -19,6 +19,7 @@ from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.expressions import require_own
 from fedbounds.theory.reading import Reading
 
 # Quantities of the model: their Rocq terms.
@@ -80,6 +81,7 @@ def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
     takes in its first round: what a negation must be of, since a claim may be false for bounds and true for extremes.
     Raises InputError where the model has no word for the claim: another scope, kind, reading or assumption.
     """
+    require_own(claim)
     along, by_p = claim.scope == "horizon", reading.virtual == "p"
     if claim.scope == "constant" or claim.kind is not Kind.INEQUALITY or (along and by_p):
         what = f"a claim of scope {claim.scope} and kind {claim.kind} in the reading {reading.name}"

@@ -19,6 +19,7 @@ from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, SHARE, W_
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.expressions import require_own
 from fedbounds.theory.points import is_vector, weight_ratio
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Vec
@@ -107,8 +108,10 @@ class PointClaim:
 def read(claim: Claim, reading: Reading) -> PointClaim:
     """The claim in points; InputError where it speaks of more: of steps, noise, or products of means.
 
-    A product of two quantities that vary along a run is not the expectation of the product at points.
+    A product of two quantities that vary along a run is not the expectation of the product at points; weights vary
+    too, from round to round.
     """
+    require_own(claim)
     if claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant") or reading.virtual == "p":
         raise _cannot(claim, f"a claim of scope {claim.scope} in the reading {reading.name}")
     states = {key: value for key, value in definitions.meanings(True, False, claim).items() if key != W}
@@ -135,14 +138,7 @@ def _check_linear(claim: Claim, side: sp.Expr, states: Mapping[sp.Basic, sp.Expr
     varying = [s for s in side.free_symbols if s in states and getattr(s, "statistic", "") == "measured"]
     for term in sp.Add.make_args(sp.expand(side)):
         if sum(int(sp.degree(term, s)) if term.is_polynomial(s) else 2 for s in varying if term.has(s)) > 1:
-            fixed = all(not _moves(states[s]) for s in varying if term.has(s))
-            if not fixed:
-                raise _cannot(claim, f"the product {term}")
-
-
-def _moves(expression: sp.Expr) -> bool:
-    """Whether a quantity changes within a round: weights are chosen at its start."""
-    return bool(expression.has(X, W))
+            raise _cannot(claim, f"the product {term}")
 
 
 def _letters(sides: list[sp.Expr]) -> set[sp.Basic]:

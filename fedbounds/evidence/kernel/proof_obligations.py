@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from fedbounds.errors import InputError, reject
@@ -26,7 +27,7 @@ NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 REQUIRED = re.compile(r"(\bFrom\s+Coq\s+)?\bRequire\b(.*?)\.(?=\s|$)", re.DOTALL)
 WORD = re.compile(r"[\w']+(?:\.[\w']+)*")
 # What is between these is no command: comments, which nest, and strings, in which comment marks mean nothing.
-TOKENS = re.compile(r'"(?:[^"]|"")*"|\(\*|\*\)|.', re.DOTALL)
+TOKENS = re.compile(r'"(?:[^"]|"")*"|\(\*|\*\)|[^"(*]+|.', re.DOTALL)
 # Commands that read what no `Require` names.
 UNSEEN = re.compile(
     r"\b(?:Load|Add\s+(?:Rec\s+)?(?:LoadPath|ML\s+Path)|Declare\s+ML\s+Module|Cd|Extra\s+Dependency)\b"
@@ -70,7 +71,7 @@ class Obligation:
     @property
     def before(self) -> list[str]:
         """The modules to compile before this obligation is audited."""
-        return [self.module, self.stated] if self.proof is None else needs(self.statement)
+        return [self.module, self.stated] if self.proof is None else list(needs(self.statement))
 
 
 def reading_of(claim: Claim) -> Reading:
@@ -119,14 +120,15 @@ def sources() -> dict[str, Path]:
     return result
 
 
-def needs(text: str) -> list[str]:
+@lru_cache(maxsize=512)
+def needs(text: str) -> tuple[str, ...]:
     """The modules that a file requires anywhere, Rocq's own left out. Raises InputError where it reads others."""
     commands = _commands(text)
     if read := UNSEEN.search(commands):
         raise reject("a proof may read other files by Require alone", read.group(), "name each file in a Require")
     sentences = [*REQUIRED.findall(text), *REQUIRED.findall(commands)]
     words = [word for standard, names in sentences if not standard for word in WORD.findall(names)]
-    return list(dict.fromkeys(w.rpartition(".")[2] for w in words if w not in ("Import", "Export")))
+    return tuple(dict.fromkeys(w.rpartition(".")[2] for w in words if w not in ("Import", "Export")))
 
 
 def _commands(text: str) -> str:

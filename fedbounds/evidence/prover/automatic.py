@@ -9,6 +9,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.prover import horizon, implied, statement
+from fedbounds.evidence.prover.rounds import at_every_step
 from fedbounds.evidence.prover.run_setting import ROOM, cap_of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
@@ -32,13 +33,16 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
 
 
 def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | None:
-    """The same with the derivation."""
-    for proposed in proposals(claim, reading):
-        checked = check(proposed, claim, reading)
-        verdict = library.judge(checked, claim, reading)
-        if verdict.status is Status.HOLDS:
-            proof = render_text(checked, verdict).splitlines()
-            return replace(verdict, data={**verdict.data, "found by": "the prover", "proof": proof}), proposed
+    """The same with the derivation: of the claim, or of the one about every step T whose case T = R tau it is."""
+    every = at_every_step(claim)
+    for stated in (claim,) if every is None else (claim, every):
+        for proposed in proposals(stated, reading):
+            checked = check(proposed, stated, reading)
+            verdict = library.judge(checked, stated, reading)
+            if verdict.status is Status.HOLDS:
+                proof = render_text(checked, verdict).splitlines()
+                proof += [] if stated is claim else ["", "  At T = R tau, after R rounds, this is the statement."]
+                return replace(verdict, data={**verdict.data, "found by": "the prover", "proof": proof}), proposed
     return None
 
 

@@ -124,6 +124,14 @@ def averaged(one: Candidate, weights: sp.Expr) -> Candidate:
     return Candidate(Mean(weights, one.value), one.power, ((sp.Integer(1), fact),), steps=one.steps)
 
 
+def equal_slopes(x: sp.Expr, y: sp.Expr) -> Candidate:
+    """||sum_i p_i (grad F_i(x) - grad F_i(y) - mu (x - y))||^2 <= 0, which holds where L = mu."""
+    one, away = _interpolation(x, y), grad(x) - grad(y) - mu * (x - y)
+    spread = d.averaged(P, d.Square(away - Centre(P, away), "Jensen: a variance"))
+    value = -norm_sq(Centre(P, away))
+    return Candidate(value, 2, ((sp.Integer(2), d.Averaged(P, one.uses)), d.as_use(spread)), steps=one.steps)
+
+
 def of_products(atoms: set[sp.Expr], states: Mapping[sp.Basic, sp.Expr]) -> Iterator[Candidate]:
     """Cauchy-Schwarz for products of two means of squares: ||sum_i p_i c_i v_i||^2 is at most theirs."""
     for product in sorted(atoms, key=str):

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import Condition, premise
+from fedbounds.evidence.symbolic.derivation import Condition, Premise, premise
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
@@ -20,12 +20,16 @@ PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.tau, sy.eta_0)
 
 @dataclass(frozen=True)
 class Frame:
-    """``letters`` are non-negative, each with its power of metre^2/joule; ``numbers`` unfold them in generators."""
+    """``letters`` are non-negative, each with its power of metre^2/joule; ``numbers`` unfold them in generators.
+
+    ``equal`` is what says that L = mu, and what it says is 0.
+    """
 
     conditions: tuple[Condition, ...]
     letters: tuple[tuple[sp.Expr, int], ...]
     numbers: Mapping[sp.Basic, sp.Expr]
     bounded: bool
+    equal: tuple[Premise, sp.Expr] | None = None
 
     @property
     def field(self) -> Any:
@@ -97,7 +101,11 @@ def frame(
     assumptions = tuple(assumptions)
     both = a.smooth in assumptions and a.strongly_convex in assumptions
     conditions, numbers, letters = [], {}, []
-    if both:
+    equal = equal_curvatures(assumptions)
+    if equal is not None:
+        numbers[sy.L] = sy.mu
+        letters.append((sy.mu, -1))
+    elif both:
         conditions.append(Condition(ELL, premise("curvatures")))
         numbers[sy.L] = sy.mu + ELL
         letters += [(sy.mu, -1), (ELL, -1)]
@@ -121,7 +129,17 @@ def frame(
         numbers[condition.symbol] = value
         letters.append((condition.symbol, 0))
         bounded = True
-    return Frame(tuple(conditions), tuple(letters), numbers, bounded)
+    return Frame(tuple(conditions), tuple(letters), numbers, bounded, equal)
+
+
+def equal_curvatures(assumptions: Iterable[Assumption]) -> tuple[Premise, sp.Expr] | None:
+    """What says that L = mu, and what it says is 0."""
+    for one in assumptions:
+        for k, part in enumerate(one.parts if one.gives is None else ()):
+            if part.sign == "=" and {part.left, part.right} == {sy.L, sy.mu}:
+                index = (sp.Integer(k),) if len(one.parts) > 1 else ()
+                return premise(one.key, *index), part.right - part.left
+    return None
 
 
 def limits(assumptions: Iterable[Assumption]) -> Iterator[tuple[str, tuple[sp.Expr, ...], sp.Expr, bool]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.evidence.prover.frame import Frame, frame
+from fedbounds.evidence.prover.frame import Frame, equal_curvatures, frame
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import assumptions as a
@@ -51,6 +51,11 @@ class Goal:
     def unbiased(self) -> bool:
         """Whether alpha is p."""
         return a.unbiased.key in self.universe
+
+    @property
+    def equal(self) -> bool:
+        """Whether L = mu is assumed."""
+        return equal_curvatures(self.universe.values()) is not None
 
     @property
     def shared(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import sympy as sp
 
@@ -34,12 +34,30 @@ def closing(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step
     for _ in range(60):
         use = next((use for atom, c in _terms(rest) if (use := _identity(atom, c, goal)) is not None), None)
         if use is None:
-            return found if rest == 0 else None
+            return _of_curvatures(goal, parameters, [*uses, *found], read, lines, found) if rest == 0 else None
         if use[1] in [fact for _, fact in found]:
             return None
         found.append(use)
         rest = _flat(rest - use[0] * facts.value_of(use[1], read, lines), meaning)
     return None
+
+
+def _of_curvatures(
+    goal: Goal,
+    parameters: Frame,
+    uses: list[d.Use],
+    read: Callable[[d.Premise], sp.Expr],
+    lines: Mapping[str, sp.Expr],
+    found: list[d.Use],
+) -> list[d.Use]:
+    """The same with what L = mu is needed for, where that is assumed."""
+    if parameters.equal is None:
+        return found
+    fact, value = parameters.equal
+    numbers = {key: number for key, number in parameters.numbers.items() if key != sy.L}
+    total = sp.Add(*(m * facts.value_of(one, read, lines) for m, one in uses))
+    rest = _flat(goal.right - goal.left - total, {**goal.meanings, **definitions.OF_A_CLIENT, **numbers})
+    return [*found, (sp.cancel(rest / value), fact)] if rest != 0 else found
 
 
 def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.evidence.prover.frame import ELL, limits
+from fedbounds.evidence.prover.frame import ELL, equal_curvatures, limits
 from fedbounds.evidence.prover.positive import Letters
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import S
@@ -24,7 +24,7 @@ KEPT = sp.Symbol("kept_share", nonnegative=True)
 LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wide", "more"))
 LENGTH = sp.Symbol("left_steps", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
-ATOMS = (sy.Delta_0, sy.rho_tilde, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq)
+ATOMS = (sy.Delta_0, sy.gap_0, sy.rho_tilde, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq)
 # What is not negative for small steps, as a step's inequality may need it, the strictest first.
 LIMITS = (
     *(c - eta * L for c in (sp.Rational(1, 4), sp.Rational(1, 2), sp.Integer(1))),
@@ -117,6 +117,11 @@ class Setting:
         return self.cap.bridge(expression) if self.cap is not None else ()
 
     @property
+    def equal(self) -> bool:
+        """Whether L = mu is assumed."""
+        return equal_curvatures(self.universe.values()) is not None
+
+    @property
     def noises(self) -> Iterator[sp.Expr]:
         """What the variance of the mean gradient is at most, of that which the claim speaks of."""
         names = self.claim.symbols
@@ -140,9 +145,11 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     cap = cap_of(size, *claim.stated(reading.repaired).values())
     if size == sy.eta_0:
         cap = _assumed_cap(universe)
-    values: dict[sp.Basic, sp.Expr] = {L: mu + ELL, tau: MORE + 1, eta: size}
+    equal = equal_curvatures(universe.values()) is not None
+    values: dict[sp.Basic, sp.Expr] = {L: mu if equal else mu + ELL, tau: MORE + 1, eta: size}
     steps: list[d.Step] = []
-    conditions = [d.Condition(ELL, d.premise("curvatures")), d.Condition(MORE, d.premise("whole-steps"))]
+    conditions = [] if equal else [d.Condition(ELL, d.premise("curvatures"))]
+    conditions.append(d.Condition(MORE, d.premise("whole-steps")))
     for line, condition in _defined(claim, values):
         steps.append(line)
         conditions.append(condition)

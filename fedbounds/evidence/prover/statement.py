@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import sympy as sp
 
@@ -99,6 +100,8 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
             for at, to in ((W, X), (X, W)):
                 one = facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to)),))
                 yield facts.averaged(one, P)
+        if goal.equal:
+            yield from (facts.equal_slopes(x, y) for x, y in combinations(points, 2))
         if goal.shared and {F_MIN, W_STAR} <= losses and "strongly-convex" in keys:
             yield facts.averaged(facts.common_minimum(), P)
         for weights in every:

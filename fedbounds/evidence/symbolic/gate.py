@@ -31,7 +31,7 @@ from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.quantity import Quantity, fault
 
 FACTS = [sp.Symbol("x", **{sign: True}).assumptions0 for sign in SIGNS]
 VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
@@ -197,7 +197,7 @@ def _named(atom: sp.Expr, scope: Context) -> Grounds:
 def _written(quantity: Quantity, scope: Context) -> Grounds:
     """A quantity of the claim's own means the expression of points from which it is computed, and nothing else."""
     meaning = scope.states.get(quantity) if scope is not None else None
-    if meaning is None or points.fault(quantity.expression, quantity.statistic == "constant"):
+    if meaning is None or fault(quantity.expression, quantity.statistic == "constant"):
         raise Unproved(f"{quantity} is not written as an expression of points that this claim speaks of")
     known = {fact: value for fact, value in dict(quantity._assumptions).items() if value is not None}
     if known not in FACTS[: 1 + points.never_negative(quantity.expression)]:

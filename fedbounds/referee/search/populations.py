@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.reference import Step, algorithm_1
+from fedbounds.evidence.exact.few_paths import pairwise_shocks
 from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, WholePaths, stretches, whole_paths
 from fedbounds.evidence.exact.quadratics import Numbers, single_shocks
 from fedbounds.evidence.quantity_values import Values, values
@@ -24,6 +25,7 @@ from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 from fedbounds.weightings.fixed import FixedByRound
+from fedbounds.weightings.multinomial import Multinomial
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,6 @@ class PopulationRun:
         alone = replace(losses, **{name: row[0] for name in ROWS if (row := getattr(losses, name)) is not None})
 
         def paths() -> Any:
-            if population.shape.along_paths:
-                raise ValueError("too many paths of chance")
             return list(self._paths(reading.virtual).of(k, tau, eta, alone))
 
         return values(claim, alone, Path(tau, eta), paths)
@@ -98,7 +98,9 @@ class PopulationRun:
             return fields[name]() if name in fields else path[name][:, : len(at(scope))]
 
         rho_bar = OnDemand({"rho_bar": lambda: measured.rho_sync if reading.skew == "sync" else measured.rho_all})
-        recorded = first_of(rho_bar, measured.constants)
+        draws = self.population.shape.draws
+        drawn = {"m": np.full(len(self.population.w0), float(draws))} if draws else {}
+        recorded = first_of(rho_bar, drawn, measured.constants)
         columns = OnDemand({name: partial(_column, recorded, name) for name in recorded})
         constants: Any = first_of(computed.constants, columns)
         return Measurement(constants, at, field, computed.fields)
@@ -141,11 +143,22 @@ def _taken(population: Population) -> tuple[list[Step], list[Array]]:
         paths, weights = single_shocks(np.ones(shape.N), shape.total)
         losses = replace(losses, paths=paths)
         odds = [np.ones(1), *[weights] * shape.total]
+    elif shape.pairwise:
+        paths, weights = pairwise_shocks(np.ones(shape.N), shape.total)
+        losses = replace(losses, paths=paths)
+        odds = [np.ones(1), *[weights] * shape.total]
     else:
         losses = replace(losses, shocks=xi) if shape.noise else losses
-        odds = probabilities(shape, chances)
-    steps = algorithm_1(losses, population.w0, population.eta, shape.tau, rule(population), participants(shape))
+        odds = probabilities(shape, chances, _drawn(population)[1] if shape.draws else None)
+    weighting = _drawn(population)[0] if shape.draws else rule(population)
+    steps = algorithm_1(losses, population.w0, population.eta, shape.tau, weighting, participants(shape))
     return list(steps), odds
+
+
+def _drawn(population: Population) -> tuple[Weighting, Array]:
+    """The weights of each outcome of draws with replacement, and the probabilities (K, P) of the outcomes."""
+    weighting, chances = Multinomial(population.shape.draws).enumerated(population.losses.p)
+    return weighting, chances
 
 
 @lru_cache(maxsize=64)
@@ -154,23 +167,34 @@ def outcomes_of_a_step(shape: Shape) -> tuple[Array, Array]:
     if not shape.noise:
         return np.zeros((1, shape.N)), np.ones(1)
     u = RARE if shape.noise == "rare" else 1.0
-    if shape.along_paths:
+    if not shape.enumerated:
         return np.zeros((1, shape.N)), np.ones(1)
     both = ((u, 1 / (1 + u**2)), (-1 / u, u**2 / (1 + u**2)))
     drawn = np.array(list(itertools.product(both, repeat=shape.N)))
     return drawn[..., 0], drawn[..., 1].prod(-1)
 
 
-def probabilities(shape: Shape, chances: Array) -> list[Array]:
-    """The probabilities of the outcomes before each step and at the end."""
+def probabilities(shape: Shape, chances: Array, drawn: Array | None = None) -> list[Array]:
+    """The probabilities of the outcomes before each step and at the end.
+
+    Those of ``drawn`` clients (K, P) differ between the members of a population; without them all choices are equally
+    likely.
+    """
     groups = len(_groups(shape.N, shape.present))
-    odds, before = [], np.ones(1)
+    odds, before = [], np.ones(1 if drawn is None else (1, drawn.shape[1]))
     for t in range(shape.total + 1):
         if t % shape.tau == 0 and t < shape.total:
-            before = np.tile(before, groups) / groups
+            before = np.tile(before, groups) / groups if drawn is None else _each(drawn, before)
         odds.append(before)
-        before = np.outer(chances, before).ravel() if t < shape.total else before
+        before = _each(chances, before) if t < shape.total else before
     return odds
+
+
+def _each(chances: Array, before: Array) -> Array:
+    """The probabilities (K ...,) of what was ``before`` followed by each outcome of ``chances``."""
+    chances = chances.reshape(len(chances), 1, *(chances.shape[1:] or (1,) * (before.ndim - 1)))
+    product: Array = (chances * before).reshape(-1, *before.shape[1:])
+    return product
 
 
 @lru_cache(maxsize=64)
@@ -181,9 +205,10 @@ def _groups(N: int, present: int) -> Array:
 
 def participants(shape: Shape) -> Callable[[int, Numbers], Numbers] | None:
     """Who takes part in a round: every set of clients, an axis in front."""
-    if not shape.absent:
+    if not (shape.absent or shape.draws):
         return None
-    groups = _groups(shape.N, shape.present)
+    everyone = np.ones((Multinomial(shape.draws).outcomes(shape.N), shape.N), dtype=bool)
+    groups = everyone if shape.draws else _groups(shape.N, shape.present)
     return lambda r, gaps: groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), shape.N)
 
 

@@ -9,13 +9,15 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.kernel import proof_obligations
+from fedbounds.evidence.kernel import point_statement, proof_obligations
 from fedbounds.evidence.kernel.counterexample_statements import _assumed
 from fedbounds.plugins import claim_named
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
@@ -54,6 +56,18 @@ def test_everybody_takes_part_in_the_model_so_a_claim_about_a_point_must_say_so(
     assert "excess P i" in kernel.statement(
         replace(one, terms={"all": 2 * sy.L * sy.excess}, assumptions=(a.smooth,)), READINGS["plain"]
     )
+
+
+def test_a_product_of_what_weights_make_is_not_its_expectation():
+    """Weights vary from round to round: E chi^4 is more than (E chi^2)^2, and both would be one number squared."""
+    squares = points.mean(points.weight_ratio**2)
+    whole, of_round = measured("of_round_sq", squares**2), measured("of_round", squares)
+    mine = Claim("mine", "", "", "step", whole, {"all": of_round**2}, assumptions=(a.smooth, a.strongly_convex))
+    for one in (mine, replace(mine, lhs=sy.Delta, terms={"all": sy.Delta / of_round})):
+        with pytest.raises(InputError, match="the product"):
+            point_statement.statement(one, READINGS["plain"])
+    linear = replace(mine, terms={"all": whole + of_round})
+    assert "alpha i" in point_statement.statement(linear, READINGS["plain"])
 
 
 @pytest.mark.parametrize(("key", "reading"), [("theorem-1", "sync"), ("lemma-2", "literal")])

@@ -11,7 +11,25 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_quantities import client_error
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_T, Gamma, L, T, eta_0, gamma, mu, sigma_p_sq, sigma_sq, t
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_0,
+    Delta_round,
+    Delta_T,
+    Gamma,
+    L,
+    R,
+    T,
+    eta_0,
+    gamma,
+    gap,
+    gap_0,
+    mu,
+    sigma_p_sq,
+    sigma_sq,
+    t,
+    tau,
+)
 
 # A share of the bound with which it is false, for those that the fast tests prove; the others' tests are slower.
 QUICK = {"last-iterate": 0.25, "common-minimiser": 0.99, "any-weights": 0.99}
@@ -112,3 +130,32 @@ def test_what_is_of_a_common_minimiser_needs_one():
     left, right, assumed, more = STATEMENTS["common-minimiser"]
     almost = Assumption("almost", "Gamma <= 1", sp.Le(Gamma, 1))
     assert not proved(claim_of(left, right, (*[x for x in assumed if x != a.homogeneous], almost), more))
+
+
+def test_what_holds_at_every_step_holds_after_whole_rounds():
+    """With one minimiser; a better rate is not proved, nor what speaks of T and of R at once."""
+    left, right, assumed, steps = STATEMENTS["common-minimiser"]
+    kept = (1 - eta_0 * mu) ** tau
+    rounds = {T: R * tau, KEPT ** (2 * T): kept ** (2 * R), KEPT**T: kept**R}
+    bound = sp.sympify(right).xreplace(rounds)
+    assert left == Delta_T and not bound.has(T)
+    assert proved(claim_of(Delta_round, bound, assumed, steps))
+    assert not proved(claim_of(Delta_round, right, assumed, steps))
+
+
+def test_equal_curvatures_make_local_steps_one_step_of_the_mean():
+    flat = Assumption("flat", "L = mu", sp.Eq(L, mu))
+    assumed, steps = (*SMOOTH, *ALL, a.bounded_variance, flat), {"eta": 1 / (mu * (t + 1))}
+    bound = sigma_p_sq / (mu**2 * tau * R)
+    assert proved(claim_of(Delta_round, bound, assumed, steps))
+    assert not proved(claim_of(Delta_round, bound * sp.Rational(9, 10), assumed, steps))
+    assert not proved(claim_of(Delta_round, bound, assumed[:-1], steps))
+
+
+def test_the_gap_decreases_from_step_to_step_by_what_a_gradient_is_worth():
+    assumed, steps = (*SMOOTH, *ALL, a.bounded_variance, ONE), {"eta": sp.Min(eta_0, 1 / L)}
+    noise = eta_0 * L * sigma_p_sq / (2 * mu)
+    assert proved(claim_of(gap, KEPT**T * gap_0 + noise, assumed, steps))
+    for bound in (KEPT**T * gap_0 + noise / 2, KEPT ** (2 * T) * gap_0 + noise):
+        assert not proved(claim_of(gap, bound, assumed, steps))
+    assert not proved(claim_of(gap, KEPT**T * gap_0 + noise, assumed, {"eta": sp.Min(eta_0, 2 / L)}))

@@ -106,6 +106,21 @@ def test_the_studies_run_small():
     assert pareto.main(["--small"])["small"]["schemes"]
 
 
+def test_the_documented_costs_are_those_recorded():
+    stored = json.loads((ROOT / "validate" / "results" / "pareto.json").read_text())
+    text = " ".join((ROOT / "docs" / "sdp.md").read_text().split())
+    for name, key in {"`bound-optimal`": "bound-optimal:", "FedAvg": "fedavg", "FedMax": "fedmax"}.items():
+        costs = [
+            min(
+                v["cost over front"]["1000"]
+                for k, v in one["schemes"].items()
+                if k in (key, key + k.partition(":")[2])
+            )
+            for one in stored.values()
+        ]
+        assert len(costs) == 3 and f"{min(costs):.2f} to {max(costs):.2f} with {name}" in text
+
+
 def test_every_number_of_the_study_has_its_stored_certificate():
     numbers = json.loads((ROOT / "validate" / "results" / "tight_constants.json").read_text())["numbers"]
     assert len(numbers) > 100

@@ -9,17 +9,23 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import without_facets
+from fedbounds.evidence.kernel import claim_statement, point_statement
+from fedbounds.evidence.sdp.multi_round.claim_at_run import ClaimAtRun
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.certificate import check
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import examination, examine
-from fedbounds.evidence.sdp.one_step.written import written
+from fedbounds.evidence.sdp.one_step.written import number, written
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.points import grad, inner, mean, mean_alpha, norm_sq, p_i, w, w_i, w_star, weight_ratio
-from fedbounds.theory.quantity import measured
+from fedbounds.theory.quantity import constant, measured
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, N, eta, gap_t, mu, tau, zeta_star_sq
 from fedbounds.theory.verdict import Status
 
@@ -103,7 +109,57 @@ def test_a_number_in_a_sum_is_no_form_and_is_not_read_as_nothing(expression):
     assert examine(claim(own, Delta), SETTING).status is Status.NOT_APPLICABLE
 
 
+@pytest.mark.parametrize("one", [eta * mean(weight_ratio**2), mean(weight_ratio**2) / eta, L * mean(weight_ratio**2)])
+def test_what_weights_are_times_a_number_of_the_run_is_no_number_of_the_weights(one):
+    """At a step of size 1, where they are read alone, eta is 1; L is not known there."""
+    own = measured("scaled_weights", one)
+    assert not applies(claim(Delta, own * Delta))
+    alone = measured("weights_alone", mean(weight_ratio**2))
+    assert applies(claim(Delta, alone * Delta)) and number(alone, SETTING.alpha, SETTING.p) is not None
+    assert number(own, SETTING.alpha, SETTING.p) is None
+
+
+FIVE = {name: constant(name, lambda losses: 5, nonnegative=True) for name in ("_p", "_ratio", "parting", "five")}
+
+
+@pytest.mark.parametrize("inside", FIVE.values(), ids=list(FIVE))
+def test_a_quantity_is_made_of_shipped_numbers(inside):
+    """One of another's name is read as the other, and one of one's own has the sign that its author says."""
+    for expression in (inside * FAR, mean(inside * norm_sq(w - w_star) * p_i)):
+        with pytest.raises(InputError, match="none of the shipped numbers"):
+            measured("of_mine", expression)
+    changed = measured("of_mine", FAR)
+    changed.on_path = PointFormula(inside * FAR)
+    assert not written({changed}) and not applies(claim(changed, Delta))
+
+
+@pytest.mark.parametrize("name", ["Delta", "mu", "zeta_star_sq"])
+def test_a_claim_changed_since_it_was_made_is_not_read_by_names(name):
+    mine = claim(Delta_next, Delta)
+    mine.terms["all"] = 0 * L + sp.Symbol(name, nonnegative=True)
+    readers = (
+        lambda: coefficients(mine, SETTING),
+        lambda: list(ClaimAtRun(mine, READINGS["plain"], Run(1, 1, F(1, 2), F(1), F(1, 2)), F(1, 2)).claimed()),
+        lambda: claim_statement.statement(mine, READINGS["plain"]),
+        lambda: point_statement.statement(mine, READINGS["plain"]),
+    )
+    for read in readers:
+        with pytest.raises(InputError, match="must be the claims' own"):
+            read()
+
+
 @pytest.mark.parametrize("root", [FAR / sp.sqrt(mu), sp.sqrt(N) * FAR, sp.sqrt(mean(weight_ratio**2))])
 def test_a_quantity_written_in_points_has_whole_powers(root):
     with pytest.raises(InputError, match="is no word of fedbounds"):
         measured("rooted", root)
+
+
+@pytest.mark.parametrize("slope", [grad(w), mean(grad(w))])
+def test_what_needs_no_multipliers_is_proved_with_none(slope):
+    """Where local models are w_t and weights are equal, no constraint is active."""
+    left = measured("spelt", mean(N * p_i * norm_sq(slope / L)))
+    right = measured("otherwise", mean_alpha(norm_sq(grad(mean(w_i)) / L)))
+    setting = round_setting(2, 1, kappa=2, eta=F(1, 4))
+    verdict, certificate = examination(claim(left, right), setting)
+    assert verdict.status is Status.HOLDS and not certificate.multipliers
+    assert examine(claim(left, right / 2), setting).status is not Status.HOLDS

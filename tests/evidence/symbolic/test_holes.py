@@ -50,6 +50,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
+from fedbounds.evidence.symbolic.granted import granted
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import follows
 from fedbounds.theory import assumptions as a
@@ -58,7 +59,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Span, only
-from fedbounds.theory.quantity import measured
+from fedbounds.theory.quantity import constant, measured
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
 from fedbounds.theory.verdict import Status
@@ -487,6 +488,30 @@ def test_a_hole_stays_closed(name):
     assert found.status is Status.UNDECIDED if hasattr(found, "status") else found
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("an abbreviation that hides a client", "which is not one number"),
+        ("a discharge at no point of what is used at one", "says something at each point"),
+    ],
+)
+def test_the_gate_itself_closes_a_hole(name, reason):
+    """Later rules refuse these too, for other reasons."""
+    assert reason in HOLES[name]()
+
+
+@pytest.mark.parametrize(
+    "divisor",
+    [1 - (1 - sy.mu / sy.L) ** sy.T, sy.T + sp.Max(sy.T, 1), 1 - sp.Integer(2) ** sy.T + sy.T, sp.exp(sy.T) + 1],
+)
+def test_a_divisor_that_is_no_polynomial_in_T_grants_nothing(divisor):
+    """A claim with one once ended in a traceback."""
+    terms = {"all": sy.Delta_0 / divisor, "more": sy.Delta_0 / (sy.T + 1)}
+    claim = Claim("toy", "", "", "horizon", sy.Delta_T, terms, assumptions=PAPER)
+    divisors = {key for key in granted(READINGS["plain"], claim) if key.startswith("divisor")}
+    assert divisors <= {"divisor T + 1"}
+
+
 # Those refused for a reason of their own, beside what is accepted.
 
 
@@ -624,6 +649,18 @@ def test_a_coverage_is_no_wider_than_the_assumptions():
     assert covers(sp.Le(turn, QUARTER), sp.Le(turn, 1))["eta_L"] == Span(high=Fraction(1, 4))
     assert covers(sp.Lt(turn, QUARTER))["eta_L"] == Span(high=Fraction(1, 4), below=True)
     assert covers(sp.Eq(sy.C, 1))["participation"] == only(1)
+
+
+def test_a_claim_speaks_of_no_less_than_its_relations_admit():
+    """At rho_tilde = 1 some hold at eta L = 2; of a number of one's own the sign is its author's word."""
+
+    def spoken(relation):
+        return toy_claim(sy.L, sy.L, assumptions=(Assumption("k", "", relation),)).coverage(REPAIRED).axes
+
+    turn, minus = sy.eta * sy.L, constant("minus_five", lambda losses: -5, nonnegative=True)
+    for loose in (turn / (1 + sy.rho_tilde), turn * sp.exp(-sy.rho_tilde), turn + minus):
+        assert "eta_L" not in spoken(sp.Le(loose, 1))
+    assert spoken(sp.Le(turn + sy.rho_tilde, 1))["eta_L"] == Span(high=1)
 
 
 def test_a_proof_under_contradictory_assumptions_says_so():

@@ -16,6 +16,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Coverage, Region, Span, only
+from fedbounds.theory.expressions import require_own
 from fedbounds.theory.path_formulas import growth_of_steps, ratios_of_steps
 from fedbounds.theory.point_quantities import p_sq
 from fedbounds.theory.points import never_negative
@@ -136,6 +137,7 @@ class ClaimAtRun:
 
     def claimed(self) -> Iterator[Bounded]:
         """What the claim's bound is at least, for all values of what is not known: of maxima several such."""
+        require_own(self.claim)
         left, right = (sp.sympify(side) for side in self.claim.sides(self.reading)[:2])
         if left == sy.T * sy.average_gap:
             right = right / sy.T

@@ -15,6 +15,7 @@ from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, LINEAR,
 from fedbounds.evidence.sdp.one_step.written import number, written
 from fedbounds.evidence.sdp.rational_functions import Function, require_defined, require_finite
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.expressions import require_own
 from fedbounds.theory.quantity import Quantity
 
 
@@ -24,6 +25,7 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
     Bounds that may be any larger number (rho_tilde where it is left free, variances where gradients are full) must
     not have a negative coefficient. InputError there, and where the claim is no one-round statement.
     """
+    require_own(claim)
     scale, terms = scale or {}, claim.sides(setting.how).terms
     unknown = set(scale) - set(terms)
     full = setting.gradients == "full" and setting.local == "steps"
@@ -59,7 +61,7 @@ def _linear(
     read = written(expression.free_symbols)
     quantities = [q for q in expression.free_symbols if isinstance(q, Quantity)]
     own = {q.name: one for q in quantities if (one := number(q, setting.alpha, setting.p)) is not None}
-    # Symbols are told apart by their names alone here, whatever signs they were declared with.
+    # A name is a symbol here, as `require_own` made sure.
     plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
     values = numbers(setting) | dict(factors or {}) | own
     functions: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, Function)}

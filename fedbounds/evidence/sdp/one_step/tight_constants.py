@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting, written_by
@@ -138,10 +139,19 @@ def noted(certificate: Certificate) -> TightConstant | None:
     return TightConstant(claim.key, term, float(parts.stated), float(constant), constant, certificate)
 
 
+def _require_contraction(claim: Claim, setting: Setting) -> None:
+    """Raise unless the term contraction is the one with Delta, and has nothing else."""
+    forms = {term: term_form(claim, setting, term).keys() for term in claim.terms}
+    if forms["contraction"] != {"Delta"} or sum("Delta" in form for form in forms.values()) > 1:
+        what = f"the term contraction of {claim.key} must be a multiple of Delta, and no other have Delta"
+        raise reject(what, claim.terms["contraction"], "give the term another name")
+
+
 def split(claim: Claim, setting: Setting, term: str) -> Split:
     """A claim's right-hand side taken apart at one term: its leading number, what it multiplies, and the rest."""
     whole = coefficients(claim, setting)
     if term == "contraction":
+        _require_contraction(claim, setting)
         flat, unit = 1 - setting.eta[-1] * setting.mu, setting.eta[-1] * setting.mu * setting.rho_bar
         stated = (flat - whole["Delta"]) / unit if unit else Fraction(0)
         return Split(stated, -1, {"Delta": unit}, {**whole, "Delta": flat})

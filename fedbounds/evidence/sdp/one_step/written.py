@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,7 @@ from fedbounds.evidence.sdp.program import Expression, Point, Vector
 from fedbounds.theory import points as at
 from fedbounds.theory.path import Path
 from fedbounds.theory.point_values import PointFormula
-from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.quantity import Quantity, fault
 from fedbounds.theory.symbols import Delta, Gamma, drift
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
@@ -32,8 +33,13 @@ def written(symbols: Iterable[sp.Symbol]) -> dict[str, sp.Expr]:
     """Name -> expression, of the quantities that forms of a model can be."""
     varying = [s for s in symbols if isinstance(s, Quantity) and s.statistic in ("constant", "measured")]
     quantities = [q for q in varying if q.statistic == "constant" or "step" in q.scopes]
-    read = {q.name: q.expression for q in quantities if q.expression is not None}
+    read = {q.name: q.expression for q in quantities if q.expression is not None and not _fault(q)}
     return {name: one for name, one in read.items() if not one.has(*ABSENT) and _has_points(one) and _linear(one)}
+
+
+@lru_cache(maxsize=512)
+def _fault(quantity: Quantity) -> str:
+    return fault(quantity.expression, quantity.statistic == "constant")
 
 
 def _linear(expression: sp.Expr) -> bool:
@@ -81,9 +87,11 @@ def number(quantity: Quantity, alpha: Sequence[Fraction], p: Sequence[Fraction])
 
 
 def of_weights(quantity: Quantity) -> bool:
-    """Whether a quantity is made of weights alone."""
+    """Whether a quantity is made of weights alone, and of no number of the run."""
     expression = quantity.expression
-    return expression is not None and expression.has(at.p_i, at.weight_ratio) and not _has_points(expression)
+    if expression is None or _has_points(expression) or _fault(quantity):
+        return False
+    return expression.has(at.p_i, at.weight_ratio) and not any(hasattr(s, "on_path") for s in expression.free_symbols)
 
 
 def _has_points(expression: sp.Expr) -> bool:
@@ -148,12 +156,11 @@ class Reader:
         """A number, or one of each client."""
         p, alpha = (np.array(self.weights[one], dtype=object) for one in (at.P, at.ALPHA))
         ratio = alpha / p if factor.has(at.weight_ratio) else None
-        put = factor.xreplace({at.p_i: sp.Symbol("_p"), at.weight_ratio: sp.Symbol("_ratio")})
         total: Any = 1
-        for base, power in put.as_powers_dict().items():
+        for base, power in factor.as_powers_dict().items():
             if not power.is_Integer:
                 raise reject("a factor of a form must be a whole power", base**power, "use whole powers")
-            value = {"_p": p, "_ratio": ratio}.get(str(base))
+            value = {at.p_i: p, at.weight_ratio: ratio}.get(base)
             value = np.array([self.numbers(base)], dtype=object) if value is None else value
             total = total * value ** int(power)
         return total
