@@ -218,6 +218,8 @@ def test_html_escapes_everything_a_user_may_write():
     assert {key for _, attributes in tags for key in attributes} <= {
         "class",
         "title",
+        "role",
+        "data-head",
         "scope",
         "open",
         "aria-hidden",
