@@ -12,6 +12,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.latex.writer import latex
 from fedbounds.report.describe import SCOPES
 from fedbounds.report.letters import pretty
 from fedbounds.report.number_format import counted, decimal_pair
@@ -190,8 +191,19 @@ def read_back(claim: Claim) -> str:
     lines += ["Symbols", *(f"  {name}: {meaning}" for name, meaning in told["symbols"].items())]
     lines += ["Assumed", *(f"  {key}: {text}" for key, text in told["assumptions"].items())]
     lines += ["May vary", "  " + ", ".join(what for what, free in varies.items() if free)]
-    lines += [f"Warning: {one}" for one in claim.unread or ()]
+    lines += [f"Warning: {one}" for one in (*(claim.unread or ()), *_of_unknown_sign(claim))]
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _of_unknown_sign(claim: Claim) -> Iterable[str]:
+    """A warning for each term with a denominator or a root of something that may be negative."""
+    facts = [part.right - part.left for one in claim.assumptions for part in one.parts]
+    for name, term in claim.terms.items():
+        for power in sorted(sp.sympify(term).atoms(sp.Pow), key=str):
+            base, odd = power.base, power.exp.is_negative or (power.exp.is_Rational and not power.exp.is_Integer)
+            seen = base.is_nonnegative or any(sp.cancel(fact / base).is_positive for fact in facts)
+            if odd and not seen and not (power.exp.is_Integer and power.exp % 2 == 0):
+                yield f"the sign of {base} in {name} is unknown: add % fedbounds: assume {latex(base)} > 0"
 
 
 def sides(claim: Claim) -> dict[str, Any]:

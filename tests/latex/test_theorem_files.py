@@ -142,3 +142,11 @@ def test_what_may_mean_two_things_or_nothing_is_refused_by_name(right):
 def test_a_relation_that_holds_roughly_is_refused():
     with pytest.raises(InputError, match="holds roughly"):
         one_display(r"\|w_T - w^\star\|^2 \approx L")
+
+
+def test_a_term_whose_sign_is_unknown_is_named_with_the_remedy():
+    text = r"\|w_{t+1} - w^\star\|^2 \le \frac{1}{1 - L \eta_t} \|w_t - w^\star\|^2"
+    (claim,) = one_display(text).values()
+    (warning,) = re.findall(r"the sign of -L\*eta \+ 1 in term 1 is unknown: add % fedbounds: (.*)", read_back(claim))
+    (claim,) = one_display(text, warning).values()
+    assert "is unknown" not in read_back(claim)
