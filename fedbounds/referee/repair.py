@@ -7,6 +7,7 @@ its own. What is left is proved, or goes through a trial of its own.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds import plugins
+from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
@@ -151,7 +153,7 @@ def instances_of(data: Mapping[str, Any]) -> list[Instance]:
 def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[tuple[str, Claim]]]:
     """Ladders of changed claims with their change in words; on a ladder each is weaker than the one before."""
     pieces = [part for part in parts(claim) if part.expression != 0]
-    yield from ([item] for item in _exchanged(claim))
+    yield from _exchanged(claim)
     yield from (_larger(claim, part, FACTORS[:NEAR]) for part in pieces)
     if len(claim.terms) > 1:
         yield _all_larger(claim)
@@ -159,12 +161,12 @@ def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[tuple[str, C
     assumed = {item.key for item in claim.assumptions_in(reading)}
     for item in ASSUMPTIONS:
         if item.key not in assumed:
-            more = replace(claim, key=f"{claim.key} ({item.key})", assumptions=(*claim.assumptions, item))
-            yield [(f"as stated, if also {item.statement}", more)]
+            more = {"key": f"{claim.key} ({item.key})", "assumptions": (*claim.assumptions, item)}
+            yield _changed(claim, f"as stated, if also {item.statement}", **more)
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
         for change, wrong in slipped(term):
-            yield [(f"{name}: {wrong} in place of {term}", _with(claim, name, change, wrong))]
+            yield _with(claim, name, change, wrong, f"{name}: {wrong} in place of {term}")
     yield from (_to_a_power(claim, part) for part in pieces)
     yield from (_larger(claim, part, FACTORS[NEAR:]) for part in pieces)
     if claim.scope == "step":
@@ -183,21 +185,29 @@ def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[tuple[str, Claim]]:
     """One of the usual terms more, times a number."""
     for factor in (sp.Integer(1), *FACTORS[3:]):
         term = factor * usual
-        yield f"{term} added", replace(claim, key=f"{claim.key} (+ {term})", terms={**claim.terms, f"+ {term}": term})
+        more = {"key": f"{claim.key} (+ {term})", "terms": {**claim.terms, f"+ {term}": term}}
+        yield from _changed(claim, f"{term} added", **more)
 
 
-def _with(claim: Claim, name: str, change: str, term: sp.Expr) -> Claim:
-    return replace(claim, key=f"{claim.key} ({name}, {change})", terms={**claim.terms, name: term})
+def _with(claim: Claim, name: str, change: str, term: sp.Expr, words: str) -> list[tuple[str, Claim]]:
+    return _changed(claim, words, key=f"{claim.key} ({name}, {change})", terms={**claim.terms, name: term})
 
 
-def _exchanged(claim: Claim) -> Iterator[tuple[str, Claim]]:
+def _changed(claim: Claim, words: str, **fields: Any) -> list[tuple[str, Claim]]:
+    """The claim with other ``fields``; nothing where such a claim is refused, as one that adds metres to joules."""
+    with contextlib.suppress(InputError):
+        return [(words, replace(claim, **fields))]
+    return []
+
+
+def _exchanged(claim: Claim) -> Iterator[list[tuple[str, Claim]]]:
     """One symbol for another, in one term."""
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
         for old, new in EXCHANGES:
             changed = term.subs(old, new)
             if changed != term:
-                yield f"{name}: {changed} in place of {term}", _with(claim, name, f"{new} for {old}", changed)
+                yield _with(claim, name, f"{new} for {old}", changed, f"{name}: {changed} in place of {term}")
 
 
 def _larger(claim: Claim, part: Part, factors: Iterable[sp.Rational]) -> Iterator[tuple[str, Claim]]:

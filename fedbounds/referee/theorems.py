@@ -96,7 +96,12 @@ def referee(
         else:
             trials.append(Trial(claim, name, budget, seed, fault=str(claim.elsewhere)))
         if repair and trials[-1].outcome is Outcome.FALSE:
-            trials[-1] = replace(trials[-1], alternatives=alternatives(trials[-1]))
+            try:
+                trials[-1] = replace(trials[-1], alternatives=alternatives(trials[-1]))
+            except KeyboardInterrupt:
+                if each is not None:
+                    each(trials[-1])
+                raise
         if each is not None:
             each(trials[-1])
         if not trials[-1].finished and not trials[-1].fault:

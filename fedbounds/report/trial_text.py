@@ -95,7 +95,7 @@ def _noise(trial: Trial) -> list[str]:
 def _alternatives(trial: Trial) -> list[str]:
     """The nearest statements that stand, a line each."""
     lines = [f"  {k}. {item.change}: {item.outcome}, {item.grounds}" for k, item in enumerate(trial.alternatives, 1)]
-    return ["Nearest statements that stand:", *lines] if lines else []
+    return ["Nearest statements that were not refuted:", *lines] if lines else []
 
 
 def _notes(trial: Trial, shown: Verdict) -> list[str]:

@@ -8,6 +8,8 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_quantities import slope_sq
+from fedbounds.theory.points import F, F_star, w_next
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 
 DIVERSITY = Claim(
@@ -44,3 +46,12 @@ def test_an_assumption_is_offered_once_and_not_where_it_is_made():
 
 def test_nothing_is_looked_for_where_nothing_is_refuted():
     assert repair.alternatives(Trial(DIVERSITY, "plain", "small", 0)) == ()
+
+
+def test_a_candidate_that_adds_metres_to_joules_is_left_out_and_the_others_are_made():
+    gap_next = measured("gap_next", F(w_next) - F_star, meaning="gap one step later")
+    terms = {"gap": (1 - s.eta * s.mu) * s.gap_t, "noise": s.eta**2 * s.L * s.sigma_sq / (2 * s.N)}
+    descent = Claim("descent", "", "", "step", gap_next, terms, assumptions=(a.smooth, a.unbiased), units="checked")
+    changes = [change for ladder in repair.candidates(descent, READINGS["plain"]) for change, _ in ladder]
+    assert any("sigma_p" in change for change in changes)
+    assert not any(change.endswith("drift added") for change in changes)

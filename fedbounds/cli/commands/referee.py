@@ -61,7 +61,7 @@ def referee(
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
-    repair: Of a false claim also the nearest statements that stand, in about a minute more.
+    repair: Of a false claim also the nearest statements that are not refuted, in about a minute more.
     verbose: Also what each stage found, and the statement in full.
     """
     import fedbounds
