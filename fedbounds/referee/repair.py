@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import sympy as sp
@@ -23,7 +24,7 @@ from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case, Watch
 from fedbounds.referee.implication import follows, inherited
-from fedbounds.referee.mutants import BASES, Part, parts, scaled, slipped
+from fedbounds.referee.mutants import BASES, Part, parts, replaced_at, scaled, slipped
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sanity import sanity
@@ -62,7 +63,7 @@ EXCHANGES = (
 FACTORS = tuple(map(sp.Rational, ("5/4", "4/3", "3/2", "2", "3", "4", "6", "8", "16", "32", "64")))
 NEAR = 6
 # How many are looked for, in so many processor seconds, of which a share is for trials of what was not proved.
-COUNT, SECONDS, SHARE_OF_TRIALS = 3, 60.0, 0.4
+COUNT, SECONDS, SHARE_OF_TRIALS = 3, 45.0, 0.4
 POWERS = (1, -1, 2, -2)
 # Processor seconds for the limits of one candidate, and for a trial at least and at most.
 LIMITS, LEAST, MOST = 3.0, 5.0, 15.0
@@ -80,42 +81,32 @@ def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> 
     search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS)
     ladders = [list(ladder) for ladder in candidates(claim, reading)]
     proved: list[Alternative] = []
-    unproved: list[tuple[int, str, Claim]] = []
-    seen = set[tuple[object, ...]]()
-    for prove in (_inherited, whole_proof):  # what shipped proofs say takes no time
-        for k, ladder in enumerate(ladders):
-            for change, changed in ladder:
-                if len(proved) == count or search.late:
-                    break
-                if any(follows(changed, reading, other.claim, reading) for other in proved):
-                    break
-                said = prove, changed.assumptions, sp.Add(*changed.terms.values())
-                if said in seen or search.violated(changed) or (prove is whole_proof and search.refuted(changed)):
-                    continue
-                seen.add(said)
-                proof = prove(changed, reading)
-                if proof is not None:
-                    proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
-                    break
-                unproved += [(k, change, changed)] if prove is whole_proof else []
+    # What shipped proofs say takes no time.
+    for ladder in ladders:
+        search.first(ladder, count, proved, _inherited)
+    unproved = [search.first(ladder, count, proved, whole_proof) for ladder in ladders]
     return (*proved, *_open(unproved, trial, count - len(proved), end))
 
 
-def _open(unproved: Iterable[tuple[int, str, Claim]], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
-    """Those that a trial of their own does not refute, of each ladder the strongest, while there is time for one."""
-    shown = set[int]()
-    for k, change, changed in unproved:
-        left = end - time.process_time()
-        if k in shown:
-            continue
-        if count == 0 or left < LEAST:
-            return
-        own = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
-        if own.outcome in (Outcome.OPEN, Outcome.PROVED) and own.violation_in_floats is None:
-            grounds = f"certified at {len(own.certified)} settings" if own.certified else "no violation was found"
-            yield Alternative(change, changed, own.outcome, grounds)
-            shown.add(k)
-            count -= 1
+def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
+    """Of each ladder the strongest that a trial of its own does not refute, while there is time for one."""
+    for ladder in ladders:
+        for change, changed in ladder:
+            left = end - time.process_time()
+            if count == 0 or left < LEAST:
+                return
+            own = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
+            if own.outcome in (Outcome.OPEN, Outcome.PROVED) and own.violation_in_floats is None:
+                grounds = f"certified at {len(own.certified)} settings" if own.certified else "no violation was found"
+                yield Alternative(change, changed, own.outcome, grounds)
+                count -= 1
+                break
+
+
+# A change in words, and what makes the changed claim; changed claims.
+Change = tuple[str, Callable[[], Claim]]
+Changes = list[tuple[str, Claim]]
+Prover = Callable[[Claim, Reading], Verdict | None]
 
 
 @dataclass
@@ -126,6 +117,34 @@ class Search:
     known: list[Instance]
     end: float
     suite: Suite = field(default_factory=lambda: Suite(REGIMES))
+    seen: set[tuple[object, ...]] = field(default_factory=set)
+
+    def first(self, ladder: Iterable[Change], count: int, proved: list[Alternative], prove: Prover) -> Changes:
+        """Add the first claim of a ladder that is proved; return those before it that nothing decides."""
+        undecided: Changes = []
+        for change, make in ladder:
+            if len(proved) == count or self.late:
+                break
+            with contextlib.suppress(InputError):  # a change that makes no claim, by its units or its scope
+                changed = make()
+                if any(follows(changed, self.reading, other.claim, self.reading) for other in proved):
+                    break
+                proof = self._proof(changed, prove)
+                if proof is not None:
+                    proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
+                    break
+                if prove is whole_proof and not self.violated(changed):
+                    undecided.append((change, changed))
+        return undecided
+
+    def _proof(self, claim: Claim, prove: Prover) -> Verdict | None:
+        """The proof of a claim that was not tried before and that no instance refutes."""
+        said = prove, claim.assumptions, sp.Add(*claim.terms.values())
+        if said in self.seen:
+            return None
+        self.seen.add(said)
+        refuted = self.refuted(claim) if prove is whole_proof else self.violated(claim)
+        return None if refuted else prove(claim, self.reading)
 
     @property
     def late(self) -> bool:
@@ -150,80 +169,75 @@ def instances_of(data: Mapping[str, Any]) -> list[Instance]:
     return [from_json(data["instance"])] if "instance" in data else []
 
 
-def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[tuple[str, Claim]]]:
-    """Ladders of changed claims with their change in words; on a ladder each is weaker than the one before."""
+def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[Change]]:
+    """Ladders of changes; on a ladder each makes a weaker claim than the one before."""
     pieces = [part for part in parts(claim) if part.expression != 0]
-    yield from _exchanged(claim)
+    yield from ([change] for change in _exchanged(claim))
     yield from (_larger(claim, part, FACTORS[:NEAR]) for part in pieces)
     if len(claim.terms) > 1:
         yield _all_larger(claim)
-    yield from ([(f"{part.label}: the sign changed", scaled(claim, part, -1).claim)] for part in pieces)
+    yield from ([_times(claim, part, sp.Integer(-1), "the sign changed")] for part in pieces)
     assumed = {item.key for item in claim.assumptions_in(reading)}
     for item in ASSUMPTIONS:
         if item.key not in assumed:
-            more = {"key": f"{claim.key} ({item.key})", "assumptions": (*claim.assumptions, item)}
-            yield _changed(claim, f"as stated, if also {item.statement}", **more)
+            more = (*claim.assumptions, item)
+            yield [(f"as stated, if also {item.statement}", partial(_changed, claim, item.key, assumptions=more))]
     for name, stated in claim.terms.items():
-        term = sp.sympify(stated)
-        for change, wrong in slipped(term):
-            yield _with(claim, name, change, wrong, f"{name}: {wrong} in place of {term}")
+        yield from ([_in_place(claim, name, wrong)] for _, wrong in slipped(sp.sympify(stated)))
     yield from (_to_a_power(claim, part) for part in pieces)
     yield from (_larger(claim, part, FACTORS[NEAR:]) for part in pieces)
     if claim.scope == "step":
         yield from (_with_more(claim, term) for term in USUAL if term not in claim.terms.values())
 
 
-def _to_a_power(claim: Claim, part: Part) -> Iterator[tuple[str, Claim]]:
+def _changed(claim: Claim, change: str, **parts: Any) -> Claim:
+    return replace(claim, key=f"{claim.key} ({change})", **parts)
+
+
+def _in_place(claim: Claim, name: str, term: sp.Expr) -> Change:
+    change = f"{name}: {term} in place of {sp.sympify(claim.terms[name])}"
+    return change, partial(_changed, claim, change, terms={**claim.terms, name: term})
+
+
+def _times(claim: Claim, part: Part, factor: sp.Expr, words: str) -> Change:
+    return f"{part.label}: {words}", lambda: scaled(claim, part, factor, words).claim
+
+
+def _to_a_power(claim: Claim, part: Part) -> Iterator[Change]:
     """A part times or over a power of tau, N, kappa, eta L or T; not in any order of strength."""
-    allowed = {s.tau, s.N, s.L, s.mu} | sp.sympify(claim.terms[part.term]).free_symbols
     for base in BASES.values():
-        for power in POWERS if base.free_symbols <= allowed else ():
-            yield f"{part.label}: times {base**power}", scaled(claim, part, base**power).claim
+        yield from (_times(claim, part, base**power, f"times {base**power}") for power in POWERS)
 
 
-def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[tuple[str, Claim]]:
+def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[Change]:
     """One of the usual terms more, times a number."""
     for factor in (sp.Integer(1), *FACTORS[3:]):
         term = factor * usual
-        more = {"key": f"{claim.key} (+ {term})", "terms": {**claim.terms, f"+ {term}": term}}
-        yield from _changed(claim, f"{term} added", **more)
+        yield f"{term} added", partial(_changed, claim, f"+ {term}", terms={**claim.terms, f"+ {term}": term})
 
 
-def _with(claim: Claim, name: str, change: str, term: sp.Expr, words: str) -> list[tuple[str, Claim]]:
-    return _changed(claim, words, key=f"{claim.key} ({name}, {change})", terms={**claim.terms, name: term})
-
-
-def _changed(claim: Claim, words: str, **fields: Any) -> list[tuple[str, Claim]]:
-    """The claim with other ``fields``; nothing where such a claim is refused, as one that adds metres to joules."""
-    with contextlib.suppress(InputError):
-        return [(words, replace(claim, **fields))]
-    return []
-
-
-def _exchanged(claim: Claim) -> Iterator[list[tuple[str, Claim]]]:
+def _exchanged(claim: Claim) -> Iterator[Change]:
     """One symbol for another, in one term."""
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
-        for old, new in EXCHANGES:
-            changed = term.subs(old, new)
-            if changed != term:
-                yield _with(claim, name, f"{new} for {old}", changed, f"{name}: {changed} in place of {term}")
+        changed = (term.subs(old, new) for old, new in EXCHANGES)
+        yield from (_in_place(claim, name, other) for other in changed if other != term)
 
 
-def _larger(claim: Claim, part: Part, factors: Iterable[sp.Rational]) -> Iterator[tuple[str, Claim]]:
+def _larger(claim: Claim, part: Part, factors: Iterable[sp.Rational]) -> Iterator[Change]:
     """A part of a term times a number; divided by it where that makes the term larger."""
     shrink = part.path and part.expression.could_extract_minus_sign()
     for factor in factors:
-        mutant = scaled(claim, part, 1 / factor if shrink else factor, f"times {1 / factor if shrink else factor}")
-        term = mutant.claim.terms[part.term]
-        yield f"{part.term}: {term} in place of {sp.sympify(claim.terms[part.term])}", mutant.claim
+        number = 1 / factor if shrink else factor
+        term = replaced_at(sp.sympify(claim.terms[part.term]), part.path, number * part.expression)
+        yield _in_place(claim, part.term, term)
 
 
-def _all_larger(claim: Claim) -> Iterator[tuple[str, Claim]]:
+def _all_larger(claim: Claim) -> Iterator[Change]:
     """The whole right side times a number."""
     for factor in FACTORS:
         terms = {name: factor * term for name, term in claim.terms.items()}
-        yield f"{factor} times the right side", replace(claim, key=f"{claim.key} ({factor} times)", terms=terms)
+        yield f"{factor} times the right side", partial(_changed, claim, f"{factor} times", terms=terms)
 
 
 def _inherited(claim: Claim, reading: Reading) -> Verdict | None:

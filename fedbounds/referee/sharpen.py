@@ -34,6 +34,7 @@ SHARES = tuple(map(sp.Rational, ("0", "1/16", "1/8", "1/6", "1/4", "1/3", "1/2",
 STEP_LIMITS = (a.quarter_steps, a.small_steps, a.monotone_steps)
 # What every problem has: L >= mu and tau >= 1.
 LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
+TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"
 # Processor seconds that are spent unless others are given.
 SECONDS = 60.0
 
@@ -53,7 +54,7 @@ class Sharpened:
         """The answer in a few lines."""
         ended = "" if self.finished else " (out of time: not every change was tried)"
         if not self.changes:
-            lines = [f"{self.of.key}: no sharper statement of this form was proved{ended}."]
+            lines = [f"{self.of.key}: of the changes tried none was proved{ended}.", f"  Tried: {TRIED}."]
         else:
             lines = [f"{self.of.key}: a sharper statement is PROVED{ended}.", f"  {in_words(self.claim)}"]
             lines += [f"  {change}" for change in self.changes]

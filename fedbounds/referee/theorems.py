@@ -75,7 +75,7 @@ def referee(
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
     states the same call continues; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
     `try_claim`; ``each`` is called with every trial as it ends; with ``repair`` the nearest statements that stand are
-    looked for where a claim is false.
+    looked for where a claim is false, and ``each`` is called again with them.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
     ends its own trial alone.
 
@@ -95,15 +95,12 @@ def referee(
             trials.append(attempt(claim, name, budget, state=state))
         else:
             trials.append(Trial(claim, name, budget, seed, fault=str(claim.elsewhere)))
-        if repair and trials[-1].outcome is Outcome.FALSE:
-            try:
-                trials[-1] = replace(trials[-1], alternatives=alternatives(trials[-1]))
-            except KeyboardInterrupt:
-                if each is not None:
-                    each(trials[-1])
-                raise
         if each is not None:
             each(trials[-1])
+        if repair and trials[-1].outcome is Outcome.FALSE:
+            trials[-1] = replace(trials[-1], alternatives=alternatives(trials[-1]))
+            if each is not None:
+                each(trials[-1])
         if not trials[-1].finished and not trials[-1].fault:
             break
     return Findings(tuple(trials), Trial.rows)

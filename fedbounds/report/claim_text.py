@@ -16,7 +16,7 @@ from fedbounds.report.describe import SCOPES
 from fedbounds.report.letters import pretty
 from fedbounds.report.number_format import counted, decimal_pair
 from fedbounds.study.ledger import Line
-from fedbounds.theory.assumptions import full_gradients, full_participation, unbiased
+from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
 from fedbounds.theory.protocol_assumptions import constant_steps
 from fedbounds.theory.reading import READINGS
@@ -24,7 +24,7 @@ from fedbounds.theory.symbols import QUANTITIES, N, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Hypotheses that authors have in mind and do not write.
-COMMON = (unbiased, full_participation, full_gradients, constant_steps)
+COMMON = (unbiased, full_participation, constant_steps)
 # Who may prove a claim.
 PROOFS = (Evidence.SYMBOLIC, Evidence.KERNEL)
 # Outcomes of chance that a longer run may have, to be run once more.

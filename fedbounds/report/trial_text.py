@@ -63,7 +63,7 @@ def _headline(trial: Trial) -> list[str]:
         meant = "" if trial.reading == "plain" else read
         numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
         lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
-        return [*lines, *_notes(trial, shown), *_alternatives(trial)]
+        return [*lines, *_notes(trial, shown), *(nearest(trial) if trial.alternatives else ())]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
@@ -92,10 +92,10 @@ def _noise(trial: Trial) -> list[str]:
     return [] if gradients == only("full") else [NOISE]
 
 
-def _alternatives(trial: Trial) -> list[str]:
-    """The nearest statements that stand, a line each."""
-    lines = [f"  {k}. {item.change}: {item.outcome}, {item.grounds}" for k, item in enumerate(trial.alternatives, 1)]
-    return ["Nearest statements that were not refuted:", *lines] if lines else []
+def nearest(trial: Trial) -> list[str]:
+    """The nearest statements that are proved or not refuted, a line each."""
+    lines = [f"  {k}. {item.outcome}: {item.change} ({item.grounds})" for k, item in enumerate(trial.alternatives, 1)]
+    return ["Nearest statements:", *lines] if lines else ["Nearest statements: none tried was proved or left open."]
 
 
 def _notes(trial: Trial, shown: Verdict) -> list[str]:

@@ -88,7 +88,7 @@ def gap_sum(path: Path) -> Numbers:
     return on.sums(path.losses.gap(path.w[:-1]))
 
 
-@defined("largest", r"\left(F(w_0)-F^\star\right)", VALUE)
+@defined("largest", r"\left(F(w_0)-F^\star\right)", VALUE, in_proof=True)
 def gap_0(path: Path) -> Numbers:
     """suboptimality of the start"""
     return path.losses.gap(path.w[:1])

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.theory import vectors as formal
 
 VECTORS = (formal.Vec, formal.Noise, formal.Grad, formal.Centre)
 
 
+@lru_cache(maxsize=8192)
 def spread(expression: sp.Expr) -> sp.Expr:
     """The expression with products of sums multiplied out, denominators left as they are.
 
@@ -24,7 +27,7 @@ def spread(expression: sp.Expr) -> sp.Expr:
     def name(e: sp.Pow) -> sp.Expr:
         return names.setdefault(e.base, sp.Dummy()) ** (-e.exp)
 
-    masked = sp.expand(expression.replace(is_quotient, name))
+    masked = sp.expand(expression.replace(is_quotient, name), basic=False, log=False)
     for base, symbol in reversed(names.items()):
         masked = masked.xreplace({symbol: 1 / base})
     return masked
@@ -49,7 +52,7 @@ def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
         # Weights are known before what they multiply.
         rest = (term / vectors[0]).xreplace({formal.WEIGHT_RATIO: sp.S.One}) if vectors else term
         if len(vectors) != 1 or formal.random(rest):
-            raise ValueError(f"{term} is not a number times one vector")
+            raise reject("a vector must be a number times one vector", term, "take norms of each")
         terms.append((term / vectors[0], vectors[0]))
     return terms
 
@@ -65,9 +68,10 @@ def _inner(left: sp.Expr, right: sp.Expr) -> sp.Expr:
 
 def _split(term: sp.Expr, index: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:
     """A product as (what does not vary with the index, what does)."""
-    inside = [factor for factor in sp.Mul.make_args(term) if depends(factor, index)]
-    varying = sp.Mul(*inside)
-    return sp.cancel(term / varying) if inside else term, varying
+    outside, inside = list[sp.Expr](), list[sp.Expr]()
+    for factor in sp.Mul.make_args(term):
+        (inside if depends(factor, index) else outside).append(factor)
+    return sp.Mul(*outside), sp.Mul(*inside)
 
 
 def _centre(weights: sp.Expr, vector: sp.Expr) -> sp.Expr:

@@ -61,7 +61,7 @@ def referee(
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
-    repair: Of a false claim also the nearest statements that are not refuted, in about a minute more.
+    repair: Of a false claim also the nearest statements that are proved or not refuted, in about a minute more.
     verbose: Also what each stage found, and the statement in full.
     """
     import fedbounds
@@ -72,13 +72,17 @@ def referee(
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
 
+    told = set[tuple[str, str]]()
+
     def said(trial: Trial) -> None:
+        again = (trial.claim.key, trial.reading) in told
+        told.add((trial.claim.key, trial.reading))
         if script and trial.refutation is not None:
-            show(script_of(trial.claim, trial.refutation))
+            show("" if again else script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
-            show(trial_text.to_text(trial, verbose))
-        if trial.outcome is Outcome.FALSE and progress is not None and not repair:
-            say("What would be true instead? The same call with --repair looks for it.")
+            show("\n".join(trial_text.nearest(trial)) if again else trial_text.to_text(trial, verbose))
+        if trial.outcome is Outcome.FALSE and progress is not None and not again:
+            say(f"What would be true instead? {'Up to about a minute.' if repair else 'Ask with --repair.'}")
 
     chosen = theorem if label is None else (theorem_of(theorem, label, plugins),)
     progress = None if quiet else _say

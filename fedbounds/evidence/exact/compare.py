@@ -72,7 +72,8 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
     unmeasured = substitution(claim, reading, record.measurement(claim, reading)).unmeasured
-    return record.computed(claim, reading).why(unmeasured) if unmeasured else ()
+    missing = dict.fromkeys((*unmeasured, *record.beyond(claim, reading)))
+    return record.computed(claim, reading).why(missing) if missing else ()
 
 
 def compare(
@@ -86,7 +87,7 @@ def compare(
     """
     measurement = record.measurement(claim, reading)
     formula = substitution(claim, reading, measurement)
-    if formula.unmeasured:
+    if formula.unmeasured or record.beyond(claim, reading):
         return
     times, places = measurement.times(claim.scope), measurement.places(claim.scope)
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]

@@ -4,8 +4,8 @@ A long run may double the digits of its fractions with every step. It is then ta
 every number is enclosed, and a comparison that the enclosures do not decide is asked again in twice as many bits.
 
 Every outcome of the noise and of who takes part is enumerated, so expectations are exact too. Where there are too
-many, a run that is linear in the noise needs 2 N T + 1 paths: for independent xi_j of mean 0 and variance 1 and a
-quadratic q,
+many, one round needs those of `few_paths`, and a run that is linear in the noise 2 N T + 1 paths: for independent
+xi_j of mean 0 and variance 1 and a quadratic q,
     E q(m + sum_j xi_j v_j) = q(m) + sum_j (q(m + v_j)/2 + q(m - v_j)/2 - q(m)).
 """
 
@@ -22,6 +22,7 @@ import numpy as np
 from fedbounds.engine.reference import Step, algorithm_1
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, in_bits
+from fedbounds.evidence.exact.few_paths import field_size, pairwise_shocks
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.measure import Measured, stretches
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics, single_shocks
@@ -81,8 +82,9 @@ def _run(instance: Instance, most: int, eta: Numbers) -> ExactRun:
         steps, odds = enumerated(instance, eta)
         return _record(instance, steps, odds, enumerable=True)
     if linear(instance):
-        steps, odds = along_paths(instance, eta)
-        return _record(instance, steps, odds, enumerable=False)
+        return _record(instance, *along_paths(instance, eta), enumerable=False)
+    if pairwise(instance):
+        return _record(instance, *along_pairs(instance, eta), enumerable=False)
     raise reject(
         "an exact run enumerates every outcome of the noise and of who takes part",
         f"{instance.outcomes} outcomes: {instance.total} steps, {instance.selections} sets of clients a round",
@@ -153,6 +155,20 @@ def along_paths(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numb
     return steps, [array([Fraction(1)]), *[weights] * instance.total]
 
 
+def pairwise(instance: Instance) -> bool:
+    """Whether a run is one round of everyone, under noise of two equally likely values."""
+    everyone = instance.present == instance.N and not instance.draws
+    return everyone and instance.rounds == 1 and instance.rare == 1 and bool(field_size(instance.N, instance.tau))
+
+
+def along_pairs(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbers]]:
+    """The steps of a round along outcomes that are independent for every two clients, and their probabilities."""
+    noisy = [bool(s or r) for s, r in zip(instance.noise, instance.growth, strict=True)]
+    paths, weights = pairwise_shocks(array([Fraction(one) for one in noisy]), instance.tau)
+    steps = _checked(instance, replace(_population(instance), paths=paths), eta, None, instance.rule)
+    return steps, [array([Fraction(1)]), *[weights] * instance.total]
+
+
 def _checked(
     instance: Instance,
     losses: Quadratics,
@@ -187,7 +203,7 @@ def _population(instance: Instance) -> Quadratics:
 
 
 def _record(instance: Instance, steps: list[Step], odds: list[Numbers], enumerable: bool) -> ExactRun:
-    """The exact run; what was visited is left out where the outcomes were not enumerated."""
+    """The exact run; where outcomes were not enumerated, what needs all of them is left out."""
     parts = tuple(stretches(steps, odds, leading=1))
     measured = Measured(_population(instance), parts, array([instance.eta]), instance.tau)
-    return ExactRun(instance, measured, (steps, odds[-1]) if enumerable else None)
+    return ExactRun(instance, measured, (steps, odds[-1]), enumerable)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from fedbounds.engine.reference import Step
 from fedbounds.evidence.ball_arithmetic import Ball, ends, in_bits
+from fedbounds.evidence.exact.few_paths import needs_every_outcome
 from fedbounds.evidence.exact.instance import Instance, Vector, array
 from fedbounds.evidence.exact.measure import Measured, whole_paths
 from fedbounds.evidence.quantity_values import Values, values
@@ -28,13 +29,14 @@ V = TypeVar("V")
 class ExactRun:
     """What the claims need of a run, every number a fraction, computed when it is first looked up.
 
-    ``history``: the steps of the run and the probabilities of its outcomes, None where these were not enumerated.
+    ``history``: the steps of the run and the weights of its outcomes, which were not all taken unless ``enumerable``.
     With ``bits`` the numbers are balls of so many bits, not fractions.
     """
 
     instance: Instance
     measured: Measured = field(repr=False)
-    history: tuple[list[Step], Any] | None = field(default=None, repr=False)
+    history: tuple[list[Step], Any] = field(repr=False)
+    enumerable: bool = True
     bits: int = 0
     # Of the claims that were evaluated on this run, their quantities by identity and virtual iterate.
     evaluated: dict[tuple[int, str], tuple[Claim, Values]] = field(default_factory=dict, repr=False)
@@ -52,7 +54,9 @@ class ExactRun:
     @cached_property
     def values(self) -> Mapping[str, Fraction]:
         """The constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``."""
-        return OnDemand({name: partial(self._constant, name) for name in self.measured.constants})
+        given = self.enumerable or self.instance.weighting == "fedavg"
+        names = [name for name in self.measured.constants if given or name != "rho_pairs"]
+        return OnDemand({name: partial(self._constant, name) for name in names})
 
     @cached_property
     def rho_sync(self) -> Fraction:
@@ -79,7 +83,7 @@ class ExactRun:
     @cached_property
     def points(self) -> tuple[tuple[int, int, Fraction, Fraction], ...]:
         """(t, client, ||grad F_i||^2, e_i) at the local models visited, where outcomes were enumerated."""
-        if self.history is None:
+        if not self.enumerable:
             return ()
         seen = self.measured
         grad_sq, excess = self.precisely(lambda: (seen.grad_sq[0], seen.excess[0]))
@@ -98,15 +102,16 @@ class ExactRun:
     @cached_property
     def excesses(self) -> frozenset[Vector]:
         """The gaps e(w_t) visited, where outcomes were enumerated in fractions."""
-        if self.history is None or self.bits:
+        if not self.enumerable or self.bits:
             return frozenset()
         return frozenset(map(tuple, self.measured.excesses[:, 0]))
 
     def constants(self, skew: str) -> Mapping[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
-        rho_bar = OnDemand({"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all})
+        rho_bar = {"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all}
+        given = self.enumerable or skew == "sync" or self.instance.weighting == "fedavg"
         drawn = {"m": Fraction(self.instance.draws)} if self.instance.draws else {}
-        return first_of(rho_bar, drawn, self.values)
+        return first_of(OnDemand(rho_bar if given else {}), drawn, self.values)
 
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
         """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
@@ -122,7 +127,7 @@ class ExactRun:
             "N": instance.N,
             "weights": instance.weighting,
             "weight_ratio": tuple(sorted(self.ratios)),
-            "rho_bar": ends(self.constants(reading.skew)["rho_bar"]),
+            "rho_bar": ends(self.rho_sync if reading.skew == "sync" else self.rho_all),
             "rho_tilde": self.values["rho_tilde"],
             "L": instance.L,
             "T": instance.total,
@@ -135,20 +140,29 @@ class ExactRun:
         known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
         return known
 
+    def beyond(self, claim: Claim, reading: Reading) -> tuple[str, ...]:
+        """The symbols of a claim that the outcomes taken do not give."""
+        if self.enumerable:
+            return ()
+        bent, biased = bool(self.instance.kinks), self.instance.weighting != "fedavg"
+        return needs_every_outcome(claim, reading, bent, biased)
+
     def computed(self, claim: Claim, reading: Reading) -> Values:
         """The values of the claim's quantities in a reading; none where they need paths that were not enumerated."""
         if not claim.computed:
             return Values()
         losses, tau, eta = self.instance.losses, self.instance.tau, array(self.instance.eta)
 
+        beyond = self.beyond(claim, reading)
+        unknown = [symbol for symbol in claim.computed if symbol.name in beyond]
+
         def paths() -> Iterator[tuple[Fraction, Path]]:
-            if self.history is None:
-                raise ValueError("too many paths of chance")
             yield from whole_paths(*self.history, reading.virtual).of(0, tau, eta, losses)
 
         key = (id(claim), reading.virtual)
         if key not in self.evaluated:
-            found = self.precisely(lambda: values(claim, losses, Path(tau, eta), paths))
+            found = self.precisely(lambda: values(claim, losses, Path(tau, eta), paths, unknown))
+            found.lacking.update({symbol.name: "too many paths of chance" for symbol in unknown})
             self.evaluated[key] = (claim, found)
         return self.evaluated[key][1]
 

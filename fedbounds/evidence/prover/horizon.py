@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import sympy as sp
 
 from fedbounds.evidence.prover import facts, telescoping
-from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, OneStep, one_steps
+from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, gap_steps, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Setting, T, eta, setting_of, t, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P, W
@@ -84,16 +84,31 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         return
     shown, divisor = divisors
     of_gap = left in (sy.gap, sy.gap_t)
+    whole = d.Hypothesis("all", "shown at t") if at_t else d.Earlier("all")
     bound = spread(2 * right / L) if of_gap else right
+    followed = (one for one in one_steps(setting) if not at_t or one.of == AT_T[left])
+    for of, lines, conditions in _inductions(setting, divisor, bound, sy.Delta_0, followed):
+        scale = (L / 2 if of_gap else 1) / divisor
+        near: list[d.Written] = [d.Earlier("smooth")] if of_gap else []
+        near += [(scale * divisor, fact) for fact in (() if at_t else of.to_distance)]
+        smooth = [_smoothness(at_t)] if of_gap else []
+        yield (*shown, *lines, *smooth), ((scale, whole), *near), conditions
+    if of_gap:
+        for _, lines, conditions in _inductions(setting, divisor, right, sy.gap_0, gap_steps(setting)):
+            yield (*shown, *lines), ((1 / divisor, whole),), conditions
+
+
+def _inductions(
+    setting: Setting, divisor: sp.Expr, bound: sp.Expr, start: sp.Expr, followed: Iterable[OneStep]
+) -> Iterator[tuple[Followed, tuple[d.Step, ...], tuple[d.Condition, ...]]]:
+    """What is followed, and the lines and conditions of an induction that shows divisor z_T <= divisor bound."""
     bound = bound if divisor == 1 else _times(bound, divisor)
-    start = [side.xreplace({T: sp.Integer(0)}) for side in (divisor * sy.Delta_0, bound)]
-    base = termwise(setting, start[1] - start[0])
+    sides = [side.xreplace({T: sp.Integer(0)}) for side in (divisor * start, bound)]
+    base = termwise(setting, sides[1] - sides[0])
     if base is None:
         return
-    first = d.step("base", start[0], "<=", start[1]).by(*base[0])
-    for one_step in one_steps(setting):
-        if at_t and one_step.of != AT_T[left]:
-            continue
+    first = d.step("base", sides[0], "<=", sides[1]).by(*base[0])
+    for one_step in followed:
         induction = _induction(setting, one_step, divisor, bound)
         proof = None if induction is None else one_step.proof()
         if induction is None or proof is None:
@@ -101,13 +116,8 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         carry, more = induction
         extra = (*base[1], *(one for one in more if one not in base[1]))
         every = d.step("all", divisor * one_step.of.last, "<=", bound).by(d.Induction("base", "carry"))
-        scale = (L / 2 if of_gap else 1) / divisor
-        near: list[d.Written] = [d.Earlier("smooth")] if of_gap else []
-        near += [(scale * divisor, fact) for fact in (() if at_t else one_step.of.to_distance)]
-        whole = d.Hypothesis("all", "shown at t") if at_t else d.Earlier("all")
-        lines = (*shown, *(line for line, _ in extra), *proof.steps, first, carry, every)
-        conditions = (*proof.conditions, *(condition for _, condition in extra))
-        yield (*lines, *([_smoothness(at_t)] if of_gap else [])), ((scale, whole), *near), conditions
+        lines = (*(line for line, _ in extra), *proof.steps, first, carry, every)
+        yield one_step.of, lines, (*proof.conditions, *(condition for _, condition in extra))
 
 
 def _times(bound: sp.Expr, divisor: sp.Expr) -> sp.Expr:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import (
     BEGUN,
     LATE,
@@ -27,6 +29,7 @@ from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     ETA_S,
     G_S,
+    GAP_NEXT,
     M_S,
     MODELS,
     MODELS_NEXT,
@@ -34,6 +37,7 @@ from fedbounds.evidence.symbolic.definitions import (
     MOVED,
     NOISE,
     START,
+    W_NEXT,
     W_STAR,
     X_S,
     P,
@@ -61,6 +65,7 @@ class Followed:
 
 
 DISTANCE = Followed(sy.Delta_T, sy.Delta, sy.Delta_next)
+GAP = Followed(sy.gap, sy.gap_t, GAP_NEXT)
 LOCAL_MODELS = Followed(MODELS_T, MODELS, MODELS_NEXT, (d.premise("mean-model"),))
 
 
@@ -172,6 +177,41 @@ def _of_any_weights(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
         last = d.step("recursion", sy.Delta_next, "<=", (1 - eta * mu) * sy.Delta + added).by(*uses)
         lines = statement.Lines((line, last), (), (condition,))
         yield OneStep(1 - eta * mu, added, lambda lines=lines: lines)  # type: ignore[misc]
+
+
+def gap_steps(setting: Setting) -> Iterator[OneStep]:
+    """F(w_{t+1}) - F* from F(w_t) - F*: a step gains eta (1 - eta L/2) ||grad F||^2, at least 2 mu times the gap."""
+    if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
+        return
+    for noise in setting.noises:
+        bounds = [one for one in facts.of_noise(setting.universe) if one.value.coeff(noise or sy.L, 1) or not noise]
+        for line, condition, limit in small(setting, LIMITS[2:3]) if bounds else ():
+            added = L * eta**2 / 2 * noise
+            for kept, spare in ((1 - eta * mu * (2 - eta * L), 0), (1 - eta * mu, eta * mu * SLACK)):
+                goal = statement.Goal(
+                    GAP_NEXT, kept * sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
+                )
+                yield OneStep(kept, added, partial(_gap_step, goal, bounds, line, spare), GAP)
+
+
+def _gap_step(
+    goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, spare: sp.Expr
+) -> statement.Lines | None:
+    gained = eta * (1 + SLACK) / 2
+    share = 2 * mu * gained
+    polyak = (share, facts.convex(X, W_STAR)), (share, facts.convex(W, X))
+    uses = [
+        d.as_use(d.averaged(P, facts.smooth(X, W_NEXT), facts.convex(X, W), *polyak)),
+        (gained, d.Square(Centre(ALPHA, grad(X)) - mu * (W - W_STAR), "a square")),
+        (sp.sympify(spare) * sy.gap_t, d.ONE),
+    ]
+    for bound in bounds:
+        every = [*uses, *((L * eta**2 / 2 * multiplier, fact) for multiplier, fact in bound.uses)]
+        mended = closing(goal, goal.frame, every, [])
+        if mended is not None:
+            last = d.step("recursion", goal.left, "<=", goal.right).by(*every, *mended)
+            return statement.Lines((line, last), (), tuple(one for one, _ in goal.limits))
+    return None
 
 
 # Several local steps a round, with bounded gradients

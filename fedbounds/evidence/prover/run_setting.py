@@ -24,7 +24,7 @@ KEPT = sp.Symbol("kept_share", nonnegative=True)
 LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wide", "more"))
 LENGTH = sp.Symbol("left_steps", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
-ATOMS = (sy.Delta_0, sy.rho_tilde, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq)
+ATOMS = (sy.Delta_0, sy.gap_0, sy.rho_tilde, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq)
 # What is not negative for small steps, as a step's inequality may need it, the strictest first.
 LIMITS = (
     *(c - eta * L for c in (sp.Rational(1, 4), sp.Rational(1, 2), sp.Integer(1))),

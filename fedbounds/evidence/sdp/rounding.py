@@ -70,7 +70,7 @@ def prove(
 def _candidates(
     model: Program, gap: Expression, unit: Expression | None, face: Face | None
 ) -> Iterator[tuple[NDArray[Any], Face | None]]:
-    """Floating-point proofs, the most promising first."""
+    """Floating-point proofs, the most promising first; last that a difference of nothing needs no constraint."""
     if face is not None:
         yield interior(model, gap, face.keep, face.floats)[1], face
         return
@@ -84,10 +84,11 @@ def _candidates(
         return
     for zero, denominator in GUESSES:
         for face in (_face(model, edge, zero, denominator), _proof_face(model, gap, edge, zero, denominator)):
-            if face is not None:
+            if face is not None and face.keep.any():
                 _, inside = interior(model, gap, face.keep, face.floats)
                 if inside.size:
                     yield inside, face
+    yield np.zeros(len(model.labels)), None
 
 
 def _proof_face(model: Program, gap: Expression, edge: Solution, zero: float, denominator: int) -> Face | None:

@@ -62,12 +62,10 @@ SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
 rho = sp.Symbol("rho", nonnegative=True)
 # Sums over s < t, of eta_s and of E F(w_s) - F*.
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
-# F(w_0) - F*, a number.
-START_GAP = sp.Symbol("start_gap", nonnegative=True)
 SHIPPED_OWN = tuple(
     q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
 )
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, START_GAP, *SHIPPED_OWN)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
 MOVED = n * Centre(U, ETA_S * G_S)
 
 
@@ -278,7 +276,7 @@ SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),
     eta_sum: (sp.Integer(0), STEPS, STEPS + sy.eta),
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
-    sy.gap: (START_GAP, sy.gap_t, GAP_NEXT),
+    sy.gap: (sy.gap_0, sy.gap_t, GAP_NEXT),
     MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
+from fedbounds.evidence.exact.few_paths import needs_every_outcome
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.referee.search.family import (
     MANY_STEPS,
@@ -203,7 +204,8 @@ def _kinds(
             if shape.N == 1 or weighting is not choices[-1]:
                 continue  # they tie at the start of every round
             form = replace(form, d=shape.d + (family.key == "diagonal"))  # for L > mu
-        kinds = [kind for name in weighting if _affordable(kind := replace(form, weighting=name), family)]
+        named = [replace(form, weighting=name) for name in weighting]
+        kinds = [kind for kind in named if _affordable(kind, family) and _given(claim, reading, kind)]
         possible = []
         for kind in kinds:
             short = replace(kind, rounds=few)
@@ -218,8 +220,17 @@ def _kinds(
 def _affordable(shape: Shape, family: InstanceFamily) -> bool:
     """Whether a run of the shape is short, has a closed form, or few outcomes."""
     if shape.random:
-        return shape.count <= family.outcomes or (shape.along_paths and shape.total <= MANY_STEPS)
+        few = (shape.along_paths and shape.total <= MANY_STEPS) or (shape.pairwise and shape.paths <= MOST_PATHS)
+        return few or shape.count <= family.outcomes
     return shape.total <= family.loops or shape.straight
+
+
+def _given(claim: Claim, reading: Reading, shape: Shape) -> bool:
+    """Whether the outcomes that are run give every symbol of the claim."""
+    if shape.enumerated:
+        return True
+    biased = shape.weighting != "fedavg"
+    return not needs_every_outcome(claim, reading, bent=not shape.linear, biased=biased)
 
 
 def _others(shape: Shape) -> list[str]:

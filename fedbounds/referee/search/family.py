@@ -12,6 +12,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.evaluate import steps_asked
+from fedbounds.evidence.exact.few_paths import field_size
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
 from fedbounds.plugins import plugged
@@ -37,9 +38,9 @@ LEAST_WEIGHT = 1e-12
 MAX_COUNT = 64
 # Runs of more steps take one step size for all, or a formula, and mostly have a closed form.
 MANY_STEPS = 60
-# So many clients at most have noise of different sizes, or weights: of a crowd one number is searched, and of the
-# weights that of the first client beside that of the others.
-FEW_CLIENTS = 4
+# So many clients at most have noise of different sizes, or weights: of a crowd the first two have their own, and all
+# others the same.
+FEW_CLIENTS, OF_CROWD = 4, 3
 # Kinds of noise, with the number of coordinates that one client's noise needs. A rare shock is 3 standard deviations
 # up with probability 1/10, and a third of one down otherwise.
 NOISES = {"": 0, "additive": 1, "proportional": 1, "samples": 2, "rare": 1}
@@ -104,8 +105,28 @@ class Shape:
         return linear and self.count > MAX_COUNT
 
     @property
+    def pairwise(self) -> bool:
+        """Whether they are taken over outcomes that are independent for every two clients: it is one round."""
+        one_round = self.rounds == 1 and not (self.absent or self.draws)
+        evenly = self.noise in ("additive", "proportional", "samples")
+        return (
+            one_round
+            and evenly
+            and self.count > MAX_COUNT
+            and not self.along_paths
+            and field_size(self.N, self.tau) > 0
+        )
+
+    @property
+    def enumerated(self) -> bool:
+        """Whether every outcome of chance is run."""
+        return not (self.along_paths or self.pairwise)
+
+    @property
     def paths(self) -> int:
         """How many paths its expectations are taken along."""
+        if self.pairwise:
+            return int(4 ** field_size(self.N, self.tau))
         return 2 * self.N * self.total + 3 if self.along_paths else self.count
 
     @property
@@ -191,11 +212,21 @@ def dimension(shape: Shape, family: InstanceFamily) -> int:
 def _blocks(shape: Shape, family: InstanceFamily) -> dict[str, int]:
     return {
         **family.coordinates(shape),
-        "p": 0 if shape.equal or shape.N == 1 else shape.N if shape.N <= FEW_CLIENTS else 2,
+        "p": 0 if shape.equal or shape.N == 1 else numbers(shape),
         "eta": {"free": shape.total, "start": 1, "constant": 1}.get(shape.schedule, 0),
-        "weights": shape.N * shape.rows if shape.weighting == "fixed" else 0,
-        "noise": NOISES[shape.noise] * (shape.N if shape.N <= FEW_CLIENTS else 1),
+        "weights": numbers(shape) * shape.rows if shape.weighting == "fixed" else 0,
+        "noise": NOISES[shape.noise] * numbers(shape),
     }
+
+
+def numbers(shape: Shape) -> int:
+    """How many clients have numbers of their own."""
+    return shape.N if shape.N <= FEW_CLIENTS else OF_CROWD
+
+
+def for_all(part: Array, N: int) -> Array:
+    """Numbers (..., at most N) of each of N clients: the last is of all others too."""
+    return np.concatenate([part, np.repeat(part[..., -1:], N - part.shape[-1], axis=-1)], axis=-1)
 
 
 def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> Population:
@@ -206,15 +237,16 @@ def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> P
         start += size
     P, N = len(cube), shape.N
     share = MAX_IMBALANCE ** -parts["p"] if parts["p"].size else np.ones((P, N))
-    share = np.concatenate([share, np.repeat(share[:, -1:], N - share.shape[1], axis=1)], axis=1)
+    share = for_all(share, N)
     p = share / share.sum(-1, keepdims=True)
     fixed = shape.weighting == "fixed"
-    weights = parts["weights"].reshape(P, -1, N) + LEAST_WEIGHT if fixed else np.empty((P, 0, N))
+    weights = np.empty((P, 0, N))
+    if fixed:
+        weights = for_all(parts["weights"].reshape(P, -1, numbers(shape)), N) + LEAST_WEIGHT
     weights = weights / weights.sum(-1, keepdims=True)
     losses, w0 = family.build(shape, parts, p, weights)
     if shape.noise:
-        sizes = parts["noise"].reshape(P, NOISES[shape.noise], -1)
-        sizes = np.broadcast_to(sizes, (*sizes.shape[:2], N))
+        sizes = for_all(parts["noise"].reshape(P, NOISES[shape.noise], -1), N)
         losses = replace(losses, **_noise(shape, sizes, losses.L[:, None]))
     eta = _steps(shape, parts["eta"], losses, claim)
     return Population(shape, losses, w0, eta, weights)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.reference import Step, algorithm_1
+from fedbounds.evidence.exact.few_paths import pairwise_shocks
 from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, WholePaths, stretches, whole_paths
 from fedbounds.evidence.exact.quadratics import Numbers, single_shocks
 from fedbounds.evidence.quantity_values import Values, values
@@ -70,8 +71,6 @@ class PopulationRun:
         alone = replace(losses, **{name: row[0] for name in ROWS if (row := getattr(losses, name)) is not None})
 
         def paths() -> Any:
-            if population.shape.along_paths:
-                raise ValueError("too many paths of chance")
             return list(self._paths(reading.virtual).of(k, tau, eta, alone))
 
         return values(claim, alone, Path(tau, eta), paths)
@@ -144,6 +143,10 @@ def _taken(population: Population) -> tuple[list[Step], list[Array]]:
         paths, weights = single_shocks(np.ones(shape.N), shape.total)
         losses = replace(losses, paths=paths)
         odds = [np.ones(1), *[weights] * shape.total]
+    elif shape.pairwise:
+        paths, weights = pairwise_shocks(np.ones(shape.N), shape.total)
+        losses = replace(losses, paths=paths)
+        odds = [np.ones(1), *[weights] * shape.total]
     else:
         losses = replace(losses, shocks=xi) if shape.noise else losses
         odds = probabilities(shape, chances, _drawn(population)[1] if shape.draws else None)
@@ -164,7 +167,7 @@ def outcomes_of_a_step(shape: Shape) -> tuple[Array, Array]:
     if not shape.noise:
         return np.zeros((1, shape.N)), np.ones(1)
     u = RARE if shape.noise == "rare" else 1.0
-    if shape.along_paths:
+    if not shape.enumerated:
         return np.zeros((1, shape.N)), np.ones(1)
     both = ((u, 1 / (1 + u**2)), (-1 / u, u**2 / (1 + u**2)))
     drawn = np.array(list(itertools.product(both, repeat=shape.N)))

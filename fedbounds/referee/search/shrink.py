@@ -15,9 +15,10 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Ball, about, has_roots
 from fedbounds.evidence.evaluate import evaluate, names_in, rational
 from fedbounds.evidence.exact.compare import Sides, compare, violation
+from fedbounds.evidence.exact.few_paths import field_size, needs_every_outcome
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
-from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, linear, run
+from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, linear, pairwise, run
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.referee.search.rounding import Judge, with_steps
 from fedbounds.theory.claim import Claim
@@ -42,10 +43,12 @@ OF_CLIENTS = ("curvatures", "minima", "upper", "kinks")
 def judge(claim: Claim, reading: Reading) -> Judge:
     """instance -> a violated place (the latest), exactly, or None if there is none or an assumption fails."""
 
-    every_outcome = claim.scope == "point" or bool(claim.computed)
+    every_outcome = claim.scope == "point" or any(q.statistic != "constant" for q in claim.computed)
+    by_pairs = not needs_every_outcome(claim, reading, bent=True, biased=True)
 
     def violated(instance: Instance) -> Sides | None:
-        most = MAX_OUTCOMES if every_outcome or not linear(instance) else FEW_OUTCOMES
+        few = linear(instance) or (pairwise(instance) and by_pairs)
+        most = FEW_OUTCOMES if few and not every_outcome else MAX_OUTCOMES
         try:
             found = violation(instance, claim, reading, most)
         except InputError:
@@ -114,6 +117,8 @@ def numbers(instance: Instance) -> int:
     outcomes = instance.outcomes
     if outcomes > FEW_OUTCOMES and linear(instance):
         outcomes = 2 * noisy * instance.total + 3
+    elif outcomes > FEW_OUTCOMES and pairwise(instance):
+        outcomes = 4 ** field_size(instance.N, instance.tau)
     return instance.N * instance.d * instance.total * min(outcomes, MAX_OUTCOMES)
 
 

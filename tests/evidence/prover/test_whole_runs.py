@@ -22,6 +22,8 @@ from fedbounds.theory.symbols import (
     T,
     eta_0,
     gamma,
+    gap,
+    gap_0,
     mu,
     sigma_p_sq,
     sigma_sq,
@@ -148,3 +150,12 @@ def test_equal_curvatures_make_local_steps_one_step_of_the_mean():
     assert proved(claim_of(Delta_round, bound, assumed, steps))
     assert not proved(claim_of(Delta_round, bound * sp.Rational(9, 10), assumed, steps))
     assert not proved(claim_of(Delta_round, bound, assumed[:-1], steps))
+
+
+def test_the_gap_decreases_from_step_to_step_by_what_a_gradient_is_worth():
+    assumed, steps = (*SMOOTH, *ALL, a.bounded_variance, ONE), {"eta": sp.Min(eta_0, 1 / L)}
+    noise = eta_0 * L * sigma_p_sq / (2 * mu)
+    assert proved(claim_of(gap, KEPT**T * gap_0 + noise, assumed, steps))
+    for bound in (KEPT**T * gap_0 + noise / 2, KEPT ** (2 * T) * gap_0 + noise):
+        assert not proved(claim_of(gap, bound, assumed, steps))
+    assert not proved(claim_of(gap, KEPT**T * gap_0 + noise, assumed, {"eta": sp.Min(eta_0, 2 / L)}))

@@ -14,7 +14,7 @@ from fedbounds.referee.case import Case
 from fedbounds.referee.certificate_settings import GRIDS, runs
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.run_certificates import examined, tightness
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
 from fedbounds.theory.quantity import constant
 from fedbounds.theory.reading import READINGS
@@ -102,6 +102,9 @@ def test_the_sign_of_a_quantity_is_no_author_s_word():
 
 
 def test_what_no_programme_bounds_is_left_out():
+    assert applies(claim("contraction"), PLAIN) and not applies(
+        replace(claim("contraction"), kind=Kind.IDENTITY), PLAIN
+    )
     assert not applies(claim("sum"), PLAIN) and not applies(claim("any-weights"), PLAIN)
     assert found(claim("any-weights"))[1] == ()
 

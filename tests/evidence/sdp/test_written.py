@@ -9,6 +9,9 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import without_facets
+from fedbounds.evidence.kernel import claim_statement, point_statement
+from fedbounds.evidence.sdp.multi_round.claim_at_run import ClaimAtRun
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
@@ -22,6 +25,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.points import grad, inner, mean, mean_alpha, norm_sq, p_i, w, w_i, w_star, weight_ratio
 from fedbounds.theory.quantity import constant, measured
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, N, eta, gap_t, mu, tau, zeta_star_sq
 from fedbounds.theory.verdict import Status
 
@@ -133,11 +137,29 @@ def test_a_quantity_is_made_of_shipped_numbers(inside):
 def test_a_claim_changed_since_it_was_made_is_not_read_by_names(name):
     mine = claim(Delta_next, Delta)
     mine.terms["all"] = 0 * L + sp.Symbol(name, nonnegative=True)
-    with pytest.raises(InputError, match="must be the claims' own"):
-        coefficients(mine, SETTING)
+    readers = (
+        lambda: coefficients(mine, SETTING),
+        lambda: list(ClaimAtRun(mine, READINGS["plain"], Run(1, 1, F(1, 2), F(1), F(1, 2)), F(1, 2)).claimed()),
+        lambda: claim_statement.statement(mine, READINGS["plain"]),
+        lambda: point_statement.statement(mine, READINGS["plain"]),
+    )
+    for read in readers:
+        with pytest.raises(InputError, match="must be the claims' own"):
+            read()
 
 
 @pytest.mark.parametrize("root", [FAR / sp.sqrt(mu), sp.sqrt(N) * FAR, sp.sqrt(mean(weight_ratio**2))])
 def test_a_quantity_written_in_points_has_whole_powers(root):
     with pytest.raises(InputError, match="is no word of fedbounds"):
         measured("rooted", root)
+
+
+@pytest.mark.parametrize("slope", [grad(w), mean(grad(w))])
+def test_what_needs_no_multipliers_is_proved_with_none(slope):
+    """Where local models are w_t and weights are equal, no constraint is active."""
+    left = measured("spelt", mean(N * p_i * norm_sq(slope / L)))
+    right = measured("otherwise", mean_alpha(norm_sq(grad(mean(w_i)) / L)))
+    setting = round_setting(2, 1, kappa=2, eta=F(1, 4))
+    verdict, certificate = examination(claim(left, right), setting)
+    assert verdict.status is Status.HOLDS and not certificate.multipliers
+    assert examine(claim(left, right / 2), setting).status is not Status.HOLDS

@@ -50,6 +50,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
+from fedbounds.evidence.symbolic.granted import granted
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import follows
 from fedbounds.theory import assumptions as a
@@ -485,6 +486,30 @@ def test_a_hole_stays_closed(name):
     except InputError:
         return  # the claim itself is refused as it is made
     assert found.status is Status.UNDECIDED if hasattr(found, "status") else found
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("an abbreviation that hides a client", "which is not one number"),
+        ("a discharge at no point of what is used at one", "says something at each point"),
+    ],
+)
+def test_the_gate_itself_closes_a_hole(name, reason):
+    """Later rules refuse these too, for other reasons."""
+    assert reason in HOLES[name]()
+
+
+@pytest.mark.parametrize(
+    "divisor",
+    [1 - (1 - sy.mu / sy.L) ** sy.T, sy.T + sp.Max(sy.T, 1), 1 - sp.Integer(2) ** sy.T + sy.T, sp.exp(sy.T) + 1],
+)
+def test_a_divisor_that_is_no_polynomial_in_T_grants_nothing(divisor):
+    """A claim with one once ended in a traceback."""
+    terms = {"all": sy.Delta_0 / divisor, "more": sy.Delta_0 / (sy.T + 1)}
+    claim = Claim("toy", "", "", "horizon", sy.Delta_T, terms, assumptions=PAPER)
+    divisors = {key for key in granted(READINGS["plain"], claim) if key.startswith("divisor")}
+    assert divisors <= {"divisor T + 1"}
 
 
 # Those refused for a reason of their own, beside what is accepted.

@@ -1,10 +1,11 @@
-"""Twenty-five clients of two kinds, of equal weight but for the first: a term that is wrong by a factor N shows."""
+"""Twenty-five clients of three kinds: a term that is wrong by a factor N shows, and weights of two that prevail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
@@ -19,22 +20,32 @@ def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tup
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
-    """Two curvatures, the minimiser of the second kind, how many clients are of the first, and the start."""
+    """Three curvatures, the minimisers of the second and third kinds, the sizes of the first two, and the start."""
     if shape.losses == "one loss":
         return {"curvatures": 1, "minima": 0, "share": 0, "w0": 1}
-    return {"curvatures": 2, "minima": 0 if shape.losses == "same minimisers" else 1, "share": 1, "w0": 1}
+    return {"curvatures": 3, "minima": 0 if shape.losses == "same minimisers" else 2, "share": 2, "w0": 1}
 
 
 def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
-    """The first kind has its minimiser at 0, the second one in [-1, 1]; or all have one loss."""
-    if shape.losses == "one loss":
-        c = np.broadcast_to(MAX_CONDITION ** parts["curvatures"][..., None], (len(p), CLIENTS, 1))
-        return quadratics(c, np.zeros(c.shape), p), starts(parts["w0"])
-    first = 1 + np.floor(parts["share"] * (CLIENTS - 1.001))
-    second = (np.arange(CLIENTS) >= first)[..., None]
-    c = MAX_CONDITION ** parts["curvatures"][:, None, :]
-    at = parts["minima"][:, None, :] * 2 - 1 if parts["minima"].size else np.zeros((len(p), 1, 1))
-    return quadratics(np.where(second, c[..., 1:], c[..., :1]), np.where(second, at, 0.0), p), starts(parts["w0"])
+    """The first kind has its minimiser at 0, the others theirs in [-1, 1]; or all have one loss."""
+    kind = kinds(shape, parts["share"], len(p))
+    c = np.take_along_axis(MAX_CONDITION ** parts["curvatures"], kind, axis=1)[..., None]
+    return quadratics(c, minima(kind, parts["minima"]), p), starts(parts["w0"])
+
+
+def kinds(shape: Shape, share: Array, P: int) -> NDArray[np.int_]:
+    """The kind 0, 1 or 2 of each client (P, N); the first two kinds often have one client each."""
+    if not share.size:
+        return np.zeros((P, shape.N), dtype=int)
+    ends = 1 + np.cumsum(np.floor(share**2 * shape.N / 2), axis=1)
+    i = np.arange(shape.N)
+    return (i >= ends[:, :1]).astype(int) + (i >= ends[:, 1:] + 1).astype(int)
+
+
+def minima(kind: NDArray[np.int_], part: Array) -> Array:
+    """The minimisers (P, N, 1) of clients of these kinds."""
+    at = np.concatenate([np.zeros((len(kind), 1)), 2 * part - 1], axis=1) if part.size else np.zeros((len(kind), 3))
+    return np.take_along_axis(at, kind, axis=1)[..., None]
 
 
 FAMILY = InstanceFamily(

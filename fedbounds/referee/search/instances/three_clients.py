@@ -1,4 +1,4 @@
-"""Three clients in the plane, at every budget."""
+"""Three clients on a line and in the plane, at every budget."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fedbounds.referee.search.instances.diagonal import build, coordinates
 
 
 def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """Three clients in two coordinates, unless the budget has them anyway."""
-    return () if 3 in clients and 2 in dimensions else ((3, 2),)
+    """Three clients on a line, with noise too, and in two coordinates, unless the budget has them anyway."""
+    return () if 3 in clients and 2 in dimensions else ((3, 1), (3, 2))
 
 
 FAMILY = InstanceFamily(
@@ -25,7 +25,7 @@ FAMILY = InstanceFamily(
     },
     coordinates,
     build,
-    noises=("",),
+    noises=("", "additive", "proportional", "rare"),
     absent=True,
     losses=("any", "same minimisers"),
 )
