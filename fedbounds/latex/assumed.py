@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 
 import sympy as sp
 
@@ -46,21 +47,22 @@ def missing(
     return None
 
 
+@cache
 def keys() -> dict[str, Assumption]:
     """Every shipped assumption by its key, and by its name in Python with hyphens."""
     known = {name: one for name, one in vars(shipped).items() if isinstance(one, Assumption)}
     return {name.replace("_", "-"): one for name, one in known.items()} | {one.key: one for one in known.values()}
 
 
+@cache
+def every_key() -> dict[str, Assumption]:
+    """Those, and the assumptions of the shipped claims by their keys."""
+    return {one.key: one for claim in claims().values() for one in claim.assumptions} | keys()
+
+
 def shipped_assumption(key: str) -> Assumption | None:
     """The assumption of that key: of the list, or of a shipped claim."""
-    if key in (known := keys()):
-        return known[key]
-    if key.startswith(WEIGHTING):
-        return shipped.weighting(key.removeprefix(WEIGHTING))
-    if not key.replace("-", "").replace("_", "")[:1].isalpha() or any(mark in key for mark in "\\<=>"):
-        return None
-    return next((one for claim in claims().values() for one in claim.assumptions if one.key == key), None)
+    return shipped.weighting(key.removeprefix(WEIGHTING)) if key.startswith(WEIGHTING) else every_key().get(key)
 
 
 def same(one: Assumption, said: sp.Rel) -> bool:

@@ -118,6 +118,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
         below = _indices(scripts, notation, head)
         return _total(below, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
     if kind == "BIG":
+        _one_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
         return _extreme(head, scripts, following, bracket, notation), place + 2
     if kind == "NABLA":
         if place + 2 >= len(factors) or str(following.children[0]) != "F":
@@ -128,6 +129,17 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     if kind == "NAME" and bracket == "round":
         _no_function(head, following, notation)
     return _factor(factors[place], notation), place + 1
+
+
+def _one_argument(head: Any, following: Any, bracket: str, after: Sequence[str], notation: Notation) -> None:
+    """Refuse log and exp of what may end earlier or later."""
+    if str(head) not in FUNCTIONS:
+        return
+    bracketed = bracket in ("round", "square", "curly")
+    if not bracketed and "" in after:
+        raise wrong(_at(head, notation), f"{head} a b is ambiguous", rf"write {head}(a) b or {head}(a b)")
+    if bracketed and len(following.children) > 1:
+        raise wrong(_at(head, notation), f"{head}(a)^b is ambiguous", rf"write ({head}(a))^b or {head}(a^b)")
 
 
 def _no_function(head: Any, following: Any, notation: Notation) -> None:

@@ -20,6 +20,7 @@ CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha}
 TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 UNKNOWN = "a symbol must be one of the table, or declared"
+MEANS = r"add % fedbounds: let {0} = \bar{{w}} for the mean over steps, or let {0} = w for that over clients"
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,10 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         letter = name.text + (f"_{{{below}}}" if below else "")
         shown = [one for one in _shown(tuple(known)) if one != letter]
         near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
-        raise wrong(
-            replace(name, text=letter), UNKNOWN, f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
-        )
+        remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
+        if name.text.startswith(r"\bar{"):
+            remedy = MEANS.format(name.text)
+        raise wrong(replace(name, text=letter), UNKNOWN, remedy)
     return known[name.text, below], above
 
 

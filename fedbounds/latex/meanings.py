@@ -80,12 +80,12 @@ def rules() -> dict[sp.Expr, sp.Expr]:
     return result
 
 
-def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.Expr]:
-    """The terms of a side in quantities alone; an InputError names what is none."""
+def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token, common: sp.Expr = sp.S.Zero) -> list[sp.Expr]:
+    """The terms of a side in quantities alone, without ``common`` F*; an InputError names what is none."""
     stars = (at.F_star, at.F_i_star)
     result = [_resolved(term, setting, place) for term in terms]
     if any(term.has(*stars) for term in result):
-        values = sp.Add(*(term for term in result if term.has(*stars)))
+        values = _values(result) - common * at.F_star
         values = sp.expand(values) if values.has(*stars) else values
         if values.has(*stars):
             raise wrong(place, r"F^\star must be subtracted from a value of F", r"write F(w_T) - F^\star")
@@ -98,6 +98,18 @@ def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.E
                 place, f"{at.words(left[0])} is no quantity of the table", "fedbounds symbols lists those there are"
             )
     return [term.xreplace({CONSTANT_STEP: eta_0}) for term in result]
+
+
+def _values(terms: Iterable[sp.Expr]) -> sp.Expr:
+    """The terms that hold an optimal value."""
+    return sp.Add(*(term for term in terms if term.has(at.F_star, at.F_i_star)))
+
+
+def on_both(sides: Iterable[Iterable[sp.Expr]], setting: Setting, place: Token) -> sp.Expr:
+    """How often F* stands on both sides, as in F(w_{t+1}) <= F(w_t) - ..., where it says nothing."""
+    values = (_values(_resolved(term, setting, place) for term in side) for side in sides)
+    left, right = (sp.expand(value).coeff(at.F_star) for value in values)
+    return left if left == right else sp.S.Zero
 
 
 def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
@@ -153,11 +165,14 @@ def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     def plain(total: sp.Expr) -> sp.Expr:
         if total in known:
             return known[total]
-        selected = isinstance(total, SelectedSum)
+        selected, inside = isinstance(total, SelectedSum), total.args[0]
+        if inside.has(at.p_i):
+            raise wrong(
+                place, f"{at.words(total)} is no quantity of the table", "fedbounds symbols lists those there are"
+            )
         needed = "equal-selection" if selected else "equal-p"
         if needed not in setting.assumed:
             raise wrong(place, f"a sum over clients without weights needs assume {needed}", "add it, or write p_i")
-        inside = total.args[0]
         mean, count = (at.mean_alpha, m) if selected else (at.mean, N)
         if inside == SIGMA_I**2 and not selected:
             return N**2 * QUANTITIES["sigma_p_sq"]
@@ -186,7 +201,11 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         raise wrong(place, "a power inside an expectation varies", "write it before the expectation")
     value = isinstance(of, Mean) and isinstance(of.args[1], Loss)
     whole = here - at.F_star if value else here
-    if fault := at.fault(whole):
+    try:
+        fault = at.fault(whole)
+    except InputError as wrong_vector:
+        fault = str(wrong_vector).partition(", but received")[0]
+    if fault:
         raise wrong(place, f"the expectation of {at.words(of)} is no quantity of the table: {fault}", "declare one")
     name = (
         "gap_next" if whole == at.F(at.w_next) - at.F_star else f"{UNNAMED}{zlib.crc32(str(whole).encode()) % 10**6}"

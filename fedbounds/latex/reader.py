@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,15 @@ import sympy as sp
 
 from fedbounds.errors import InputError, reject
 from fedbounds.latex import formulas
-from fedbounds.latex.assumed import keys, missing, same, shipped_assumption
-from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
-from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases, scopes_of
+from fedbounds.latex.assumed import every_key, keys, missing, same, shipped_assumption
+from fedbounds.latex.letters import CONSTANT_STEP, MEANS, Notation, shipped_names
+from fedbounds.latex.meanings import UNNAMED, Setting, meant, on_both, phrases, scopes_of
 from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of, words_of
 from fedbounds.latex.source import Line, Theorem, between_commas, theorems, theorems_in
 from fedbounds.latex.sums import AVERAGE, ETA_AVERAGE, RUN_SUMS
-from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
+from fedbounds.latex.tokens import Token, expanded, flat, normal, scanned, spelled, wrong
 from fedbounds.latex.unread import unread
-from fedbounds.plugins import algorithm_named, claims
+from fedbounds.plugins import algorithm_named
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
 from fedbounds.theory.expressions import offset
@@ -98,7 +99,8 @@ class _Reader:
         scopes = set().union(*map(scopes_of, (*left, *right)))
         counted = self._counted((*left, *right))
         constant = any(x.has(CONSTANT_STEP) for x in (*left, *right))
-        lhs, terms = sp.Add(*meant(left, setting, place)), meant(right, setting, place)
+        common = on_both((left, right), setting, place)
+        lhs, terms = sp.Add(*meant(left, setting, place, common)), meant(right, setting, place, common)
         named = self._author_names(setting)
         lhs, terms = lhs.xreplace(named), [term.xreplace(named) for term in terms]
         definitions, step = self._definitions(setting), self._step(setting, constant)
@@ -175,6 +177,9 @@ class _Reader:
         tokens = self.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
+        for mean, time in pairwise(flat(tokens)):
+            if mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}") and mean.text not in self._let():
+                raise wrong(mean, r"is \bar{w}_T the mean over steps or over clients", MEANS.format(mean.text))
         return tokens
 
     def _value(self, tokens: Sequence[Token], setting: Setting, place: Token) -> sp.Expr:
@@ -195,8 +200,7 @@ class _Reader:
         """An assumption that is a relation between symbols."""
         tokens = normal(expanded(line.tokens(), self.theorem.macros))
         if not any(token.text in RELATIONS for token in tokens):
-            known = list(keys()) + [key for one in claims().values() for key in (a.key for a in one.assumptions)]
-            near = ", ".join(dict.fromkeys(difflib.get_close_matches(line.text, known, 3, 0.3))) or "smooth"
+            near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
             raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
         said = self._said(tokens, place)
         for one in keys().values():

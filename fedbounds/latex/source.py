@@ -23,7 +23,7 @@ DISPLAY = re.compile(
     r"|\\begin\{(?P<n>equation|align|gather|multline|eqnarray|displaymath)(?P<s>\*?)\}(?P<c>.*?)\\end\{(?P=n)(?P=s)\}",
     re.DOTALL,
 )
-RELATION = re.compile(r"\\leq?(?![a-zA-Z])|\\leqslant|\\geq?(?![a-zA-Z])|\\geqslant|\\lesssim|[=<>]")
+RELATION = re.compile(r"\\(?:[lg]eq?|[lg]eqslant|lesssim|approx|asymp|propto|simeq)(?![a-zA-Z])|[=<>]")
 INLINE = re.compile(
     r"(?<!\\)\$(?P<a>[^$]+?)(?<!\\)\$|\\\((?P<b>.*?)\\\)|\\begin\{math\}(?P<c>.*?)\\end\{math\}", re.DOTALL
 )

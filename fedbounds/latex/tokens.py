@@ -94,6 +94,8 @@ def argument(tokens: Sequence[Token], at: int) -> tuple[tuple[Token, ...], int]:
     if at >= len(tokens):
         last = tokens[-1] if tokens else Token("nothing", 1, 1)
         raise wrong(last, "an argument must follow", "complete the formula")
+    if tokens[at].text in DRESSES and at + 1 < len(tokens):
+        return (tokens[at], *tokens[at + 1 : (end := argument(tokens, at + 1)[1])]), end
     if tokens[at].text != "{":
         return (tokens[at],), at + 1
     depth = 0

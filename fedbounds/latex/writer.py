@@ -8,7 +8,7 @@ from fedbounds.latex.assumed import DECLARED
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.theory.symbols import QUANTITIES, average_gap
 
 ENVIRONMENT = """\\begin{{theorem}}\\label{{{key}}}
 {lines}
@@ -51,6 +51,7 @@ def write(claim: Claim, reading: str) -> str:
     lines += [
         f"let {QUANTITIES[name].latex} = {QUANTITIES[name].latex}" for name in DECLARED if QUANTITIES[name] in used
     ]
+    lines += [r"let \bar{w} = \bar{w}"] if average_gap in used else []
     relation = "=" if claim.kind is Kind.IDENTITY else r"\le"
     right = " + ".join(_term(sp.sympify(term)) for term in terms.values()) or "0"
     tail = "= O(1/T)" if claim.kind is Kind.RATE else f"{relation} {right}"

@@ -53,11 +53,17 @@ def check(
     >>> [str(verdict.status) for _, verdict in result["lemma-1"].verdicts]
     ['HOLDS']
     """
-    request = resolve(problem, weightings, claims, settings)
+    return run_request(resolve(problem, weightings, claims, settings), progress)
+
+
+def run_request(request: Request, progress: Progress | None = None, records: bool = True) -> Result:
+    """The result of a study; without its ``records`` each run's arrays are let go once its claims are judged."""
     runs: list[WeightingRun] = []
     try:
         for weighting in request.weightings:
-            runs.append(run_weighting(request, weighting, partial(progress, weighting.name) if progress else None))
+            run = run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
+            runs.append(run if records else replace(run, simulated=None))
+            del run
     except KeyboardInterrupt:
         if runs:
             raise Interrupted(_result(request, runs)) from None

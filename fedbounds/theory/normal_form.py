@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.theory import vectors as formal
 
 VECTORS = (formal.Vec, formal.Noise, formal.Grad, formal.Centre)
@@ -51,7 +52,7 @@ def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
         # Weights are known before what they multiply.
         rest = (term / vectors[0]).xreplace({formal.WEIGHT_RATIO: sp.S.One}) if vectors else term
         if len(vectors) != 1 or formal.random(rest):
-            raise ValueError(f"{term} is not a number times one vector")
+            raise reject("a vector must be a number times one vector", term, "take norms of each")
         terms.append((term / vectors[0], vectors[0]))
     return terms
 

@@ -160,9 +160,9 @@ def test_a_diverging_run_names_the_step_and_the_step_size():
 
 
 def test_an_unwritable_output_is_said_before_the_run(tmp_path, monkeypatch):
-    import fedbounds
-
-    monkeypatch.setattr(fedbounds, "check", lambda **_: pytest.fail("the run started"), raising=False)
+    monkeypatch.setattr(
+        "fedbounds.study.check.run_request", lambda *_, **__: pytest.fail("the run started"), raising=False
+    )
     file = tmp_path / "file"
     file.write_text("")
     assert "could not be written" in sentence(call("check", "--out", str(file / "out")))

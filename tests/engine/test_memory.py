@@ -72,10 +72,10 @@ def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(statistics, chan
 
 
 def test_a_full_memory_on_the_way_is_a_sentence(monkeypatch):
-    def full(**_):
+    def full(*_, **__):
         raise MemoryError("Unable to allocate 3.00 TiB for an array with shape (3,)")
 
-    monkeypatch.setattr(fedbounds, "check", full)
+    monkeypatch.setattr("fedbounds.study.check.run_request", full)
     found = CliRunner().invoke(main, ["check", "--quiet"])
     assert found.exit_code == 2
     assert found.stderr == (

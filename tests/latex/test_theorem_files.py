@@ -1,5 +1,7 @@
 """Theorem files: what is written reads back as the same claim, displays read as their papers mean them."""
 
+import re
+
 import pytest
 import sympy as sp
 
@@ -13,6 +15,8 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.trial import Trial
 from fedbounds.report.claim_text import read_back
 from fedbounds.report.trial_text import to_text
+from fedbounds.theory import points as at
+from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import in_readings
 from fedbounds.theory.reading import READINGS
 
@@ -86,3 +90,55 @@ def test_the_least_value_on_a_path_is_read_and_a_probability_is_not():
     assert (str(claim.lhs), claim.scope) == ("least_gap_t", "horizon")
     with pytest.raises(InputError, match="a statement with a probability cannot be judged"):
         read_text(DRAFT.replace(r"\mathbb{E}[V_t]", r"\Pr[V_t \ge 1]"))
+
+
+def one_display(text, *lines):
+    words = "assume smooth, full-gradients, full-participation, unbiased"
+    return read_text("\n".join(f"% fedbounds: {line}" for line in (words, *lines)) + f"\n\\[ {text} \\]")
+
+
+def test_an_optimal_value_that_both_sides_hold_cancels():
+    (claim,) = one_display(r"F(w_{t+1}) \le F(w_t) - \frac{\eta}{2} \|\nabla F(w_t)\|^2").values()
+    assert claim.lhs.expression == at.F(at.w_next) - at.F_star
+    assert claim.rhs == s.gap_t - s.eta_0 * s.QUANTITIES["mean_slope_sq"] / 2
+    with pytest.raises(InputError, match="must be subtracted"):
+        one_display(r"F(w_{t+1}) \le 2 F(w_t)")
+
+
+@pytest.mark.parametrize("mean, quantity", [(r"\bar{w}", "average_gap"), ("w", "gap")])
+def test_a_mean_that_may_be_over_steps_or_over_clients_is_asked_about(mean, quantity):
+    text = r"F(\bar{w}_T) - F^\star \le L \|w_0 - w^\star\|^2"
+    with pytest.raises(InputError, match="over steps or over clients"):
+        one_display(text)
+    with pytest.raises(InputError, match="for the mean over steps, or"):
+        one_display(text.replace("w_T", "x_T"))
+    (claim,) = one_display(text, rf"let \bar{{w}} = {mean}").values()
+    assert str(claim.lhs) == quantity
+
+
+REFUSED = {
+    r"\log\frac{L}{\mu} T \eta \|w_0 - w^\star\|^2": "ambiguous",
+    r"\log(T)^2 \|w_0 - w^\star\|^2": "ambiguous",
+    r"\|w_0 - w^\star\|^2 / 2 \mu": "ambiguous",
+    r"\|w_0 - w^\star\|^2 + \tilde O(1/T)": "order without constants",
+    r"\|w_0 - w^\star\|^2 + \eta^2 \sum_i p_i \sigma_i^2": "no quantity of the table",
+    r"\|w_\mathcal{R} - w^\star\|^2": "a point must be one that a run visits",
+    r"\|F(w_T) \nabla F(w_T) F(w_T)\|^2": "number times one vector",
+    r"\rho \|w_0 - w^\star\|^2": r"received \rho",
+    r"\pi \|w_0 - w^\star\|^2": "smallest ratio",
+    r"C \|w_0 - w^\star\|^2": "share of the clients",
+    r"E \|w_0 - w^\star\|^2": "received E",
+    r"L(w_0)": "a function of it",
+    r"(1 - \eta_t \mu) \|w_t - w^\star\|^2": "one of horizon, step",
+}
+
+
+@pytest.mark.parametrize("right", REFUSED)
+def test_what_may_mean_two_things_or_nothing_is_refused_by_name(right):
+    with pytest.raises(InputError, match=re.escape(REFUSED[right])):
+        one_display(rf"\|w_T - w^\star\|^2 \le {right}")
+
+
+def test_a_relation_that_holds_roughly_is_refused():
+    with pytest.raises(InputError, match="holds roughly"):
+        one_display(r"\|w_T - w^\star\|^2 \approx L")

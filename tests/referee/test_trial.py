@@ -22,6 +22,7 @@ from fedbounds.evidence.exact.compare import PROBE, examine
 from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
+from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import dimensions, limit_cases, stages, trial
 from fedbounds.referee.case import Case, Found
@@ -735,6 +736,11 @@ def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
     known = claim_named("fedavg-step")
     assert follows(claim, READINGS["plain"], known, READINGS["repaired"])
     assert call("new", "claim", "my-step").exit_code == 2
+    assert call("new", "claim", "my-step", "--latex").exit_code == 0
+    (draft,) = read("my-step.tex").values()
+    assert (draft.lhs, draft.unread) == (claim.lhs, ()) and (draft.rhs - claim.rhs).expand() == 0
+    assert [one.key for one in draft.assumptions] == [one.key for one in claim.assumptions]
+    assert "my-step" in call("read", "my-step.tex").stdout
 
 
 def test_it_is_there_at_the_top():

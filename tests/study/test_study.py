@@ -7,6 +7,8 @@ import pytest
 
 import fedbounds
 from fedbounds.errors import InputError
+from fedbounds.study.check import run_request
+from fedbounds.study.request import resolve
 from fedbounds.study.store import read, save, series
 from fedbounds.theory.verdict import Status
 
@@ -123,3 +125,9 @@ def test_bad_settings_are_refused_in_one_sentence(settings, words):
 def test_a_diverging_run_says_where_and_why():
     with pytest.raises(fedbounds.DivergedError, match="2/L"):
         fedbounds.check("least-squares", weightings=["fedavg"], step="constant:5", **(SMALL | {"rounds": 100}))
+
+
+def test_a_study_without_its_records_says_the_same():
+    asked = resolve("quadratic", "fedavg", "lemma-1", {"clients": 2, "rounds": 4, "replicates": 8})
+    whole, light = run_request(asked), run_request(asked, records=False)
+    assert light.to_json() == whole.to_json() and light.runs[0].simulated is None

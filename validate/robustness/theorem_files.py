@@ -12,9 +12,10 @@ import argparse
 import random
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
-from fedbounds.io import write_json
+from fedbounds.io import read_json, write_json
 from fedbounds.latex.reader import read_text
 from fedbounds.latex.writer import write
 from fedbounds.plugins import claims
@@ -70,23 +71,32 @@ def mutated(rng: random.Random, text: str) -> str:
     return text
 
 
+def drawn(seed: int, number: int, files: Sequence[str]) -> str:
+    """The file of that number, damaged; each is drawn alone, so that one that fails can be had again."""
+    rng = random.Random(f"{seed}-{number}")
+    return mutated(rng, rng.choice(files))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="the file to which the answers are added")
     given = parser.parse_args()
-    rng, files = random.Random(given.seed), valid()
+    files = valid()
     found: Counter[str] = Counter()
-    for _ in range(given.count):
-        text = mutated(rng, rng.choice(files))
+    for number in range(given.count):
+        text = drawn(given.seed, number, files)
         answer = answered(lambda text=text: read_text(text))
+        if answer not in ("accepted", "refused"):
+            print(f"seed {given.seed}, file {number}: {answer}", flush=True)
         found[answer] += 1
     print(dict(found))
     if given.out:
-        write_json(
-            given.out, {"count": given.count, "seed": given.seed, "patience": PATIENCE, "answers": dict(found)}
-        )
+        before = read_json(given.out) if given.out.exists() else {"count": 0, "seeds": [], "answers": {}}
+        total = Counter(before["answers"]) + found
+        count, seeds = before["count"] + given.count, [*before["seeds"], given.seed]
+        write_json(given.out, {"count": count, "seeds": seeds, "patience": PATIENCE, "answers": dict(total)})
 
 
 if __name__ == "__main__":

@@ -110,11 +110,13 @@ def _interrupted(part: Result, out: Path | None) -> Result:
 
 def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:
     """The result of a study, and the files that were written beside that in ``out``, if there is one."""
-    import fedbounds
     from fedbounds.report.terminal import progress
+    from fedbounds.study.check import run_request
+    from fedbounds.study.request import resolve
 
+    request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
     with progress(not quiet) as bar:
-        result = fedbounds.check(progress=bar, **vars(settings))
+        result = run_request(request, bar, records=out is not None)
     if out is None:
         return result, []
     from fedbounds.report.figures import study_figures

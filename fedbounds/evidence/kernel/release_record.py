@@ -100,9 +100,12 @@ def _unchanged(proof: Audited, claim: Claim | None) -> bool:
 
 
 def _piece(proof: Audited, claim: Claim | None) -> Obligation:
-    if not _is_instance(proof):
-        return proved(proof.module, claim)
-    (path,) = [path for path in all_files() if proof.module == f"instance_{path.stem.replace('-', '_')}"]
+    return _instance(proof.module) if _is_instance(proof) else proved(proof.module, claim)
+
+
+@cache
+def _instance(module: str) -> Obligation:
+    (path,) = [path for path in all_files() if module == f"instance_{path.stem.replace('-', '_')}"]
     return computed(read(path))
 
 
