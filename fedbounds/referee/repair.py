@@ -59,7 +59,6 @@ EXCHANGES = (
     (s.eta, s.eta_0),
     (s.T, s.T + 1),
     (s.Delta_next, s.Delta),
-    (s.gap_next, s.gap_t),
 )
 # What a part is multiplied by, the nearest to 1 first; so many of them are tried before anything else.
 FACTORS = tuple(map(sp.Rational, ("5/4", "4/3", "3/2", "2", "3", "4", "6", "8", "16", "32", "64", "100", "1000")))
