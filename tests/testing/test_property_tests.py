@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
@@ -34,7 +34,7 @@ def test_a_slip_is_found_among_three_clients_in_the_plane(few):
 
 
 def test_examples_that_a_claim_does_not_apply_to_are_named_with_what_fails(few, monkeypatch):
-    one = strategies.find(strategies.runs(clients=2, d=1, noise=False), lambda run: True)
+    one = find(strategies.runs(clients=2, d=1, noise=False), lambda run: True)
     monkeypatch.setattr(strategies, "runs", lambda **drawn: st.sampled_from([one] * drawn["clients"]))
     test = property_test(replace(HALVED, assumptions=(a.with_replacement,)), clients=2)
     with pytest.raises(InputError, match=r"slip needs examples .*selection-with-replacement .*draw others with"):

@@ -30,6 +30,15 @@ from fedbounds.weightings.multinomial import Multinomial
 PLAIN = READINGS["plain"]
 PROBLEM = quadratic(np.array([[1.0], [2.0]]), np.array([[0.0], [3.0]]), np.array([0.5, 0.5]))
 SLOPES = s.QUANTITIES["mean_slope_sq"]
+TWO = Instance(
+    curvatures=((Fraction(1),), (Fraction(2),)),
+    minima=((Fraction(0),), (Fraction(3),)),
+    p=(Fraction(1, 2), Fraction(1, 2)),
+    w0=(Fraction(5),),
+    eta=(Fraction(1, 10),) * 4,
+    tau=2,
+    weighting="fedavg",
+)
 
 
 def run(weighting=None, eta=None, **more):
@@ -73,27 +82,39 @@ def test_a_selection_that_no_run_makes_is_not_expressible():
     assert judged_on(claim(a.independent_selection), run()).failed == ()
 
 
+# What docs/symbols.md marks for runs and fractions: the quantity and its scope.
+MARKED = {
+    s.Delta_round: "step",
+    s.gap_round: "step",
+    s.average_gap: "horizon",
+    s.eta_average_gap: "horizon",
+    s.least_over_steps(s.gap_t): "horizon",
+    SLOPES: "step",
+    s.sum_over_steps(s.eta * s.gap_t): "horizon",
+    s.sum_over_rounds(s.gap_round): "horizon",
+}
+
+
+@pytest.mark.parametrize("quantity", MARKED, ids=str)
+def test_what_is_marked_for_runs_and_fractions_is_decided_there(quantity):
+    for factor, status in ((10**6, Status.HOLDS), (sp.Rational(1, 10**6), Status.REFUTED)):
+        mine = claim(scope=MARKED[quantity], lhs=quantity, terms={"start": factor * s.Delta_0})
+        assert examine(mine, run()).status is status
+        assert in_fractions(TWO, mine, PLAIN).status is status
+
+
 def test_sums_on_either_side_are_decided_on_a_run_and_in_fractions():
     """The slopes are at most (2L)^2 times the squared distances, in sum over the steps and over the rounds."""
     sums = {
         s.sum_over_steps(SLOPES): {"all": 4 * s.L**2 * s.sum_over_steps(s.Delta)},
         s.sum_over_rounds(SLOPES) / s.R: {"all": 4 * s.L**2 * s.sum_over_rounds(s.Delta) / s.R},
     }
-    two = Instance(
-        curvatures=((Fraction(1),), (Fraction(2),)),
-        minima=((Fraction(0),), (Fraction(3),)),
-        p=(Fraction(1, 2), Fraction(1, 2)),
-        w0=(Fraction(5),),
-        eta=(Fraction(1, 10),) * 4,
-        tau=2,
-        weighting="fedavg",
-    )
     for left, right in sums.items():
         mine = claim(scope="horizon", lhs=left, terms=right, units="checked")
         assert examine(mine, run()).status is Status.HOLDS
         small = claim(scope="horizon", lhs=left, terms={"none": right["all"] / 1000})
         assert examine(small, run()).status is Status.REFUTED
-        assert in_fractions(two, small, PLAIN).status is Status.REFUTED
+        assert in_fractions(TWO, small, PLAIN).status is Status.REFUTED
 
 
 def test_what_is_summed_over_steps_and_rounds():
