@@ -58,9 +58,10 @@ EXCHANGES = (
     (s.rho_tilde, s.rho_bar),
     (s.eta, s.eta_0),
     (s.T, s.T + 1),
+    (s.Delta_next, s.Delta),
 )
 # What a part is multiplied by, the nearest to 1 first; so many of them are tried before anything else.
-FACTORS = tuple(map(sp.Rational, ("5/4", "4/3", "3/2", "2", "3", "4", "6", "8", "16", "32", "64")))
+FACTORS = tuple(map(sp.Rational, ("5/4", "4/3", "3/2", "2", "3", "4", "6", "8", "16", "32", "64", "100", "1000")))
 NEAR = 6
 # How many are looked for, in so many processor seconds, of which a share is for trials of what was not proved.
 COUNT, SECONDS, SHARE_OF_TRIALS = 3, 45.0, 0.4
@@ -177,9 +178,9 @@ def candidates(claim: Claim, reading: Reading) -> Iterator[Iterable[Change]]:
     if len(claim.terms) > 1:
         yield _all_larger(claim)
     yield from ([_times(claim, part, sp.Integer(-1), "the sign changed")] for part in pieces)
-    assumed = {item.key for item in claim.assumptions_in(reading)}
+    assumed = claim.assumptions_in(reading)
     for item in ASSUMPTIONS:
-        if item.key not in assumed:
+        if item not in assumed:
             more = (*claim.assumptions, item)
             yield [(f"as stated, if also {item.statement}", partial(_changed, claim, item.key, assumptions=more))]
     for name, stated in claim.terms.items():

@@ -64,7 +64,7 @@ def _recommendation(found: TheoremComparison) -> str:
         )
     here = next(row for row in found.ranked if row.algorithm == best.algorithm)
     message = f"Recommended: {best.algorithm}, at a constant step of {best.step:.3g}/L and tau = {best.tau}: "
-    message += f"{best.reached} rounds here"
+    message += f"{best.reached} round{'' if str(best.reached) == '1' else 's'} here"
     rivals = [row.algorithm for row in found.ranked if row is not here and _overlap(row, best)]
     message += f"; the runs do not separate it from {', '.join(rivals)} at tau = {here.tau}" if rivals else ""
     taus = [row for row in (here, *found.other_taus) if row is not best and row.reached is not None]
@@ -189,7 +189,8 @@ def algorithm_table(found: TheoremComparison, ranked: bool = True) -> Table:
     """A row an algorithm, the first at the target first, with its places where all were ``ranked``."""
     head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank", "by theorem")
     rows = [*found.ranked, *(row for row in found.algorithms if row.central and row.curve)]
-    caption = f"Algorithms, each with its best constant step; rounds to {found.target:g} of ||w_0 - w*||^2"
+    caption = f"Algorithms at tau = {found.settings.tau}, each with its best constant step; "
+    caption += f"rounds to {found.target:g} of ||w_0 - w*||^2"
     columns = len(head) if ranked else head.index("rank")
     return Table.of(head[:columns], (_algorithm(found, row)[:columns] for row in rows), caption)
 
