@@ -6,7 +6,7 @@ from ._setting import *
 from .li_2020 import ONE_STEP, QUARTER, quarter
 
 CLAIM, SAME = map(claim, ("koloskova-2020-step", "stich-2019-step"))
-SHARED = {one.label: one for one in ONE_STEP}
+SHARED = {item.label: item for item in ONE_STEP}
 HERE, OF_F = Centre(ALPHA, GRAD_W), Centre(P, GRAD_W)
 NOISY = Centre(ALPHA, NOISE)
 END, LOWEST = W - (GRAD_W - GRAD) / L, W - OF_F / L

@@ -136,11 +136,11 @@ def read_bytes(path: str | Path, longest: int = LONGEST, what: str = "a file to 
     """The content of a regular file, or an input error that names it and says ``what`` it is."""
     path = Path(path)
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
+        result = path.stat()
+        if not stat.S_ISREG(result.st_mode):
             raise reject(f"{path} must be a regular file", "a folder, a pipe or a device", "give the path of a file")
-        if found.st_size > longest:
-            raise reject(f"{path.name} must have at most {longest} bytes", found.st_size, "check the path")
+        if result.st_size > longest:
+            raise reject(f"{path.name} must have at most {longest} bytes", result.st_size, "check the path")
         return path.read_bytes()
     except FileNotFoundError:
         raise reject(f"{what} must exist", str(path), "check the path") from None
@@ -159,13 +159,13 @@ def unpacked(content: bytes, name: object, longest: int = LONGEST_DATA) -> bytes
         return content
     try:
         with opener(io.BytesIO(content)) as file:
-            found = bytes(file.read(longest + 1))
+            result = bytes(file.read(longest + 1))
     except (OSError, EOFError, zlib.error) as wrong:
         remedy = "the file is truncated or damaged: download it again"
         raise reject(f"{name} must hold a valid {kind} stream", str(wrong), remedy) from wrong
-    if len(found) > longest:
+    if len(result) > longest:
         raise reject(f"{name} must have at most {longest} bytes when unpacked", "more", "check the path")
-    return found
+    return result
 
 
 def read_json(path: str | Path) -> Any:

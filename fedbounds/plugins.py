@@ -148,11 +148,11 @@ def installed() -> Iterator[Path]:
 
 def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
     """Key -> claim: this package's, those of installed plug-ins, and those of ``extra`` modules."""
-    found: dict[str, Claim] = {}
+    result: dict[str, Claim] = {}
     for module in (*modules("fedbounds.claims"), *extra):
         for claim in getattr(module, "CLAIMS", ()):
-            add(found, "claim", claim, module)
-    return found
+            add(result, "claim", claim, module)
+    return result
 
 
 def on_fedavg(known: Mapping[str, Claim]) -> dict[str, Claim]:
@@ -178,7 +178,7 @@ def weightings(extra: Iterable[ModuleType] = ()) -> dict[str, WeightingPlugin]:
 
 def plugged(package: str, name: str, kind: type[T], extra: Iterable[ModuleType]) -> dict[str, T]:
     """Key -> what the modules of a package, of other distributions and of ``extra`` define as ``name``."""
-    found: dict[str, T] = {}
+    result: dict[str, T] = {}
     for module in (*modules(package), *extra):
         item = getattr(module, name, None)
         if item is None:
@@ -187,8 +187,8 @@ def plugged(package: str, name: str, kind: type[T], extra: Iterable[ModuleType])
             raise reject(
                 f"{name} of {_of(module)} must be a {kind.__name__}", repr(item), f"build it with {kind.__name__}"
             )
-        add(found, name.lower(), item, module)
-    return found
+        add(result, name.lower(), item, module)
+    return result
 
 
 def add(found: dict[str, Any], kind: str, item: Any, module: ModuleType) -> None:

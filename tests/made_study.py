@@ -110,9 +110,9 @@ def objects(result, arrays):
     from fedbounds.study import store
     from fedbounds.study.result import Result
 
-    found = Result.from_json(result)
+    results = Result.from_json(result)
     drawn = []
-    for j in range(len(found.runs)):
+    for j in range(len(results.runs)):
         sides = {}
         for key in [key.removesuffix("t") for key in arrays if key.startswith(f"{j}/claim/") and key.endswith("/t")]:
             claim, _, reading = key.split("/")[2].partition("@")
@@ -121,7 +121,7 @@ def objects(result, arrays):
             )
         plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in store.PLAIN}
         drawn.append(store.RunSeries(**plain, sides=sides))
-    return found, tuple(drawn)
+    return results, tuple(drawn)
 
 
 def save(folder, result, arrays):

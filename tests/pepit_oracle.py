@@ -72,7 +72,7 @@ def one_round(
     star, start = total.stationary_point(), problem.set_initial_point()
 
     def mean(weights, things):
-        return sum((w * one for w, one in zip(weights[1:], things[1:], strict=True)), weights[0] * things[0])
+        return sum((w * item for w, item in zip(weights[1:], things[1:], strict=True)), weights[0] * things[0])
 
     def excess(point):
         return [client(point) - least for client, least in zip(clients, own, strict=True)]
@@ -94,7 +94,7 @@ def one_round(
     quantities = {
         "Delta_next": (w - star) ** 2,
         "Delta": (before - star) ** 2,
-        "drift": mean(alpha, [(one - before) ** 2 for one in x]),
+        "drift": mean(alpha, [(item - before) ** 2 for item in x]),
         "Gamma": Gamma,
         "Gamma_alpha": bias,
     }

@@ -53,6 +53,6 @@ def verdict(claim, *uses, right=None, reading="repaired", **more):
 
 def citing(lemma, *steps, **more):
     """Why a derivation that cites a lemma does not check, though the lemma does."""
-    found = symbolic.check_all([lemma, Derivation("citing", "citing", steps, **more)])
-    assert not found["lemma"].fault
-    return found["citing"].fault
+    result = symbolic.check_all([lemma, Derivation("citing", "citing", steps, **more)])
+    assert not result["lemma"].fault
+    return result["citing"].fault

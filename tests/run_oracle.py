@@ -11,13 +11,13 @@ ACCURATE = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-7)
 
 def by_clients(run, zeta_sq=1):
     """The largest of what is measured where Delta_0 = 1."""
-    p, alpha = (np.array([float(one) for one in given]) for given in (run.p, run.alpha))
+    p, alpha = (np.array([float(item) for item in given]) for given in (run.p, run.alpha))
     N, (mu, L) = len(p), (float(run.mu), float(run.L))
     ends = N * (run.measure != "distance")
     basis = iter(np.eye(N + run.T * N + ends))
     w, s = next(basis), [next(basis) for _ in range(N - 1)]
-    s.append(-sum(a * one for a, one in zip(p, s)) / p[-1])  # noqa: B905 - the last is left out
-    start, points, visited = w, [[(0 * w, one)] for one in s], []
+    s.append(-sum(a * item for a, item in zip(p, s)) / p[-1])  # noqa: B905 - the last is left out
+    start, points, visited = w, [[(0 * w, item)] for item in s], []
     for t, eta in enumerate(map(float, run.sizes)):
         X = [w] * N if t % run.tau == 0 else X  # noqa: F821 - of the step before
         visited.append(sum(a * x for a, x in zip(alpha, X, strict=True)))
@@ -37,7 +37,7 @@ def by_clients(run, zeta_sq=1):
             dx, dg = x - y, g - h
             bend = form(dg, dg) / L + mu * form(dx, dx) - 2 * mu / L * form(dg, dx)
             sides.append(values[j] - values[k] >= form(h, dx) + bend / (2 * (1 - mu / L)))
-    of_ends = sum(a * form(one, one) for a, one in zip(p, s, strict=True))
+    of_ends = sum(a * form(item, item) for a, item in zip(p, s, strict=True))
     sides += [form(start, start) <= 1, of_ends <= zeta_sq]
     largest = sum(a * gap for a, gap in zip(p, gaps, strict=True)) if ends else form(w, w)
     return cp.Problem(cp.Maximize(largest), sides).solve(solver="CLARABEL", **ACCURATE)

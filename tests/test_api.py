@@ -125,12 +125,12 @@ def test_a_search_returns_verdicts_on_an_object_as_on_a_key():
 
 def test_certificates_and_tight_constants_are_as_the_command_s(tmp_path):
     flags = {"tau": 2, "kappa": "7/2", "p": ("1/4", "3/4"), "alpha": "1/4,3/4"}
-    found = fedbounds.certify("lemma-2", out=tmp_path, **flags)
+    result = fedbounds.certify("lemma-2", out=tmp_path, **flags)
     typed = ("certify", "lemma-2", "--tau", "2", "--kappa", "7/2", "--p", "1/4,3/4", "--weights", "1/4,3/4")
     printed = CliRunner().invoke(main, [*typed, "--out", str(tmp_path / "cli")])
-    assert [str(item.verdict.status) for item in found] == ["HOLDS", "HOLDS"] and "HOLDS" in printed.output
+    assert [str(item.verdict.status) for item in result] == ["HOLDS", "HOLDS"] and "HOLDS" in printed.output
     assert (tmp_path / "lemma-2.jsonl").read_bytes() == (tmp_path / "cli" / "lemma-2.jsonl").read_bytes()
-    assert [row["step"] for row in found.rows()] == [0, 1] and found.rows()[0]["kappa"] == 3.5
+    assert [row["step"] for row in result.rows()] == [0, 1] and result.rows()[0]["kappa"] == 3.5
     drift = tight_constants("lemma-2", "drift", tau=2, kappa=4) if "drift" in claim_named("lemma-2").terms else None
     tight = drift or tight_constants("lemma-2", tau=2, kappa=4)
     assert all(row["certified"] <= row["stated"] for row in tight.rows() if row["certified"])
@@ -141,9 +141,11 @@ def test_certificates_and_tight_constants_are_as_the_command_s(tmp_path):
 
 
 def test_proofs_are_checked_and_a_plug_in_s_derivations_count(tmp_path):
-    found = fedbounds.derive("lemma-1")
-    assert found[0].verdict.status is Status.HOLDS and str(found[0]).startswith("lemma-1")
-    assert found.rows()[0]["steps"] == found.rows()[0]["checked"] and found.to_latex().startswith(r"\documentclass")
+    result = fedbounds.derive("lemma-1")
+    assert result[0].verdict.status is Status.HOLDS and str(result[0]).startswith("lemma-1")
+    assert result.rows()[0]["steps"] == result.rows()[0]["checked"] and result.to_latex().startswith(
+        r"\documentclass"
+    )
     file = tmp_path / "mine.py"
     file.write_text(
         "from dataclasses import replace\nfrom fedbounds.evidence.symbolic.library import installed\n"
@@ -183,17 +185,17 @@ def test_a_sweep_is_the_tidy_table_of_its_cells(tmp_path):
         f'[base]\nproblem = "quadratic"\nclaims = "theorem-1"\nweightings = "fedavg"\n{fixed}\n'
         "[grid]\ncondition = [4.0, 9.0]\n"
     )
-    found = fedbounds.sweep(file, tmp_path / "out", jobs=1)
-    assert found.summary.total == found.summary.computed == 2 and not found.failures
-    assert {row["condition"] for row in found.rows()} == {4.0, 9.0}
-    assert sum(found.counts.values()) == len(found.rows())
-    assert (tmp_path / "out" / "sweep.csv").is_file() and "Sweep" in repr(found)
+    result = fedbounds.sweep(file, tmp_path / "out", jobs=1)
+    assert result.summary.total == result.summary.computed == 2 and not result.failures
+    assert {row["condition"] for row in result.rows()} == {4.0, 9.0}
+    assert sum(result.counts.values()) == len(result.rows())
+    assert (tmp_path / "out" / "sweep.csv").is_file() and "Sweep" in repr(result)
 
 
 @pytest.mark.parametrize("name", ["fedbounds.study.certify", "fedbounds.study.check"])
 def test_the_examples_of_docstrings_run(name):
-    found = doctest.testmod(importlib.import_module(name))
-    assert found.attempted and not found.failed
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted and not result.failed
 
 
 WRONG = {

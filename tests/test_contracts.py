@@ -99,8 +99,8 @@ class TestClaims:
         claim = CLAIMS[key]
         for name in claim.readings:
             for assumption in claim.assumptions_in(READINGS[name]):
-                holds, found = on_run(assumption, examine_run(RUN, READINGS[name]))
-                assert isinstance(bool(holds), bool) and found
+                holds, result = on_run(assumption, examine_run(RUN, READINGS[name]))
+                assert isinstance(bool(holds), bool) and result
 
     def test_random_quantities_enter_linearly(self, key):
         """An expectation may only be taken through a linear expression: replicates leave any other undecided."""

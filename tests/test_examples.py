@@ -67,7 +67,7 @@ def test_the_example_shows_what_it_says(name, names, capsys):
     scope = vars(inspect.getmodule(function)) | names
     (example,) = doctest.DocTestFinder(recurse=False).find(function, function.__name__, globs=scope)
     assert example.examples, f"{name} has no example"
-    assert not any(one.options.get(doctest.SKIP) for one in example.examples)
+    assert not any(item.options.get(doctest.SKIP) for item in example.examples)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(example).failed == 0, capsys.readouterr().out
 

@@ -26,7 +26,7 @@ def test_no_module_names_a_particular_claim(path):
     text = path.read_text()
     assert not re.search(r"fedbounds\.claims\.\w|from fedbounds\.claims import|from \.+claims", text)
     # An example in a docstring is one text with more in it, and may.
-    assert not CLAIMS & {one.value for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Constant)}
+    assert not CLAIMS & {item.value for item in ast.walk(ast.parse(text)) if isinstance(item, ast.Constant)}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())

@@ -24,9 +24,9 @@ def pictures(script):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_the_picture_can_be_read(script):
-    found = pictures(script)
-    assert len(found) == 1
-    for axes in found[0].axes:
+    result = pictures(script)
+    assert len(result) == 1
+    for axes in result[0].axes:
         if not axes.axison:
             continue
         assert axes.get_xlabel() and axes.get_ylabel()

@@ -34,8 +34,8 @@ def test_every_cell_shows_what_is_stored():
     names = {"__name__": "notebook"}
     cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
     for cell in cells:
-        found, value = run("".join(cell["source"]), names)
-        assert found == stored(cell), "".join(cell["source"])
+        result, value = run("".join(cell["source"]), names)
+        assert result == stored(cell), "".join(cell["source"])
         if hasattr(value, "_repr_svg_"):
             assert "<svg" in value._repr_svg_()
     assert len(cells) >= 8 and names["trials"][0].outcome == "FALSE"

@@ -109,12 +109,12 @@ def test_the_numbers_of_the_paper_and_of_the_power_page():
 
 
 def test_the_counterexample_of_the_paper():
-    found = (read(path) for path in all_files() if path.stem.startswith("lemma-2"))
+    result = (read(path) for path in all_files() if path.stem.startswith("lemma-2"))
     sides = {
-        (str(one.lhs), str(one.rhs))
-        for example in found
+        (str(item.lhs), str(item.rhs))
+        for example in result
         if "instance" in example.document
         for record in [run(from_json(example.document["instance"]))]
-        for one in compare(example.claim(), record, READINGS["literal"])
+        for item in compare(example.claim(), record, READINGS["literal"])
     }
     assert ("1/16", "4/625") in sides and "$1/16 > 4/625$" in body()

@@ -137,19 +137,19 @@ def rows(name, after, head):
 
 def test_the_ledger_s_page_has_every_claim_and_every_counterexample():
     shown = rows("docs/ledger.md", "table: begin", "| claim |")
-    found = {(row[0], reading): row[-1] for row in shown for reading in row[1].split(", ")}
+    result = {(row[0], reading): row[-1] for row in shown for reading in row[1].split(", ")}
     known = on_fedavg(claims())
-    assert {(key, reading) for key, claim in known.items() for reading in claim.readings} <= found.keys()
-    assert {key for key, _ in found} == known.keys()
-    refuted = {key for (key, _), sides in found.items() if ">" in sides}
+    assert {(key, reading) for key, claim in known.items() for reading in claim.readings} <= result.keys()
+    assert {key for key, _ in result} == known.keys()
+    refuted = {key for (key, _), sides in result.items() if ">" in sides}
     assert refuted == {read(path).document["claim"] for path in all_files() if "claim" in read(path).document}
 
 
 def test_the_ledger_s_page_has_every_remark():
-    found, items = rows("docs/ledger.md", "remarks: begin", "| remark |"), remarked()
-    assert [row[0] for row in found] == [item.remark.key for item in items]
+    result, items = rows("docs/ledger.md", "remarks: begin", "| remark |"), remarked()
+    assert [row[0] for row in result] == [item.remark.key for item in items]
     refuted = [item.verdicts[0].status is Status.REFUTED for item in items]
-    assert [row[-1] == "FALSE" for row in found] == refuted and (len(items), sum(refuted)) == (20, 19)
+    assert [row[-1] == "FALSE" for row in result] == refuted and (len(items), sum(refuted)) == (20, 19)
     assert "Of the 20 remarks that state no formula to prove, 19 fail" in page("docs/ledger.md")
     # The convention: at the Gamma = 0 of the row both the numerator and the denominator of rho(t, w*) are 0.
     document = read(next(path for path in all_files() if path.stem == "error-free-iid")).document

@@ -94,5 +94,5 @@ STATEMENTS = {
 def claim(name, share=1, without=()):
     """A statement as a claim; with a smaller share of its bound, or without an assumption, it is false."""
     left, right, assumed, more = STATEMENTS[name]
-    assumed = tuple(one for one in assumed if one.key not in without)
+    assumed = tuple(item for item in assumed if item.key not in without)
     return Claim(name, name, "a textbook", "horizon", left, {"all": share * right}, assumptions=assumed, **more)

@@ -37,7 +37,7 @@ class Mutant:
     @property
     def says_the_same(self) -> bool:
         """Whether the line itself is as it was."""
-        lines = ((one.lhs, one.relation, one.rhs) for one in (self.before, self.after))
+        lines = ((item.lhs, item.relation, item.rhs) for item in (self.before, self.after))
         return len(set(lines)) == 1
 
 

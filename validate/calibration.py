@@ -33,8 +33,8 @@ def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
     """The exact 95% interval for a probability."""
     from scipy.stats import binomtest
 
-    found = binomtest(successes, trials).proportion_ci(0.95)
-    return float(found.low), float(found.high)
+    result = binomtest(successes, trials).proportion_ci(0.95)
+    return float(result.low), float(result.high)
 
 
 SIZES = ((16, 1), (64, 1), (16, 50), (64, 50), (256, 50), (64, 1000))

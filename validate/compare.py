@@ -88,11 +88,11 @@ def main() -> None:
     for name in STUDIES if asked.only is None else (asked.only,):
         begun = time.process_time()
         with progress() as bar:
-            found = compared(settings(name), STUDIES[name][1], progress=bar)
-        kept[name] = row(found, time.process_time() - begun)
-        files.save(partial(comparison_text.figure, found), IMAGES, f"compare-{name}")
+            result = compared(settings(name), STUDIES[name][1], progress=bar)
+        kept[name] = row(result, time.process_time() - begun)
+        files.save(partial(comparison_text.figure, result), IMAGES, f"compare-{name}")
         (IMAGES / f"compare-{name}.svg").unlink()
-        print(terminal.to_text(comparison_text.blocks(found)), f"{kept[name]['seconds']} s", flush=True)
+        print(terminal.to_text(comparison_text.blocks(result)), f"{kept[name]['seconds']} s", flush=True)
     write_json(KEPT, {name: kept[name] for name in STUDIES if name in kept})
     if PAGE.exists():
         write_text(PAGE, written(PAGE.read_text(encoding="utf-8")))

@@ -142,11 +142,11 @@ NONE = {
 def slips(text: str) -> list[str]:
     """The slips that the implementation by hand of an algorithm can make."""
     key = text.partition(":")[0]
-    found = [words for words in (*COMMON, *OWN[key]) if words not in NONE.get(key, ())]
+    result = [words for words in (*COMMON, *OWN[key]) if words not in NONE.get(key, ())]
     if key != "scaffold":
-        return found
+        return result
     option = 2 if "option=2" in text else 1
-    return [*found, f"c_i is renewed by option {3 - option}", *(OPTION_2 if option == 2 else ())]
+    return [*result, f"c_i is renewed by option {3 - option}", *(OPTION_2 if option == 2 else ())]
 
 
 def by_hand(slip: str = "") -> Callable:
@@ -354,15 +354,15 @@ def trial(text: str, seeds: int, right: int, samples: int = 1000) -> Iterator[di
     for slip in ("", *slips(text)):
         runs = range(seeds if slip else right)
         said = [conforms(by_hand(slip), algorithm_named(text), samples=samples, seed=seed) for seed in runs]
-        named = Counter(" / ".join(one.slips) or "none" for one in said if not one)
-        refused = sum(not one for one in said)
+        named = Counter(" / ".join(item.slips) or "none" for item in said if not item)
+        refused = sum(not item for item in said)
         yield {
             "algorithm": text,
             "slip": slip,
             "tried": len(runs),
             "refused": refused,
-            "named": sum(slip in one.slips for one in said) if slip else 0,
-            "alone": sum(one.slips == (slip,) for one in said) if slip else 0,
+            "named": sum(slip in item.slips for item in said) if slip else 0,
+            "alone": sum(item.slips == (slip,) for item in said) if slip else 0,
             "words": dict(named),
             "message": str(said[0]),
         }

@@ -113,8 +113,8 @@ def study() -> dict[str, object]:
     three = []
     for k in range(1, 13):
         x, e = 2.0**-k, 8.0**-k
-        found = floor(np.ones(3), np.array([0.0, 1.0, 0.5 + x]), np.array([e, e, 1 - 2 * e]))
-        three.append([x, found.ratio, found.gap / found.sharper])
+        result = floor(np.ones(3), np.array([0.0, 1.0, 0.5 + x]), np.array([e, e, 1 - 2 * e]))
+        three.append([x, result.ratio, result.gap / result.sharper])
     c, m, p = np.ones(2), pair, np.array([0.25, 0.75])
     limit = floor(c, m, p)
     times = np.unique(np.geomspace(1, STEPS, 400).astype(int))

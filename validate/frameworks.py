@@ -83,10 +83,10 @@ def fedlab(state: dict, task: Task, rng: np.random.Generator) -> dict:
     trainer.local_process(server.downlink_package, _chosen(task, rng))
     for pack in trainer.uplink_package:
         server.load(pack)
-    found = {"w": server.model_parameters.numpy()}
+    result = {"w": server.model_parameters.numpy()}
     if key == "scaffold":
-        found |= {"c": server.global_c.numpy(), "c_i": np.stack([c.numpy() for c in trainer.cs])}
-    return found
+        result |= {"c": server.global_c.numpy(), "c_i": np.stack([c.numpy() for c in trainer.cs])}
+    return result
 
 
 def _linear(w: np.ndarray):
@@ -153,13 +153,13 @@ def flower(state: dict, task: Task, rng: np.random.Generator) -> dict:
         content = RecordDict({"arrays": ArrayRecord([x]), "metrics": counted})
         replies.append(Message(content, dst_node_id=1, message_type="train"))
     if task.algorithm.key == "fedavg":
-        found, _ = FedAvg().aggregate_train(1, replies)
-        return {"w": found.to_numpy_ndarrays()[0]}
+        result, _ = FedAvg().aggregate_train(1, replies)
+        return {"w": result.to_numpy_ndarrays()[0]}
     method = task.algorithm
     strategy = FedAvgM(server_learning_rate=method.server_step, server_momentum=method.momentum)
     strategy.current_arrays, strategy.momentum_vector = ArrayRecord([state["w"]]), [-state["m"]]
-    found, _ = strategy.aggregate_train(1, replies)
-    return {"w": found.to_numpy_ndarrays()[0], "m": -strategy.momentum_vector[0]}
+    result, _ = strategy.aggregate_train(1, replies)
+    return {"w": result.to_numpy_ndarrays()[0], "m": -strategy.momentum_vector[0]}
 
 
 ASKED = {
@@ -175,14 +175,14 @@ def verdicts(samples: int, only: str | None = None) -> Iterator[dict]:
         if importlib.util.find_spec(name) is None or only not in (None, name):
             continue
         for text in asked:
-            found = conforms(function, text, samples=samples, full=name != "fedjax")  # its batches have one size
+            result = conforms(function, text, samples=samples, full=name != "fedjax")  # its batches have one size
             yield {
                 "framework": name,
                 "version": importlib.metadata.version(name),
                 "algorithm": text,
-                "conforms": bool(found),
-                "slips": found.slips,
-                "message": str(found),
+                "conforms": bool(result),
+                "slips": result.slips,
+                "message": str(result),
             }
 
 
@@ -193,10 +193,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=HERE / "results" / "frameworks.json")
     asked = parser.parse_args()
     kept = json.loads(asked.out.read_text()) if asked.out.exists() else []
-    found = list(verdicts(asked.samples, asked.only))
-    tried = {row["framework"] for row in found}
-    asked.out.write_text(json.dumps([row for row in kept if row["framework"] not in tried] + found, indent=1) + "\n")
-    for row in found:
+    result = list(verdicts(asked.samples, asked.only))
+    tried = {row["framework"] for row in result}
+    asked.out.write_text(json.dumps([row for row in kept if row["framework"] not in tried] + result, indent=1) + "\n")
+    for row in result:
         print(f"{row['framework']} {row['version']}, {row['algorithm']}: {row['message']}")
 
 

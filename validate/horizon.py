@@ -53,7 +53,7 @@ def factors(
     taus: Sequence[int] = GRID["tau"], rounds: Sequence[int] = GRID["rounds"], kappas: Sequence[int] = GRID["kappa"]
 ) -> list[dict[str, float]]:
     """Smallest bound over the instance at every place of the grid, with and without `fedavg-push`, largest first."""
-    found = []
+    result = []
     for tau, R, kappa, step, start in itertools.product(taus, rounds, kappas, STEPS, STARTS):
         if R * tau > 100:
             continue
@@ -61,13 +61,13 @@ def factors(
         proved, lower = bounds(run, start, Q(1)), attained(run, float(start), 1.0).value
         rest = min(value for key, value in proved.items() if key != LEFT_OUT)
         place = {"tau": tau, "rounds": R, "kappa": kappa, "step": float(step), "delta_0": float(start)}
-        found.append({**place, "factor": min(proved.values()) / lower, "without": rest / lower})
-    return sorted(found, key=lambda one: -one["factor"])
+        result.append({**place, "factor": min(proved.values()) / lower, "without": rest / lower})
+    return sorted(result, key=lambda one: -one["factor"])
 
 
 def summary(found: Sequence[dict[str, float]]) -> dict[str, object]:
     """What the page quotes of the grid, and its three worst places."""
-    told = {name: np.array([one[name] for one in found]) for name in ("factor", "without")}
+    told = {name: np.array([item[name] for item in found]) for name in ("factor", "without")}
     return {
         "places": len(found),
         "largest": {name: float(each.max()) for name, each in told.items()},
@@ -84,10 +84,10 @@ def papers(run: Run, instance: Attained) -> Array:
     known = {"L": float(run.L), "mu": float(run.mu), "eta": float(run.eta), "tau": float(run.tau), "sigma_sq": 0.0}
     known |= {"rho_bar": 1.0, "rho_tilde": 1.0, "G_sq": float(ran.grad_sq.max())}
     known |= {"Gamma": float(instance.problem.p @ instance.problem.star_excess)}
-    found = [1.0]
+    result = [1.0]
     for _ in range(run.T):
-        found.append(float(evaluate(rhs, {**known, "Delta": found[-1]})))
-    return np.array(found[:: run.tau])
+        result.append(float(evaluate(rhs, {**known, "Delta": result[-1]})))
+    return np.array(result[:: run.tau])
 
 
 def ordinary(run: Run) -> Array:
@@ -119,14 +119,14 @@ def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> Non
 
     from fedbounds.report.figures.line_styles import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
 
-    rounds = [one.rounds for one in found]
+    rounds = [item.rounds for item in found]
     with plt.rc_context(RC):
         figure, axes = plt.subplots(figsize=(5, 3.4), dpi=DPI)
         every = range(run.rounds + 1)
         axes.semilogy(every, papers(run, instance), color=ORANGE, ls=(0, (5, 2)), label="Theorem 1 of the paper")
-        axes.semilogy(rounds, [one.bound for one in found], color=GREEN, marker="^", label="theorem")
-        axes.semilogy(rounds, [one.worst for one in found], color=BLUE, marker="s", label="worst case, certified")
-        axes.semilogy(rounds, [one.lower for one in found], color=SKY, marker="v", label="two quadratics, run")
+        axes.semilogy(rounds, [item.bound for item in found], color=GREEN, marker="^", label="theorem")
+        axes.semilogy(rounds, [item.worst for item in found], color=BLUE, marker="s", label="worst case, certified")
+        axes.semilogy(rounds, [item.lower for item in found], color=SKY, marker="v", label="two quadratics, run")
         axes.semilogy(every, ordinary(run), color=BLACK, ls=(0, (1, 1.2)), label="an ordinary run")
         axes.set_xlabel("rounds")
         axes.set_ylabel(r"$\Vert w_R - w^\star\Vert^2$")
@@ -151,14 +151,14 @@ def main() -> None:
         for rounds in several:
             rows.append(sandwich(replace(RUN, tau=tau, rounds=rounds)))
             print(rows[-1], flush=True)
-    drawn = [one for one in rows if one.tau == RUN.tau]
+    drawn = [item for item in rows if item.tau == RUN.tau]
     longest = replace(RUN, rounds=drawn[-1].rounds)
     instance = attained(longest)
     draw(out.pictures / "sandwich.png", drawn, longest, instance)
     ends = {"theorem-1": float(papers(longest, instance)[-1]), "ordinary": float(ordinary(longest)[-1])}
-    found = {"table": [told(one) for one in rows], "after the last round drawn": ends, "grid": summary(factors())}
-    found["measures"] = [[*row, told(of_measure(*row))] for row in MEASURES]
-    write_json(out.out / "horizon.json", found)
+    result = {"table": [told(item) for item in rows], "after the last round drawn": ends, "grid": summary(factors())}
+    result["measures"] = [[*row, told(of_measure(*row))] for row in MEASURES]
+    write_json(out.out / "horizon.json", result)
 
 
 if __name__ == "__main__":

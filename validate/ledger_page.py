@@ -30,10 +30,10 @@ def marked(name: str) -> re.Pattern[str]:
 
 def filled(page: str, table: str, name: str = "table") -> str:
     """The page with what stands between its two marks replaced by the table."""
-    found, count = marked(name).subn(lambda match: f"{match[1]}\n{table.strip()}\n\n{match[3]}", page)
+    result, count = marked(name).subn(lambda match: f"{match[1]}\n{table.strip()}\n\n{match[3]}", page)
     if count != 1:
         raise reject("the page needs one pair of table marks", f"{count} pairs", "restore its file")
-    return found
+    return result
 
 
 def markdown_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -66,12 +66,12 @@ def row(line: Line) -> tuple[str, ...]:
     proofs = [name for kind, name in names.items() if any(v.status is Status.HOLDS for v in of[kind])]
     certified = sum(v.status is Status.HOLDS for v in of[Evidence.SDP])
     false = [SIDES.search(v.detail.removeprefix("lhs ").replace("> rhs", ">")) for v in of[Evidence.EXACT]]
-    sides = "; ".join(re.sub(r" \([^)]*\)", "", found[0]).rstrip(",") for found in false if found)
+    sides = "; ".join(re.sub(r" \([^)]*\)", "", result[0]).rstrip(",") for result in false if result)
     if sides and any(v.status is Status.REFUTED for v in of[Evidence.KERNEL]):
         sides += ", Rocq"
     proofs += [counted(certified, "certificate")] if certified else []
     ratios = [measured(of[Evidence.EMPIRICAL]), measured(of[Evidence.EXPECTATION])]
-    verdicts = [verdict for found in of.values() for verdict in found]
+    verdicts = [verdict for result in of.values() for verdict in result]
     return (
         answer(verdicts),
         "; ".join(ratios) if set(ratios) != {"–"} else "–",

@@ -23,7 +23,7 @@ QUANTITIES = (
 def polynomials(setting, build=build):
     """Label or quantity -> its terms, in the model that ``build`` makes."""
     model = build(setting, exact)
-    rows = {one.label: one.expression for one in model.constraints}
+    rows = {constraint.label: constraint.expression for constraint in model.constraints}
     rows |= {name: model[name] for name in QUANTITIES if name in model.quantities}
     return {
         label: [[str(number), *map(str, symbols)] for symbols, number in expression.terms.items()]

@@ -88,14 +88,14 @@ def every() -> Named:
 
 
 def main(path: Path = CERTIFICATES / "parametric.jsonl") -> None:
-    found = []
+    result = []
     for name, certificate in every():
         begun = time.process_time()
         valid = (False, "not found") if certificate is None else check(certificate)
         print(f"{name}: {valid[1]}, {time.process_time() - begun:.2f} s", flush=True)
         if valid[0] and certificate is not None:
-            found.append(replace(certificate, name=f"parametric-{name}"))
-    save(path, found)
+            result.append(replace(certificate, name=f"parametric-{name}"))
+    save(path, result)
 
 
 if __name__ == "__main__":

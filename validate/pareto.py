@@ -44,11 +44,11 @@ def draw(pictures: dict[str, TradeOff], path: Path) -> None:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.5 * len(pictures), 3.8), layout="constrained", dpi=100)
-    for axes, (name, found) in zip(
+    for axes, (name, result) in zip(
         figure.subplots(1, len(pictures), squeeze=False)[0], pictures.items(), strict=True
     ):
-        axes.plot([m.error for m in found.front], [m.speed for m in found.front], "k.-", label="hindsight front")
-        for marker, mark in zip("os^dvPX*<>", found.schemes, strict=False):
+        axes.plot([m.error for m in result.front], [m.speed for m in result.front], "k.-", label="hindsight front")
+        for marker, mark in zip("os^dvPX*<>", result.schemes, strict=False):
             axes.plot(mark.error, mark.speed, marker, label=mark.name, markersize=6)
         axes.set_title(name, fontsize=9, loc="left")
         axes.set_xlabel("error: rho_tilde / rho_bar - 1")
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     small = parser.parse_args(arguments).small
     chosen = {"small": Settings(problem="quadratic", clients=3, dimension=2, rounds=5)} if small else PROBLEMS
     pictures = {name: picture(settings, SCHEMES[:2] if small else SCHEMES) for name, settings in chosen.items()}
-    table = {name: numbers(found) for name, found in pictures.items()}
+    table = {name: numbers(result) for name, result in pictures.items()}
     for name, rows in table.items():
         print(name, {k: round(v, 2) for k, v in rows["prices"].items()})
         for scheme, row in rows["schemes"].items():

@@ -96,8 +96,8 @@ def pinned(name: str) -> str:
 
 def environments(pythons: Sequence[str], extras: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Every interpreter that runs here with no extra; the first also with each of the extras."""
-    found = filter(shutil.which, pythons)
-    here = [name for name in found if not subprocess.call([name, "-c", ""], stderr=subprocess.DEVNULL)]
+    result = filter(shutil.which, pythons)
+    here = [name for name in result if not subprocess.call([name, "-c", ""], stderr=subprocess.DEVNULL)]
     yield from ((name, "") for name in here)
     yield from ((here[0], extra) for extra in extras if here)
 

@@ -82,14 +82,14 @@ def compare(before: Path, after: Path) -> int:
     for path in sorted(before.iterdir()):
         one, two = path.read_text(), (after / path.name).read_text()
         if path.suffix == ".json":
-            found = list(differences(json.loads(one), json.loads(two)))
+            result = list(differences(json.loads(one), json.loads(two)))
         else:
-            found = [f"-{line}" for line in one.splitlines() if line not in two.splitlines()]
-            found += [f"+{line}" for line in two.splitlines() if line not in one.splitlines()]
-        print(f"{path.name}: {'the same' if not found else f'{len(found)} differences'}")
-        for line in found[:20]:
+            result = [f"-{line}" for line in one.splitlines() if line not in two.splitlines()]
+            result += [f"+{line}" for line in two.splitlines() if line not in one.splitlines()]
+        print(f"{path.name}: {'the same' if not result else f'{len(result)} differences'}")
+        for line in result[:20]:
             print("   ", line)
-        count += bool(found)
+        count += bool(result)
     return count
 
 

@@ -35,8 +35,8 @@ def need(condition, why):
 def total(*parts):
     """sum of (number, vector or polynomial); in a polynomial ("f",) is a value, ("u", "v") an inner product."""
     out = {}
-    for number, one in parts:
-        for key, value in one.items():
+    for number, item in parts:
+        for key, value in item.items():
             out[key] = out.get(key, 0) + number * value
     return {key: value for key, value in out.items() if value}
 
@@ -57,7 +57,7 @@ def solved(letter, weights):
     """Vectors whose weighted sum vanishes: the last one of positive weight is expressed by the others."""
     j = max(i for i, weight in enumerate(weights) if weight)
     free = [{f"{letter}{i}": ONE} for i in range(len(weights))]
-    free[j] = total(*((-weights[i] / weights[j], one) for i, one in enumerate(free) if i != j))
+    free[j] = total(*((-weights[i] / weights[j], item) for i, item in enumerate(free) if i != j))
     return free
 
 
@@ -179,22 +179,22 @@ class Round:
             names = unknown | point | known
             return sum((Fraction(scale.get(name, 1)) * eval(code, names) for name, code in codes.items()), NOTHING)
 
-        found = {name: at(**{name: ONE}) for name in QUANTITIES}
-        found["Gamma_alpha"] = at(Gamma=ONE, rho_tilde=ONE) - found["Gamma"]
+        result = {name: at(**{name: ONE}) for name in QUANTITIES}
+        result["Gamma_alpha"] = at(Gamma=ONE, rho_tilde=ONE) - result["Gamma"]
         linear = {**GENERIC, "Gamma_alpha": GENERIC["Gamma"] * GENERIC["rho_tilde"]}
-        need(at(**GENERIC) == sum(value * linear[name] for name, value in found.items()), "the claim is not linear")
-        used = {name for name, number in found.items() if number}
+        need(at(**GENERIC) == sum(value * linear[name] for name, value in result.items()), "the claim is not linear")
+        used = {name for name, number in result.items() if number}
         need(left != "gap" or used <= {"Delta_0"}, "the gap of a run is bounded by its start alone")
         need(left == "gap" or "Delta_0" not in used, "only the gap of a run is bounded by its start")
         need(left == "grad_sq" or "excess" not in used, "the excess is one client's")
         need(left != "grad_sq" or (used <= {"excess"} and self.s == 0), "no bound at one point of any client")
-        need(found["Gamma_alpha"] >= 0, "the claim falls as rho_tilde grows: not covered for every rho_tilde")
+        need(result["Gamma_alpha"] >= 0, "the claim falls as rho_tilde grows: not covered for every rho_tilde")
         if not self.noisy:
-            need(found.pop("sigma_sq") >= 0, "the claim falls as the variance grows")
+            need(result.pop("sigma_sq") >= 0, "the claim falls as the variance grows")
             for more in ({bound: size} for bound in ("sigma_0_sq", "growth") for size in SIZES):
                 grown = [at(**more) - at(), *(at(**{name: ONE}, **more) - at(**{name: ONE}) for name in QUANTITIES)]
                 need(min(grown) >= 0, "the claim falls as the variance grows")
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in result.items() if value}
 
 
 def sum_of_squares(polynomial):
@@ -281,7 +281,7 @@ def at(data, x):
         return str(num / den)
     if isinstance(data, dict):
         return {key: at(value, x) for key, value in data.items() if key != "interval"}
-    return [at(one, x) for one in data] if isinstance(data, list) else data
+    return [at(item, x) for item in data] if isinstance(data, list) else data
 
 
 def points(certificate):
@@ -297,10 +297,10 @@ def main(files):
     ask = [sys.executable, "-m", "fedbounds.cli", "claims", "--format", "json"]
     claims = {claim["key"]: claim for claim in json.loads(subprocess.check_output(ask, text=True))}
     lines = [json.loads(line) for name in files for line in Path(name).read_text().splitlines()]
-    verdicts = [next(filter(None, (judge(one, claims) for one in points(line))), None) for line in lines]
+    verdicts = [next(filter(None, (judge(point, claims) for point in points(line))), None) for line in lines]
     wrong = [why for why in verdicts if why is not None]
     sound = [line for line, why in zip(lines, verdicts, strict=True) if why is None]
-    settings = sorted({json.dumps(one["setting"]) for line in sound for one in points(line)})
+    settings = sorted({json.dumps(point["setting"]) for line in sound for point in points(line)})
     command = [sys.executable, "-m", "validate.model_polynomials"]
     models = subprocess.check_output(command, input="\n".join(settings), text=True, cwd=Path(__file__).parents[1])
     other = sorted(

@@ -44,17 +44,17 @@ def prose(text: str) -> str:
 
 def relation(one: Assumption) -> str:
     """The relation that the checks follow from, where the assumption is one."""
-    found = one.relation if isinstance(one.relation, tuple) else () if one.relation is None else (one.relation,)
-    return ", ".join(map(formula, found)) or "in words"
+    result = one.relation if isinstance(one.relation, tuple) else () if one.relation is None else (one.relation,)
+    return ", ".join(map(formula, result)) or "in words"
 
 
 def shipped() -> dict[str, Assumption]:
-    return {f"a.{name}": one for name, one in vars(assumptions).items() if isinstance(one, Assumption)}
+    return {f"a.{name}": item for name, item in vars(assumptions).items() if isinstance(item, Assumption)}
 
 
 def assumption_table() -> str:
     """Every shipped assumption: name, key, statement and relation."""
-    rows = [(f"`{name}`", f"`{one.key}`", prose(one.statement), relation(one)) for name, one in shipped().items()]
+    rows = [(f"`{name}`", f"`{item.key}`", prose(item.statement), relation(item)) for name, item in shipped().items()]
     return table(("name", "key", "says", "relation"), rows)
 
 

@@ -70,10 +70,10 @@ def tried(claim: Claim, experiment: Experiment) -> Tried:
         return Tried(f"not tried: its left side is {claim.lhs}")
     known = constants(experiment.problem, experiment)
     reading = READINGS[claim.readings[0]]
-    asked = [one for one in claim.assumptions_in(reading) if one.parts]
-    for answer, one in ((in_floats(one, known), one) for one in asked):
+    asked = [item for item in claim.assumptions_in(reading) if item.parts]
+    for answer, item in ((in_floats(item, known), item) for item in asked):
         if answer is not None and not answer.holds:
-            return Tried(f"assumption fails: {one.statement}: {answer.found}")
+            return Tried(f"assumption fails: {item.statement}: {answer.found}")
     rounds = np.arange(experiment.rounds + 1)
     right = evaluate(claim.sides(reading).rhs, {**known, "T": rounds * float(experiment.tau)}) + 0 * rounds
     if claim.algorithm == Scaffnew.key and experiment.batch_size is None:

@@ -142,13 +142,13 @@ def on_runs(claim: Claim) -> tuple[set[Status], float | None, list[str]]:
 
     Of a claim on every horizon it is that at the last one, as any bound that begins at the start is tight there.
     """
-    reading, found, close, told = READINGS[claim.readings[0]], set(), [], []
+    reading, result, close, told = READINGS[claim.readings[0]], set(), [], []
     for name, experiment in experiments(claim):
         run = examine_run(simulate(experiment), reading)
         verdict = comparison.examine(claim, run)
         if verdict.status is Status.NOT_APPLICABLE:
             continue
-        found.add(verdict.status)
+        result.add(verdict.status)
         near = verdict.tightness
         if near is not None and claim.scope == "horizon":
             sides = comparison.compare(claim, run)
@@ -158,7 +158,7 @@ def on_runs(claim: Claim) -> tuple[set[Status], float | None, list[str]]:
         ratio = "" if near is None else f", bound over measured {at} {near:.3g}"
         said = word(verdict.status, Evidence.EMPIRICAL).lower()
         told.append(f"`{claim.key}` on a run ({name}): {said}{ratio}.")
-    return found, min(close, default=None), told
+    return result, min(close, default=None), told
 
 
 def searched(claim: Claim) -> tuple[Status, float | None, str]:
@@ -179,13 +179,13 @@ def searched(claim: Claim) -> tuple[Status, float | None, str]:
 def certified(claim: Claim) -> str:
     """What certificates over the whole class say of a claim about one step, or why they say nothing."""
     try:
-        found = [one.verdict for one in fedbounds.certify(claim.key, claim.readings[-1])]
+        result = [item.verdict for item in fedbounds.certify(claim.key, claim.readings[-1])]
     except InputError as wrong:
         return f"`fedbounds certify {claim.key}`: {wrong}"
-    held = sum(verdict.status is Status.HOLDS for verdict in found)
+    held = sum(verdict.status is Status.HOLDS for verdict in result)
     where = "kappa = 10, tau = 4, N = 2, full or stochastic gradients"
     return (
-        f"`fedbounds certify {claim.key}`: certified for the whole class at {held} of {len(found)} steps ({where})."
+        f"`fedbounds certify {claim.key}`: certified for the whole class at {held} of {len(result)} steps ({where})."
     )
 
 
@@ -193,7 +193,7 @@ def entry(name: str, keys: tuple[str, ...], compared: str) -> Entry:
     """The line of a theorem about FedAvg."""
     claims = [claim_named(key) for key in keys]
     runs, hunts = [on_runs(claim) for claim in claims], [searched(claim) for claim in claims]
-    refuted = any(Status.REFUTED in found for found, _, _ in runs) or any(s is Status.REFUTED for s, _, _ in hunts)
+    refuted = any(Status.REFUTED in result for result, _, _ in runs) or any(s is Status.REFUTED for s, _, _ in hunts)
     measured = [f"{ratio:.3g}" for _, ratio, _ in runs if ratio is not None]
     worst = [f"{ratio:.3g}" for _, ratio, _ in hunts if ratio is not None]
     tight = [f"{', '.join(measured)} on runs"] if measured else []
@@ -201,8 +201,8 @@ def entry(name: str, keys: tuple[str, ...], compared: str) -> Entry:
     lines = [line for _, _, told in runs for line in told] + [line for _, _, line in hunts]
     lines += [certified(claim) for claim in claims if claim.scope == "step"]
     for claim in claims if name in PRINTED else ():
-        found, _, told = on_runs(replace(claim, eta=PRINTED[name]))
-        refuted |= Status.REFUTED in found
+        result, _, told = on_runs(replace(claim, eta=PRINTED[name]))
+        refuted |= Status.REFUTED in result
         lines += [f"With the index as printed, eta_t = {PRINTED[name]} from t = 0: {line}" for line in told]
     verdict = "refuted" if refuted else "not refuted"
     return Entry(name, keys, SAYS.get(name, ""), claims[0].source, compared, verdict, "; ".join(tight), tuple(lines))

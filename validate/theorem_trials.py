@@ -26,10 +26,10 @@ KEYS = (*(key for _, keys, _ in ON_FEDAVG for key in keys), "pepit-sgd-step")
 
 def trial(key: str) -> dict[str, Any]:
     """`fedbounds referee KEY` in the claim's last reading: its word, its three sentences, how close regimes came."""
-    (found,) = fedbounds.referee(key, claim_named(key).readings[-1])
-    said = str(found.outcome) if found.proof is None else word(Status.HOLDS, found.proof.evidence)
-    near = [line for line in found.said("regimes") if line.startswith("bound over measured")]
-    return {"word": said, "said": verdict(found), "near": near}
+    (result,) = fedbounds.referee(key, claim_named(key).readings[-1])
+    said = str(result.outcome) if result.proof is None else word(Status.HOLDS, result.proof.evidence)
+    near = [line for line in result.said("regimes") if line.startswith("bound over measured")]
+    return {"word": said, "said": verdict(result), "near": near}
 
 
 def kept() -> dict[str, dict[str, Any]]:

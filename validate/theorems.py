@@ -30,7 +30,7 @@ PAGES = ROOT / "docs" / "theorems"
 
 def entries() -> list[Entry]:
     """Every theorem, tried now."""
-    return [*(entry(*one) for one in ON_FEDAVG), *(one() for one in OTHERS)]
+    return [*(entry(*item) for item in ON_FEDAVG), *(other() for other in OTHERS)]
 
 
 def status(one: Entry) -> str:
@@ -51,8 +51,8 @@ def attempts(one: Entry) -> list[str]:
     runs: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
     others = []
     for line in one.tried:
-        if found := RUN.fullmatch(line):
-            runs.setdefault((found[1], found[2]), []).append((found[3], found[4]))
+        if result := RUN.fullmatch(line):
+            runs.setdefault((result[1], result[2]), []).append((result[3], result[4]))
         elif "certificates need" not in line:
             others.append(line)
     lines = []
@@ -70,8 +70,8 @@ def attempts(one: Entry) -> list[str]:
 def table(found: list[Entry]) -> str:
     rows = [(e.name, status(e), e.tightness or "-") for e in found]
     plain = Table.of(("theorem", "status", "tightness (bound over value)"), rows).to_markdown()
-    for one in found:
-        plain = plain.replace(f"| {escaped(one.name)} |", f"| [{escaped(one.name)}](theorems/{slug(one)}.md) |")
+    for item in found:
+        plain = plain.replace(f"| {escaped(item.name)} |", f"| [{escaped(item.name)}](theorems/{slug(item)}.md) |")
     return plain
 
 
@@ -110,18 +110,18 @@ def page(one: Entry) -> str:
 def pages(found: list[Entry]) -> dict[Path, str]:
     """Every file of the study's: the overview with its table, and a page a theorem."""
     overview = filled(PAGE.read_text(encoding="utf-8"), table(found), "table")
-    return {PAGE: overview, **{PAGES / f"{slug(one)}.md": page(one) for one in found}}
+    return {PAGE: overview, **{PAGES / f"{slug(item)}.md": page(item) for item in found}}
 
 
 def recorded() -> list[Entry]:
     return [
-        Entry(**{**one, "keys": tuple(one["keys"]), "tried": tuple(one["tried"])})
-        for one in json.loads(KEPT.read_text())
+        Entry(**{**load, "keys": tuple(load["keys"]), "tried": tuple(load["tried"])})
+        for load in json.loads(KEPT.read_text())
     ]
 
 
 def main() -> None:
-    KEPT.write_text(json.dumps([asdict(one) for one in entries()], indent=1) + "\n")
+    KEPT.write_text(json.dumps([asdict(item) for item in entries()], indent=1) + "\n")
     for path, text in pages(recorded()).items():
         write_text(path, text)
 

@@ -64,10 +64,10 @@ def scaled_theorem(setting: Setting, scale: dict[str, F]) -> Certificate | None:
 def tight_rows(claim: str, term: str, cases: dict[str, Setting]) -> Iterator[Found]:
     """A tight constant in every case."""
     for name, setting in cases.items():
-        found = tight(claim_named(claim), setting, term)
-        proved = None if found.certified is None else float(found.certified)
-        row = {"stated": found.stated, "solver": found.solver, "certified": proved}
-        yield f"tight-{claim}-{term}-{name}", row, found.certificate
+        result = tight(claim_named(claim), setting, term)
+        proved = None if result.certified is None else float(result.certified)
+        row = {"stated": result.stated, "solver": result.solver, "certified": proved}
+        yield f"tight-{claim}-{term}-{name}", row, result.certificate
 
 
 def ratio_rows(claims: tuple[str, ...], cases: dict[str, Setting]) -> Iterator[Found]:
@@ -97,10 +97,10 @@ def bare_rows(cases: dict[str, Setting]) -> Iterator[Found]:
     """Theorem 1 with no G at all: the largest b for 3/8, and the smallest c for 6, the rest as stated."""
     bare = bare_theorem()
     for name, setting in cases.items():
-        found = tight(bare, setting, "contraction")
-        proved = None if found.certified is None else float(found.certified)
-        row: Row = {"stated": found.stated, "solver": found.solver, "certified": proved}
-        yield f"no-gradient-contraction-{name}", row, found.certificate
+        result = tight(bare, setting, "contraction")
+        proved = None if result.certified is None else float(result.certified)
+        row: Row = {"stated": result.stated, "solver": result.solver, "certified": proved}
+        yield f"no-gradient-contraction-{name}", row, result.certificate
         row = {"stated": 6.0, "solver": tight_value(bare, setting, "heterogeneity"), "certified": None}
         certificate = None
         for above in ABOVE:
@@ -124,10 +124,10 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[Found]:
         setting = round_setting(2, tau, kappa=10, eta=HALF)
         model = build(setting, float, bounds=())
         against = [model[name] for name in ("Delta_start", "star_grad_sq")]
-        found = worst_case(model, model["Delta_next"], against, "nonneg")
-        row: Row = {"solver": found.value, "certified": None}
+        result = worst_case(model, model["Delta_next"], against, "nonneg")
+        row: Row = {"solver": result.value, "certified": None}
         for above in ABOVE:
-            y = [F(round((v + float(above)) * 10**8), 10**8) for v in found.y]
+            y = [F(round((v + float(above)) * 10**8), 10**8) for v in result.y]
             certificate = certify_form(
                 "Delta_next", {"Delta_start": y[0], "star_grad_sq": y[1]}, setting, note=row, faces=False
             )
@@ -235,20 +235,20 @@ def curves() -> dict[str, dict[str, list[float]]]:
     lemma, theorem = claim_named("lemma-2"), claim_named("theorem-1")
     bare = bare_theorem()
     names = ("lemma-2", "gradient, literal", "gradient, sync", "contraction, no G", "heterogeneity, no G")
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    result: dict[str, dict[str, list[float]]] = {name: {} for name in names}
     for tau in (2, 3, 4, 5, 6):
-        found["lemma-2"][f"tau = {tau}"] = tight_curve(lemma, [at(k, tau) for k in kappas], "drift")
+        result["lemma-2"][f"tau = {tau}"] = tight_curve(lemma, [at(k, tau) for k in kappas], "drift")
     for tau in (2, 4):
         along = [round_setting(2, tau, kappa=k, **LITERAL) for k in kappas]
-        found["gradient, literal"][f"alpha = (.9, .1), tau = {tau}"] = tight_curve(theorem, along, "drift")
+        result["gradient, literal"][f"alpha = (.9, .1), tau = {tau}"] = tight_curve(theorem, along, "drift")
     for name in ("one-client", "small-client"):
         along = [at(k, 3, name, reading="sync") for k in kappas]
-        found["gradient, sync"][name] = tight_curve(theorem, along, "drift")
+        result["gradient, sync"][name] = tight_curve(theorem, along, "drift")
     for name in WEIGHTS:
         along = [at(k, 3, name) for k in kappas]
-        found["contraction, no G"][name] = tight_curve(bare, along, "contraction")
-        found["heterogeneity, no G"][name] = tight_curve(bare, along, "heterogeneity")
-    return {"kappa": {"kappa": [float(k) for k in kappas]}, **found}
+        result["contraction, no G"][name] = tight_curve(bare, along, "contraction")
+        result["heterogeneity, no G"][name] = tight_curve(bare, along, "heterogeneity")
+    return {"kappa": {"kappa": [float(k) for k in kappas]}, **result}
 
 
 def draw(found: dict[str, dict[str, list[float]]], folder: Path) -> None:
@@ -302,9 +302,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Row]:
     if not small:
         for kind, certificates in families.items():
             save(CERTIFICATES / f"{kind}.jsonl", certificates)
-        found = curves()
-        draw(found, ROOT / "docs" / "img")
-        text = json.dumps({"numbers": rows, "curves": found}, indent=1) + "\n"
+        result = curves()
+        draw(result, ROOT / "docs" / "img")
+        text = json.dumps({"numbers": rows, "curves": result}, indent=1) + "\n"
         write_text(ROOT / "validate" / "results" / "tight_constants.json", text)
     return rows
 

@@ -285,9 +285,9 @@ def _false_at(difference: sp.Expr, relation: str, rng: random.Random) -> bool:
         values.update(left)
         return result.xreplace(left).doit()
 
-    found = [at(difference, i) for i in range(CLIENTS)]
+    results = [at(difference, i) for i in range(CLIENTS)]
     fails = {"<=": lambda v: v < 0, "=": lambda v: v != 0, "<": lambda v: v <= 0}[relation]
-    return any(bool(fails(sp.nsimplify(value))) for value in found if value.is_number)
+    return any(bool(fails(sp.nsimplify(value))) for value in results if value.is_number)
 
 
 def _mean(mean: sp.Expr, at: Callable[[sp.Expr, int], sp.Expr], weights: Mapping[sp.Expr, list[sp.Expr]]) -> sp.Expr:

@@ -54,12 +54,12 @@ def experiment(batch_size: int | None, replicates: int) -> Experiment:
 
 def curves(batch_size: int | None, replicates: int) -> dict[str, list[float]]:
     """Algorithm -> mean ||w_r - w*||^2 over that of the start, at r = 0 ... ROUNDS."""
-    setting, found = experiment(batch_size, replicates), {}
+    setting, result = experiment(batch_size, replicates), {}
     for key in algorithms():
         eta = ConstantStep((FULL_STEP if key == "minibatch" else STEP) / setting.problem.L)
         distance = run_algorithm(algorithm_named(DRAWN.get(key, key)), setting.with_(eta=eta)).distance_sq.mean(0)
-        found[key] = (distance / distance[0]).tolist()
-    return found
+        result[key] = (distance / distance[0]).tolist()
+    return result
 
 
 def rate(curve: list[float]) -> float:
@@ -80,10 +80,10 @@ def draw(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> None:
     styles = [(colour, dash) for dash in DASHES for colour in (BLACK, BLUE, ORANGE, GREEN, PURPLE, SKY)]
     with plt.rc_context(RC):
         figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.9), sharey=False)
-        for axis, (title, found) in zip(
+        for axis, (title, result) in zip(
             axes, (("full gradients", full), (f"batches of {BATCH}", noisy)), strict=True
         ):
-            for (key, curve), (colour, dash) in zip(found.items(), styles, strict=False):
+            for (key, curve), (colour, dash) in zip(result.items(), styles, strict=False):
                 values = np.maximum(curve, ROUNDING)
                 axis.semilogy(values, color=colour, ls=dash, label=key)
             axis.set(title=title, xlabel="rounds")
@@ -136,10 +136,11 @@ def written(page: str) -> str:
 
 
 def main() -> None:
-    found = {"full": curves(None, 1), "noisy": curves(BATCH, RUNS)}
-    draw(**found)
+    result = {"full": curves(None, 1), "noisy": curves(BATCH, RUNS)}
+    draw(**result)
     short = {
-        name: {key: [float(f"{v:.4g}") for v in curve] for key, curve in one.items()} for name, one in found.items()
+        name: {key: [float(f"{v:.4g}") for v in curve] for key, curve in item.items()}
+        for name, item in result.items()
     }
     (RESULTS / "zoo.json").write_text(json.dumps(short) + "\n")
     write_text(PAGE, written(PAGE.read_text(encoding="utf-8")))

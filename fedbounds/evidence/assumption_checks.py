@@ -39,17 +39,17 @@ def in_floats(assumption: Assumption, values: Mapping[str, Numbers]) -> Answer |
     names = sorted(_shown(assumption))
     if not assumption.parts or not values.keys() >= set(names):
         return None
-    found = ""
+    result = ""
     for part in assumption.parts:
         sides = fails(part, values, assumption.tolerance)
         wrong, left, right, *own = np.broadcast_arrays(*sides, *(values[name] for name in names))
         # An equality is shown at the first step where it fails, an inequality at its worst.
         worst = int((wrong if part.sign == "=" else np.nan_to_num(left - right, nan=np.inf)).argmax())
         here = {name: value.flat[worst] for name, value in zip(names, own, strict=True)}
-        found = found or _words(assumption, part, here | {"left": left.flat[worst], "right": right.flat[worst]})
+        result = result or _words(assumption, part, here | {"left": left.flat[worst], "right": right.flat[worst]})
         if wrong.any():
-            return Answer(False, found)
-    return Answer(True, found)
+            return Answer(False, result)
+    return Answer(True, result)
 
 
 def fails(part: Part, values: Mapping[str, Numbers], tolerance: float) -> tuple[Any, Array, Array]:

@@ -225,8 +225,8 @@ def upper(expression: sp.Expr, values: Mapping[str, Any]) -> Array:
     arrays = np.broadcast_arrays(*(np.asarray(values[name], dtype=object) for name in names))
     shape = arrays[0].shape if names else ()
     rows = list(zip(*(array.flat for array in arrays), strict=True)) if names else [()]
-    found = {row: _upper(expression, dict(zip(names, row, strict=True))) for row in set(rows)}
-    return np.array([found[row] for row in rows], float).reshape(shape)
+    result = {row: _upper(expression, dict(zip(names, row, strict=True))) for row in set(rows)}
+    return np.array([result[row] for row in rows], float).reshape(shape)
 
 
 def _upper(expression: sp.Expr, values: Mapping[str, float | Fraction]) -> float:
@@ -236,10 +236,10 @@ def _upper(expression: sp.Expr, values: Mapping[str, float | Fraction]) -> float
     for digits in DIGITS:
         with in_digits(digits):
             # No finite number: the root of an interval that reaches below 0, or a division by one that holds 0.
-            found = function({name: enclosed(value) for name, value in values.items()})  # type: ignore[misc]
-            width = 2 * found.rad()
-            if found.is_finite() and (width <= NARROW * abs(found) or width <= TINY):
-                return upward(mp.make_mpf(libmp.from_man_exp(*map(int, found.upper().man_exp()))))
+            result = function({name: enclosed(value) for name, value in values.items()})  # type: ignore[misc]
+            width = 2 * result.rad()
+            if result.is_finite() and (width <= NARROW * abs(result) or width <= TINY):
+                return upward(mp.make_mpf(libmp.from_man_exp(*map(int, result.upper().man_exp()))))
     return math.nan
 
 

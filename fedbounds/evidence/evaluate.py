@@ -101,13 +101,15 @@ def code(expression: sp.Expr, exact: bool = False, powers: bool = False) -> str 
         root = code(sp.sqrt(expression.base), exact, powers)
         return None if root is None else f"({root})**({expression.exp.p})"
     if expression.is_Pow and powers and not expression.exp.is_number:
-        base, exponent = (code(one, exact, powers) for one in expression.args)
+        base, exponent = (code(arg, exact, powers) for arg in expression.args)
         return None if None in (base, exponent) else f"({base})**({exponent})"
     inside = [code(argument, exact, powers) for argument in expression.args]
-    below = [k for k, one in enumerate(expression.args) if expression.is_Mul and one.is_Pow and one.exp.is_negative]
+    below = [
+        k for k, item in enumerate(expression.args) if expression.is_Mul and item.is_Pow and item.exp.is_negative
+    ]
     if below and None not in inside:
         # In floats x/x is 1 and (1/x) x need not be: a bound that is attained would seem to fail by a rounding.
-        above = " * ".join(str(one) for k, one in enumerate(inside) if k not in below)
+        above = " * ".join(str(item) for k, item in enumerate(inside) if k not in below)
         under = [code(1 / expression.args[k], exact, powers) for k in below]
         return None if None in under else f"(({above or 1}) / ({' * '.join(map(str, under))}))"
     join = {sp.Add: " + ", sp.Mul: " * ", sp.Max: ", ", sp.Min: ", "}.get(type(expression))
@@ -139,5 +141,5 @@ def rational(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | 
 def steps_asked(formula: sp.Expr, constants: Mapping[str, Numbers], total: int) -> Array:
     """eta_0 ... eta_{T-1} of a step size in constants and t: (T,), or (P, T) where a constant of it is (P, 1)."""
     times = np.arange(total, dtype=float)
-    found = evaluate(formula, {**constants, "t": times})
-    return np.broadcast_to(found, np.broadcast_shapes(found.shape, times.shape))
+    result = evaluate(formula, {**constants, "t": times})
+    return np.broadcast_to(result, np.broadcast_shapes(result.shape, times.shape))

@@ -181,7 +181,7 @@ def verdicts(
     """
     trajectories: dict[int, Trajectory | None] = {}
     runs: dict[tuple[int, str], MeasuredRun] = {}
-    found = []
+    result = []
     for claim, experiment, readings in examined:
         own = id(experiment)
         if own not in trajectories:
@@ -192,8 +192,8 @@ def verdicts(
         for name in readings:
             if (own, name) not in runs:
                 runs[own, name] = exact_run(trajectory, READINGS[name], policy)
-            found.append(examine(claim, runs[own, name]))
-    return [verdict for verdict in found if verdict.status is not Status.NOT_APPLICABLE]
+            result.append(examine(claim, runs[own, name]))
+    return [verdict for verdict in result if verdict.status is not Status.NOT_APPLICABLE]
 
 
 def _affordable(experiment: Experiment, limit: float) -> Trajectory | None:

@@ -117,16 +117,16 @@ def judge(claim: Claim, reading: Reading, measurement: Judged) -> Verdict:
     where nothing was measured; else what ``measurement`` decides, with the set of experiments that it covers.
     """
     measurement = measurement.of(claim)
-    found = inapplicable(claim, reading, measurement) or measurement.refusal(claim)
-    if found is None and claim.kind is Kind.RATE:
-        found = measurement.rate(claim)
-    if found is None:
+    result = inapplicable(claim, reading, measurement) or measurement.refusal(claim)
+    if result is None and claim.kind is Kind.RATE:
+        result = measurement.rate(claim)
+    if result is None:
         sides = measurement.sides(claim)
         if sides is None:
-            found = verdict(claim, reading, Status.VACUOUS, detail=NOTHING_TESTED)
+            result = verdict(claim, reading, Status.VACUOUS, detail=NOTHING_TESTED)
         else:
-            found = replace(measurement.decide(claim, sides), coverage=measurement.coverage())
-    return replace(found, evidence=measurement.evidence)
+            result = replace(measurement.decide(claim, sides), coverage=measurement.coverage())
+    return replace(result, evidence=measurement.evidence)
 
 
 def inapplicable(claim: Claim, reading: Reading, measurement: Judged) -> Verdict | None:

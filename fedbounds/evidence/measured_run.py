@@ -76,7 +76,7 @@ class MeasuredRun:
 
     def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
-        costly = {name: found(self)[name].value for name, found in COSTLY.items() if name in used}
+        costly = {name: result(self)[name].value for name, result in COSTLY.items() if name in used}
         return {**costly, **self._known}
 
     @cached_property
@@ -157,8 +157,8 @@ class MeasuredRun:
         """find(run, *given), which depends on the trajectory and reading alone: once for all claims."""
         if (find, given) not in self._found:
             self._found[find, given] = find(self, *given)
-        found: V = self._found[find, given]
-        return found
+        result: V = self._found[find, given]
+        return result
 
     @property
     def moments(self) -> PathMoments:

@@ -60,7 +60,7 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
     count = {"step": len(protocol.eta), "horizon": len(protocol.eta) + 1}.get(claim.scope)
     result, losses = Values(), _read_only(losses)
     drawn: list[tuple[Any, Path]] = []
-    for symbol in [one for one in claim.computed if one not in unknown]:
+    for symbol in [item for item in claim.computed if item not in unknown]:
         try:
             if symbol.statistic == "constant":
                 result.constants[symbol.name] = _one(_checked(symbol, _on_path(symbol)(losses), protocol))

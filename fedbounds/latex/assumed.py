@@ -50,14 +50,16 @@ def missing(
 @cache
 def keys() -> dict[str, Assumption]:
     """Every shipped assumption by its key, and by its name in Python with hyphens."""
-    known = {name: one for name, one in vars(shipped).items() if isinstance(one, Assumption)}
-    return {name.replace("_", "-"): one for name, one in known.items()} | {one.key: one for one in known.values()}
+    known = {name: item for name, item in vars(shipped).items() if isinstance(item, Assumption)}
+    return {name.replace("_", "-"): item for name, item in known.items()} | {
+        item.key: item for item in known.values()
+    }
 
 
 @cache
 def every_key() -> dict[str, Assumption]:
     """Those, and the assumptions of the shipped claims by their keys."""
-    return {one.key: one for claim in claims().values() for one in claim.assumptions} | keys()
+    return {assumption.key: assumption for claim in claims().values() for assumption in claim.assumptions} | keys()
 
 
 def shipped_assumption(key: str) -> Assumption | None:

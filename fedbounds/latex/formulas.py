@@ -146,14 +146,14 @@ def _no_function(head: Any, following: Any, notation: Notation) -> None:
     """Refuse a letter alone in brackets behind a letter."""
     inside = following.children[0].children
     leaves = list(following.children[0].scan_values(lambda one: True))
-    if len(inside) > 1 or [one.type for one in leaves if one.type != "SCRIPT"] == ["NAME"]:
+    if len(inside) > 1 or [leave.type for leave in leaves if leave.type != "SCRIPT"] == ["NAME"]:
         what = f"is this {head} times what follows, or a function of it"
         raise wrong(_at(following, notation), what, r"write a \cdot, or an index")
 
 
 def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.Expr:
     """F, F_i or a gradient at a point."""
-    index = [spelled(notation.tokens[one.start_pos].inside) for one in name.children[1:]]
+    index = [spelled(notation.tokens[child.start_pos].inside) for child in name.children[1:]]
     brackets = point.children[0]
     if (
         isinstance(brackets, Leaf)
@@ -174,7 +174,7 @@ def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.E
 def _factor(tree: Any, notation: Notation) -> sp.Expr:
     """An atom with its powers and indices."""
     head, *scripts = tree.children
-    leaves = [notation.tokens[one.start_pos] for one in scripts]
+    leaves = [notation.tokens[item.start_pos] for item in scripts]
     if isinstance(head, Leaf) and head.type == "NAME":
         result, powers = letter(_at(head, notation), leaves, notation)
         for script in powers:
@@ -247,7 +247,7 @@ def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
 
 def _indices(scripts: Sequence[Any], notation: Notation, head: Any) -> dict[str, str]:
     """The bound index of a sum and its range in words."""
-    texts = {str(one): spelled(notation.tokens[one.start_pos].inside) for one in scripts}
+    texts = {str(script): spelled(notation.tokens[script.start_pos].inside) for script in scripts}
     if "_" not in texts or not notation.tokens[scripts[0].start_pos].inside:
         raise wrong(_at(head, notation), "a sum needs its index", r"write \sum_i")
     name = notation.tokens[scripts[0].start_pos].inside[0].text
@@ -278,7 +278,7 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
         return FUNCTIONS[str(head)](_factor(following, notation))
     kind = {r"\max": sp.Max, r"\min": sp.Min}.get(str(head))
     if kind is not None and not scripts and bracket in ("round", "curly", "square"):
-        result = kind(*(_sum(one, notation) for one in following.children[0].children))
+        result = kind(*(_sum(child, notation) for child in following.children[0].children))
         for script in following.children[1:]:
             token = notation.tokens[script.start_pos]
             result = _power(result, value(token.inside, notation), token)

@@ -40,9 +40,9 @@ def shipped_names() -> dict[tuple[str, str], sp.Expr]:
     names: dict[tuple[str, str], sp.Expr] = {(r"\kappa", ""): L / mu, (r"\eta", ""): CONSTANT_STEP, ("e", ""): sp.E}
     for quantity in QUANTITIES.values():
         first, *scripts = normal(scanned(quantity.latex, 1))
-        below = "".join(spelled(one.inside) for one in scripts if one.text == "_")
-        above = "".join(spelled(one.inside) for one in scripts if one.text == "^")
-        if all(one.text in "^_" for one in scripts) and first.text not in ("<norm", r"\sum", r"\min"):
+        below = "".join(spelled(script.inside) for script in scripts if script.text == "_")
+        above = "".join(spelled(script.inside) for script in scripts if script.text == "^")
+        if all(script.text in "^_" for script in scripts) and first.text not in ("<norm", r"\sum", r"\min"):
             names[first.text, below] = sp.sqrt(quantity) if above == "2" else quantity
     return names
 
@@ -54,18 +54,18 @@ def _shown(notation: tuple[tuple[str, str], ...]) -> list[str]:
 
 def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[sp.Expr, Sequence[Token]]:
     """A letter with its indices: a quantity, a point, or what belongs to a client; and its powers."""
-    below = ",".join(spelled(one.inside) for one in scripts if one.text == "_")
-    above = [one for one in scripts if one.text == "^"]
+    below = ",".join(spelled(script.inside) for script in scripts if script.text == "_")
+    above = [script for script in scripts if script.text == "^"]
     if name.text in ("w", r"\bar{w}"):
         return _point(name, scripts, notation), ()
     if name.text == "F":
-        star = {spelled(one.inside) for one in scripts}
+        star = {spelled(script.inside) for script in scripts}
         if star in ({r"\star"}, {r"\star", notation.client}):
             return (at.F_star if len(star) == 1 else at.F_i_star), ()
     own = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
     own[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
     known = {**notation.names, **own}
-    if name.text == r"\alpha" and {spelled(one.inside) for one in scripts} <= {
+    if name.text == r"\alpha" and {spelled(script.inside) for script in scripts} <= {
         notation.client,
         "t",
         f"{notation.client},t",
@@ -73,7 +73,7 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         return ALPHA_I, ()
     if (name.text, below) not in known:
         letter = name.text + (f"_{{{below}}}" if below else "")
-        shown = [one for one in _shown(tuple(known)) if one != letter]
+        shown = [item for item in _shown(tuple(known)) if item != letter]
         near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
         remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
         if name.text.startswith(r"\bar{"):
@@ -84,7 +84,7 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
 
 def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr:
     """The vector of an iterate, a local model or a minimiser."""
-    pieces = [piece for one in scripts for piece in spelled(one.inside).split(",")]
+    pieces = [piece for script in scripts for piece in spelled(script.inside).split(",")]
     client = notation.client in pieces
     rest = [piece for piece in pieces if piece != notation.client]
     time = rest[0] if rest else ""

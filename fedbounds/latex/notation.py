@@ -53,13 +53,13 @@ class Words:
                 continue
             scripts, body = self.short[token.text]
             used = tuple(tokens[place : place + len(scripts)])
-            other = [one.text for one in used] != [one.text for one in scripts] or spelled(used) in STARRED
+            other = [item.text for item in used] != [script.text for script in scripts] or spelled(used) in STARRED
             fixed = spelled(used) != spelled(scripts) and spelled(scripts[:1]).strip("^_{}") not in ("t", "r")
             if token.text in OTHERWISE and (other or fixed or r"\tau" in spelled(used)):
                 result.append(token)
                 continue
             place += len(scripts)
-            itself = inside | {token.text} if any(one.text == token.text for one in body) else inside
+            itself = inside | {token.text} if any(item.text == token.text for item in body) else inside
             inner = self._short(_shifted(token, scripts, used, body), depth + 1, itself)
             result += [replace(token, text="{"), *inner, replace(token, text="}")]
         return result
@@ -68,7 +68,7 @@ class Words:
 def _shifted(token: Token, scripts: Sequence[Token], used: Sequence[Token], body: Sequence[Token]) -> list[Token]:
     """The body of an abbreviation where its index t is used as t + 1 or T."""
     mine, theirs = (spelled(part) for part in (scripts, used))
-    at_here = [replace(one, line=token.line, column=token.column) for one in body]
+    at_here = [replace(item, line=token.line, column=token.column) for item in body]
     if mine == theirs:
         return at_here
     moved = [pair for pair in zip(scripts, used, strict=False) if str(pair[0]) != str(pair[1])]
@@ -95,7 +95,7 @@ def _phrased(tokens: Sequence[Token], known: Mapping[tuple[str, ...], Sequence[T
                 here = tokens[place]
                 marks = [Token(mark, 1, 1) for mark in "{}"] if len(body) > 1 else []
                 whole = [*marks[:1], *body, *marks[1:]]
-                result += [replace(one, line=here.line, column=here.column) for one in whole]
+                result += [replace(item, line=here.line, column=here.column) for item in whole]
                 place += len(phrase)
                 break
         else:
@@ -128,13 +128,14 @@ def numbers_of(theorem: Theorem) -> dict[tuple[str, str], sp.Symbol]:
     """The author's own positive numbers, as in let b > 0, which must cancel."""
     parts = [part for line in theorem.of("let") for part in parts_of(line, theorem) if is_number(part)]
     keys = [
-        (name.text, "".join(spelled(one.inside) for one in scripts)) for name, *scripts in (p[:-2] for p in parts)
+        (name.text, "".join(spelled(script.inside) for script in scripts))
+        for name, *scripts in (p[:-2] for p in parts)
     ]
     return {key: sp.Symbol("_".join(key).strip("_"), positive=True) for key in keys}
 
 
 def is_number(part: Sequence[Token]) -> bool:
-    return [one.text for one in part[-2:]] == [">", "0"] and len(part) in (3, 4)
+    return [item.text for item in part[-2:]] == [">", "0"] and len(part) in (3, 4)
 
 
 def words_of(theorem: Theorem) -> Words:
@@ -146,7 +147,7 @@ def words_of(theorem: Theorem) -> Words:
             if is_number(part):
                 continue
             (name, *scripts), body = equation(part, line)
-            if any(one.text not in ("^", "_") for one in scripts):
+            if any(script.text not in ("^", "_") for script in scripts):
                 whole[_phrase([name, *scripts], line)] = tuple(body)
                 continue
             if not name.text[-1:].strip("0123456789()[]"):
@@ -179,6 +180,6 @@ def _phrase(tokens: Sequence[Token], line: Line) -> tuple[str, ...]:
 
 def constant_of(name: Token, scripts: Sequence[Token]) -> Quantity | None:
     """The constant of the table that a statement may define, if it is one."""
-    below = "".join(spelled(one.inside) for one in scripts)
-    found = shipped_names().get((name.text, below))
-    return found if isinstance(found, Quantity) and found.name in NEEDS_VALUE else None
+    below = "".join(spelled(script.inside) for script in scripts)
+    result = shipped_names().get((name.text, below))
+    return result if isinstance(result, Quantity) and result.name in NEEDS_VALUE else None

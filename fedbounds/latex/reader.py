@@ -47,15 +47,15 @@ def read(path: str | Path, theorem: str | None = None) -> dict[str, Claim]:
     >>> read("draft.tex")["thm:main"].scope
     'step'
     """
-    found = {one.label: one for one in theorems(path)}
-    if theorem is not None and theorem not in found:
-        raise reject(f"the marked theorems of {path} are {', '.join(found)}", repr(theorem), "name one of them")
-    return {label: claim_of(one) for label, one in found.items() if theorem in (None, label)}
+    result = {item.label: item for item in theorems(path)}
+    if theorem is not None and theorem not in result:
+        raise reject(f"the marked theorems of {path} are {', '.join(result)}", repr(theorem), "name one of them")
+    return {label: claim_of(item) for label, item in result.items() if theorem in (None, label)}
 
 
 def read_text(text: str) -> dict[str, Claim]:
     """Label -> claim of every marked theorem of a text."""
-    return {one.label: claim_of(one) for one in theorems_in(text)}
+    return {item.label: claim_of(item) for item in theorems_in(text)}
 
 
 def claim_of(theorem: Theorem) -> Claim:
@@ -84,7 +84,7 @@ class _Reader:
 
     def claim(self) -> Claim:
         assumed = self._assumptions()
-        setting = Setting(frozenset(one.key for one in assumed), bool(self.theorem.of("in")))
+        setting = Setting(frozenset(item.key for item in assumed), bool(self.theorem.of("in")))
         tokens = self._display()
         place = tokens[0] if tokens else self._start
         kind = Kind.RATE
@@ -152,7 +152,7 @@ class _Reader:
         said = self._said([*left, relation, *right], relation)
         said = said.reversed if isinstance(said, sp.Ge | sp.Gt) else said
         true = said.func(*said.args) is sp.true
-        return true or any(one.relation == said or (len(one.parts) == 1 and same(one, said)) for one in assumed)
+        return true or any(item.relation == said or (len(item.parts) == 1 and same(item, said)) for item in assumed)
 
     def _declared(self) -> Iterable[tuple[list[Token], list[Token]]]:
         for line in (*self.theorem.of("let"), *self.theorem.of("where")):
@@ -186,15 +186,15 @@ class _Reader:
         return meant([formulas.value(self.words.of(tokens), self.notation)], setting, place)[0]
 
     def _assumptions(self) -> tuple[Assumption, ...]:
-        found: dict[str, Assumption] = {}
+        result: dict[str, Assumption] = {}
         for line in self.theorem.of("assume"):
             for text, column in between_commas(line.text):
                 place = Token(text, line.line, line.column + column)
                 one = shipped_assumption(text) or self._relation(
                     replace(line, text=text, column=line.column + column), place
                 )
-                found[one.key] = one
-        return tuple(found.values())
+                result[one.key] = one
+        return tuple(result.values())
 
     def _relation(self, line: Line, place: Token) -> Assumption:
         """An assumption that is a relation between symbols."""
@@ -203,9 +203,9 @@ class _Reader:
             near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
             raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
         said = self._said(tokens, place)
-        for one in keys().values():
-            if one.relation == said or (len(one.parts) == 1 and same(one, said)):
-                return one
+        for key in keys().values():
+            if key.relation == said or (len(key.parts) == 1 and same(key, said)):
+                return key
         relation = next(token for token in tokens if token.text in RELATIONS)
         text = f"{said.lhs} {relation.text} {said.rhs}"
         try:
@@ -226,7 +226,7 @@ class _Reader:
         inside = replace(setting, in_expectation=True)
         for name, *scripts in (left for left, _ in self._declared()):
             for at, suffix in (("t", ""), ("t+1", "_next"), ("T", "_T")) if scripts else (("", ""),):
-                short = [name, *(replace(one, inside=tuple(scanned(at, 1))) for one in scripts)]
+                short = [name, *(replace(script, inside=tuple(scanned(at, 1))) for script in scripts)]
                 text = re.sub(r"\W+", "_", name.text).strip("_") + suffix
                 with contextlib.suppress(InputError):
                     value = self._value(short, inside, name)

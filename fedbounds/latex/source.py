@@ -91,8 +91,8 @@ def theorems_in(text: str, name: str = "the file") -> list[Theorem]:
     if len(text) > LARGEST:
         raise reject(f"{name} must have at most {LARGEST} characters", len(text), "keep its theorems alone")
     text = HTML.sub(lambda m: "%" + m[1] + " " * (len(m[0]) - len(m[1]) - 1), text.replace("\r\n", "\n"))
-    found = list(re.finditer(BLOCK, text, re.DOTALL))
-    spans = [(m.start(3), m.end(3)) for m in found]
+    results = list(re.finditer(BLOCK, text, re.DOTALL))
+    spans = [(m.start(3), m.end(3)) for m in results]
     spans += [m.span() for m in LOOSE.finditer(text) if not any(a <= m.start() < b for a, b in spans)]
     marked = [span for span in sorted(spans) if MARK.search(text, *span)]
     if not marked:
@@ -130,18 +130,18 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
 def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:
     """The formulas in the text of a theorem, its displays blanked."""
     text = DISPLAY.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), plain[: span[1]])
-    for found in INLINE.finditer(text, span[0]):
-        group = next(name for name in "abc" if found[name] is not None)
-        start = found.start(group)
+    for result in INLINE.finditer(text, span[0]):
+        group = next(name for name in "abc" if result[name] is not None)
+        start = result.start(group)
         line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-        yield Line("assume", found[group], line, column)
+        yield Line("assume", result[group], line, column)
 
 
 def _lines(text: str, span: tuple[int, int]) -> Iterator[Line]:
-    for found in MARK.finditer(text, *span):
-        start = found.start(1)
+    for result in MARK.finditer(text, *span):
+        start = result.start(1)
         line = Line(
-            found[1], found[2].strip(), text.count("\n", 0, start) + 1, found.start(2) - text.rfind("\n", 0, start)
+            result[1], result[2].strip(), text.count("\n", 0, start) + 1, result.start(2) - text.rfind("\n", 0, start)
         )
         if line.verb not in VERBS:
             place = Token(line.verb, line.line, start - text.rfind("\n", 0, start))

@@ -42,7 +42,7 @@ def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:
 
 def _varies(factor: sp.Expr) -> bool:
     """Whether it differs from step to step."""
-    return random(factor) or any(getattr(one, "scopes", ()) for one in factor.free_symbols)
+    return random(factor) or any(getattr(symbol, "scopes", ()) for symbol in factor.free_symbols)
 
 
 def _total(varying: sp.Expr, kind: Any) -> sp.Expr:

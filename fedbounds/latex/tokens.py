@@ -80,12 +80,12 @@ def wrong(token: Token, what: str, remedy: str) -> InputError:
 def scanned(text: str, line: int, column: int = 1) -> list[Token]:
     """The tokens of a text that begins at a place, comments left out."""
     text, result, start = COMMENT.sub(lambda m: " " * len(m[0]), text), [], 0
-    for found in TOKEN.finditer(text):
-        breaks = text.count("\n", start, found.start())
+    for results in TOKEN.finditer(text):
+        breaks = text.count("\n", start, results.start())
         if breaks:
-            line, column = line + breaks, 1 - (text.rfind("\n", start, found.start()) + 1 - start)
-        result.append(Token(found[0], line, column + found.start() - start))
-        column, start = column + found.start() - start, found.start()
+            line, column = line + breaks, 1 - (text.rfind("\n", start, results.start()) + 1 - start)
+        result.append(Token(results[0], line, column + results.start() - start))
+        column, start = column + results.start() - start, results.start()
     return result
 
 
@@ -109,10 +109,10 @@ def argument(tokens: Sequence[Token], at: int) -> tuple[tuple[Token, ...], int]:
 def macros(text: str) -> dict[str, Macro]:
     """The author's own commands in a file: \\newcommand, \\def without arguments, \\DeclareMathOperator."""
     result: dict[str, Macro] = {}
-    for found in DEFINED.finditer(COMMENT.sub(lambda m: " " * len(m[0]), text)):
-        tokens = scanned(text[found.end() : found.end() + 2000], text.count("\n", 0, found.end()) + 1)
+    for results in DEFINED.finditer(COMMENT.sub(lambda m: " " * len(m[0]), text)):
+        tokens = scanned(text[results.end() : results.end() + 2000], text.count("\n", 0, results.end()) + 1)
         try:
-            result[found[1]] = Macro(int(found[2] or 0), argument(tokens, 0)[0])
+            result[results[1]] = Macro(int(results[2] or 0), argument(tokens, 0)[0])
         except InputError:
             continue  # an unused command of a file may be anything
     return result
@@ -131,7 +131,7 @@ def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]
             continue
         macro, values = known[token.text], []
         for _ in range(macro.arguments):
-            plain = [one for one, _ in reversed(rest)]
+            plain = [item for item, _ in reversed(rest)]
             if not plain:
                 raise wrong(token, "an argument must follow", "complete the formula")
             value, end = argument(plain, 0)
@@ -229,7 +229,7 @@ def _split(tokens: Sequence[Token], at: int) -> tuple[Sequence[Token], int]:
 
 
 def _dressed(dress: str, inner: Sequence[Token], token: Token) -> str:
-    if len(inner) > 1 and dress in (r"\bar", r"\tilde", r"\hat") and all(one.text in "^_" for one in inner[1:]):
+    if len(inner) > 1 and dress in (r"\bar", r"\tilde", r"\hat") and all(item.text in "^_" for item in inner[1:]):
         raise wrong(token, "an accent must cover a letter alone", r"write \bar{w}_t")
     text = "".join(map(str, inner))
     return text if dress == r"\mathrm" and len(text) == 1 and text != "E" else f"{dress}{{{text}}}"
@@ -247,7 +247,7 @@ def renamed(tokens: Sequence[Token], names: Mapping[str, Sequence[Token]]) -> li
     """The tokens with an author's names put into those of the table, once, scripts too."""
     result: list[Token] = []
     for token in tokens:
-        result += [replace(one, line=token.line, column=token.column) for one in names.get(token.text, ())] or [
+        result += [replace(item, line=token.line, column=token.column) for item in names.get(token.text, ())] or [
             replace(token, inside=tuple(renamed(token.inside, names)))
         ]
     return result

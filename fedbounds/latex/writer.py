@@ -43,7 +43,7 @@ def write(claim: Claim, reading: str) -> str:
     repair = claim.repair.assumptions if chosen.repaired and claim.repair else ()
     lines = [f"title {claim.title}", f"source {claim.source}", f"reading {reading}", f"scope {claim.scope}"]
     lines += [f"algorithm {claim.algorithm}"] if not claim.on_fedavg else []
-    lines += [f"assume {one.key}" for one in (*claim.assumptions, *repair)]
+    lines += [f"assume {item.key}" for item in (*claim.assumptions, *repair)]
     lines += [] if claim.eta is None else [f"step {latex(sp.sympify(claim.eta))}"]
     lines += [f"where {latex(name)} = {latex(sp.sympify(value))}" for name, value in claim.definitions.items()]
     lines += [f"terms {', '.join(terms)}", "units as written"] if claim.kind is not Kind.RATE else []

@@ -86,8 +86,8 @@ class Stage:
 
     def to_json(self) -> dict[str, Any]:
         """The stage as a JSON object."""
-        found = [verdict.to_json() for verdict in self.verdicts]
-        stage = {"name": self.name, "seconds": self.seconds, "lines": list(self.lines), "verdicts": found}
+        result = [verdict.to_json() for verdict in self.verdicts]
+        stage = {"name": self.name, "seconds": self.seconds, "lines": list(self.lines), "verdicts": result}
         return stage | ({"cut": self.cut} if self.cut else {})
 
 

@@ -56,10 +56,10 @@ def refute(
         io.require_writable(path.parent)
     modules = modules_from(plugins)
     todo, known = list(in_readings(claims_from(claim, modules), reading)), families(modules)
-    for one, _ in todo:
-        one.require_fedavg()
-    found = run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress, known=known)
-    return Findings(tuple(found), _of_verdict)
+    for item, _ in todo:
+        item.require_fedavg()
+    result = run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress, known=known)
+    return Findings(tuple(result), _of_verdict)
 
 
 def run_all(
@@ -125,8 +125,8 @@ def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> t
     saved = io.shaped(io.read_json(out), _Saved, out.name)
     if saved.search != identity:
         raise reject(f"{out} belongs to another search", saved.search, "use another file")
-    found = verdicts_from(list(saved.verdicts.values()))
-    about = {pair: verdict.claim for pair, verdict in zip(saved.verdicts, found, strict=True)}
+    result = verdicts_from(list(saved.verdicts.values()))
+    about = {pair: verdict.claim for pair, verdict in zip(saved.verdicts, result, strict=True)}
     changed = {key for key in own.keys() & about.values() if saved.stated.get(key) != own[key]}
     for key in sorted(changed):
         tell_anew(out, key)

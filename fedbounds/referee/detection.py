@@ -40,8 +40,8 @@ class Place:
     def rhs(self, read: Claim, **known: float) -> np.ndarray:
         """The right side of a mutant with the claim's left side, in floats."""
         with np.errstate(all="ignore"):
-            found = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **known})
-        return np.broadcast_to(found, self.sides.lhs.shape)
+            result = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **known})
+        return np.broadcast_to(result, self.sides.lhs.shape)
 
     def compared(self, read: Claim) -> np.ndarray:
         """The right side that is compared: in more digits where a horizon's may have been lost by cancelling."""

@@ -61,9 +61,9 @@ def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
     wanted = {f"the term {name!r}": (term, unit_of(left)) for name, term in terms.items() if sp.sympify(term) != 0}
     if claim.steps is not None:
         wanted["the step size"] = (claim.steps, unit_of(eta))
-    found = ((what, unit_of(sp.sympify(side)), unit) for what, (side, unit) in wanted.items())
+    result = ((what, unit_of(sp.sympify(side)), unit) for what, (side, unit) in wanted.items())
     return tuple(
         f"{what} has the dimension of {in_words(own)}, not {in_words(unit)}"
-        for what, own, unit in found
+        for what, own, unit in result
         if own != unit and left != 0
     )

@@ -41,10 +41,10 @@ def _coefficients(polynomial: sp.Expr) -> Sequence[Any]:
     """Those that are not 0; of both signs where none are read off, for a root or a power with T in it."""
     generators = sorted(polynomial.free_symbols, key=str)
     try:
-        found = sp.ring(generators, sp.QQ)[0].from_expr(polynomial).values() if generators else [polynomial]
+        result = sp.ring(generators, sp.QQ)[0].from_expr(polynomial).values() if generators else [polynomial]
     except (ValueError, sp.CoercionFailed):
         return 1, -1
-    return [c for c in found if c != 0]
+    return [c for c in result if c != 0]
 
 
 def _sign(coefficients: Sequence[Any]) -> int:
@@ -85,7 +85,7 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
         return False
     symbols = {*claim.definitions, *other.definitions}
     apart = {symbol.name for symbol in symbols if claim.definitions.get(symbol) != other.definitions.get(symbol)}
-    if any(one.symbols() & apart for one in other.assumptions if not isinstance(one, OwnSteps)):
+    if any(item.symbols() & apart for item in other.assumptions if not isinstance(item, OwnSteps)):
         return False  # an assumption in the same words says another thing
     difference = claim.sides(reading).rhs - other.sides(how).rhs
     if claim.steps is not None:
@@ -105,10 +105,10 @@ def _about(claim: Claim, reading: Reading) -> tuple[object, ...]:
 
 def _granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:
     """Whether the claim makes an assumption too, in the same words or relations, or its step size meets it."""
-    if isinstance(assumption, OwnSteps) or any(assumption == one for one in stated):
+    if isinstance(assumption, OwnSteps) or any(assumption == item for item in stated):
         return True
     parts = assumption.parts
-    if parts and any(set(parts) <= set(one.parts) for one in stated):
+    if parts and any(set(parts) <= set(item.parts) for item in stated):
         return True
     return (
         bool(parts)

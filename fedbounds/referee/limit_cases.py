@@ -46,23 +46,23 @@ SCALES = tuple((Fraction(w), Fraction(f)) for w, f in ((1000, 1), ("1/1000", 1),
 def omissions(claim: Claim, reading: Reading) -> tuple[str, ...]:
     """Warnings of a moment in the bound that no assumption bounds, and of assumptions that nothing can check."""
     assumed = claim.assumptions_in(reading)
-    keys = {one.key for one in assumed}
-    related = {str(s) for one in assumed for part in one.parts for side in part[::2] for s in side.free_symbols}
+    keys = {item.key for item in assumed}
+    related = {str(s) for item in assumed for part in item.parts for side in part[::2] for s in side.free_symbols}
     used = {str(s) for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
     latex = claim.unread is not None
-    found = list(claim.unread or ())
-    found += [
+    result = list(claim.unread or ())
+    result += [
         f"{letter} is in the bound, yet nothing bounds {what}: add "
         + (f"% fedbounds: assume {needed.key}" if latex else f"a.{needed.key.replace('-', '_')}")
         for name, (letter, what, needed) in MOMENTS.items()
         if name in used - related and needed.key not in keys
     ]
     facets = ("relation", "on_run", "exactly", "in_class", "gives")
-    for one in assumed:
-        if all(getattr(one, facet) is None for facet in facets):
+    for item in assumed:
+        if all(getattr(item, facet) is None for facet in facets):
             why = "it has no relation, on_run or exactly, so nothing can refute a claim that assumes it"
-            found.append(f"{one.key} cannot be checked: {why}; leave it out if every test meets it")
-    return tuple(f"warning: {one}" for one in found)
+            result.append(f"{item.key} cannot be checked: {why}; leave it out if every test meets it")
+    return tuple(f"warning: {item}" for item in result)
 
 
 HALVES, RARE, QUARTERS = ["1/2", "1/2"], ["9/10", "1/10"], ["1/4"] * 4
@@ -122,7 +122,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
     """Exact instances that the claim may speak of, simplest first, with its step size or those above."""
     shapes = (
         SHAPES
-        if of_minima(claim) or not CONVEX.isdisjoint(one.key for one in claim.assumptions)
+        if of_minima(claim) or not CONVEX.isdisjoint(assumption.key for assumption in claim.assumptions)
         else (*SHAPES, *NOT_CONVEX)
     )
     for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), shapes):
@@ -157,15 +157,15 @@ def _weightings(
     claim: Claim, N: int, noise: bool, mu: Fraction, rounds: int, many: bool
 ) -> tuple[dict[str, Any], ...]:
     """The weightings that are tried with a shape: under noise FedAvg's, and few where outcomes are many."""
-    keys = {one.key for one in claim.assumptions}
+    keys = {assumption.key for assumption in claim.assumptions}
     if a.with_replacement.key in keys:
         return DRAWN if rounds < NOISY_STEPS and N > 1 else ()
     sampled = any(together <= keys for together in SAMPLED)
     few = SOME_PRESENT if sampled and N > 2 and not noise else ()
     kinds = WEIGHTINGS if N == 2 and mu > 0 else (*WEIGHTINGS[:1], *few)
     absent = rounds <= NOISY_STEPS and not (noise and many)
-    plain = (one for one in kinds if one["weighting"] == "fedavg" or not noise)
-    return tuple(one for one in plain if absent or "present" not in one)
+    plain = (kind for kind in kinds if kind["weighting"] == "fedavg" or not noise)
+    return tuple(item for item in plain if absent or "present" not in item)
 
 
 def _sizes(claim: Claim, tau: int, rounds: int, spectrum: list[Fraction]) -> Iterator[list[Fraction]]:
@@ -246,7 +246,7 @@ def sweep(
     """
     plain = sorted(spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
     others = (
-        rescaled(one, w, f, claim.steps) for (w, f), one in itertools.product(SCALES, plain if suspicious else ())
+        rescaled(item, w, f, claim.steps) for (w, f), item in itertools.product(SCALES, plain if suspicious else ())
     )
     for instance in itertools.chain(plain, others):
         sides = places(instance, claim, reading)

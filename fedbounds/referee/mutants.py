@@ -67,12 +67,12 @@ def parts(claim: Claim) -> list[Part]:
 
     Sums with the time T in them (T + gamma) are left to `shifted`.
     """
-    found = []
+    result = []
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
-        found.append(Part(name, (), term, term))
-        found += [Part(name, path, piece, whole) for path, piece, whole in _addends(term, ())]
-    return found
+        result.append(Part(name, (), term, term))
+        result += [Part(name, path, piece, whole) for path, piece, whole in _addends(term, ())]
+    return result
 
 
 def _addends(expression: sp.Expr, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], sp.Expr, sp.Expr]]:

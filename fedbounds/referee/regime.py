@@ -189,10 +189,10 @@ def _stride(rounds: int) -> int:
 
 def shipped_regimes() -> tuple[Regime, ...]:
     """The counterexamples shipped, each as a regime where an experiment can be one."""
-    found = []
+    result = []
     for path in all_files():
         example = read(path)
         if "instance" in example.document:
             instance = from_json(example.document["instance"])
-            found.append(of_instance(example.name, str(example.document["title"]), instance))
-    return tuple(regime for regime in found if regime is not None)
+            result.append(of_instance(example.name, str(example.document["title"]), instance))
+    return tuple(regime for regime in result if regime is not None)

@@ -21,13 +21,13 @@ def examined(case: Case, grid: Grid) -> Found:
     claim, reading = case.claim, case.reading
     if not applies(claim, reading):
         return Found(("it is no statement of one round, or of a whole run, in the quantities of the certificates",))
-    found: list[Verdict] = []
+    result: list[Verdict] = []
     for run, first in runs(claim, reading, grid):
-        found.append(examine(claim, reading, run, first))
-        if found[-1].status is Status.REFUTED:
-            return Found((found[-1].detail,), tuple(found[-1:]))
-        case.so_far(lambda: _in_sentences(found))
-    return _in_sentences(found)
+        result.append(examine(claim, reading, run, first))
+        if result[-1].status is Status.REFUTED:
+            return Found((result[-1].detail,), tuple(result[-1:]))
+        case.so_far(lambda: _in_sentences(result))
+    return _in_sentences(result)
 
 
 def _in_sentences(found: list[Verdict]) -> Found:

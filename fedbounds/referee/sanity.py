@@ -22,7 +22,7 @@ def sanity(case: Case) -> Found:
     """Dimensions, and both sides in fractions at the limits where a theorem must be right."""
     claim, reading = case.claim, case.reading
     wrong = misprints(claim, reading)
-    lines = tuple(f"warning: {one}, with w in metres and F in joules" for one in wrong) or ("dimensions agree",)
+    lines = tuple(f"warning: {item}, with w in metres and F in joules" for item in wrong) or ("dimensions agree",)
     if claim.kind is Kind.RATE or unexpressed(claim, reading):
         return Found((*lines, "limits: not in fractions"))
     tested: dict[str, limit_cases.Seen] = {}

@@ -43,13 +43,13 @@ def kept(
     if any(saved.get(name) != value for name, value in wanted.items()):
         return ()
     known = {step.name for step in steps} - {LOOKED_UP}
-    found = []
-    for one in held.stages:
-        verdicts = tuple(verdicts_from(one.verdicts))
-        of = (claim.key, reading, SAYS.get(one.name))
-        if one.name in known and all((v.claim, v.reading, v.evidence) == of and _uncertain(v) for v in verdicts):
-            found.append(Stage(one.name, one.seconds, one.lines, verdicts))
-    return tuple(found)
+    result = []
+    for stage in held.stages:
+        verdicts = tuple(verdicts_from(stage.verdicts))
+        of = (claim.key, reading, SAYS.get(stage.name))
+        if stage.name in known and all((v.claim, v.reading, v.evidence) == of and _uncertain(v) for v in verdicts):
+            result.append(Stage(stage.name, stage.seconds, stage.lines, verdicts))
+    return tuple(result)
 
 
 def _uncertain(verdict: Verdict) -> bool:

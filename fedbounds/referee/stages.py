@@ -49,7 +49,8 @@ CONTRACTION = "contraction"  # the term whose constant is better the larger it i
 def read_back(case: Case) -> Found:
     """What the claim speaks of, and which evidence cannot express it."""
     claim, reading = case.claim, case.reading
-    inner = "".join(f", and there only {one.statement}" for one in claim.assumptions_in(reading) if one.bounds_steps)
+    within = [item.statement for item in claim.assumptions_in(reading) if item.bounds_steps]
+    inner = "".join(f", and there only {statement}" for statement in within)
     speaks = f"speaks of {claim.coverage(reading).words()}{inner}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
@@ -66,7 +67,7 @@ def known(case: Case) -> Found:
     """What shipped proofs, certificates and counterexamples say of the claim, or of one that it follows from."""
     claim, reading = case.claim, case.reading
     if plugins.claims().get(claim.key) is claim:
-        found = tuple(v for v in ledger.known({claim.key: claim}) if v.reading == reading.name)
+        result = tuple(v for v in ledger.known({claim.key: claim}) if v.reading == reading.name)
     else:
         try:
             claim = rebuilt(claim)
@@ -74,14 +75,14 @@ def known(case: Case) -> Found:
             return Found((f"no proof is looked up: {wrong}",))
         own = [examiner(claim, reading) for examiner in PROVERS]
         own += [verdict for other in plugins.claims().values() for verdict in inherited(claim, reading, other)]
-        found = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)
-    said = dict.fromkeys(f"{word(v.status, v.evidence)}: {v.detail}" for v in found if v.evidence is not Evidence.SDP)
-    shipped = [v for v in found if v.evidence is Evidence.SDP]
+        result = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)
+    shipped = [v for v in result if v.evidence is Evidence.SDP]
+    said = dict.fromkeys(f"{word(v.status, v.evidence)}: {v.detail}" for v in result if v not in shipped)
     if shipped:
         checked = sum("kernel" in v.data for v in shipped)
         detail = f"certified at {len(shipped)} settings by shipped certificates, {checked} of them checked by Rocq"
         said[detail] = None
-    return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), found)
+    return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), result)
 
 
 def regimes(case: Case) -> Found:
@@ -101,7 +102,7 @@ def regimes(case: Case) -> Found:
 
 def _in_regimes(case: Case, seen: Regimes, lacking: str, failed: Counter[str], ended: bool = False) -> Found:
     """In which regimes a claim was compared, and once all were, how near its bound came."""
-    held = [one for one in seen if one[2] is Status.HOLDS]
+    held = [item for item in seen if item[2] is Status.HOLDS]
     unsure = [name for _, name, status in seen if status is Status.UNDECIDED]
     total = len(case.suite.regimes)
     detail = f"not refuted in {len(held)} of {total} regimes" + (f", undecided in {len(unsure)}" if unsure else "")
@@ -134,7 +135,7 @@ def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
         return run_certificates.examined(case, GRIDS[case.budget])
-    found: list[Verdict] = []
+    result: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
     certificate, stands = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
@@ -142,10 +143,10 @@ def certificates(case: Case) -> Found:
         (verdict,) = verdicts_from([piece["verdict"]])
         if verdict.status is Status.REFUTED:
             return Found((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
-        found.append(verdict)
+        result.append(verdict)
         labels.append(set(piece["facts"]))
-        case.so_far(lambda: _at_settings(found, labels))
-    return _at_settings(found, labels)
+        case.so_far(lambda: _at_settings(result, labels))
+    return _at_settings(result, labels)
 
 
 def _at_settings(found: list[Verdict], labels: list[set[str]]) -> Found:

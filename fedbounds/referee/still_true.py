@@ -62,7 +62,7 @@ def _summed(skew: sp.Expr, above: sp.Expr, words: str, conditions: Mapping[sp.Sy
     """
     repair = main_bound().repair
     assert repair is not None
-    (cap,) = (one for one in repair.substitutions[s.rho_bar].args if one != s.rho_bar)
+    (cap,) = (arg for arg in repair.substitutions[s.rho_bar].args if arg != s.rho_bar)
     c = sp.cancel((s.gamma - 1) / cap)
     error = s.L * s.Gamma * above / (s.mu * (1 + c * skew))
     either = (s.gamma * s.Delta_0, (1 + 4 * s.tau**2) * s.G_sq / (s.mu**2 * c * skew))

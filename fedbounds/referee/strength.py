@@ -79,8 +79,8 @@ def mutant_rows(
     """
     baseline, verdicts = [], {}
     for name in claim.readings:
-        found = verdicts[name] = list(verdicts_in(claim, READINGS[name], suite))
-        baseline.append(_row(claim, READINGS[name], "", "", found, Outcome.FALSE_AS_STATED, Outcome.HOLDS))
+        result = verdicts[name] = list(verdicts_in(claim, READINGS[name], suite))
+        baseline.append(_row(claim, READINGS[name], "", "", result, Outcome.FALSE_AS_STATED, Outcome.HOLDS))
     reading = READINGS["repaired" if "repaired" in claim.readings else claim.readings[0]]
     of_reading = next(row for row in baseline if row.reading == reading.name)
     yield from baseline
@@ -125,15 +125,15 @@ def verdicts_in(
 
 def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
     """The regimes where the claim's assumptions hold and its bound is finite."""
-    read, found = as_read(claim, reading), []
+    read, result = as_read(claim, reading), []
     for regime in suite.regimes:
         run = suite.run(regime, reading, claim)
         if run is None or run.quantities.lacking or judged_on(read, run)[0]:
             continue
         sides = empirical.compare(read, run)
         if np.isfinite(sides.rhs).all():
-            found.append(Place(regime, run, sides))
-    return found
+            result.append(Place(regime, run, sides))
+    return result
 
 
 def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Place]) -> list[Row]:
@@ -258,10 +258,10 @@ def in_words(rows: Sequence[Row]) -> tuple[str, ...]:
 
 def after_the_start(places: Iterable[Place], names: Set[str]) -> list[tuple[float, str, Status]]:
     """The smallest bound over measured at T > 0 in each named regime: at T = 0 every such bound is met."""
-    found = []
+    result = []
     for place in places:
         lhs, rhs = (side.mean(axis=0) for side in (place.sides.lhs, place.sides.rhs))
         chosen = (place.sides.times > 0) & (lhs > 0)
         if place.regime.name in names and chosen.any():
-            found.append((float(min(rhs[chosen] / lhs[chosen])), place.regime.name, Status.HOLDS))
-    return found
+            result.append((float(min(rhs[chosen] / lhs[chosen])), place.regime.name, Status.HOLDS))
+    return result

@@ -36,8 +36,8 @@ def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
         return claims_from(theorem, extra)
     if path.suffix in LATEX:
         return read(path)
-    found = [read_plugin(one) for one in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
-    modules = [load_plugin(file) for file in found if not path.is_dir() or "CLAIMS" in file.source]
+    result = [read_plugin(item) for item in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
+    modules = [load_plugin(file) for file in result if not path.is_dir() or "CLAIMS" in file.source]
     claims = {claim.key: claim for module in modules for claim in getattr(module, "CLAIMS", ())}
     if not claims:
         remedy = "define CLAIMS; fedbounds new claim NAME begins one"

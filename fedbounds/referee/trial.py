@@ -86,10 +86,10 @@ class Trial(Tabled):
         return [told | {"refuted by": said, "finished": self.finished, "seconds": seconds}]
 
     def __getitem__(self, name: str) -> Stage:
-        found = {stage.name: stage for stage in self.stages}
-        if name not in found:
-            raise plugins.nearest("a stage that has run", name, found)
-        return found[name]
+        result = {stage.name: stage for stage in self.stages}
+        if name not in result:
+            raise plugins.nearest("a stage that has run", name, result)
+        return result[name]
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
@@ -99,14 +99,14 @@ class Trial(Tabled):
     @property
     def refutation(self) -> Verdict | None:
         """The refutation that is easiest to check: one in fractions, else the first."""
-        found = [verdict for verdict in self.verdicts if verdict.status is Status.REFUTED]
-        return min(found, key=lambda verdict: verdict.evidence is not Evidence.EXACT, default=None)
+        result = [verdict for verdict in self.verdicts if verdict.status is Status.REFUTED]
+        return min(result, key=lambda verdict: verdict.evidence is not Evidence.EXACT, default=None)
 
     @property
     def proof(self) -> Verdict | None:
         """The proof by the kernel, else by our own checker."""
-        found = [v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in PROVERS]
-        return min(found, key=lambda verdict: PROVERS.index(verdict.evidence), default=None)
+        result = [v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in PROVERS]
+        return min(result, key=lambda verdict: PROVERS.index(verdict.evidence), default=None)
 
     @property
     def certified(self) -> tuple[Verdict, ...]:
@@ -265,14 +265,14 @@ def _carried_out(step: Step, case: Case, left: float | None, trial: Trial) -> St
     """What a stage finds within its share of the processor seconds that are left, if there is a limit."""
     started = time.monotonic()
     watch = Watch(None if left is None else left * _share(step, trial))
-    found, cut = watch.carry_out(step.examine, replace(case, so_far=watch))
-    return Stage(step.name, round(time.monotonic() - started, 2), found.lines, found.verdicts, cut)
+    result, cut = watch.carry_out(step.examine, replace(case, so_far=watch))
+    return Stage(step.name, round(time.monotonic() - started, 2), result.lines, result.verdicts, cut)
 
 
 def _share(step: Step, trial: Trial) -> float:
     """The share of what is left of the time that a stage may use, beside those that come after it."""
     done = {stage.name for stage in trial.stages}
-    parts = {one.name: one.seconds * (1 + one.breaks) for one in STAGES if one.name not in done}
+    parts = {item.name: item.seconds * (1 + item.breaks) for item in STAGES if item.name not in done}
     return parts[step.name] / (sum(parts.values()) or 1)
 
 
@@ -286,7 +286,7 @@ def _due(trial: Trial) -> Iterator[tuple[int, Step]]:
 def _settled(trial: Trial, step: Step) -> bool:
     """Whether nothing more is due: refuted in fractions, or refuted otherwise and no stage is left that would try."""
     shown = trial.refutation
-    last = step == [one for one in STAGES if one.breaks][-1]
+    last = step == [stage for stage in STAGES if stage.breaks][-1]
     return shown is not None and (shown.evidence is Evidence.EXACT or last)
 
 

@@ -71,9 +71,9 @@ def left_open(claim: str, reading: str, place: Mapping[str, Any], piece: Any) ->
         return False
     if verdict.status in SURE or kept.facts:
         return False
-    found, asked = Setting.from_json(kept.verdict.get("data", {}).get("setting", {})), Setting.from_json(place)
+    result, asked = Setting.from_json(kept.verdict.get("data", {}).get("setting", {})), Setting.from_json(place)
     # What was proved there may be of more than was asked.
-    return replace(found, local=asked.local, gradients=asked.gradients) == asked
+    return replace(result, local=asked.local, gradients=asked.gradients) == asked
 
 
 @dataclass(frozen=True)

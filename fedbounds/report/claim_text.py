@@ -184,20 +184,20 @@ def read_back(claim: Claim) -> str:
         "the noise of gradients": "full-gradients" not in named,
         "the number of clients N": N not in related,
         "the local steps tau": not any(
-            tau in part.left.free_symbols for one in claim.assumptions for part in one.parts
+            tau in part.left.free_symbols for assumption in claim.assumptions for part in assumption.parts
         ),
     }
     lines = [f"{claim.key}, for {SCOPES[claim.scope]}:", "", *_statement(told), ""]
     lines += ["Symbols", *(f"  {name}: {meaning}" for name, meaning in told["symbols"].items())]
     lines += ["Assumed", *(f"  {key}: {text}" for key, text in told["assumptions"].items())]
     lines += ["May vary", "  " + ", ".join(what for what, free in varies.items() if free)]
-    lines += [f"Warning: {one}" for one in (*(claim.unread or ()), *_of_unknown_sign(claim))]
+    lines += [f"Warning: {entry}" for entry in (*(claim.unread or ()), *_of_unknown_sign(claim))]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def _of_unknown_sign(claim: Claim) -> Iterable[str]:
     """A warning for each term with a denominator or a root of something that may be negative."""
-    facts = [part.right - part.left for one in claim.assumptions for part in one.parts]
+    facts = [part.right - part.left for assumption in claim.assumptions for part in assumption.parts]
     for name, term in claim.terms.items():
         for power in sorted(sp.sympify(term).atoms(sp.Pow), key=str):
             base, odd = power.base, power.exp.is_negative or (power.exp.is_Rational and not power.exp.is_Integer)

@@ -253,9 +253,9 @@ def figure(found: TheoremComparison) -> Figure:
         _draw_theorem(left, row, k)
     styles = [(colour, dash) for dash in DASHES for colour in CLIENTS]
     runs = [row for row in found.algorithms if row.curve is not None]
-    for k, one in enumerate(sorted(runs, key=lambda one: one.algorithm)):
-        assert one.curve is not None
-        _line(right, one.curve, one.algorithm, k, *styles[k % len(styles)])
+    for k, item in enumerate(sorted(runs, key=lambda one: one.algorithm)):
+        assert item.curve is not None
+        _line(right, item.curve, item.algorithm, k, *styles[k % len(styles)])
     _finish(left, found.target, "Theorems (dashed) and their runs (solid)", 1)
     _finish(right, found.target, "Algorithms, each with its best constant step", 3)
     left.set_xscale("log")

@@ -71,23 +71,25 @@ def certify(
     from fedbounds.evidence.sdp.one_step.verdict import examination
 
     named = claims_from(claim, modules_from(plugins))
-    chosen = {key: one for key, one in named.items() if applies(one)}
+    chosen = {key: entry for key, entry in named.items() if applies(entry)}
     if not chosen:
-        symbols = {name for one in named.values() for name in one.symbols - {str(key) for key in one.definitions}}
+        symbols = {
+            name for entry in named.values() for name in entry.symbols - {str(key) for key in entry.definitions}
+        }
         beyond = ", ".join(sorted(symbols - {"Delta_next", "grad_sq", *FORMS, *NUMBERS, *NOISE}))
         received = f"{', '.join(named)}, which speaks of {beyond or 'no step'}"
         what = f"certificates need a statement about one step in {', '.join(FORMS)}"
         raise reject(what, received, "fedbounds referee asks the other evidence")
     decided: list[Decided] = []
     todo = list(in_readings(chosen, reading))
-    for k, (one, name) in enumerate(todo):
+    for k, (entry, name) in enumerate(todo):
         if progress is not None:
-            progress("claims", k, len(todo), f"{one.key} [{name}]")
-        for at in round_settings(one, reading=name, **_checked(setting)):
-            verdict, proof = examination(one, at)
-            proof = None if proof is None else replace(proof, name=f"{one.key}-{name}-{at.step}")
+            progress("claims", k, len(todo), f"{entry.key} [{name}]")
+        for at in round_settings(entry, reading=name, **_checked(setting)):
+            verdict, proof = examination(entry, at)
+            proof = None if proof is None else replace(proof, name=f"{entry.key}-{name}-{at.step}")
             decided.append(Decided(verdict, at, proof))
-            if pointwise(one, READINGS[name]):
+            if pointwise(entry, READINGS[name]):
                 break  # a statement about one point, not about a step
     for key in chosen if out is not None else ():
         proofs = [item.certificate for item in decided if item.verdict.claim == key and item.certificate is not None]
@@ -154,9 +156,9 @@ def tight(
         constants += [Tightened(constant_of(chosen, at, name), at, over or "", value) for name in names]
     if out is not None:
         proofs = [
-            replace(proof, name=f"tight-{chosen.key}-{one.constant.term}-{over or 'at'}-{one.value or 0}")
-            for one in constants
-            if (proof := one.constant.certificate) is not None
+            replace(proof, name=f"tight-{chosen.key}-{item.constant.term}-{over or 'at'}-{item.value or 0}")
+            for item in constants
+            if (proof := item.constant.certificate) is not None
         ]
         save(Path(out) / f"tight-{chosen.key}.jsonl", proofs)
     return Findings(tuple(constants), _of_tightened)

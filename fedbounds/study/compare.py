@@ -236,8 +236,12 @@ def _algorithm_row(
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
     line = error_curve(result.distance_sq, study.settings.error_rate, study.random(algorithm))
-    own = [one for one in theorems if one.curve and algorithm_named(one.algorithm, study.extra) == algorithm]
-    own = [one for one in own if one.stands]
+    own = [
+        theorem
+        for theorem in theorems
+        if theorem.curve and algorithm_named(theorem.algorithm, study.extra) == algorithm
+    ]
+    own = [item for item in own if item.stands]
     best = min(own, key=lambda one: math.inf if one.promised is None else one.promised, default=None)
     row = replace(row, step=step, curve=line, reached=line.reached(study.level))
     return row if best is None else replace(row, by=best.claim, promised=best.promised)

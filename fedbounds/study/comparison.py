@@ -169,12 +169,12 @@ class TheoremComparison:
     def pairs(self) -> tuple[int, int, int]:
         """Pairs of algorithms that theorems order; those that the bands order too; and of these, the other way."""
         places, both, wrong, ordered = self.places, 0, 0, 0
-        for one, other in itertools.combinations([row for row in self.ranked if row.algorithm in places], 2):
-            ahead = places[one.algorithm] - places[other.algorithm]
+        for item, other in itertools.combinations([row for row in self.ranked if row.algorithm in places], 2):
+            ahead = places[item.algorithm] - places[other.algorithm]
             if ahead == 0:
                 continue
             ordered += 1
-            (a, b), (c, d) = one.reached.between, other.reached.between  # type: ignore[union-attr]
+            (a, b), (c, d) = item.reached.between, other.reached.between  # type: ignore[union-attr]
             both += b < c or d < a
             wrong += (b < c and ahead > 0) or (d < a and ahead < 0)
         return ordered, both, wrong

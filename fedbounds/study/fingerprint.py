@@ -70,7 +70,7 @@ def _text(thing: Any, seen: dict[int, int]) -> str:
         return f"({', '.join(map(inside, thing))})"
     if isinstance(thing, (set, frozenset)):
         # A set has no order, so that none of its elements may be told by what was seen in another.
-        return f"{{{', '.join(sorted(_text(one, dict(seen)) for one in thing))}}}"
+        return f"{{{', '.join(sorted(_text(item, dict(seen)) for item in thing))}}}"
     if isinstance(thing, ModuleType) or (isinstance(thing, type) and not _theirs(thing.__module__)):
         return thing.__name__
     if isinstance(thing, np.ndarray) and thing.dtype != object:
@@ -149,5 +149,5 @@ def _theirs(module: str | None) -> bool:
 
 def _names(code: CodeType) -> list[str]:
     """The names in a function's code and in that of the functions inside it, in order."""
-    inner = [name for one in code.co_consts if isinstance(one, CodeType) for name in _names(one)]
+    inner = [name for const in code.co_consts if isinstance(const, CodeType) for name in _names(const)]
     return list(dict.fromkeys([*code.co_names, *inner]))

@@ -53,7 +53,8 @@ def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[
     values |= {"eta_0": float(table[0]), "eta_ratio": grid.eta_ratio, "eta_growth": grid.eta_growth}
     there = {**values, "eta": table, "t": np.arange(total, dtype=float)}
     failed, _ = judged(
-        (one for one in claim.assumptions_in(pilot.reading) if one.on_run is None), lambda one: in_floats(one, there)
+        (item for item in claim.assumptions_in(pilot.reading) if item.on_run is None),
+        lambda one: in_floats(one, there),
     )
     bound = partial(_bound, claim, pilot, values)
     rounds = _falls_to(bound, _level(claim, experiment, level))

@@ -239,15 +239,15 @@ def _where(data: Any) -> Coverage:
     from fedbounds.evidence.exact.instance_json import from_json
 
     given = [data.get("instance"), *(data.get(name, {}) for name in ("first", "second"))]
-    instances = [from_json(one.get("instance", one)) for one in given if one]
+    instances = [from_json(item.get("instance", item)) for item in given if item]
     return Coverage(
         {
-            "kappa": only(*(one.L / one.mu for one in instances)),
-            "tau": only(*(one.tau for one in instances)),
-            "gradients": only(*("stochastic" if any(one.noise) else "full" for one in instances)),
+            "kappa": only(*(instance.L / instance.mu for instance in instances)),
+            "tau": only(*(instance.tau for instance in instances)),
+            "gradients": only(*("stochastic" if any(instance.noise) else "full" for instance in instances)),
             "participation": only(1),
-            "N": only(*(one.N for one in instances)),
-            "T": only(*(one.total for one in instances)),
+            "N": only(*(instance.N for instance in instances)),
+            "T": only(*(instance.total for instance in instances)),
         }
         if instances
         else {}
@@ -262,7 +262,7 @@ def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
     from fedbounds.evidence.sdp.one_step.coverage import coverage
 
     known, result = plugins.claims(), dict[object, Verdict]()
-    for certificate in (one for path in plugins.shipped("certificates/*.json*") for one in read(path)):
+    for certificate in (item for path in plugins.shipped("certificates/*.json*") for item in read(path)):
         if certificate.claim is None or certificate.claim not in keys:
             continue
         about = subject(certificate)

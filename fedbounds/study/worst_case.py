@@ -245,7 +245,7 @@ def _applies(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> b
         for of_round in dict.fromkeys(sizes)
     ]
     if known["sigma_sq"]:
-        settings = [replace(one, gradients="stochastic", local="any") for one in settings]
+        settings = [replace(item, gradients="stochastic", local="any") for item in settings]
     for assumption in claim.assumptions_in(READINGS[claim.readings[-1]]):
         if isinstance(assumption, OwnSteps):
             if not _own_steps(claim, run, known):
@@ -263,7 +263,9 @@ def _own_steps(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) ->
     if claim.steps is None or not {s.name for s in claim.steps.free_symbols} <= {"t", *values}:
         return False
     result = np.broadcast_to(evaluate(claim.steps, {**values, "t": np.arange(run.T, dtype=float)}), run.T)
-    return all(math.isclose(one, size, rel_tol=SAME) for one, size in zip(result, map(float, run.sizes), strict=True))
+    return all(
+        math.isclose(item, size, rel_tol=SAME) for item, size in zip(result, map(float, run.sizes), strict=True)
+    )
 
 
 def of_run(

@@ -183,7 +183,7 @@ def property_test(claim: Claim, reading: str | None = None, **drawn: Any) -> Cal
             verdict = assert_claim(claim, trajectory, reading)
         except UnsatisfiedAssumption:
             verdict = verdict_on(claim, trajectory, reading)
-            reasons[", ".join(one.key for one in verdict.failed) or verdict.detail] += 1
+            reasons[", ".join(item.key for item in verdict.failed) or verdict.detail] += 1
             raise
         if verdict.margin is not None and np.isfinite(verdict.margin):
             target(-float(verdict.margin))
@@ -195,8 +195,8 @@ def property_test(claim: Claim, reading: str | None = None, **drawn: Any) -> Cal
         except Unsatisfiable:
             why = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
             remedy = "draw others with clients=, d=, noise=, theory= or homogeneous="
-            found = f"none in {reasons.total()}: {why}"
-            raise reject(f"{claim.key} needs examples that it applies to", found, remedy) from None
+            result = f"none in {reasons.total()}: {why}"
+            raise reject(f"{claim.key} needs examples that it applies to", result, remedy) from None
 
     return test
 

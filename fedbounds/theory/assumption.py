@@ -143,18 +143,18 @@ class Assumption:
     def __post_init__(self) -> None:
         if isinstance(self.relation, tuple):  # one of another class may hold others each time
             object.__setattr__(self, "relation", tuple(self.relation))
-        for one in self._relations():
-            if one in (sp.true, sp.false, True, False):
+        for item in self._relations():
+            if item in (sp.true, sp.false, True, False):
                 raise ValueError(
-                    f"the relation of {self.key!r} is {one} by its symbols' declared signs: write it unevaluated, "
+                    f"the relation of {self.key!r} is {item} by its symbols' declared signs: write it unevaluated, "
                     "for example sp.Gt(m, 0, evaluate=False)"
                 )
-            if not isinstance(one, Relational):
+            if not isinstance(item, Relational):
                 raise TypeError(
-                    f"the relation of {self.key!r} must be a sympy relation, but received {one!r}: "
+                    f"the relation of {self.key!r} must be a sympy relation, but received {item!r}: "
                     "a check on a run is given as on_run=..."
                 )
-            _part(one)
+            _part(item)
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same; functions are compared by identity, as some may equal anything."""
@@ -171,10 +171,10 @@ class Assumption:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: a shipped one is itself there, and no relation is decided anew, as sympy would."""
-        shipped = [name for name, one in vars(importlib.import_module(SHIPPED)).items() if one is self]
+        shipped = [name for name, entry in vars(importlib.import_module(SHIPPED)).items() if entry is self]
         if shipped:
             return _shipped, (shipped[0],)
-        written = tuple((one.func, one.args) for one in self._relations())
+        written = tuple((relation.func, relation.args) for relation in self._relations())
         known = {item.name: getattr(self, item.name) for item in fields(self)}
         return _written, (type(self), known | {"relation": written})
 
@@ -188,7 +188,7 @@ class Assumption:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The relations it consists of; none where it is no relation. Raises TypeError for !=."""
-        return tuple(_part(one) for one in self._relations())
+        return tuple(_part(relation) for relation in self._relations())
 
     def facts(self) -> tuple[Part, ...]:
         """The relations as facts for a proof: 0 <= right - left, 0 < right - left or 0 = right - left."""
@@ -199,7 +199,7 @@ class Assumption:
         if self._names.isdisjoint(map(str, values)):
             return self
         put = {symbol: sp.sympify(value) for symbol, value in values.items()}
-        sides = ((one.func, [side.xreplace(put) for side in one.args]) for one in self._relations())
+        sides = ((item.func, [side.xreplace(put) for side in item.args]) for item in self._relations())
         return replace(self, relation=tuple(relation(*both, evaluate=False) for relation, both in sides))
 
     @property
@@ -218,15 +218,15 @@ class Assumption:
 
 
 def _shipped(name: str) -> Assumption:
-    found: Assumption = getattr(importlib.import_module(SHIPPED), name)
-    return found
+    result: Assumption = getattr(importlib.import_module(SHIPPED), name)
+    return result
 
 
 def _written(kind: type[Assumption], values: dict[str, Any]) -> Assumption:
     relations = tuple(relation(*sides, evaluate=False) for relation, sides in values["relation"])
-    found = kind.__new__(kind)
-    Assumption.__init__(found, **values | {"relation": relations[0] if len(relations) == 1 else relations or None})
-    return found
+    result = kind.__new__(kind)
+    Assumption.__init__(result, **values | {"relation": relations[0] if len(relations) == 1 else relations or None})
+    return result
 
 
 def _part(relation: Relational) -> Part:

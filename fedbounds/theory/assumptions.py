@@ -301,4 +301,4 @@ sample_smooth = Assumption(
 )
 
 # Evidence knows these by their keys, which no other assumption of a claim may have.
-SHIPPED: Mapping[str, Assumption] = {one.key: one for one in [*globals().values()] if isinstance(one, Assumption)}
+SHIPPED: Mapping[str, Assumption] = {item.key: item for item in [*globals().values()] if isinstance(item, Assumption)}

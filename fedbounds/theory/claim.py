@@ -149,8 +149,8 @@ class Claim:
         if isinstance(self.definitions, dict):
             object.__setattr__(self, "definitions", self.definitions | offset(self.eta, self.definitions))
         check_claim(self)
-        for one in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
-            if isinstance(one, Assumption) and one.key == OWN_STEPS and not isinstance(one, OwnSteps):
+        for item in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
+            if isinstance(item, Assumption) and item.key == OWN_STEPS and not isinstance(item, OwnSteps):
                 received = f"one of claim {self.key}"
                 raise reject(f"no assumption may have the key {OWN_STEPS}", received, "give it another key")
 
@@ -167,9 +167,9 @@ class Claim:
     @property
     def elsewhere(self) -> InputError:
         """Where a claim about another algorithm is examined, if anywhere."""
-        for one in set(NEVER_RUN) & set(self.assumptions):
-            what = f"claim {self.key} assumes that {one.statement}, as in no run here: not expressible"
-            return reject(what, one.key, "state what holds without it")
+        for item in set(NEVER_RUN) & set(self.assumptions):
+            what = f"claim {self.key} assumes that {item.statement}, as in no run here: not expressible"
+            return reject(what, item.key, "state what holds without it")
         remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
         return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
 
@@ -225,7 +225,7 @@ class Claim:
     @cached_property
     def _assumed(self) -> tuple[Assumption, ...]:
         """Its assumptions, with the definitions put in."""
-        return tuple(one.with_values(self.definitions) for one in self.assumptions)
+        return tuple(assumption.with_values(self.definitions) for assumption in self.assumptions)
 
     @cached_property
     def _own_steps(self) -> Assumption:
@@ -247,7 +247,7 @@ class Claim:
     def computed(self) -> tuple[Quantity, ...]:
         """The symbols of one's own in either side, repaired or not, the definitions, and the assumptions."""
         assumed = (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
-        related = (side for one in assumed for part in one.parts for side in (part.left, part.right))
+        related = (side for item in assumed for part in item.parts for side in (part.left, part.right))
         put = (*self.definitions.values(), *(self.repair.substitutions.values() if self.repair else ()))
         return computed_quantities(self.lhs, *self.terms.values(), *put, *related)
 

@@ -191,7 +191,7 @@ def spoken_of(parts: tuple[Part, ...]) -> Coverage:
         for axis, end, value in _ends(part):
             known = ends.setdefault(axis, {}).get(end, value)
             ends[axis][end] = min(known, value) if end == "high" else max(known, value)
-    return Coverage(axes | {axis: Span(**found) for axis, found in ends.items()})  # type: ignore[arg-type]
+    return Coverage(axes | {axis: Span(**result) for axis, result in ends.items()})  # type: ignore[arg-type]
 
 
 def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
@@ -230,7 +230,7 @@ def _plain(value: sp.Rational) -> Number:
 def _inside(instance: Mapping[str, object], axis: str, region: Region) -> bool:
     value = instance[axis]
     region = region.at(instance) if isinstance(region, Along) else region
-    if isinstance(region, frozenset) and any(_near(value, one) for one in region):
+    if isinstance(region, frozenset) and any(_near(value, entry) for entry in region):
         return True
     if isinstance(region, Span) and region.constant and isinstance(value, Collection) and len(set(value)) > 1:
         return False
@@ -298,7 +298,7 @@ def _number(value: Any) -> Any:
     if isinstance(value, Fraction):
         return {"rational": str(value)}
     if isinstance(value, tuple):
-        return {"sequence": [_number(one) for one in value]}
+        return {"sequence": [_number(item) for item in value]}
     return None if isinstance(value, float) and math.isinf(value) else value
 
 
@@ -316,5 +316,5 @@ def _read(value: Any, missing: float) -> Any:
         return missing
     if isinstance(value, dict):
         sequence = value.get("sequence")
-        return Fraction(value["rational"]) if sequence is None else tuple(_read(one, missing) for one in sequence)
+        return Fraction(value["rational"]) if sequence is None else tuple(_read(item, missing) for item in sequence)
     return value

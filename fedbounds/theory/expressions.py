@@ -83,7 +83,7 @@ def check_symbols(claim: Any) -> None:
             remedy = f'give scope="{symbol.scopes[0]}", or use a quantity of the scope {claim.scope}'
             raise reject(f"{symbol} of claim {claim.key} varies over {where}", f"scope={claim.scope!r}", remedy)
 
-    related = {symbol for one in claim.assumptions for symbol in getattr(one, "_names", ())}
+    related = {symbol for assumption in claim.assumptions for symbol in getattr(assumption, "_names", ())}
     valueless = sorted(({symbol.name for symbol in every} | related) & NEEDS_VALUE - set(map(str, claim.definitions)))
     if valueless:
         remedy = f"give definitions={{{valueless[0]}: ...}}, or say it of a constant made with symbols.free"
@@ -99,8 +99,8 @@ def offset(eta: object, definitions: Mapping[Any, Any]) -> dict[sp.Expr, sp.Expr
     first = eta.subs(symbols.t, 0) if isinstance(eta, sp.Expr) else sp.Integer(0)
     if symbols.gamma in definitions or not first.has(symbols.gamma) or first.has(symbols.eta_0):
         return {}
-    found = sp.solve(first - symbols.eta_0, symbols.gamma)
-    return {symbols.gamma: found[0]} if len(found) == 1 else {}
+    result = sp.solve(first - symbols.eta_0, symbols.gamma)
+    return {symbols.gamma: result[0]} if len(result) == 1 else {}
 
 
 def check_definitions(claim: Any) -> None:
@@ -150,8 +150,8 @@ def require_own(claim: Any) -> None:
     parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or sp.Integer(0))
     for part in (*parts, *put, *put.values()):
         check_expression(claim.key, part)
-    for one in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
-        check_assumption(claim.key, one)
+    for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
+        check_assumption(claim.key, item)
     computed_quantities(*parts, *put.values())
 
 
@@ -165,6 +165,6 @@ def check_finite(claim: Any) -> None:
 
 def check_relations(key: str, relation: object) -> None:
     """The same of both sides of an assumption's relation, or relations."""
-    for one in relation if isinstance(relation, tuple) else (relation,):
-        for side in getattr(one, "args", ()):
+    for item in relation if isinstance(relation, tuple) else (relation,):
+        for side in getattr(item, "args", ()):
             check_expression(key, side)

@@ -123,8 +123,8 @@ class _Values:
         if atom == at.w_round:
             return self.path.w[..., self.path.begun[: self.steps], None, :]
         if atom == at.w_alpha:
-            found = (self.losses.argmin(alpha) for alpha in self.path.alpha)  # type: ignore[attr-defined]
-            return np.stack([getattr(one, "w", one) for one in found])[:, None]
+            result = (self.losses.argmin(alpha) for alpha in self.path.alpha)  # type: ignore[attr-defined]
+            return np.stack([getattr(item, "w", item) for item in result])[:, None]
         if atom in (at.w, at.w_next):
             later = int(atom == at.w_next)
             return self.path.w[..., later : self.steps + later, None, :]

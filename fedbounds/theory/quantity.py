@@ -178,7 +178,7 @@ def _shipped(name: str) -> Any:
 def fault(expression: sp.Expr, constant: bool = False) -> str:
     """`points.fault`, and that its numbers are shipped ones: evidence knows them, and nobody's word is taken."""
     numbers = [symbol for symbol in expression.free_symbols if hasattr(symbol, "statistic")]
-    other = next((one for one in numbers if (type(one), one) != (Quantity, _shipped(one.name))), None)
+    other = next((number for number in numbers if (type(number), number) != (Quantity, _shipped(number.name))), None)
     inside = f"{other} is none of the shipped numbers: multiply by it outside of the quantity"
     return points.fault(expression, constant) or ("" if other is None else inside)
 

@@ -78,13 +78,13 @@ def _sum(term: sp.Expr, sign: str, suffix: str, total: Any) -> Quantity:
 
     factors = sorted(powers, key=lambda one: one.name)
     measured = any(factor.statistic == "measured" for factor in factors)
-    units = [sum(int(powers[one]) * (one.units or (0, 0))[k] for one in factors) for k in (0, 1)]
-    shown = "".join(one.latex + (f"^{{{powers[one]}}}" if powers[one] != 1 else "") for one in factors)
+    units = [sum(int(powers[item]) * (item.units or (0, 0))[k] for item in factors) for k in (0, 1)]
+    shown = "".join(item.latex + (f"^{{{powers[item]}}}" if powers[item] != 1 else "") for item in factors)
     words = " times ".join(
-        one.meaning + (f" to the power {powers[one]}" if powers[one] != 1 else "") for one in factors
+        item.meaning + (f" to the power {powers[item]}" if powers[item] != 1 else "") for item in factors
     )
     return Quantity(
-        "_".join(one.name + ("" if powers[one] == 1 else f"_{powers[one]}") for one in factors) + f"_{suffix}",
+        "_".join(item.name + ("" if powers[item] == 1 else f"_{powers[item]}") for item in factors) + f"_{suffix}",
         values,
         "measured" if measured else "scheduled",
         sign + shown,
@@ -95,4 +95,4 @@ def _sum(term: sp.Expr, sign: str, suffix: str, total: Any) -> Quantity:
 
 
 def _sign(factors: list[Quantity]) -> dict[str, Any]:
-    return {"nonnegative": True} if all(one.is_nonnegative for one in factors) else {}
+    return {"nonnegative": True} if all(factor.is_nonnegative for factor in factors) else {}

@@ -99,9 +99,9 @@ def read(where: str | Path) -> list[ImageRun]:
     paths = sorted(where.rglob(PATTERN)) if where.is_dir() else [where]
     if not paths:
         raise reject(f"a folder of results must hold {PATTERN}", str(where), REMEDY)
-    found = [from_json(io.read_json(path), path.name) for path in paths]
-    require_once(found)
-    return found
+    result = [from_json(io.read_json(path), path.name) for path in paths]
+    require_once(result)
+    return result
 
 
 def require_once(runs: Sequence[ImageRun]) -> None:
@@ -182,10 +182,10 @@ def temperature(weighting: str) -> float:
 
 def experiments(runs: Sequence[ImageRun]) -> dict[tuple[str, str], list[ImageRun]]:
     """Repetitions together: (experiment, weighting) -> its runs by repetition, in order of first appearance."""
-    found: dict[tuple[str, str], list[ImageRun]] = {}
+    result: dict[tuple[str, str], list[ImageRun]] = {}
     for run in runs:
-        found.setdefault((run.experiment, run.weighting), []).append(run)
-    return {key: sorted(group, key=lambda run: (run.repetition, run.seed)) for key, group in found.items()}
+        result.setdefault((run.experiment, run.weighting), []).append(run)
+    return {key: sorted(group, key=lambda run: (run.repetition, run.seed)) for key, group in result.items()}
 
 
 def table(runs: Sequence[ImageRun]) -> list[dict[str, Any]]:

@@ -171,5 +171,5 @@ def evaluate(net: Network, samples: Samples, index: Indices, precision: str, whe
         losses = F.cross_entropy(scores, y, reduction="none")
         return torch.stack([losses.double(), (scores.argmax(1) == y).double()]).cpu().numpy()
 
-    found = np.concatenate(list(where.map(measure, np.split(index, range(size, len(index), size)))), axis=1)
-    return found[0], found[1]
+    result = np.concatenate(list(where.map(measure, np.split(index, range(size, len(index), size)))), axis=1)
+    return result[0], result[1]

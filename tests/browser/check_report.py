@@ -225,9 +225,9 @@ def check_structure(driver: webdriver.Chrome) -> None:
 def check_contrast(driver: webdriver.Chrome) -> None:
     """Every text stands out from what lies behind it."""
     open_all(driver)
-    found = driver.execute_script(LOW_CONTRAST, CONTRAST, LARGE)
-    require(found["seen"] > 100, found["seen"])
-    require(not found["bad"], found["bad"][:10])
+    result = driver.execute_script(LOW_CONTRAST, CONTRAST, LARGE)
+    require(result["seen"] > 100, result["seen"])
+    require(not result["bad"], result["bad"][:10])
 
 
 def check_width(driver: webdriver.Chrome) -> None:

@@ -22,4 +22,4 @@ CHECK = "check --problem quadratic --clients 3 --dimension 2 --rounds 3 --tau 2 
 def test_the_answer_says_how_to_read_it(words, expected):
     result = CliRunner().invoke(main, words.split())
     assert result.exit_code == 0, result.output
-    assert all(one in " ".join(result.stdout.split()) for one in expected)
+    assert all(item in " ".join(result.stdout.split()) for item in expected)

@@ -29,9 +29,9 @@ def place(tmp_path, monkeypatch):
 
 
 def call(*words):
-    found = CliRunner().invoke(main, list(map(str, words)))
-    assert found.exit_code == 0, found.output
-    return found
+    result = CliRunner().invoke(main, list(map(str, words)))
+    assert result.exit_code == 0, result.output
+    return result
 
 
 def answer(result):

@@ -206,8 +206,8 @@ def test_plot_of_no_study_is_an_input_error(tmp_path):
 
 
 def test_bound_agrees_with_the_corollary_by_hand():
-    found = {(v.claim, v.reading): v for v in bounds.bounds(**CONSTANTS, Delta_0=2.0).values}
-    value = found["corollary", "literal"]
+    result = {(v.claim, v.reading): v for v in bounds.bounds(**CONSTANTS, Delta_0=2.0).values}
+    value = result["corollary", "literal"]
     speed = 4 * 10 * (32 * 25 * 4 + 1) / (3 * 1.2) + 8 * 100 * 0.5 + 10 * 40 * 2 / 2
     error = 8 * 10 * 0.5 / 3 * (1.5 / 1.2 - 1)
     assert value.speed == pytest.approx(speed, rel=1e-12)
@@ -235,8 +235,8 @@ def test_bound_prints_a_table_and_json():
 def test_bound_adds_what_more_constants_determine():
     keys = {v.claim for v in bounds.bounds(**CONSTANTS | {"rho_bar": 1, "rho_tilde": 1}).values}
     assert "li-2020" in keys
-    found = bounds.bounds(**CONSTANTS, pi_min=0.5, p_min=0.1, N=10)
-    (final,) = (v for v in found.values if v.claim == "final-bound")
+    result = bounds.bounds(**CONSTANTS, pi_min=0.5, p_min=0.1, N=10)
+    (final,) = (v for v in result.values if v.claim == "final-bound")
     assert final.error == pytest.approx(8 * 10 * 0.5 / 3 * (1 / 0.05 - 10))
 
 
@@ -303,14 +303,14 @@ WEIGHTING = WeightingPlugin("mine", lambda text: Mine(), "mine", "Mine.")
 def test_a_fault_in_a_plug_in_is_a_sentence_with_its_line(tmp_path, body, says):
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN.format(body=body))
-    found = call(*QUICK[:-4], "--plugin", str(file), "--weighting", "mine", "--fail-on", "refuted", "--quiet")
-    assert (found.exit_code, found.stdout) == (2, "") and "Traceback" not in found.stderr
-    assert f"{file}, line 9, failed with {says}" in found.stderr.splitlines()[-1]
+    result = call(*QUICK[:-4], "--plugin", str(file), "--weighting", "mine", "--fail-on", "refuted", "--quiet")
+    assert (result.exit_code, result.stdout) == (2, "") and "Traceback" not in result.stderr
+    assert f"{file}, line 9, failed with {says}" in result.stderr.splitlines()[-1]
 
 
 def test_what_a_plug_in_prints_does_not_spoil_json(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(PLUGIN.format(body="print('weights'); return p + 0 * excess"))
-    found = call(*QUICK[:-4], "--plugin", str(file), "--weighting", "mine", "--claim", "lemma-1", "--format", "json")
-    assert found.exit_code == 0 and json.loads(found.stdout)["runs"][0]["weighting"] == "mine"
-    assert "printed by the plug-in" in found.stderr and "weights" in found.stderr
+    result = call(*QUICK[:-4], "--plugin", str(file), "--weighting", "mine", "--claim", "lemma-1", "--format", "json")
+    assert result.exit_code == 0 and json.loads(result.stdout)["runs"][0]["weighting"] == "mine"
+    assert "printed by the plug-in" in result.stderr and "weights" in result.stderr

@@ -20,25 +20,27 @@ def call(*words):
 
 
 def test_it_prints_the_answer_and_both_tables(tmp_path):
-    found = call(*FEW, "--out", str(tmp_path))
-    assert found.exit_code == 0, found.output
+    result = call(*FEW, "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
     assert {path.name for path in tmp_path.iterdir()} >= {"compare.json", "compare.png", "compare.svg"}
-    assert "li-2020" in found.stdout and "scaffold" in found.stdout and "only fedavg has a theorem" in found.stdout
-    assert found.stderr == ""
+    assert "li-2020" in result.stdout and "scaffold" in result.stdout and "only fedavg has a theorem" in result.stdout
+    assert result.stderr == ""
 
 
 def test_json_is_what_is_saved(tmp_path):
-    found = call(*FEW, "--format", "json", "--out", str(tmp_path))
-    told = json.loads(found.stdout)
+    result = call(*FEW, "--format", "json", "--out", str(tmp_path))
+    told = json.loads(result.stdout)
     assert told == json.loads((tmp_path / "compare.json").read_text())
     assert [row["algorithm"] for row in told["algorithms"]] == ["fedavg", "scaffold"]
     assert told["theorems"][0]["claim"] == "li-2020" and len(told["theorems"][0]["mean"]) == 5
 
 
 def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
-    found = call("--algorithm", "fedavg", "--weighting", "fedmax", "--claim", "li-2020", "--quiet", "--target", "0.9")
-    assert found.exit_code == 0, found.output
-    assert "fedmax" in found.stdout and "Recommended: " in found.stdout
+    result = call(
+        "--algorithm", "fedavg", "--weighting", "fedmax", "--claim", "li-2020", "--quiet", "--target", "0.9"
+    )
+    assert result.exit_code == 0, result.output
+    assert "fedmax" in result.stdout and "Recommended: " in result.stdout
     wrong = call("--algorithm", "fedmaxx")
     assert wrong.exit_code == 2 and "Weightings that can be compared" in wrong.stderr
 
@@ -48,13 +50,13 @@ def test_the_rule_of_fewest_rounds_is_recommended_and_its_rivals_are_named():
     algorithms = tuple(
         AlgorithmRow(name, step=0.5, tau=5, reached=Reached(*numbers, rounds=200)) for name, numbers in rows.items()
     )
-    found = TheoremComparison(Settings(), None, 0.01, (), algorithms)
-    assert comparison_text._recommendation(found) == (
+    result = TheoremComparison(Settings(), None, 0.01, (), algorithms)
+    assert comparison_text._recommendation(result) == (
         "Recommended: sure, at a constant step of 0.5/L and tau = 5: 50 (38 to 61) rounds here; the runs do not "
         "separate it from late at tau = 5. No theorem here bounds its rounds."
     )
     fewer = AlgorithmRow("sure", step=1.0, tau=20, reached=Reached(20, 19, 21, rounds=200))
-    assert comparison_text._recommendation(replace(found, other_taus=(fewer,))) == (
+    assert comparison_text._recommendation(replace(result, other_taus=(fewer,))) == (
         "Recommended: sure, at a constant step of 1/L and tau = 20: 20 (19 to 21) rounds here; at tau = 5 it takes "
         "50 (38 to 61). No theorem here bounds its rounds."
     )
@@ -66,8 +68,8 @@ def test_equal_rounds_are_decided_by_a_theorem_then_by_the_final_error():
         curve = ErrorCurve(line, line, line)
         return AlgorithmRow(name, step=0.5, curve=curve, reached=Reached(1, 1, 1, rounds=1))
 
-    found = TheoremComparison(Settings(), None, 0.01, (), (row("coarse", 0.009), row("fine", 0.001)))
-    assert comparison_text._recommendation(found).startswith("Recommended: fine, ")
+    result = TheoremComparison(Settings(), None, 0.01, (), (row("coarse", 0.009), row("fine", 0.001)))
+    assert comparison_text._recommendation(result).startswith("Recommended: fine, ")
     known = replace(row("coarse", 0.009), by="li-2020", promised=9)
-    found = replace(found, algorithms=(known, row("fine", 0.001)))
-    assert comparison_text._recommendation(found).startswith("Recommended: coarse, ")
+    result = replace(result, algorithms=(known, row("fine", 0.001)))
+    assert comparison_text._recommendation(result).startswith("Recommended: coarse, ")

@@ -38,8 +38,8 @@ def test_an_error_of_the_system_is_a_sentence(monkeypatch):
         raise OSError(24, "Too many open files", "result.json")
 
     monkeypatch.setattr("fedbounds.plugins.claims", refused)
-    found = CliRunner().invoke(main, ["claims"])
-    assert (found.exit_code, found.stderr) == (
+    result = CliRunner().invoke(main, ["claims"])
+    assert (result.exit_code, result.stderr) == (
         2,
         "The system refused: [Errno 24] Too many open files: 'result.json'.\n",
     )

@@ -87,10 +87,10 @@ def started(words, **surroundings):
 
 def workers(process):
     """The processes of a command's pool."""
-    found = subprocess.run(
+    result = subprocess.run(
         ["pgrep", "-g", str(process.pid), "-f", "popen_loky"], check=False, capture_output=True, text=True
     )
-    return found.stdout.split()
+    return result.stdout.split()
 
 
 def until(true, process, seconds=300):
@@ -123,8 +123,8 @@ def test_the_keyboard_ends_a_command_that_still_loads_in_one_sentence_and_then_i
 
 
 def test_the_keyboard_ends_searches_in_several_processes_at_once(tmp_path):
-    found = tmp_path / "found.json"
-    process = started(["refute", "--all", "--jobs", "2", "--out", str(found), "--quiet"], stdout=subprocess.DEVNULL)
+    result = tmp_path / "found.json"
+    process = started(["refute", "--all", "--jobs", "2", "--out", str(result), "--quiet"], stdout=subprocess.DEVNULL)
     until(lambda: len(workers(process)) >= 2, process)  # they may still be starting Python
     begun = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)

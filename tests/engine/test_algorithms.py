@@ -38,19 +38,19 @@ def heterogeneous(**changes):
 @pytest.mark.parametrize(("weighting", "batch_size"), [("fedavg", None), ("fedavg", 2), ("fedmax", 2)])
 def test_fedavg_is_the_run_of_the_reference_engine(kind, participation, weighting, batch_size):
     given = experiment(kind, weighting, participation=participation, batch_size=batch_size)
-    found, right = run_algorithm(algorithm_named("fedavg"), given), simulate(given, record="distance")
-    np.testing.assert_allclose(found.distance_sq, right.distance_sq, rtol=1e-12)
-    np.testing.assert_allclose(found.gap, right.gap, rtol=1e-12)
-    np.testing.assert_array_equal(found.times, right.times)
+    result, right = run_algorithm(algorithm_named("fedavg"), given), simulate(given, record="distance")
+    np.testing.assert_allclose(result.distance_sq, right.distance_sq, rtol=1e-12)
+    np.testing.assert_allclose(result.gap, right.gap, rtol=1e-12)
+    np.testing.assert_array_equal(result.times, right.times)
 
 
 def test_with_a_constant_step_only_some_converge_and_those_linearly():
     given = heterogeneous()
     for key in LINEAR:
-        found = run_algorithm(algorithm_named(key), given).distance_sq.mean(0)
-        assert found[-1] < 1e-25 * found[0], key
+        result = run_algorithm(algorithm_named(key), given).distance_sq.mean(0)
+        assert result[-1] < 1e-25 * result[0], key
         # Linear all the way: each ten rounds gain at least a factor, until rounding.
-        above = found[: np.argmax(found < 1e-25 * found[0]) : 10]
+        above = result[: np.argmax(result < 1e-25 * result[0]) : 10]
         assert np.all(above[1:] < 0.1 * above[:-1]), key
     floor = run_algorithm(algorithm_named("fedavg"), given).distance_sq[0]
     # 4 steps contract F_i to (1 - eta h_i)^4 around its own minimiser: the fixed point in closed form.
@@ -86,10 +86,10 @@ def test_an_exact_proximal_step_is_the_minimiser_in_closed_form():
     given = heterogeneous(rounds=1)
     h, a = np.array([1.0, 4.0]), np.array([1.0, -1.0])
     w = ((h * a + 2 * 3.0) / (h + 2)).mean()
-    found = run_algorithm(algorithm_named("fedprox:strength=2,exact=1"), given).distance_sq[0, 1]
-    assert found == pytest.approx((w - given.problem.w_star[0]) ** 2, rel=1e-12)
+    result = run_algorithm(algorithm_named("fedprox:strength=2,exact=1"), given).distance_sq[0, 1]
+    assert result == pytest.approx((w - given.problem.w_star[0]) ** 2, rel=1e-12)
     many = run_algorithm(algorithm_named("fedprox:strength=2"), given.with_(tau=400)).distance_sq[0, 1]
-    assert many == pytest.approx(found, rel=1e-12)
+    assert many == pytest.approx(result, rel=1e-12)
 
 
 def test_fednova_mends_what_unequal_numbers_of_steps_do_to_fedavg():
@@ -105,9 +105,9 @@ def test_fednova_mends_what_unequal_numbers_of_steps_do_to_fedavg():
 
 def test_a_reshuffled_round_takes_no_sample_twice_and_every_order():
     sizes, u = np.array([4, 6]), np.random.default_rng(0).random((4000, 2, 6))
-    found = reshuffled(u, sizes, 2)
-    assert found.shape == (2, 4000, 2, 2)
-    flat = found.transpose(1, 2, 0, 3).reshape(4000, 2, 4)
+    result = reshuffled(u, sizes, 2)
+    assert result.shape == (2, 4000, 2, 2)
+    flat = result.transpose(1, 2, 0, 3).reshape(4000, 2, 4)
     assert np.all(np.sort(flat[:, 0]) == np.arange(4)) and len({tuple(row) for row in flat[:, 0]}) == 24
     assert flat[:, 1].max() == 5 and all(len(set(row)) == 4 for row in flat[:, 1].tolist())
 
@@ -119,10 +119,10 @@ def test_every_algorithm_says_what_it_is_and_runs_alike_from_one_seed(key):
     given = experiment("binary" if key != "local-rr" else "least-squares")
     if key == "local-rr":
         given = given.with_(batch_size=None)
-    found = [run_algorithm(method, given).distance_sq for _ in range(2)]
-    np.testing.assert_array_equal(*found)
+    result = [run_algorithm(method, given).distance_sq for _ in range(2)]
+    np.testing.assert_array_equal(*result)
     few = run_algorithm(method, given.with_(replicates=2)).distance_sq
-    np.testing.assert_allclose(few, found[0][:2], rtol=1e-12)
+    np.testing.assert_allclose(few, result[0][:2], rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -42,14 +42,14 @@ def last_to_first(p, excess, round, stream):
 @pytest.mark.parametrize(("engine", "stride"), [("kernels", 1), ("reference", 4)])
 def test_the_iterates_are_those_that_the_record_measures(engine, stride):
     experiment = experiment_on(engine=engine, stride=stride)
-    found, plain = simulate(experiment, record="iterates"), simulate(experiment)
-    assert found.w.shape == (experiment.replicates, len(found.times), experiment.problem.d)
-    assert np.array_equal(found.paths["alpha"].gap, plain.paths["alpha"].gap)
+    result, plain = simulate(experiment, record="iterates"), simulate(experiment)
+    assert result.w.shape == (experiment.replicates, len(result.times), experiment.problem.d)
+    assert np.array_equal(result.paths["alpha"].gap, plain.paths["alpha"].gap)
     with pytest.raises(InputError, match="without iterates"):
         assert plain.w is not None
-    assert np.array_equal(found.w[:, 0], np.tile(experiment.start, (experiment.replicates, 1)))
-    distance = ((found.w - experiment.problem.w_star) ** 2).sum(axis=-1)
-    assert np.allclose(distance, found.paths["alpha"].distance_sq, rtol=ROUNDING, atol=0)
+    assert np.array_equal(result.w[:, 0], np.tile(experiment.start, (experiment.replicates, 1)))
+    distance = ((result.w - experiment.problem.w_star) ** 2).sum(axis=-1)
+    assert np.allclose(distance, result.paths["alpha"].distance_sq, rtol=ROUNDING, atol=0)
     with pytest.raises(InputError, match="leave out"):
         simulate(experiment, exact=True, record="iterates")
 

@@ -44,7 +44,7 @@ def test_two_steps_by_enumeration_of_every_minibatch(tau, replacement, entries, 
     batches = list(itertools.product(range(3), repeat=2) if replacement else itertools.combinations(range(3), 2))
     steps = np.array(list(itertools.product(batches, repeat=4))).reshape(-1, 2, 2, 2)  # sequence, step, client, b
     x = np.broadcast_to(experiment.start, (len(steps), 2, 2))
-    found = simulate(experiment, exact=True)
+    result = simulate(experiment, exact=True)
     for t in range(3):
         for name, weights in (("alpha", alpha), ("p", problem.p if t % tau else alpha)):
             w = np.einsum("n,rnd->rd", weights, x)
@@ -54,12 +54,12 @@ def test_two_steps_by_enumeration_of_every_minibatch(tau, replacement, entries, 
                 "drift": ((w[:, None] - x) ** 2).sum(-1) @ alpha,
             }
             for field, values in measured.items():
-                exact = getattr(found.paths[name], field)[0, t]
+                exact = getattr(result.paths[name], field)[0, t]
                 np.testing.assert_allclose(exact, values.mean(), rtol=ROUNDING, atol=1e-14)
         mean_excess = problem.excess(np.einsum("n,rnd->rd", alpha, x)).mean(0)
-        np.testing.assert_allclose(found.excess[0, t], mean_excess, rtol=ROUNDING)
+        np.testing.assert_allclose(result.excess[0, t], mean_excess, rtol=ROUNDING)
         sums = [alpha @ mean_excess, problem.p @ mean_excess]
-        np.testing.assert_allclose(found.skew_sums[0, t, :2], sums, rtol=ROUNDING)
+        np.testing.assert_allclose(result.skew_sums[0, t, :2], sums, rtol=ROUNDING)
         if t < 2:
             x = x - experiment.eta(t) * problem.client_grads(x, steps[:, t])
             if (t + 1) % tau == 0:
@@ -74,8 +74,8 @@ def test_full_gradients_are_the_simulators(build, weighting, aggregation):
     exact, run = simulate(experiment, exact=True), simulate(experiment)
     for name in ("alpha", "p"):
         for field in (*FIELDS, "next_distance_sq", "next_mean"):
-            found, wanted = (getattr(each.paths[name], field) for each in (exact, run))
-            np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-15)
+            result, wanted = (getattr(each.paths[name], field) for each in (exact, run))
+            np.testing.assert_allclose(result, wanted, rtol=1e-12, atol=1e-15)
     for field in ("excess", "grad_sq", "local_excess", "skew_sums", "alpha", "times", "round_times"):
         np.testing.assert_allclose(getattr(exact, field), getattr(run, field), rtol=1e-12, atol=1e-13)
     for field in ("rho_bar_all", "rho_bar_sync", "rho_star_max", "pi_min", "pi_max", "G_sq", "G_sq_mean", "radius"):

@@ -76,9 +76,9 @@ def test_a_full_memory_on_the_way_is_a_sentence(monkeypatch):
         raise MemoryError("Unable to allocate 3.00 TiB for an array with shape (3,)")
 
     monkeypatch.setattr("fedbounds.study.check.run_request", full)
-    found = CliRunner().invoke(main, ["check", "--quiet"])
-    assert found.exit_code == 2
-    assert found.stderr == (
+    result = CliRunner().invoke(main, ["check", "--quiet"])
+    assert result.exit_code == 2
+    assert result.stderr == (
         "The memory is not enough for this: Unable to allocate 3.00 TiB for an array with shape (3,).\n"
     )
 
@@ -87,7 +87,7 @@ def test_what_there_is_heeds_the_group_of_processes(tmp_path, monkeypatch):
     whole = memory.available()
     limit = tmp_path / "memory.max"
     monkeypatch.setattr(memory, "LIMITS", (str(limit),))
-    for text, found in (("max\n", None), ("1000000\n", 10**6)):
+    for text, result in (("max\n", None), ("1000000\n", 10**6)):
         limit.write_text(text)
-        assert memory.available() == found if found else memory.available() > 10**6
+        assert memory.available() == result if result else memory.available() > 10**6
     assert whole > 10**6

@@ -17,9 +17,9 @@ def two(monkeypatch):
 
 
 def test_results_come_in_the_order_of_the_tasks_and_from_other_processes(two):
-    found = in_processes([lambda k=k: (k, os.getpid()) for k in range(5)])  # closures, which no pickle takes
-    assert [k for k, _ in found] == list(range(5))
-    assert os.getpid() not in {process for _, process in found}
+    result = in_processes([lambda k=k: (k, os.getpid()) for k in range(5)])  # closures, which no pickle takes
+    assert [k for k, _ in result] == list(range(5))
+    assert os.getpid() not in {process for _, process in result}
 
 
 def test_an_error_is_the_one_that_was_raised(two):

@@ -53,17 +53,17 @@ def test_compiled_normals_agree_with_numpy_normals(count):
 def test_indices_are_uniform(replacement):
     draw = rng.indices if replacement else rng.distinct_indices
     keys = rng.absorb(rng.client_keys(11, range(2000), 5), 3)
-    found = draw(keys, np.full(5, 13), 4)
-    assert found.min() == 0
-    assert found.max() == 12
-    observed = np.bincount(found.ravel(), minlength=13)
+    result = draw(keys, np.full(5, 13), 4)
+    assert result.min() == 0
+    assert result.max() == 12
+    observed = np.bincount(result.ravel(), minlength=13)
     if replacement:
         assert stats.chisquare(observed).pvalue > REJECT_BELOW
-        pairs = np.bincount((found[..., 0] * 13 + found[..., 1]).ravel(), minlength=169)
+        pairs = np.bincount((result[..., 0] * 13 + result[..., 1]).ravel(), minlength=169)
         assert stats.chisquare(pairs).pvalue > REJECT_BELOW
     else:
-        assert all(len(set(row)) == 4 for row in found.reshape(-1, 4))
-        subsets = np.unique(np.sort(found.reshape(-1, 4)), axis=0, return_counts=True)[1]
+        assert all(len(set(row)) == 4 for row in result.reshape(-1, 4))
+        subsets = np.unique(np.sort(result.reshape(-1, 4)), axis=0, return_counts=True)[1]
         assert len(subsets) == 715  # 13 over 4
         assert stats.chisquare(subsets).pvalue > REJECT_BELOW
 

@@ -31,7 +31,9 @@ def test_every_claim_in_every_reading_reads_back_as_the_same(part):
         assert dict(back.terms) == claim.stated(repaired)
         assert back.lhs == sp.sympify(claim.lhs)
         extra = claim.repair.assumptions if repaired and claim.repair else ()
-        assert [one.key for one in back.assumptions] == [one.key for one in (*claim.assumptions, *extra)]
+        assert [assumption.key for assumption in back.assumptions] == [
+            item.key for item in (*claim.assumptions, *extra)
+        ]
         same = ("key", "title", "source", "scope", "kind", "eta", "algorithm", "definitions")
         assert all(getattr(back, name) == getattr(claim, name) for name in same)
         assert back.readings == (reading,)
@@ -53,9 +55,9 @@ def test_a_hypothesis_in_the_text_that_no_comment_line_repeats_is_a_warning_abov
     assert claim.unread == (r"not read: $\eta_t < 1/(5L)$ (line 6): write it as % fedbounds: assume ...",)
     assert f"Warning: {claim.unread[0]}" in read_back(claim)
     line = stages.read_back(Case(claim, READINGS["plain"], "small", 0, Suite(()))).lines
-    found = Trial(claim, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
-    assert to_text(found).startswith(f"Warning: {claim.unread[0]}\n")
-    assert "% fedbounds: assume bounded-variance." in to_text(found)
+    result = Trial(claim, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
+    assert to_text(result).startswith(f"Warning: {claim.unread[0]}\n")
+    assert "% fedbounds: assume bounded-variance." in to_text(result)
 
 
 def test_a_quantity_has_the_name_that_its_author_declared():
@@ -76,7 +78,7 @@ def test_weightings_selections_and_algorithms_are_said_in_comment_lines():
     text = DRAFT.replace("assume smooth", f"algorithm fedavg:server_step=2\n% fedbounds: assume {words}, smooth")
     (claim,) = read_text(text).values()
     assert claim.algorithm == "fedavg:server_step=2"
-    assert [one.key for one in claim.assumptions[:4]] == words.split(", ")
+    assert [assumption.key for assumption in claim.assumptions[:4]] == words.split(", ")
 
 
 LEAST = r"""

@@ -86,8 +86,8 @@ def test_what_a_loader_returns(loader):
 
 def test_a_study_runs_on_it():
     made = problem_from(COLUMNS, target="cost", client="at")
-    found = fedbounds.check(made, claims=["lemma-1"], weightings=["fedavg"], rounds=2, replicates=8)
-    assert not found.refuted and found.objects == ("problem",)
+    result = fedbounds.check(made, claims=["lemma-1"], weightings=["fedavg"], rounds=2, replicates=8)
+    assert not result.refuted and result.objects == ("problem",)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_an_offset_that_is_bounded_but_not_given_is_what_the_first_step_makes_it
     right = sp.Max(4 * s.sigma_sq / s.mu**2, s.gamma * s.Delta_0) / (s.gamma + s.T)
     squared = sp.Max(4 * s.sigma_sq / s.mu**2, s.gamma**2 * s.Delta_0) / (s.gamma + s.T) ** 2
     steps = {"scope": "horizon", "eta": 2 / (s.mu * (s.t + s.gamma))}
-    true, false = (claim(s.Delta_T, one, *SGD, ALONE, OFFSET, **steps) for one in (right, squared))
+    true, false = (claim(s.Delta_T, item, *SGD, ALONE, OFFSET, **steps) for item in (right, squared))
     assert true.definitions == {s.gamma: 2 / (s.mu * s.eta_0)}
     one = with_steps(
         from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [3], "eta": ["1/2"] * 3}), true.steps
@@ -169,7 +169,7 @@ def test_the_read_back_says_that_a_number_bounds_the_steps_from_outside():
 
 def test_regimes_say_which_assumption_left_them_out():
     mine = claim(s.Delta_next, s.Delta, *DESCENT, a.identical)
-    some = Suite(tuple(one for one in REGIMES if one.name in ("drift", "heavy noise", "far start")))
+    some = Suite(tuple(regime for regime in REGIMES if regime.name in ("drift", "heavy noise", "far start")))
     (rest,) = (line for line in regimes(at_trial(mine, some)).lines if line.startswith("the other"))
     assert "full-gradients in 1" in rest and "identical in 3" in rest
 

@@ -156,9 +156,9 @@ PAIRS = [
 @pytest.mark.parametrize(("true", "false"), PAIRS, ids=[true.key for true, _ in PAIRS])
 def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(true, false):
     case = Case(true, PLAIN, "small", 0, FEW)
-    found = stages.sanity(case)
-    assert all(verdict.status is Status.UNDECIDED for verdict in found.verdicts)
-    assert any("no violation at" in line for line in found.lines), found
+    result = stages.sanity(case)
+    assert all(verdict.status is Status.UNDECIDED for verdict in result.verdicts)
+    assert any("no violation at" in line for line in result.lines), result
     (verdict,) = stages.regimes(case).verdicts
     assert verdict.status is not Status.REFUTED
     refuted = try_claim(false, suite=FEW)
@@ -199,10 +199,10 @@ def test_fractions_floats_and_populations_agree():
         assert seen.fields[name][0] == pytest.approx(column.astype(float), rel=1e-12)
     shape = Shape("diagonal", 2, 1, 1, 2, "fedavg", "free", noise="additive")
     cube = np.full((3, dimension(shape, families()["diagonal"])), 0.4)
-    found = simulate_population(decode(shape, families()["diagonal"], cube, both))
+    result = simulate_population(decode(shape, families()["diagonal"], cube, both))
     gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
-    expected = found.measured.paths["alpha"]["gap"]
-    assert found.computed(gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
+    expected = result.measured.paths["alpha"]["gap"]
+    assert result.computed(gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
 
 
 def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
@@ -263,8 +263,8 @@ def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
     )
     seen = examine_run(simulate(experiment(line([1, 1], [0, 1]), [1.0], eta=0.25)), PLAIN)
     verdict = empirical.examine(mine, seen)
-    for one in (exact, verdict):
-        assert one.status is Status.UNDECIDED and "cannot express broken (" in one.detail
+    for item in (exact, verdict):
+        assert item.status is Status.UNDECIDED and "cannot express broken (" in item.detail
     assert re.search(said, verdict.detail)
     case = Case(mine, PLAIN, "small", 0, FEW)
     assert "cannot express broken (" in stages.read_back(case).lines[1]
@@ -284,8 +284,8 @@ def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expecta
         claim("mine", "constant", average_gap, Gamma)
     planned = experiment(line([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
     seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
-    found = expectation.examine(claim("mine", "horizon", average_gap, gap + 1), seen)
-    assert found.status is Status.UNDECIDED and "exact expectations have no paths" in found.detail
+    result = expectation.examine(claim("mine", "horizon", average_gap, gap + 1), seen)
+    assert result.status is Status.UNDECIDED and "exact expectations have no paths" in result.detail
     assert expectation.examine(claim("z", "constant", zeta_star_sq, 2 * L * Gamma), seen).status is Status.HOLDS
 
 
@@ -328,9 +328,9 @@ def test_names_and_definitions_are_guarded():
         with pytest.raises(InputError, match="zeta_star_sq of claim mine must be the claims' own"):
             repair = Repair("why", substitutions=put)
             Claim("mine", "mine", "here", "constant", lhs, {"all": mu}, repair=repair, floor=floor)
-    for one in SHIPPED.values():
-        with pytest.raises(InputError, match=f"{re.escape(one.key)} of claim mine must be the shipped one"):
-            claim("mine", "constant", L, mu, Assumption(one.key, "Pi >= 1", sp.Ge(pi_max, 1)))
+    for item in SHIPPED.values():
+        with pytest.raises(InputError, match=f"{re.escape(item.key)} of claim mine must be the shipped one"):
+            claim("mine", "constant", L, mu, Assumption(item.key, "Pi >= 1", sp.Ge(pi_max, 1)))
     with pytest.raises(InputError, match="may define constants only"):
         claim("mine", "constant", zeta_star_sq, L, definitions={zeta_star_sq: L})
     with pytest.raises(InputError, match="step size"):
@@ -420,8 +420,8 @@ def test_a_function_cannot_change_what_others_see(name):
     instance = from_json({"curvatures": [1, 3], "minima": [1, 2], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/4"]})
     assert "read-only" in run(instance).computed(spoiler, PLAIN).lacking["spoiler"]
     nested = quantity.constant("nested", lambda losses: losses.kernel_data().H.fill(0))
-    found = empirical.examine(claim("nested", "constant", nested, L), examine_run(simulate(planned), PLAIN))
-    assert "read-only" in found.detail
+    result = empirical.examine(claim("nested", "constant", nested, L), examine_run(simulate(planned), PLAIN))
+    assert "read-only" in result.detail
 
 
 @pytest.mark.parametrize(
@@ -446,5 +446,5 @@ def test_every_sign_that_is_declared_is_checked(value, declared, admitted):
     assert symbol.admits(np.array([value])) is admitted
     assert symbol.admits(np.array([value, value])) is admitted
     if not isinstance(value, float):
-        found = run(instance).computed(claim("k", "constant", symbol, L), PLAIN)
-        assert ("k" in found.lacking) is not admitted
+        result = run(instance).computed(claim("k", "constant", symbol, L), PLAIN)
+        assert ("k" in result.lacking) is not admitted

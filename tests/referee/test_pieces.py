@@ -46,8 +46,8 @@ CLAIMS = (Claim("mine", "", "", "constant", TWICE, {"bound": 2 * L}),)
 
 def found_with(claim, **pieces):
     case = stages.Case(claim, READINGS["plain"], "small", 0, Suite(()), pieces=Pieces(**pieces))
-    found = [stages.certificates(replace(case, budget="few")), stages.search(replace(case, budget="few"))]
-    return [(one.lines, [verdict.to_json() for verdict in one.verdicts]) for one in found]
+    result = [stages.certificates(replace(case, budget="few")), stages.search(replace(case, budget="few"))]
+    return [(item.lines, [verdict.to_json() for verdict in item.verdicts]) for item in result]
 
 
 def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
@@ -65,9 +65,9 @@ def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
                     here, found_with(claim, **elsewhere), strict=True
                 ):
                     assert lines == lines_there
-                    for one, there in zip(verdicts, verdicts_there, strict=True):
-                        assert {name: value for name, value in one.items() if there[name] != value} == {}
-                        assert one == there
+                    for item, there in zip(verdicts, verdicts_there, strict=True):
+                        assert {name: value for name, value in item.items() if there[name] != value} == {}
+                        assert item == there
 
 
 def test_pieces_are_kept_for_this_trial_and_stage_alone(tmp_path):
@@ -92,7 +92,7 @@ def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_pa
     monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
     claim, file, computed = load_file(FOLDER / "true.py").DRIFT, tmp_path / "pieces.json", []
     case = stages.Case(claim, READINGS["plain"], "few", 0, Suite(()), pieces=Pieces({"claim": "a"}, file))
-    places = [one.to_json() for one in settings(claim, case.reading, stages.GRIDS["few"])]
+    places = [setting.to_json() for setting in settings(claim, case.reading, stages.GRIDS["few"])]
     keys = [case.pieces.key("certificates", place) for place in places]
     fresh = case.verdict(Evidence.SDP, Status.UNDECIDED, "computed")
 
@@ -111,8 +111,10 @@ def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_pa
         (replace(open_, reading="sync"), 2),
         (replace(open_, data={"setting": places[0]}), 2),
     ):
-        found = [{"verdict": one.to_json(), "facts": []} for one in (replace(fresh, evidence=Evidence.KERNEL), kept)]
-        file.write_text(json.dumps(dict(zip(keys, found, strict=True))))
+        result = [
+            {"verdict": item.to_json(), "facts": []} for item in (replace(fresh, evidence=Evidence.KERNEL), kept)
+        ]
+        file.write_text(json.dumps(dict(zip(keys, result, strict=True))))
         computed.clear()
         said = stages.certificates(case)
         assert len(computed) == again and {v.evidence for v in said.verdicts} == {Evidence.SDP}
@@ -147,7 +149,7 @@ def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, monkeypatch, how)
     running.send_signal(how)
     said, _ = running.communicate(timeout=60)
     done, kept = json.loads(state.read_text()), json.loads(pieces.read_text())
-    assert [one["name"] for one in done["stages"]][:3] == ["read back", "known", "sanity"]
+    assert [item["name"] for item in done["stages"]][:3] == ["read back", "known", "sanity"]
     if how is signal.SIGINT:
         assert running.returncode == 130 and "the same call continues" in said
     asked = []
@@ -167,7 +169,7 @@ def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, monkeypatch, how)
         patched.setattr("fedbounds.referee.trial.STAGES", tuple(due))
         again = try_claim(claim, "plain", state=state, suite=Suite(REGIMES[:1]))
     assert again.finished and all(key.startswith("certificates/") for key in kept)
-    proved = [one for one in kept.values() if one["verdict"]["status"] == "HOLDS"]
+    proved = [item for item in kept.values() if item["verdict"]["status"] == "HOLDS"]
     assert len(asked) == 27 - len(kept) + len(proved)  # a proof in a file is found again
     assert not pieces.exists()
 
@@ -186,9 +188,9 @@ def planted(monkeypatch):
 def test_a_refutation_of_what_is_proved_is_an_alarm(monkeypatch, tmp_path):
     planted(monkeypatch)
     false, junit = load_file(FOLDER / "false.py").GRADIENT, tmp_path / "junit.xml"
-    found = try_claim(false, suite=Suite(REGIMES[:1]))
-    assert found.outcome is Outcome.CONTRADICTION and len(found.alarms) == 1
-    first, second, third = show.verdict(found)
+    results = try_claim(false, suite=Suite(REGIMES[:1]))
+    assert results.outcome is Outcome.CONTRADICTION and len(results.alarms) == 1
+    first, second, third = show.verdict(results)
     assert first == "2/L [plain]: CONTRADICTION."
     assert "PROVED (own checker)" in second and "REFUTED there by exact evidence" in second
     assert third.startswith("Trust neither") and "one of them is wrong" in second
@@ -206,11 +208,11 @@ def test_a_refutation_of_what_is_proved_is_an_alarm(monkeypatch, tmp_path):
 
 def test_a_proof_elsewhere_is_no_contradiction():
     false = load_file(FOLDER / "false.py").GRADIENT
-    found = try_claim(false, suite=Suite(REGIMES[:1]))
+    result = try_claim(false, suite=Suite(REGIMES[:1]))
     elsewhere = replace(
         Verdict(false.key, "plain", Evidence.SYMBOLIC, Status.HOLDS), coverage=Coverage({"kappa": frozenset({7})})
     )
-    both = replace(found, stages=(*found.stages, replace(found.stages[0], verdicts=(elsewhere,))))
+    both = replace(result, stages=(*result.stages, replace(result.stages[0], verdicts=(elsewhere,))))
     assert both.outcome is Outcome.FALSE
 
 

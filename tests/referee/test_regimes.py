@@ -49,9 +49,9 @@ def statuses(suite, key, reading):
 
 @pytest.mark.parametrize(("key", "reading"), TRUE.items())
 def test_no_regime_refutes_a_true_claim(suite, key, reading):
-    found = dict(statuses(suite, key, reading))
-    assert {name: v.detail for name, v in found.items() if v.status is Status.REFUTED} == {}
-    assert any(verdict.status is Status.HOLDS for verdict in found.values())
+    result = dict(statuses(suite, key, reading))
+    assert {name: v.detail for name, v in result.items() if v.status is Status.REFUTED} == {}
+    assert any(verdict.status is Status.HOLDS for verdict in result.values())
 
 
 @pytest.mark.parametrize(("key", "reading"), FALSE)

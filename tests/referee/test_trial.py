@@ -83,11 +83,11 @@ def little_shrinking(monkeypatch):
 def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
     reading = READINGS[claim.readings[0]]
     assert examine(from_json(INSTANCES[claim.key]), claim, reading).status is Status.REFUTED
-    found = try_claim(claim, suite=FEW)
-    assert found.outcome is Outcome.FALSE and found.refutation.evidence is Evidence.EXACT
-    again = examine(from_json(found.refutation.data["instance"]), claim, reading)
-    assert (again.status, again.data["lhs"]) == (Status.REFUTED, found.refutation.data["lhs"])
-    assert found.stages[-1].name == "sanity"
+    result = try_claim(claim, suite=FEW)
+    assert result.outcome is Outcome.FALSE and result.refutation.evidence is Evidence.EXACT
+    again = examine(from_json(result.refutation.data["instance"]), claim, reading)
+    assert (again.status, again.data["lhs"]) == (Status.REFUTED, result.refutation.data["lhs"])
+    assert result.stages[-1].name == "sanity"
 
 
 @pytest.mark.parametrize("claim", ALL_TRUE, ids=lambda c: c.key)
@@ -95,21 +95,23 @@ def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(cl
     monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1)))
     monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (2, 3)))
     case = Case(claim, READINGS["plain"], "small", 0, FEW)
-    found = stages.sanity(case)
-    assert [one.status for one in found.verdicts] == [Status.UNDECIDED] and found.lines[0] == "dimensions agree"
-    assert "no violation at" in found.lines[1]
+    result = stages.sanity(case)
+    assert [verdict.status for verdict in result.verdicts] == [Status.UNDECIDED] and result.lines[
+        0
+    ] == "dimensions agree"
+    assert "no violation at" in result.lines[1]
 
 
 def test_gradient_descent_follows_from_a_proved_claim_and_is_certified_where_it_says():
-    found = try_claim(TRUE.GRADIENT_DESCENT, suite=FEW)
-    assert found.outcome is Outcome.PROVED and "fedavg-step" in found.proof.detail
+    result = try_claim(TRUE.GRADIENT_DESCENT, suite=FEW)
+    assert result.outcome is Outcome.PROVED and "fedavg-step" in result.proof.detail
     # tau = 1 is assumed, so that only uniform and uneven weights at three kappas are left of the grid.
-    assert len(found.certified) == 6
-    for verdict in found.certified:
+    assert len(result.certified) == 6
+    for verdict in result.certified:
         setting = Setting.from_json(verdict.data["setting"])
         assert setting.tau == 1 and setting.alpha == setting.p
         assert verdict.coverage.axes["kappa"] == frozenset({setting.L / setting.mu})
-    assert written(found) == written(replace(found, stages=tuple(map(read_again, found.stages))))
+    assert written(result) == written(replace(result, stages=tuple(map(read_again, result.stages))))
 
 
 def read_again(stage):
@@ -143,8 +145,8 @@ def test_no_false_theorem_follows_from_a_shipped_one():
 
 
 def test_every_limit_is_named_with_how_near_the_bound_comes_there():
-    _, found, *limits = stages.sanity(Case(TRUE.LI, READINGS["plain"], "small", 0, FEW)).lines
-    assert found == "no violation at 75 exact instances" and not any("T = 0" in line for line in limits)
+    _, result, *limits = stages.sanity(Case(TRUE.LI, READINGS["plain"], "small", 0, FEW)).lines
+    assert result == "no violation at 75 exact instances" and not any("T = 0" in line for line in limits)
     names = [line.split(":")[0].removeprefix("  at ") for line in limits[:-2]]
     assert {"tau = 1", "Gamma = 0", "sigma = 0", "N = 1", "kappa = 1", "alpha = p"} <= set(names)
     *limits, unseen, noise = limits
@@ -172,8 +174,8 @@ def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows(
     instance = from_json(fields)
     w, f = sp.Integer(3), sp.Integer(5)
     seen = {}
-    for one in (instance, limit_cases.rescaled(instance, Fraction(3), Fraction(5), None)):
-        record = run(one).measurement(TRUE.GRADIENT_DESCENT, READINGS["plain"])
+    for item in (instance, limit_cases.rescaled(instance, Fraction(3), Fraction(5), None)):
+        record = run(item).measurement(TRUE.GRADIENT_DESCENT, READINGS["plain"])
         values = {
             **record.constants,
             **{n: c[1] for s in ("step", "horizon", "point") for n, c in record.places(s).items()},
@@ -257,9 +259,9 @@ def test_what_a_claim_forgot_is_a_warning_beneath_the_headline(assumed, says):
         "mine", "", "", "step", Delta_next, {"a": (1 - eta * mu) * Delta, "b": eta**2 * sigma_sq}, assumptions=assumed
     )
     line = stages.read_back(Case(mine, READINGS["plain"], "small", 0, FEW)).lines
-    found = trial.Trial(mine, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
-    shown = show.verdict(found)
-    assert [one.startswith(f"Warning: {says}") for one in shown[1:2]] == [says is not None]
+    result = trial.Trial(mine, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
+    shown = show.verdict(result)
+    assert [item.startswith(f"Warning: {says}") for item in shown[1:2]] == [says is not None]
 
 
 def test_a_quantity_that_fails_is_named_with_its_exception_and_line():
@@ -292,8 +294,8 @@ def test_decimals_show_which_side_is_larger(left, right, shown):
 
 def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
     terms = {"bound": sp.log(tau) * tau**2 * sp.Max(L, mu) * eta / N * G_sq}
-    found = list(slips(replace(TRUE.DRIFT, terms=terms)))
-    kinds = {kind(one.change) for one in found}
+    result = list(slips(replace(TRUE.DRIFT, terms=terms)))
+    kinds = {kind(item.change) for item in result}
     assert kinds == {
         "logarithm dropped",
         "mean for max",
@@ -301,8 +303,8 @@ def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
         *(f"exponent of {name}" for name in ("tau", "kappa", "eta")),
     }
     run = replace(TRUE.DRIFT, scope="horizon", lhs=Delta_T, terms={"bound": T * G_sq})
-    assert "exponent of T" in {kind(one.change) for one in slips(run)}
-    assert all(one.claim.terms != terms and one.claim.lhs == TRUE.DRIFT.lhs for one in found)
+    assert "exponent of T" in {kind(slip.change) for slip in slips(run)}
+    assert all(item.claim.terms != terms and item.claim.lhs == TRUE.DRIFT.lhs for item in result)
     assert kind("deleted") == "constant or sign" and kind("condition dropped") == "assumption dropped"
     assert kind("T read as T + 1") == "index"
 
@@ -315,15 +317,15 @@ def test_exact_instances_at_limits_are_a_test_and_named_where_they_are_the_only_
         Stage("regimes", 1.0, ("not refuted in 0 of 49 regimes",), (unmet,)),
         Stage("strength", 1.0, ("the regimes notice 18 of 26 false-looking mutants",)),
     )
-    found = trial.Trial(FRESH_TRUE.DRIFT, "plain", "small", 0, told, True)
-    assert found.outcome is Outcome.OPEN
-    _, first, compared, *rest, last = show.verdict(found)
+    result = trial.Trial(FRESH_TRUE.DRIFT, "plain", "small", 0, told, True)
+    assert result.outcome is Outcome.OPEN
+    _, first, compared, *rest, last = show.verdict(result)
     assert first == "Not covered: anything beyond the settings, instances and runs named below."
     assert compared == (
         "Tried without a violation: 38 exact instances at limits (kappa = 1, Gamma = 0, noise, alpha = p)."
     )
     assert last == "Surviving these tests is not a proof." and not any("18 of 26" in line for line in rest)
-    nothing = replace(found, stages=told[1:])
+    nothing = replace(result, stages=told[1:])
     assert nothing.outcome is Outcome.NOT_TESTED
     assert show.verdict(nothing)[1].startswith("Nothing was tested")
 
@@ -351,18 +353,19 @@ def test_bounds_with_a_maximum_are_typeset_throughout():
 
 def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
     claim, reading = TRUE.LOCAL_STEP, READINGS["plain"]
-    instance = next(one for one in limit_cases.battery(claim, claim.coverage(reading)) if one.N == 2)
+    instance = next(item for item in limit_cases.battery(claim, claim.coverage(reading)) if item.N == 2)
     for w, f in limit_cases.SCALES:
         before, after = (
-            limit_cases.places(one, claim, reading) for one in (instance, limit_cases.rescaled(instance, w, f, None))
+            limit_cases.places(item, claim, reading)
+            for item in (instance, limit_cases.rescaled(instance, w, f, None))
         )
         assert [(s.lhs * w**2, s.rhs * w**2) for s in before] == [(s.lhs, s.rhs) for s in after]
 
 
 def test_the_battery_has_only_instances_that_the_claim_may_speak_of():
     claim, reading = TRUE.GRADIENT_DESCENT, READINGS["plain"]
-    for one in limit_cases.battery(claim, claim.coverage(reading)):
-        assert one.tau == 1 and one.weighting == "fedavg" and set(one.eta) == {2 / (one.L + one.mu)}
+    for item in limit_cases.battery(claim, claim.coverage(reading)):
+        assert item.tau == 1 and item.weighting == "fedavg" and set(item.eta) == {2 / (item.L + item.mu)}
 
 
 def refuted(evidence):
@@ -424,7 +427,7 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
     assert again.finished and ran == ["regimes", "two", "two", "three"]
     assert [s.lines for s in again.stages] == [("regimes after 0",), ("two after 1",), ("three after 1",)]
     saved = json.loads(state.read_text())
-    assert [len(one["verdicts"]) for one in saved["stages"]] == [1, 0, 0]
+    assert [len(item["verdicts"]) for item in saved["stages"]] == [1, 0, 0]
     try_claim(TRUE.DRIFT, state=state)
     assert len(ran) == 4
     changed = with_less(TRUE.DRIFT)
@@ -437,11 +440,11 @@ def test_what_was_compared_before_an_interruption_counts(monkeypatch):
     seen, places = [], limit_cases.places
 
     def interrupted(instance, claim, reading):
-        found = places(instance, claim, reading)
-        seen.append(any(s.lhs or s.rhs for s in found))
+        result = places(instance, claim, reading)
+        seen.append(any(s.lhs or s.rhs for s in result))
         if sum(seen) > 3:
             raise KeyboardInterrupt
-        return found
+        return result
 
     monkeypatch.setattr(limit_cases, "places", interrupted)
     stopped = try_claim(TRUE.DRIFT, suite=FEW)
@@ -474,11 +477,11 @@ def test_proofs_are_looked_up_again_and_only_verdicts_on_this_claim_are_kept(tmp
         replace(own, claim="other", evidence=Evidence.SDP),
         replace(own, reading="sync", status=Status.REFUTED),
     ]
-    for one in saved["stages"]:
-        one["verdicts"] += [verdict.to_json() for verdict in (forged, *foreign)]
+    for item in saved["stages"]:
+        item["verdicts"] += [verdict.to_json() for verdict in (forged, *foreign)]
     state.write_text(json.dumps(saved))
     again = try_claim(TRUE.DRIFT, state=state)
-    assert again.verdicts == (own,) and [one.name for one in again.stages] == ["sanity", "known", "regimes"]
+    assert again.verdicts == (own,) and [item.name for item in again.stages] == ["sanity", "known", "regimes"]
 
 
 FORGED = Verdict(TRUE.DRIFT.key, "plain", Evidence.EXACT, Status.REFUTED, detail="lhs 2 > rhs 1, exactly")
@@ -505,16 +508,16 @@ def test_what_a_state_says_for_certain_is_computed_again(tmp_path, monkeypatch, 
     asked = stages.Step(stage, lambda case: Found(("asked",)), True, 0)
     monkeypatch.setattr(trial, "STAGES", (asked,))
     forged(tmp_path / "state.json", stage, verdict)
-    found = try_claim(TRUE.DRIFT, state=tmp_path / "state.json")
-    assert found.outcome is Outcome.NOT_TESTED and found.stages[0].lines == ("asked",)
+    result = try_claim(TRUE.DRIFT, state=tmp_path / "state.json")
+    assert result.outcome is Outcome.NOT_TESTED and result.stages[0].lines == ("asked",)
 
 
 def test_a_refutation_in_a_state_says_what_its_instance_shows(tmp_path):
     claim, state = FALSE.GRADIENT, tmp_path / "state.json"
     first = try_claim(claim, suite=FEW, state=state)
     saved = json.loads(state.read_text())
-    for one in saved["stages"]:
-        for verdict in one["verdicts"]:
+    for item in saved["stages"]:
+        for verdict in item["verdicts"]:
             verdict |= {"detail": "as I say", "margin": -7.0}
             verdict["data"] |= {"lhs": "7"}
     state.write_text(json.dumps(saved))
@@ -632,7 +635,7 @@ def test_statements_are_the_same_in_every_process():
         "from fedbounds.plugins import claims\nfrom fedbounds.study.fingerprint import stated\n"
         "print(*map(stated, claims().values()))"
     )
-    found = {
+    result = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -641,14 +644,14 @@ def test_statements_are_the_same_in_every_process():
         ).stdout
         for seed in ("1", "2")
     }
-    assert len(found) == 1 and len(set(found.pop().split())) == len(claims())
+    assert len(result) == 1 and len(set(result.pop().split())) == len(claims())
 
 
 def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
     claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.monotone_steps))
-    instance = next(one for one, violated in limit_cases.sweep(claim, READINGS["plain"], False, {}) if violated)
+    instance = next(item for item, violated in limit_cases.sweep(claim, READINGS["plain"], False, {}) if violated)
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data
     assert (data["lhs"], data["rhs"]) == ("1", "1/2")
@@ -695,7 +698,7 @@ def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tm
     (case,) = xml.parse(junit).getroot()
     assert case.find("failure").get("message") == first
     told = json.loads(call("referee", str(single), "--json", "--quiet").stdout)
-    assert [one["claim"] for one in told] == ["2/L"]
+    assert [item["claim"] for item in told] == ["2/L"]
 
 
 def test_the_appendix_and_the_page_tell_what_every_stage_found():
@@ -708,8 +711,8 @@ def test_the_appendix_and_the_page_tell_what_every_stage_found():
         Stage("known", 1.0, ("50% of ||x||^2 <= a_1 & b", "  ~ {2}")),
         Stage("certificates", 2.0, (), (certified,)),
     )
-    found = trial.Trial(TRUE.DRIFT, "plain", "small", 0, told, True)
-    page, appendix = show.to_html([found]), show.to_latex([found])
+    result = trial.Trial(TRUE.DRIFT, "plain", "small", 0, told, True)
+    page, appendix = show.to_html([result]), show.to_latex([result])
     assert "certificates (2.0 s)" in page and "Certified for every problem" in page
     opened = re.findall(r"\\begin\{(\w+)\}", appendix)
     assert opened == re.findall(r"\\end\{(\w+)\}", appendix) == ["itemize", "itemize", "itemize", "tabular"]
@@ -739,7 +742,9 @@ def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
     assert call("new", "claim", "my-step", "--latex").exit_code == 0
     (draft,) = read("my-step.tex").values()
     assert (draft.lhs, draft.unread) == (claim.lhs, ()) and (draft.rhs - claim.rhs).expand() == 0
-    assert [one.key for one in draft.assumptions] == [one.key for one in claim.assumptions]
+    assert [assumption.key for assumption in draft.assumptions] == [
+        assumption.key for assumption in claim.assumptions
+    ]
     assert "my-step" in call("read", "my-step.tex").stdout
 
 
@@ -770,7 +775,7 @@ def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_
     discrepancy = measured("V", points.mean(points.norm_sq(gradients)))
     mine = Claim("mine", "", "", "step", discrepancy, {"gap": L**2 * Delta}, assumptions=(a.smooth,))
     case = Case(mine, READINGS["plain"], "small", 0, FEW)
-    (step,) = (one for one in stages.STAGES if one.name == "search")
+    (step,) = (stage for stage in stages.STAGES if stage.name == "search")
     assert stages.with_estimate(step, case).seconds > 2 * step.seconds
     proof = case.verdict(Evidence.SYMBOLIC, Status.HOLDS, "")
     assert stages.with_estimate(step, replace(case, verdicts=(proof,))).seconds == 10

@@ -39,8 +39,8 @@ def made(names=("fedavg", "fedmax"), verdicts=None, known=KNOWN):
     result, arrays = study(names)
     if verdicts is not None:
         result["runs"] = [run(name, own) for name, own in zip(names, verdicts, strict=True)]
-    found = objects(result, arrays)[0]
-    return found, lines_of(found, known)
+    results = objects(result, arrays)[0]
+    return results, lines_of(results, known)
 
 
 def lines_of(result, known=()):
@@ -92,7 +92,7 @@ def test_the_ratio_of_two_sides_that_are_rounding_is_not_shown(sides, shown):
     result, lines = made(("fedavg",))
     seen = Verdict("corollary", "repaired", Evidence.EMPIRICAL, Status.HOLDS, tightness=3.0)
     seen = replace(seen, data=dict(zip(("lhs", "rhs"), sides, strict=True)))
-    runs = tuple(replace(one, verdicts=(seen,)) for one in result.runs)
+    runs = tuple(replace(item, verdicts=(seen,)) for item in result.runs)
     table = answer_table(replace(result, runs=runs), lines)
     assert str(table.rows[0][-1]) == shown
 
@@ -206,15 +206,15 @@ def test_the_outputs_of_a_table_say_the_same():
 def test_html_escapes_everything_a_user_may_write():
     evil = "<script>alert('x')</script>&\""
     result, lines = made((evil,), [[verdict("corollary", "REFUTED", "sync", 0.5, 3, detail=evil)]])
-    found = notebook(check_blocks(result, lines, verbose=True))
+    results = notebook(check_blocks(result, lines, verbose=True))
     tags = []
 
     class Tags(HTMLParser):
         def handle_starttag(self, tag, attributes):
             tags.append((tag, dict(attributes)))
 
-    Tags().feed(found)
-    assert "script" not in {tag for tag, _ in tags} and "<script" not in found
+    Tags().feed(results)
+    assert "script" not in {tag for tag, _ in tags} and "<script" not in results
     assert {key for _, attributes in tags for key in attributes} <= {
         "class",
         "title",

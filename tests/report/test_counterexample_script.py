@@ -43,7 +43,7 @@ def test_the_script_finds_the_sides_of_the_verdict(name):
     assert ran(text) == (Fraction(verdict.data["lhs"]), Fraction(verdict.data["rhs"]))
 
 
-@pytest.mark.parametrize("name", [name for name, one in EXAMPLES.items() if "claim" in one and name != "rate"])
+@pytest.mark.parametrize("name", [name for name, item in EXAMPLES.items() if "claim" in item and name != "rate"])
 def test_the_script_of_a_shipped_counterexample_computes_its_constants_and_finds_its_sides(name):
     (example,) = chosen(name)
     text = stored_script(example)

@@ -30,14 +30,14 @@ def test_a_page_escapes_every_name_of_a_file():
     result, arrays = made_study.study()
     for run in result["runs"]:
         run["weighting"] += SCRIPT
-        run["constants"] = {SCRIPT + name: {**one, "note": SCRIPT} for name, one in run["constants"].items()}
+        run["constants"] = {SCRIPT + name: {**item, "note": SCRIPT} for name, item in run["constants"].items()}
         run["constants"] |= {LINK: made_study.constant(1.0)}
         for verdict in run["verdicts"]:
             verdict["detail"] = SCRIPT
     result["problem"]["kind"] = SCRIPT
     result["settings"]["data"] = SCRIPT
-    found, drawn = made_study.objects(result, arrays)
-    html = page(found, ledger_lines(claims_of(found), found.verdicts), drawn, SCRIPT)
+    results, drawn = made_study.objects(result, arrays)
+    html = page(results, ledger_lines(claims_of(results), results.verdicts), drawn, SCRIPT)
     assert html.count("<script>") == 1 and "<img src=x" not in html and 'href="javascript' not in html
     assert "script-src 'sha256-" in html
 

@@ -42,8 +42,8 @@ def test_bounds_are_log_log_and_in_the_papers_notation():
 
 def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
     result, arrays = study(R=16)
-    found, drawn = objects(result, arrays)
-    curve = series.measured_gap(found.settings, drawn[0])
+    results, drawn = objects(result, arrays)
+    curve = series.measured_gap(results.settings, drawn[0])
     assert list(curve.x) == [0, 4, 8, 12, 16, 20]
     np.testing.assert_allclose(curve.y, arrays["0/gap"][:, ::4].mean(axis=0))
     assert np.isfinite([curve.lower, curve.upper]).all()

@@ -44,9 +44,9 @@ CLAIMS = (
 def test_a_level_counts_from_when_on_it_is_kept():
     assert [stays_from(np.array(line), 1.0) for line in ([3, 1, 2, 1, 0], [1, 0], [0, 2])] == [3, 0, None]
     line = ErrorCurve(np.array([9.0, 3, 1, 2, 1]), np.array([9.0, 1, 0, 1, 0]), np.array([9.0, 5, 3, 4, 3]))
-    found = line.reached(2.0)
-    assert found == Reached(2, 1, None, 4) and found.between == (1, math.inf)
-    assert str(found) == "2 (1 to > 4)" and str(Reached(None, None, None, 4)) == "> 4"
+    result = line.reached(2.0)
+    assert result == Reached(2, 1, None, 4) and result.between == (1, math.inf)
+    assert str(result) == "2 (1 to > 4)" and str(Reached(None, None, None, 4)) == "> 4"
     assert str(Reached(None, 3, None, 4)) == "> 4 (perhaps from 3)" and str(Reached(2, 2, 2, 4)) == "2"
 
 
@@ -84,13 +84,13 @@ def ranking(*rows):
 
 
 def test_what_the_limits_do_not_tell_apart_is_a_tie():
-    found = ranking(("a", 5, 4, 6, 70), ("b", 6, 5, 8, 50), ("c", 20, 15, 30, 60), ("d", None, None, None, None))
-    ranks = {row.algorithm: found.rank(row) for row in found.ranked}
+    result = ranking(("a", 5, 4, 6, 70), ("b", 6, 5, 8, 50), ("c", 20, 15, 30, 60), ("d", None, None, None, None))
+    ranks = {row.algorithm: result.rank(row) for row in result.ranked}
     assert ranks == {"a": (1, 2), "b": (1, 2), "c": (3, 3), "d": (4, 4)}
-    assert found.places == {"b": 1, "c": 2, "a": 3, "d": 4}
-    assert found.pairs == (6, 5, 1)  # a and b are a tie; a before c is what the theorems have wrong
-    assert "the 5 of 6 pairs that the runs order, they are wrong in 1 (Kendall's tau 0.6)" in show.answer(found)[2]
-    assert "Fastest to 0.01 of the start is a, in 5 (4 to 6) rounds; b may be as fast." in show.answer(found)[1]
+    assert result.places == {"b": 1, "c": 2, "a": 3, "d": 4}
+    assert result.pairs == (6, 5, 1)  # a and b are a tie; a before c is what the theorems have wrong
+    assert "the 5 of 6 pairs that the runs order, they are wrong in 1 (Kendall's tau 0.6)" in show.answer(result)[2]
+    assert "Fastest to 0.01 of the start is a, in 5 (4 to 6) rounds; b may be as fast." in show.answer(result)[1]
 
 
 def test_the_record_of_another_algorithm_is_that_of_a_run():
@@ -99,13 +99,13 @@ def test_the_record_of_another_algorithm_is_that_of_a_run():
     like = simulate(build_experiment(settings, problem, FedAvg()).with_(stride=2))
     experiment = like.experiment.with_(eta=lambda t: 0.1 / problem.L)
     right = simulate(experiment)
-    found = record_of(algorithm_named("fedavg"), experiment, like, squares=True)
-    np.testing.assert_allclose(found.paths["alpha"].distance_sq, right.paths["alpha"].distance_sq, rtol=1e-9)
-    np.testing.assert_allclose(found.paths["p"].gap, right.paths["p"].gap, rtol=1e-9)
-    np.testing.assert_allclose(found.extremes.sigma_i_sq[0], right.extremes.sigma_i_sq.max(0), rtol=1e-9)
+    result = record_of(algorithm_named("fedavg"), experiment, like, squares=True)
+    np.testing.assert_allclose(result.paths["alpha"].distance_sq, right.paths["alpha"].distance_sq, rtol=1e-9)
+    np.testing.assert_allclose(result.paths["p"].gap, right.paths["p"].gap, rtol=1e-9)
+    np.testing.assert_allclose(result.extremes.sigma_i_sq[0], right.extremes.sigma_i_sq.max(0), rtol=1e-9)
     for name in ("G_sq", "radius"):
-        assert getattr(found.extremes, name).max() == pytest.approx(getattr(right.extremes, name).max())
-    assert found.extremes.eta_ratio == right.extremes.eta_ratio == 1
+        assert getattr(result.extremes, name).max() == pytest.approx(getattr(right.extremes, name).max())
+    assert result.extremes.eta_ratio == right.extremes.eta_ratio == 1
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +136,10 @@ def test_scaffnew_goes_on_where_fedavg_stops(found):
 def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     (tmp_path / "false.py").write_text(FALSE)
     settings = replace(SMALL, plugins=(str(tmp_path / "false.py"),), claims=("too-fast",), rounds=5)
-    found = study.compared(settings, 0.01, ("fedavg",))
-    assert [row.status for row in found.theorems] == [Status.REFUTED]
-    assert found.algorithms[0].by == "" and show.answer(found)[0].startswith("REFUTED on its run here: too-fast.")
-    assert "**REFUTED**" in table.to_markdown(show.blocks(found))
+    result = study.compared(settings, 0.01, ("fedavg",))
+    assert [row.status for row in result.theorems] == [Status.REFUTED]
+    assert result.algorithms[0].by == "" and show.answer(result)[0].startswith("REFUTED on its run here: too-fast.")
+    assert "**REFUTED**" in table.to_markdown(show.blocks(result))
 
 
 TOSSED = FALSE.replace("too-fast", "false-scaffnew")
@@ -156,12 +156,12 @@ def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients
     settings = replace(
         SMALL, **problem, rounds=2, replicates=64, plugins=(str(tmp_path / "false.py"),), claims=claims
     )
-    found = study.compared(settings, 0.01, ("fedavg", "scaffnew"))
-    told = {row.claim: row.status for row in found.theorems}
+    result = study.compared(settings, 0.01, ("fedavg", "scaffnew"))
+    told = {row.claim: row.status for row in result.theorems}
     assert told["false-scaffnew"] is Status.REFUTED is not told["mishchenko-2022"]
-    assert found.applying[-1].claim == "false-scaffnew" and len(found.standing) == 2
-    assert "REFUTED on its run here: false-scaffnew. Of 2 theorems that apply" in show.answer(found)[0]
-    assert next(row.by for row in found.algorithms if row.algorithm == "scaffnew") == "mishchenko-2022"
+    assert result.applying[-1].claim == "false-scaffnew" and len(result.standing) == 2
+    assert "REFUTED on its run here: false-scaffnew. Of 2 theorems that apply" in show.answer(result)[0]
+    assert next(row.by for row in result.algorithms if row.algorithm == "scaffnew") == "mishchenko-2022"
     few = study.compared(replace(settings, replicates=8), 0.01, ("scaffnew",))  # too few to refute, or to crown
     assert "not refuted: false-scaffnew. Of 2" in show.answer(few)[0] and few.algorithms[0].by == "mishchenko-2022"
 
@@ -169,10 +169,10 @@ def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients
 def test_a_bound_below_the_band_is_not_the_tightest():
     low, sure = theorem(0.005, 0.01), replace(theorem(0.1, 0.01), claim="d", status=Status.HOLDS)
     assert not replace(low, status=Status.UNDECIDED).stands and sure.stands
-    found = replace(ranking(), theorems=(replace(low, status=Status.UNDECIDED), sure))
-    said = show.answer(found)[0]
+    result = replace(ranking(), theorems=(replace(low, status=Status.UNDECIDED), sure))
+    said = show.answer(result)[0]
     assert "though not refuted: c. d is the only other theorem that applies" in said and "c (below the run)" in str(
-        show.theorem_table(found).rows[1][0]
+        show.theorem_table(result).rows[1][0]
     )
 
 

@@ -36,8 +36,8 @@ def test_the_paper_as_written_and_as_repaired(lines):
     assert statuses(literal, Evidence.EXACT) == {Status.REFUTED} and not literal.proved()
     assert statuses(repaired, Evidence.SYMBOLIC) == statuses(repaired, Evidence.SDP) == {Status.HOLDS}
     assert not repaired.verdicts(Evidence.EXACT) and repaired.proved()
-    (found,) = lines["lemma-2", "literal"].verdicts(Evidence.EXACT)
-    assert (found.detail, found.data["lhs"], found.worst_t) == ("1/16 > 4/625", "1/16", 1)
+    (result,) = lines["lemma-2", "literal"].verdicts(Evidence.EXACT)
+    assert (result.detail, result.data["lhs"], result.worst_t) == ("1/16 > 4/625", "1/16", 1)
 
 
 def test_a_claim_of_somebody_s_own_inherits_no_evidence_of_a_shipped_name():
@@ -59,11 +59,11 @@ def test_every_remark_has_a_row_and_what_no_instance_decides_says_why():
     kinds = [verdict.evidence for verdict in rows["induction"].verdicts]
     assert kinds == [Evidence.EXACT] * 3 + [Evidence.KERNEL] * 3
     assert rows["equation-2"].remark.key not in plugins.claims()
-    found, again = rows["negative-alpha"].verdicts
+    result, again = rows["negative-alpha"].verdicts
     assert again.evidence is Evidence.KERNEL and "checked at release by Rocq" in again.detail
-    assert found.detail == "Theorem 1 fails for negative weights: 10201/10000 > 10093/10000"
-    assert found.coverage == Coverage.from_json(rows["negative-alpha"].to_json()["verdicts"][0]["coverage"])
-    assert "full gradients, C = 1, N = 2, T = 1" in found.coverage.words()
+    assert result.detail == "Theorem 1 fails for negative weights: 10201/10000 > 10093/10000"
+    assert result.coverage == Coverage.from_json(rows["negative-alpha"].to_json()["verdicts"][0]["coverage"])
+    assert "full gradients, C = 1, N = 2, T = 1" in result.coverage.words()
 
 
 # ---- the alarm ----
@@ -80,20 +80,20 @@ def proof(coverage, kind=Evidence.SYMBOLIC):
 
 @pytest.fixture(scope="module")
 def counterexample(lines):
-    (found,) = lines["lemma-2", "literal"].verdicts(Evidence.EXACT)
-    return found
+    (result,) = lines["lemma-2", "literal"].verdicts(Evidence.EXACT)
+    return result
 
 
 def test_the_instance_of_a_counterexample_is_read_from_its_fractions(counterexample):
-    found = instance_of(counterexample)
-    assert (found["kappa"], found["tau"], found["N"], found["gradients"], found["T"]) == (1, 2, 2, "full", 2)
-    assert found["eta_L"] == (Fraction(1, 4), Fraction(1, 100)) and set(found["weight_ratio"]) == {1}
+    result = instance_of(counterexample)
+    assert (result["kappa"], result["tau"], result["N"], result["gradients"], result["T"]) == (1, 2, 2, "full", 2)
+    assert result["eta_L"] == (Fraction(1, 4), Fraction(1, 100)) and set(result["weight_ratio"]) == {1}
 
 
 def test_the_instance_of_a_counterexample_is_known_on_every_axis(lines):
-    found = [v for line in lines.values() for v in line.verdicts(Evidence.EXACT) if v.status is Status.REFUTED]
-    assert len(found) >= 5
-    for verdict in found:
+    result = [v for line in lines.values() for v in line.verdicts(Evidence.EXACT) if v.status is Status.REFUTED]
+    assert len(result) >= 5
+    for verdict in result:
         for one_step in (False, True):
             assert set(instance_of(verdict, one_step)) == set(AXES)
 
@@ -128,11 +128,11 @@ def test_chance_is_part_of_where_a_counterexample_lies(counterexample):
     ],
 )
 def test_a_planted_contradiction_sounds_the_alarm_and_nothing_else_does(coverage, contradicted, counterexample):
-    found = alarms(planted(proof(coverage), counterexample))
-    assert len(found) == contradicted
-    if found:
-        assert "lemma-2 [literal]: PROVED (own checker) for" in str(found[0]) and "one of them is wrong" in str(
-            found[0]
+    result = alarms(planted(proof(coverage), counterexample))
+    assert len(result) == contradicted
+    if result:
+        assert "lemma-2 [literal]: PROVED (own checker) for" in str(result[0]) and "one of them is wrong" in str(
+            result[0]
         )
 
 
@@ -140,8 +140,8 @@ def test_a_certificate_of_one_step_meets_the_step_of_a_counterexample(counterexa
     """The counterexample's step is the second of its round; a certificate says which sizes lead there."""
     axes = {"tau": only(2), "local_step": only(1), "eta_L": only((Fraction(1, 4), Fraction(1, 100)))}
     axes |= {"weights": only("alpha = (1/2, 1/2), p = (1/2, 1/2)"), "rho_bar": only(1), "L": only(Fraction(1))}
-    found = alarms(planted(proof(Coverage(axes), Evidence.SDP), counterexample))
-    assert len(found) == 1 and "CERTIFIED for" in str(found[0])
+    result = alarms(planted(proof(Coverage(axes), Evidence.SDP), counterexample))
+    assert len(result) == 1 and "CERTIFIED for" in str(result[0])
     for other in ({"local_step": only(0)}, {"eta_L": only(Fraction(1, 4))}, {"rho_bar": only(2)}):
         assert not alarms(planted(proof(Coverage(axes | other), Evidence.SDP), counterexample))
 

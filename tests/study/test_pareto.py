@@ -68,18 +68,18 @@ def test_identical_clients_leave_nothing_to_trade():
 
 
 def test_the_picture_measures_every_scheme_on_its_own_run():
-    found = picture(SMALL, ("fedavg", "fedmax"), (10, 1000))
-    fedavg = found.schemes[0]
+    result = picture(SMALL, ("fedavg", "fedmax"), (10, 1000))
+    fedavg = result.schemes[0]
     assert (fedavg.rho_bar, fedavg.rho_tilde) == (
         pytest.approx(1),
         pytest.approx(1),
     ) and fedavg.error == pytest.approx(0, abs=1e-9)
-    assert len(found.schemes) == 4 and found.prices[10] > found.prices[1000] > 0
-    for price in found.prices.values():
-        assert found.excess_cost(fedavg, price) >= 1 - 1e-9
-        assert min(found.excess_cost(mark, price) for mark in found.front) == pytest.approx(1)
+    assert len(result.schemes) == 4 and result.prices[10] > result.prices[1000] > 0
+    for price in result.prices.values():
+        assert result.excess_cost(fedavg, price) >= 1 - 1e-9
+        assert min(result.excess_cost(mark, price) for mark in result.front) == pytest.approx(1)
     # (32 tau^2 G^2 + sigma^2)/(2 mu Gamma (T + gamma)), the only place where the corollary's numbers enter.
-    ratio = found.prices[10] / found.prices[1000]
+    ratio = result.prices[10] / result.prices[1000]
     gamma = (1000 - 10 * ratio) / (ratio - 1)
     assert gamma == pytest.approx(40, rel=1e-6)
 
@@ -97,6 +97,6 @@ def test_a_weighting_of_one_s_own_is_placed(tmp_path):
         "from fedbounds.model.weighting import WeightingPlugin\nfrom fedbounds.weightings.fedavg import FedAvg\n"
         "WEIGHTING = WeightingPlugin('mine', lambda argument: FedAvg(), 'mine', 'p')\n"
     )
-    found = picture(Settings.of(SMALL.to_json() | {"plugins": [str(file)]}), ["fedavg", "mine"])
-    ours, mine = (mark for mark in found.schemes if mark.name in ("fedavg", "mine"))
+    result = picture(Settings.of(SMALL.to_json() | {"plugins": [str(file)]}), ["fedavg", "mine"])
+    ours, mine = (mark for mark in result.schemes if mark.name in ("fedavg", "mine"))
     assert (ours.rho_bar, ours.rho_tilde) == (mine.rho_bar, mine.rho_tilde)

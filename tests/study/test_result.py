@@ -221,11 +221,13 @@ def test_what_was_given_as_an_object_is_named_and_not_described_as_another_probl
         return np.eye(2)[excess.argmax(axis=-1)]
 
     problem = quadratic(np.array([[1.0], [3.0]]), np.array([[0.0], [1.0]]), np.array([0.4, 0.6]))
-    found = fedbounds.check(problem, weightings=[largest, FedMax(1)], claims=["sharper-step"], rounds=2, replicates=1)
-    assert found.objects == ("problem", "weighting largest")
-    told = found.to_json()
+    result = fedbounds.check(
+        problem, weightings=[largest, FedMax(1)], claims=["sharper-step"], rounds=2, replicates=1
+    )
+    assert result.objects == ("problem", "weighting largest")
+    told = result.to_json()
     assert not {"problem", "data", "clients", "noise_std"} & set(told["settings"]) and told["settings"]["rounds"] == 2
-    assert Result.from_json(told).objects == found.objects
+    assert Result.from_json(told).objects == result.objects
     assert fedbounds.check("quadratic", weightings=["fedmax"], claims="lemma-1", **SMALL).objects == ()
 
 

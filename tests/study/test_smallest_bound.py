@@ -29,56 +29,57 @@ FLAGS = ["--L", "1", "--mu", "0.1", "--clients", "10", "--zeta-star", "0.3", "--
 
 
 def named(given, key, **more):
-    return next(one for one in smallest_bounds(given, **more) if one.claim == key)
+    return next(bound for bound in smallest_bounds(given, **more) if bound.claim == key)
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.1, 0.5, 1.0])
 def test_without_heterogeneity_it_is_the_contraction_at_its_best_step(mu):
-    found = smallest_bounds(replace(GIVEN, mu=mu, zeta_star=0.0, rounds=3, tau=2, measure="distance"))[0]
-    rate = max(abs(1 - found.step * mu), abs(1 - found.step)) ** 12
-    assert found.bound == pytest.approx(rate, rel=1e-12, abs=1e-30)
-    assert found.bound == pytest.approx(((1 - mu) / (1 + mu)) ** 12, rel=1e-3, abs=1e-30)
-    assert found.step == pytest.approx(2 / (1 + mu), rel=1e-5)
+    result = smallest_bounds(replace(GIVEN, mu=mu, zeta_star=0.0, rounds=3, tau=2, measure="distance"))[0]
+    rate = max(abs(1 - result.step * mu), abs(1 - result.step)) ** 12
+    assert result.bound == pytest.approx(rate, rel=1e-12, abs=1e-30)
+    assert result.bound == pytest.approx(((1 - mu) / (1 + mu)) ** 12, rel=1e-3, abs=1e-30)
+    assert result.step == pytest.approx(2 / (1 + mu), rel=1e-5)
 
 
 def test_at_one_local_step_noise_leaves_what_the_recursion_of_gradient_descent_leaves():
-    found = named(replace(GIVEN, tau=1, sigma_sq=1.0, measure="distance"), "fedavg-rounds")
+    result = named(replace(GIVEN, tau=1, sigma_sq=1.0, measure="distance"), "fedavg-rounds")
     level = 1.0
     for _ in range(100):
-        level = (1 - 0.1 * found.step) ** 2 * level + found.step**2 * 0.1
-    assert found.bound == pytest.approx(level, rel=1e-9)
+        level = (1 - 0.1 * result.step) ** 2 * level + result.step**2 * 0.1
+    assert result.bound == pytest.approx(level, rel=1e-9)
 
 
 @pytest.mark.parametrize("key", ["fedavg-rounds", "fedavg-contraction"])
 @pytest.mark.parametrize("rounds", [3, 40])
 def test_a_search_of_everything_finds_no_less(key, rounds):
     given = replace(GIVEN, rounds=rounds, sigma_sq=0.2 if key == "fedavg-rounds" else 0.0)
-    found = named(given, key)
+    result = named(given, key)
     rhs = claim_named(key).sides(READINGS["literal"]).rhs
     with np.errstate(all="ignore"):
         taus, steps = np.arange(1.0, 51)[:, None], np.geomspace(1e-4, 2 / 1.1 * (1 - 1e-9), 20000)[None, :]
         all_of_them = 0.5 * evaluate(rhs, {**given.values(), "tau": taus, "T": rounds * taus, "eta_0": steps})
-    assert found.bound <= all_of_them.min() * (1 + 1e-4)
-    assert found.bound >= all_of_them.min() * (1 - 1e-3)
-    assert found.bound == pytest.approx(
-        0.5 * float(evaluate(rhs, {**given.values(), "tau": found.tau, "T": rounds * found.tau, "eta_0": found.step}))
+    assert result.bound <= all_of_them.min() * (1 + 1e-4)
+    assert result.bound >= all_of_them.min() * (1 - 1e-3)
+    assert result.bound == pytest.approx(
+        0.5
+        * float(evaluate(rhs, {**given.values(), "tau": result.tau, "T": rounds * result.tau, "eta_0": result.step}))
     )
 
 
 def test_a_claim_with_steps_of_its_own_is_what_its_formula_gives():
     given = replace(GIVEN, G_sq=4.0, tau=3, sigma_sq=0.5)
-    found, claim = named(given, "star-corollary"), claim_named("star-corollary")
+    result, claim = named(given, "star-corollary"), claim_named("star-corollary")
     known = {**given.values(), "tau": 3.0, "T": 300.0}
-    assert (found.support, found.step, found.reading) == ("proved", None, "repaired")
-    assert found.bound == pytest.approx(float(evaluate(claim.sides(READINGS["repaired"]).rhs, known)))
-    assert named(replace(given, measure="distance"), "star-corollary").bound == pytest.approx(20 * found.bound)
+    assert (result.support, result.step, result.reading) == ("proved", None, "repaired")
+    assert result.bound == pytest.approx(float(evaluate(claim.sides(READINGS["repaired"]).rhs, known)))
+    assert named(replace(given, measure="distance"), "star-corollary").bound == pytest.approx(20 * result.bound)
 
 
 def test_why_a_claim_gives_none():
     own = ModuleType("own")
     own.CLAIMS = (replace(claim_named("fedavg-rounds"), key="own", roles=()),)
     given = replace(GIVEN, sigma_sq=0.5)
-    why = {one.claim: one.reason for one in smallest_bounds(given, [own]) if one.bound is None}
+    why = {item.claim: item.reason for item in smallest_bounds(given, [own]) if item.bound is None}
     assert why["corollary"] == "needs G_sq" and why["khaled-2020-opt"] == "needs L_sample"
     assert "identical" in why["khaled-2020"] and why["mishchenko-2022"] == "it is about scaffnew"
     assert why["own"] == why["cho-2020"] == "neither proved nor derived in this package"
@@ -91,9 +92,9 @@ def test_why_a_claim_gives_none():
 
 def test_a_refuted_claim_is_never_offered():
     """The corollary is false as printed: what is offered is its repaired reading."""
-    found = smallest_bounds(replace(GIVEN, G_sq=4.0))
+    result = smallest_bounds(replace(GIVEN, G_sq=4.0))
     assert named(replace(GIVEN, G_sq=4.0), "corollary").reading == "repaired"
-    assert all(one.support in ("proved", "derived") for one in found if one.bound is not None)
+    assert all(item.support in ("proved", "derived") for item in result if item.bound is not None)
 
 
 def test_a_plan_needs_all_its_rounds():
@@ -106,8 +107,8 @@ def test_a_plan_needs_all_its_rounds():
 
 
 def test_the_worst_case_needs_no_more_rounds():
-    (theorem, *_), found = plan(replace(GIVEN, tau=2), 0.1), worst_case_plan(replace(GIVEN, tau=2), 0.1)
-    assert found.support == "certified" and found.rounds <= theorem.rounds and found.bound <= 0.1
+    (theorem, *_), result = plan(replace(GIVEN, tau=2), 0.1), worst_case_plan(replace(GIVEN, tau=2), 0.1)
+    assert result.support == "certified" and result.rounds <= theorem.rounds and result.bound <= 0.1
     assert worst_case_plan(replace(GIVEN, sigma_sq=1.0), 0.1).bound is None
     assert "certified within" in worst_case_plan(replace(GIVEN, tau=2), 1e-9).reason
 
@@ -140,15 +141,15 @@ def test_constants_no_problem_has_are_refused(change, said):
     ],
 )
 def test_what_cannot_be_is_refused(more, said):
-    found = CliRunner().invoke(main, ["bounds", "--best", *FLAGS, *more])
-    assert found.exit_code == 2 and said in found.stderr
+    result = CliRunner().invoke(main, ["bounds", "--best", *FLAGS, *more])
+    assert result.exit_code == 2 and said in result.stderr
 
 
 def test_data_fill_in_the_constants():
     line = ["plan", "--data", "diabetes", "--clients", "3", "--target", "0.5"]
-    found = CliRunner().invoke(main, [*line, "--format", "json"])
-    assert found.exit_code == 0, found.output
-    value = json.loads(found.stdout[found.stdout.index("{") :])
+    result = CliRunner().invoke(main, [*line, "--format", "json"])
+    assert result.exit_code == 0, result.output
+    value = json.loads(result.stdout[result.stdout.index("{") :])
     problem = build_problem(Settings(data="diabetes", clients=3))
     assert value["given"]["L"] == problem.L and value["given"]["N"] == 3
     assert value["given"]["Delta_0"] == pytest.approx((problem.w_star**2).sum())
@@ -159,8 +160,8 @@ def test_data_fill_in_the_constants():
 def test_the_page_shows_what_is_printed():
     text = (Path(__file__).resolve().parents[2] / "docs/howto/bound.md").read_text()
     for words in (["bounds", "--best", "--rounds", "100", "--sigma-sq", "0.5"], ["plan", "--target", "0.01"]):
-        found = CliRunner().invoke(main, [*words, *FLAGS])
-        assert found.exit_code == 0 and found.stdout.splitlines()[0] in text
+        result = CliRunner().invoke(main, [*words, *FLAGS])
+        assert result.exit_code == 0 and result.stdout.splitlines()[0] in text
         assert f"fedbounds {' '.join(words)} {' '.join(FLAGS[:4])}" in text
     value = json.loads(CliRunner().invoke(main, ["bounds", "--best", *FLAGS, "--format", "json"]).stdout)
     assert value["bounds"][0]["claim"] in value["answer"] and value["given"]["N"] == 10
@@ -176,8 +177,8 @@ def test_the_page_shows_what_is_printed():
     ],
 )
 def test_no_bound_is_cancelled_away(change, true):
-    found = smallest_bounds(replace(GIVEN, **change))
-    assert all(one.bound is None or one.bound >= true for one in found)
+    result = smallest_bounds(replace(GIVEN, **change))
+    assert all(item.bound is None or item.bound >= true for item in result)
     assert named(replace(GIVEN, **change), "fedavg-rounds").bound < 1.001 * max(true, 0.5571)
 
 

@@ -40,19 +40,19 @@ def test_li_2020_is_examined_on_a_run_with_its_own_step_size(result):
 
 def test_a_saved_study_is_read_back(result, tmp_path):
     out = save(result, tmp_path / "study")
-    found, drawn = read(out)
-    assert json.loads(json.dumps(found.to_json())) == json.loads(json.dumps(result.to_json()))
-    for (_, mine), (_, theirs) in zip(found.verdicts, result.verdicts, strict=True):
+    results, drawn = read(out)
+    assert json.loads(json.dumps(results.to_json())) == json.loads(json.dumps(result.to_json()))
+    for (_, mine), (_, theirs) in zip(results.verdicts, result.verdicts, strict=True):
         assert (mine.failed, mine.coverage, mine.status) == (theirs.failed, theirs.coverage, theirs.status)
-    assert [run.constants for run in found.runs] == [run.constants for run in result.runs]
+    assert [run.constants for run in results.runs] == [run.constants for run in result.runs]
     run = result.runs[0].trajectory
     np.testing.assert_array_equal(drawn[0].gap, run.paths["alpha"].gap)
     assert drawn[0].sides["corollary", "repaired"].rhs.shape == run.times.shape
     assert sorted(p.name for p in out.iterdir()) == ["result.json", "trajectories.npz"]
     with pytest.raises(InputError, match="read from a file"):
-        found.runs[0].trajectory  # noqa: B018
+        results.runs[0].trajectory  # noqa: B018
     with pytest.raises(InputError, match="read from a file"):
-        found.problem  # noqa: B018
+        results.problem  # noqa: B018
 
 
 def test_the_band_saved_beside_a_verdict_is_its_own():

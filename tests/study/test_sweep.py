@@ -77,8 +77,8 @@ def finished(tmp_path_factory):
 def test_cells_are_the_product_of_the_axes_in_order():
     study = parse_grid("[grid]\ntau = [1, 2]\ncondition = [1, 10.5, 20]\n[[exclude]]\ntau = 1\ncondition = [20, 1]")
     assert study.axes == ("tau", "condition")
-    found = [(cell.settings["tau"], cell.settings["condition"]) for cell in study.cells]
-    assert found == [(1, 10.5), (2, 1.0), (2, 10.5), (2, 20.0)]
+    result = [(cell.settings["tau"], cell.settings["condition"]) for cell in study.cells]
+    assert result == [(1, 10.5), (2, 1.0), (2, 10.5), (2, 20.0)]
     assert [cell.settings["problem"] for cell in study.cells] == [Settings().problem] * 4
 
 

@@ -40,17 +40,17 @@ SOME = [
 
 @pytest.mark.parametrize("text", study.WRITTEN)
 def test_a_right_implementation_passes(text):
-    found = conforms(study.by_hand(), text, samples=SAMPLES)
-    assert found, str(found)
-    assert str(found).startswith("Nothing tells it from") and "250 rounds" in str(found)
+    result = conforms(study.by_hand(), text, samples=SAMPLES)
+    assert result, str(result)
+    assert str(result).startswith("Nothing tells it from") and "250 rounds" in str(result)
 
 
 @pytest.mark.parametrize(("text", "slip"), SOME)
 def test_a_slip_is_refused_and_named(text, slip):
     assert slip in study.slips(text)
-    found = conforms(study.by_hand(slip), text, samples=1000 if "replacement" in slip else SAMPLES)
-    assert not found and slip in found.slips, str(found)
-    assert f"It does what happens where {found.slips[0]}" in str(found)
+    result = conforms(study.by_hand(slip), text, samples=1000 if "replacement" in slip else SAMPLES)
+    assert not result and slip in result.slips, str(result)
+    assert f"It does what happens where {result.slips[0]}" in str(result)
 
 
 def test_every_slip_made_by_hand_is_one_that_the_oracle_knows():
@@ -65,11 +65,11 @@ def test_the_law_is_the_mean_and_covariance_of_what_happens():
     exact = law(method, task, state)
     assert len(exact.outcomes) == 9**3 and exact.probability.sum() == pytest.approx(1)
     rng, by_hand = np.random.default_rng(0), study.by_hand()
-    found = np.array([np.concatenate([v.ravel() for v in by_hand(state, task, rng).values()]) for _ in range(4000)])
+    result = np.array([np.concatenate([v.ravel() for v in by_hand(state, task, rng).values()]) for _ in range(4000)])
     spread = np.sqrt(exact.probability @ (exact.outcomes - exact.mean) ** 2)
-    assert np.all(np.abs(found.mean(0) - exact.mean) <= 5 * spread / np.sqrt(4000) + 1e-12)
+    assert np.all(np.abs(result.mean(0) - exact.mean) <= 5 * spread / np.sqrt(4000) + 1e-12)
     covariance = (exact.outcomes - exact.mean).T @ (exact.probability[:, None] * (exact.outcomes - exact.mean))
-    np.testing.assert_allclose(np.cov(found.T), covariance, atol=6 * spread.max() ** 2 / np.sqrt(4000) * 3)
+    np.testing.assert_allclose(np.cov(result.T), covariance, atol=6 * spread.max() ** 2 / np.sqrt(4000) * 3)
 
 
 def test_the_moments_refuse_the_right_law_no_more_often_than_stated():
@@ -86,8 +86,8 @@ def test_what_is_no_slip_known_is_said_and_what_is_no_state_is_refused():
         right = study.by_hand()(state, task, rng)
         return {"w": right["w"] + 0.05}
 
-    found = conforms(drifting, "fedavg", samples=50)
-    assert not found and not found.slips and "No known slip does that" in str(found)
+    result = conforms(drifting, "fedavg", samples=50)
+    assert not result and not result.slips and "No known slip does that" in str(result)
     with pytest.raises(InputError, match="c of the next state"):
         conforms(lambda state, task, rng: {"w": state["w"]}, "scaffold", samples=5)
 
@@ -95,10 +95,10 @@ def test_what_is_no_slip_known_is_said_and_what_is_no_state_is_refused():
 @pytest.mark.parametrize(("key", "slip"), [("fedavgm", "1 - momentum stands"), ("fedprox", "the strength of the")])
 def test_what_default_parameters_hide_is_said(key, slip):
     slip = next(words for words in study.OWN[key] if words.startswith(slip))
-    found = conforms(study.by_hand(slip), key, samples=50)
+    result = conforms(study.by_hand(slip), key, samples=50)
     name = "momentum" if key == "fedavgm" else "strength"
-    assert found and f"{name}={found.parameters[name]:g}" in str(found)
-    assert f"a wrong use of {' and '.join(found.parameters)} may not show there" in str(found)
+    assert result and f"{name}={result.parameters[name]:g}" in str(result)
+    assert f"a wrong use of {' and '.join(result.parameters)} may not show there" in str(result)
     generic = conforms(study.by_hand(), "fedavgm:momentum=0.9,server_step=0.7", samples=50)
     assert "It was asked at momentum=0.9, server_step=0.7 only." in str(generic)
 

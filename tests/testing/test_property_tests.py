@@ -27,9 +27,9 @@ def few():
 
 def test_a_slip_is_found_among_three_clients_in_the_plane(few):
     test = property_test(HALVED, clients=3, d=2, noise=False)
-    with pytest.raises(AssertionError, match=r"slip .* is refuted at t = ") as found:
+    with pytest.raises(AssertionError, match=r"slip .* is refuted at t = ") as result:
         test()
-    optima = str(found.value).partition("w_i* = ")[2].partition(", w_0")[0]
+    optima = str(result.value).partition("w_i* = ")[2].partition(", w_0")[0]
     assert optima.count("[") == 4 and optima.count(",") == 5
 
 

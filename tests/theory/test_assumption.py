@@ -83,10 +83,10 @@ def test_an_assumption_of_a_users_own_bounds_the_search():
 )
 def test_shapes_are_those_that_can_meet_the_assumptions(assumption, weightings, losses):
     claim = replace(claim_named("lemma-2"), assumptions=(assumption,))
-    found = [arm.shape for arm in arms(claim, LITERAL, TINY, DIAGONAL)]
-    assert {shape.weighting for shape in found if not shape.random} == weightings
-    assert {shape.losses for shape in found} == {losses}
-    alone = {shape.weighting for shape in found if shape.present == 1}
+    result = [arm.shape for arm in arms(claim, LITERAL, TINY, DIAGONAL)]
+    assert {shape.weighting for shape in result if not shape.random} == weightings
+    assert {shape.losses for shape in result} == {losses}
+    alone = {shape.weighting for shape in result if shape.present == 1}
     assert alone == {"fedavg"}, "a client alone has all weight"
 
 

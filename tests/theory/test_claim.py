@@ -50,8 +50,8 @@ def test_numbers_of_a_claim_are_exact(tmp_path):
 def test_a_claim_about_another_algorithm_is_kept_from_the_runs_of_fedavg():
     (other,) = (claim for claim in KNOWN.values() if claim.algorithm == "scaffnew")
     assert other.key not in plugins.on_fedavg(KNOWN) and STEP.key in plugins.on_fedavg(KNOWN)
-    found = check("quadratic", claims=other.key, weightings="fedavg", clients=2, rounds=2, replicates=8)
-    assert [str(v.failed[0]) for _, v in found.verdicts] == [
+    result = check("quadratic", claims=other.key, weightings="fedavg", clients=2, rounds=2, replicates=8)
+    assert [str(v.failed[0]) for _, v in result.verdicts] == [
         "the algorithm is scaffnew: what is examined here is FedAvg"
     ]
     for search in (partial(refute, other.key), partial(try_claim, other.key)):

@@ -53,8 +53,8 @@ def claim(*assumptions, scope="step", lhs=s.Delta_next, terms=None, **more):
 
 
 def unmet(assumption, **made):
-    found = judged_on(claim(assumption), run(**made))
-    return tuple(one.key for one in found.failed) + found.unknown
+    result = judged_on(claim(assumption), run(**made))
+    return tuple(item.key for item in result.failed) + result.unknown
 
 
 @pytest.mark.parametrize(

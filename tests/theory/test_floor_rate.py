@@ -87,6 +87,6 @@ def test_with_local_steps_no_run_is_farther_at_any_step(weighting, tau):
     G_max = simulate(planned.with_(batch_size=None)).grad_sq.max()
     most = checked_named("floor-rounds").abbreviations
     known = {"gamma": scale, "away_0": away[0], "tau": tau, "G_sq": G_max, "mu": problem.mu, "T": 1}
-    (limit,) = (one.subs({s: known[s.name] for s in one.free_symbols}) for one in most.values())
+    (limit,) = (item.subs({s: known[s.name] for s in item.free_symbols}) for item in most.values())
     assert (away * (np.arange(steps + 1) + scale) <= float(limit)).all()
     assert away[-1] < away[0] / 100  # it is on its way to w_+, whatever tau

@@ -115,8 +115,8 @@ def test_an_expression_has_the_value_of_the_function_by_hand(paths):
     for k, (expression, by_hand) in enumerate(ALONG):
         q = measured(f"q_{k}", expression)
         assert np.asarray(q.on_path(floats), float) == pytest.approx(np.asarray(by_hand(floats), float)), expression
-        found = q.on_path(fractions)
-        assert found.dtype == object and list(found) == list(by_hand(fractions)), expression
+        result = q.on_path(fractions)
+        assert result.dtype == object and list(result) == list(by_hand(fractions)), expression
         assert pickle.loads(pickle.dumps(q)) == q and q.meaning and q.in_proof
     for k, (expression, by_hand) in enumerate(FIXED):
         q = constant(f"q_{k}", expression)

@@ -57,9 +57,9 @@ def rest(q, r, tau):
                 S[i][j] += factor * (u[i] * w[j] + u[j] * w[i]) / 2
 
     def less(u, w):
-        return [one - other for one, other in zip(u, w, strict=True)]
+        return [item - other for item, other in zip(u, w, strict=True)]
 
-    ends = ([one - geometric(y, tau) * other for one, other in zip(x[tau], unit[0], strict=True)] for y in (q, r))
+    ends = ([item - geometric(y, tau) * other for item, other in zip(x[tau], unit[0], strict=True)] for y in (q, r))
     add(-1 / E, *ends)
     for k in range(1, n + 1):
         if k < n:
@@ -91,7 +91,7 @@ def test_in_symbols_it_is_an_identity(tau):
     q, r = sp.symbols("q r", positive=True)
     values, S = rest(q, r, tau)
     rows = [sum(S[i][j] * geometric(q, j) for j in range(tau)) for i in range(tau)]
-    assert all(sp.cancel(sp.together(one)) == 0 for one in (*values, *S[0], *rows))
+    assert all(sp.cancel(sp.together(item)) == 0 for item in (*values, *S[0], *rows))
 
 
 @pytest.mark.parametrize(("tau", "eta", "m"), [(2, 0.5, 0.5), (5, 1.0, 0.5), (20, 0.3, 0.5), (5, 1.0, 0.9)])

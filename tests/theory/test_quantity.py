@@ -51,8 +51,8 @@ def value(name, path):
     q = symbols.RECORDED[name]
     if q.statistic == "constant":
         return q.on_path(path.losses)
-    found = np.asarray(q.on_path(path)).ravel()
-    return {"largest": max, "smallest": min}.get(q.statistic, list)(found)
+    result = np.asarray(q.on_path(path)).ravel()
+    return {"largest": max, "smallest": min}.get(q.statistic, list)(result)
 
 
 @pytest.mark.parametrize("sync", [False, True])

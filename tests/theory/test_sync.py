@@ -50,10 +50,10 @@ def test_what_is_proved_at_every_tau():
 
 
 def test_from_w_0_equal_to_0_on_the_papers_steps_refutations_begin_at_1103():
-    for n, found in ((1102, Status.HOLDS), (1103, Status.REFUTED)):
+    for n, result in ((1102, Status.HOLDS), (1103, Status.REFUTED)):
         data = {"curvatures": [["1"], ["1"]], "minima": [["0"], ["1"]], "p": [str(1 - Q(1, n)), str(Q(1, n))]}
         instance = from_json({**data, "w0": ["0"], "eta": ["1/4", "1/5"], "tau": 2, "weighting": "fedmax"})
-        assert examine(instance, claim_named("theorem-1"), SYNC).status is found
+        assert examine(instance, claim_named("theorem-1"), SYNC).status is result
 
 
 def test_the_corollary_holds_in_the_paper_s_reading_once_capped():

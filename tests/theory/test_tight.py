@@ -38,8 +38,8 @@ def full(G_sq, tau, weights, total):
 def ran(problem, start, tau):
     """(drift, G^2) of a run on the corollary's steps."""
     step = lambda t: 1 / (MU * (t + GAMMA))  # noqa: E731
-    found = simulate(Experiment(problem, FedAvg(), step, tau=tau, rounds=3, replicates=1, batch_size=None, w0=start))
-    return found.paths["alpha"].drift[0], float(found.grad_sq.max())
+    result = simulate(Experiment(problem, FedAvg(), step, tau=tau, rounds=3, replicates=1, batch_size=None, w0=start))
+    return result.paths["alpha"].drift[0], float(result.grad_sq.max())
 
 
 def two(curvature, d=1):
@@ -107,5 +107,8 @@ def test_it_is_false_once_steps_exceed_2_over_L():
     instance = from_json({**data, "eta": ["7/10"] * 4, "weighting": "fedavg"})
     claim, where = claim_named("drift-full"), READINGS["repaired"]
     assert examine(instance, claim, where).status is Status.NOT_APPLICABLE
-    free = replace(claim, assumptions=tuple(one for one in claim.assumptions if one.key != "eta-below-2/(L+mu)"))
+    free = replace(
+        claim,
+        assumptions=tuple(assumption for assumption in claim.assumptions if assumption.key != "eta-below-2/(L+mu)"),
+    )
     assert examine(instance, free, where).status is Status.REFUTED

@@ -21,14 +21,14 @@ def law(X, zeta, mu, eta):
             + b * eta * zeta * np.sin(u)
         )
 
-    found = minimize_scalar(short, bounds=(0, np.pi / 2), method="bounded", options={"xatol": 1e-13})
-    return -found.fun, found.x
+    result = minimize_scalar(short, bounds=(0, np.pi / 2), method="bounded", options={"xatol": 1e-13})
+    return -result.fun, result.x
 
 
 def certified(rounds, mu, eta, zeta):
-    found = worst(Run(rounds, 2, Q(mu), Q(1), Q(eta)), Q(1), Q(zeta) ** 2)
-    assert found.certified
-    return float(found.value)
+    result = worst(Run(rounds, 2, Q(mu), Q(1), Q(eta)), Q(1), Q(zeta) ** 2)
+    assert result.certified
+    return float(result.value)
 
 
 SETTINGS = [

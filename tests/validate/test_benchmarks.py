@@ -16,15 +16,15 @@ STORED = ("commands", "engines", "against_pepit")
 
 def test_one_table_of_all_engines(tmp_path, capsys):
     bench.main(["--rounds", "2", "--replicates", "2", "--repeats", "1", "--only", "engines", "--out", str(tmp_path)])
-    printed, found = capsys.readouterr().out, json.loads((tmp_path / "engines.json").read_text())
+    printed, result = capsys.readouterr().out, json.loads((tmp_path / "engines.json").read_text())
     for kind in ("W", "L"):
-        rows = found["workloads"][kind]
+        rows = result["workloads"][kind]
         assert rows["fedbounds"]["over fedbounds"] == 1
         assert {"plain numba kernel", "gathered numpy", "researcher's loop", engine.FULL} <= set(rows)
         assert all(row["wall"] > 0 for row in rows.values())
         assert all(name in printed for name in rows)
     assert "-" in engine.table({"W": {"only": {"wall": 1.0, "processor": 1.0, "over fedbounds": 1.0}}, "L": {}})
-    assert found["machine"]["numpy"] == np.__version__
+    assert result["machine"]["numpy"] == np.__version__
 
 
 def test_an_engine_that_goes_astray_is_not_timed():
@@ -44,10 +44,10 @@ def test_the_limit_in_c_handles_any_number_of_replicates(tmp_path):
 
 
 def test_whole_commands_are_timed_with_their_processes():
-    found = commands.measure(1, {"symbols eta": 2}, {"symbols tau": 3})
-    assert [row["goal"] for row in found.values()] == [2, 3]
-    assert all(row["processor"] > 0 and min(row["wall"], row["again"]) > 0.05 for row in found.values())
-    assert "symbols eta" in commands.table(found)
+    result = commands.measure(1, {"symbols eta": 2}, {"symbols tau": 3})
+    assert [row["goal"] for row in result.values()] == [2, 3]
+    assert all(row["processor"] > 0 and min(row["wall"], row["again"]) > 0.05 for row in result.values())
+    assert "symbols eta" in commands.table(result)
 
 
 def test_the_first_time_is_not_taken_from_what_was_kept():
@@ -66,10 +66,10 @@ def test_a_ratio_that_rose_by_more_than_a_fifth_is_said(tmp_path, capsys):
 
 
 def test_a_curve_agrees_with_pepit_and_is_certified():
-    found = against_pepit.measure(((3, 1),), ("symbols eta",))
-    (row,) = found["curve"]
+    result = against_pepit.measure(((3, 1),), ("symbols eta",))
+    (row,) = result["curve"]
     assert row["largest_difference"] < 1e-6 and 0 < row["certificate_solve_seconds"] < row["certificate_seconds"]
-    assert "N = 3, tau = 1" in against_pepit.table(found) and "fedbounds symbols eta" in against_pepit.table(found)
+    assert "N = 3, tau = 1" in against_pepit.table(result) and "fedbounds symbols eta" in against_pepit.table(result)
 
 
 def test_the_page_has_the_stored_figures():
@@ -86,7 +86,7 @@ def test_the_page_has_the_stored_figures():
     for name, row in stored["engines"]["workloads"]["W"].items():
         other = stored["engines"]["workloads"]["L"].get(name)
         if row["wall"] < 20:
-            cells = [f"{found[key]:.3f}" for found in (row, other or {}) for key in ("wall", "processor") if found]
+            cells = [f"{result[key]:.3f}" for result in (row, other or {}) for key in ("wall", "processor") if result]
             assert all(f" {cell} |" in page for cell in cells), name
     for row in stored["against_pepit"]["curve"]:
         names = ("seconds", "pepit_seconds", "certificate_seconds", "certificate_solve_seconds")

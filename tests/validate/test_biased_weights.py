@@ -34,9 +34,9 @@ def test_fedmax_ends_at_a_floor_that_the_bound_keeps_and_its_bias_accounts_for()
     """On (w - 1)^2/2 and 2 (w + 1)^2, tau = 1 and full gradients: drift and noise are 0."""
     problem = quadratic([[1.0], [4.0]], np.array([[1.0], [-1.0]]))
     run = Experiment(problem, FedMax(), ConstantStep(0.002), tau=1, rounds=4000, replicates=1, w0=np.array([3.0]))
-    found = examine_run(simulate(run), READINGS["repaired"])
-    sides = comparison.compare(FIXED, found)
-    assert comparison.examine(FIXED, found).status == "HOLDS"
+    result = examine_run(simulate(run), READINGS["repaired"])
+    sides = comparison.compare(FIXED, result)
+    assert comparison.examine(FIXED, result).status == "HOLDS"
     assert 0.01 < sides.lhs[0, -1] < sides.rhs[0, -1] == pytest.approx(sides.rhs[0, -100], rel=1e-3)
     fair = replace(FIXED, terms={**FIXED.terms, "bias": sp.Integer(0)})
-    assert comparison.examine(fair, found).status == "REFUTED"
+    assert comparison.examine(fair, result).status == "REFUTED"

@@ -24,10 +24,10 @@ def test_the_page_shows_the_record(kept):
 def test_a_theorem_and_an_algorithm_are_found_again(kept):
     name = "diabetes"
     settings = replace(study.settings(name), claims=("fedavg-rounds",))
-    found = compared(settings, study.STUDIES[name][1], ("fedavg",))
-    row = comparison_text.theorem_table(found).to_markdown().splitlines()[2]
+    result = compared(settings, study.STUDIES[name][1], ("fedavg",))
+    row = comparison_text.theorem_table(result).to_markdown().splitlines()[2]
     assert row in kept[name]["page"]
-    told = comparison_text.algorithm_table(found).rows[0]
+    told = comparison_text.algorithm_table(result).rows[0]
     line = next(
         line for line in kept[name]["page"].splitlines() if line.startswith("| fedavg | ") and "/L | " in line
     )
@@ -42,16 +42,16 @@ def cells(kept, name, first):
 
 def test_the_answer_of_the_page_is_that_of_the_record(kept):
     page = re.sub(r"\s+", " ", study.PAGE.read_text(encoding="utf-8"))
-    assert all("fedavg-rounds is the tightest" in one["answer"][0] for one in kept.values())
+    assert all("fedavg-rounds is the tightest" in item["answer"][0] for item in kept.values())
     for name in ("digits", "diabetes"):
         asked, needed = cells(kept, name, "fedavg-rounds")[-1].split()[:2]
         assert f"{asked} " in page and f"needs {needed.lstrip('(').rstrip(')')} ({name}" in page
-    for name, one in kept.items():
+    for name, item in kept.items():
         for first in ("star-corollary", "sharper-corollary", "li-2020", "corollary", "ratio-bound", "final-bound"):
-            bound = re.search(rf" {first} \\?\(([\d.e]+)", one["page"])[1]
+            bound = re.search(rf" {first} \\?\(([\d.e]+)", item["page"])[1]
             assert float(bound) > 1
-        assert "rank 2 algorithms" in one["answer"][2]
-        assert ("they are right" if name == "digits" else "leave the order of every pair open") in one["answer"][2]
+        assert "rank 2 algorithms" in item["answer"][2]
+        assert ("they are right" if name == "digits" else "leave the order of every pair open") in item["answer"][2]
     # Scaffnew is first by its theorem on one data set, second on another.
     assert {cells(kept, name, "scaffnew")[-1] for name in kept} == {"1", "2"}
     bound, measured = (cells(kept, "breast-cancer", "fedavg-rounds")[k] for k in (3, 4))

@@ -105,7 +105,7 @@ def test_an_interrupted_run_goes_on(monkeypatch, tmp_path):
     before = path.read_text()
     records = study.go_on(path, 3, SEED)
     assert path.read_text().startswith(before) and (SEED, records) == study.read(path)
-    assert [one["k"] for one in records] == [0, 1, 2]
+    assert [record["k"] for record in records] == [0, 1, 2]
     with pytest.raises(InputError, match="one seed"):
         study.go_on(path, 4, SEED + 1)
     assert "| all |" in study.table(SEED, records)

@@ -161,11 +161,11 @@ def test_shifts_and_swaps():
 
 def test_every_condition_is_dropped_once():
     claim = KNOWN["corollary"]
-    found = list(dropped(claim, REPAIRED))
-    assert len(found) == len(claim.assumptions) + 1 + len(claim.repair.assumptions) + len(claim.repair.substitutions)
-    for mutant in found[: len(claim.assumptions) + 1]:
+    result = list(dropped(claim, REPAIRED))
+    assert len(result) == len(claim.assumptions) + 1 + len(claim.repair.assumptions) + len(claim.repair.substitutions)
+    for mutant in result[: len(claim.assumptions) + 1]:
         assert len(mutant.claim.assumptions_in(REPAIRED)) == len(claim.assumptions_in(REPAIRED)) - 1
-    assert all(mutant.claim.terms == claim.terms for mutant in found)
+    assert all(mutant.claim.terms == claim.terms for mutant in result)
     li = {m.part: m.claim for m in dropped(KNOWN["li-2020"], LITERAL)}
     assert unbiased not in li[unbiased.statement].assumptions
 
@@ -210,13 +210,13 @@ def admissible(rng, key, n=4000):
 def test_proofs_hold_on_numbers(key):
     """A proved mutant's right-hand side is above the proved bound wherever the claim's conditions hold."""
     claim, rng = KNOWN[key], np.random.default_rng(5)
-    argument, found = argument_for(claim), 0
+    argument, result = argument_for(claim), 0
     for p in parts(claim):
         factors = [0] if why_still_true(scaled(claim, p, 0), REPAIRED) else []
         if key == "theorem-1":
             factors += [f for up in (False, True) if (f := proved_factor(claim, p, REPAIRED, up)) is not None]
         for factor in factors:
-            found += 1
+            result += 1
             right = scaled(claim, p, factor).claim.rhs.subs(dict(claim.definitions))
             for bound in argument.bounds:
                 values = admissible(rng, key)
@@ -224,7 +224,7 @@ def test_proofs_hold_on_numbers(key):
                 size = np.max([np.abs(evaluate(term, values)) for term in (*sp.Add.make_args(right), bound)], axis=0)
                 wrong = above - left < -1e-9 * size
                 assert not wrong.any(), (p.label, factor, {k: v[wrong][:1] for k, v in values.items()})
-    assert found >= 1
+    assert result >= 1
 
 
 def test_the_summed_bound_bounds_the_recursion():
@@ -297,7 +297,7 @@ def test_a_claim_false_as_read_has_no_mutants():
 def test_a_mutant_that_divides_by_zero_is_called_undefined():
     claim = KNOWN["fedavg-contraction"]
     gone = [p for p in parts(claim) if scaled(claim, p, 0).claim.rhs.has(sp.zoo, sp.nan)]
-    places = places_of(claim, LITERAL, Suite([one for one in REGIMES if one.name == "drift"]))
+    places = places_of(claim, LITERAL, Suite([regime for regime in REGIMES if regime.name == "drift"]))
     rows = _part_rows(claim, LITERAL, gone[0], places)
     assert [row.change for row in rows if row.outcome is Outcome.UNDEFINED] == ["deleted"]
     with pytest.raises(InputError, match="must have a real value"):
@@ -346,9 +346,9 @@ def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
     claim = claims()["averaged-corollary"]
     reading = READINGS[claim.readings[0]]
     before = claim.assumptions_in(reading)
-    for one in (claim, claims()["mishchenko-2022"]):
-        asked = one.assumptions_in(READINGS[one.readings[0]])
-        again = cloudpickle.loads(cloudpickle.dumps(one)).assumptions_in(READINGS[one.readings[0]])
+    for item in (claim, claims()["mishchenko-2022"]):
+        asked = item.assumptions_in(READINGS[item.readings[0]])
+        again = cloudpickle.loads(cloudpickle.dumps(item)).assumptions_in(READINGS[item.readings[0]])
         assert [(type(a), a.key) for a in again] == [(type(a), a.key) for a in asked]
     assert as_read(cloudpickle.loads(cloudpickle.dumps(claim)), reading).assumptions[-1].key == before[-1].key
 

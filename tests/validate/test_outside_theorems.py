@@ -48,7 +48,7 @@ def numbers(summary):
 
 
 def test_no_true_statement_is_refuted():
-    refuted = {key for key, one in study.recorded().items() if one["headline"] == "FALSE"}
+    refuted = {key for key, item in study.recorded().items() if item["headline"] == "FALSE"}
     assert all(int(key.split("-")[1][:2]) in study.FALSE[key.split("-")[0]] for key in refuted)
 
 

@@ -45,12 +45,12 @@ def test_mixtures_are_minimised_globally(seed):
     alpha = np.random.default_rng([seed, 2]).dirichlet(np.ones(problem.N))
     grid = np.linspace(-12, 12, 4001)
     k = int(np.argmin(problem.losses(grid[:, None]) @ alpha))
-    found = minimize_scalar(
+    result = minimize_scalar(
         lambda v: float(problem.losses(np.array([v])) @ alpha), bracket=(grid[k - 1], grid[k], grid[k + 1]), tol=1e-12
     )
     best = problem.argmin(alpha)
-    assert best.value <= found.fun + 1e-12 * (1 + abs(found.fun))
-    assert best.w[0] == pytest.approx(found.x, abs=1e-5)
+    assert best.value <= result.fun + 1e-12 * (1 + abs(result.fun))
+    assert best.w[0] == pytest.approx(result.x, abs=1e-5)
 
 
 def test_claims_that_assume_convexity_do_not_apply_and_lemma_1_does():

@@ -121,14 +121,14 @@ class TestLimits:
         def potential(w):
             return 0.3 * np.log(problem.p @ np.exp(problem.excess(w) / 0.3))
 
-        found = minimize(potential, np.array([3.0, -2.0]), tol=1e-12)
-        np.testing.assert_allclose(limit.w, found.x, atol=1e-5)
+        result = minimize(potential, np.array([3.0, -2.0]), tol=1e-12)
+        np.testing.assert_allclose(limit.w, result.x, atol=1e-5)
 
     def test_the_hard_limit_is_the_minimax_point(self):
         problem = q3_alpha_limit.problem(True, 0.0)
         limit = _limit.hard_limit(problem)
         accuracy = np.sqrt(2 * limit.duality / problem.mu)
-        found = minimize(
+        result = minimize(
             lambda v: v[-1],
             np.append(problem.w_star, 10.0),
             constraints={"type": "ineq", "fun": lambda v: v[-1] - problem.excess(v[:-1])},
@@ -136,7 +136,7 @@ class TestLimits:
             options={"ftol": 1e-14},
         )
         assert accuracy < 1e-4
-        np.testing.assert_allclose(limit.w, found.x[:-1], atol=2 * accuracy)
+        np.testing.assert_allclose(limit.w, result.x[:-1], atol=2 * accuracy)
 
     def test_distances_stay_below_their_bound(self, data):
         points = data["q4"]["limit_points"]
@@ -179,10 +179,10 @@ class TestBias:
     STORED = json.loads((ROOT / "validate/results/questions/q6.json").read_text())
 
     def test_the_page_has_the_counts_of_the_cells(self):
-        page, found = (ROOT / "docs/questions.md").read_text(), q6_bias.counted(self.STORED["cells"])
-        assert found == self.STORED["summary"]
+        page, result = (ROOT / "docs/questions.md").read_text(), q6_bias.counted(self.STORED["cells"])
+        assert result == self.STORED["summary"]
         for name, promised in itertools.product(q6_bias.PROBLEMS, ("promised to be faster", "no promise")):
-            row = found[f"{name}, {promised}"]
+            row = result[f"{name}, {promised}"]
             words = "faster" if promised.startswith("promised") else "none"
             counts = " | ".join(str(row[key]) for key in ("faster", "even", "slower"))
             low, high = row["ratio"]

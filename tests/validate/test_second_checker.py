@@ -59,7 +59,7 @@ def test_it_rejects_what_is_wrong(tmp_path, capsys):
         {**good, "setting": {**good["setting"], "reading": "mine"}},
         {key: value for key, value in good.items() if key != "lhs"},
     ]
-    (tmp_path / "bad.jsonl").write_text("".join(json.dumps(one) + "\n" for one in bad))
+    (tmp_path / "bad.jsonl").write_text("".join(json.dumps(item) + "\n" for item in bad))
     assert second_checker.main([str(tmp_path / "bad.jsonl")]) == 1
     assert "0 certificates verified, 5 rejected" in capsys.readouterr().out
 

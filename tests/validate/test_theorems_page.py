@@ -27,11 +27,11 @@ def test_the_pages_show_the_records():
         assert path.read_text(encoding="utf-8") == text, path
     assert set(PAGES.iterdir()) == pages(recorded()).keys() - {PAGE}
     assert len(recorded()) >= 11
-    assert {key for _, keys, _ in ON_FEDAVG for key in keys} <= {key for one in recorded() for key in one.keys}
+    assert {key for _, keys, _ in ON_FEDAVG for key in keys} <= {key for item in recorded() for key in item.keys}
 
 
 def test_no_recorded_theorem_is_refuted_and_the_page_says_so():
-    assert not any("refuted" in one.verdict and "not refuted" not in one.verdict for one in recorded())
+    assert not any("refuted" in item.verdict and "not refuted" not in item.verdict for item in recorded())
 
 
 def skew(minima, selected, at):

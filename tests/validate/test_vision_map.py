@@ -32,12 +32,12 @@ def results(tmp_path):
 
 
 def test_cells_are_the_pairs_that_are_stored(results):
-    found = mapped.cells(results)
-    assert [(cell.framework, cell.step, cell.T) for cell in found] == [
+    result = mapped.cells(results)
+    assert [(cell.framework, cell.step, cell.T) for cell in result] == [
         ("NIID", step, T) for step in MAP_STEPS[:2] for T in (None, 0.1)
     ]
-    assert found[0].rounds == ((2,), (3,), (4,), (None,)) and found[1].rounds == ((1,), (2,), (3,), (4,))
-    assert len(found[-1].rounds[0]) == 1
+    assert result[0].rounds == ((2,), (3,), (4,), (None,)) and result[1].rounds == ((1,), (2,), (3,), (4,))
+    assert len(result[-1].rounds[0]) == 1
 
 
 def test_a_cell_is_faster_slower_or_alone():

@@ -12,18 +12,18 @@ from validate.vision import measures
 
 
 def test_speed_is_a_mean_if_all_runs_reached_the_level():
-    found = measures.speed(runs_reaching(7, 9, 8, 12))
+    result = measures.speed(runs_reaching(7, 9, 8, 12))
     exact = stats.ttest_1samp([7, 9, 8, 12], 0).confidence_interval()
-    assert (found.values, found.said, found.estimate.kind) == ((7, 9, 8, 12), "4 of 4", "mean")
-    assert (found.estimate.value, found.estimate.upper) == pytest.approx((9, exact.high))
+    assert (result.values, result.said, result.estimate.kind) == ((7, 9, 8, 12), "4 of 4", "mean")
+    assert (result.estimate.value, result.estimate.upper) == pytest.approx((9, exact.high))
     assert measures.speed(runs_reaching(1, 9)).estimate.lower == 1
 
 
 def test_speed_with_censored_runs_is_a_median_and_leaves_no_run_out():
-    found = measures.speed(runs_reaching(7, NEVER, 8, NEVER, 9))
-    assert (found.values, found.said, found.estimate.kind) == ((7, None, 8, None, 9), "3 of 5", "median")
-    assert (found.estimate.value, found.estimate.lower, found.estimate.upper) == (9, 7, math.inf)
-    assert found.estimate.confidence == pytest.approx(1 - 2 / 32)
+    result = measures.speed(runs_reaching(7, NEVER, 8, NEVER, 9))
+    assert (result.values, result.said, result.estimate.kind) == ((7, None, 8, None, 9), "3 of 5", "median")
+    assert (result.estimate.value, result.estimate.lower, result.estimate.upper) == (9, 7, math.inf)
+    assert result.estimate.confidence == pytest.approx(1 - 2 / 32)
     none = measures.speed(runs_reaching(NEVER, NEVER))
     assert (none.said, none.estimate.least, none.estimate.lower) == ("0 of 2", 21, 21)
 
@@ -36,7 +36,7 @@ def test_runs_that_ended_at_the_target_count_for_its_round_and_for_nothing_else(
 
     slow = [run(9, "fedavg", 0, 20), run(12, "fedavg", 1, 20), run(7, "fedavg", 2, 7)]
     fast = [run(5, "fedmax", 0, 20), run(8, "fedmax", 1, 20), run(7, "fedmax", 2, 7)]
-    assert {one.experiment for one in slow} == {slow[0].experiment}
+    assert {item.experiment for item in slow} == {slow[0].experiment}
     assert measures.speed(slow).values == (9, 12, 7)
     assert measures.final_accuracy(slow).count == 2
     assert measures.compare_speed(fast, slow).difference.count == 3
@@ -56,23 +56,23 @@ def test_a_run_that_was_to_end_at_the_target_is_not_whole_when_it_never_reached_
 
 def test_paired_comparison():
     slow, fast = runs_reaching(12, 13, 12, 15), runs_reaching(9, 11, 10, 11, 7, weighting="fedsoftmax:0.2")
-    found = measures.compare_speed(fast, slow)
+    result = measures.compare_speed(fast, slow)
     exact = stats.ttest_rel([9, 11, 10, 11], [12, 13, 12, 15]).confidence_interval()
-    difference = found.difference
+    difference = result.difference
     assert (difference.value, difference.lower, difference.upper) == pytest.approx((-2.75, exact.low, exact.high))
-    assert (found.smaller, found.larger, found.equal, found.unknown) == (4, 0, 0, 0)
-    assert found.test.p_value == found.test.smallest == 2 / 16
+    assert (result.smaller, result.larger, result.equal, result.unknown) == (4, 0, 0, 0)
+    assert result.test.p_value == result.test.smallest == 2 / 16
     assert measures.compare(fast, slow, measures.last_accuracy).equal == 4
-    assert found.said(("faster", "slower"), "rounds", 1).startswith("faster on 4 of 4 pairs, slower on 0; mean diff")
+    assert result.said(("faster", "slower"), "rounds", 1).startswith("faster on 4 of 4 pairs, slower on 0; mean diff")
 
 
 def test_censored_pairs_use_signs_and_bounds():
     slow, fast = runs_reaching(12, NEVER, NEVER, 15), runs_reaching(9, 11, NEVER, 16, weighting="fedmax")
-    found = measures.compare_speed(fast, slow)
-    assert (found.smaller, found.larger, found.equal, found.unknown) == (2, 1, 0, 1)
-    assert (found.difference.kind, found.test.name, found.test.p_value) == ("median", "signs", 1)
+    result = measures.compare_speed(fast, slow)
+    assert (result.smaller, result.larger, result.equal, result.unknown) == (2, 1, 0, 1)
+    assert (result.difference.kind, result.test.name, result.test.p_value) == ("median", "signs", 1)
     # Differences: -3, at most 11 - 21, anything, 1.
-    assert (found.difference.least, found.difference.most) == (-math.inf, -1)
+    assert (result.difference.least, result.difference.most) == (-math.inf, -1)
 
 
 def test_pairs_must_share_partition_and_initial_model():
@@ -85,16 +85,16 @@ def test_gains_are_compared_repetition_by_repetition():
     def case(base, other):
         return {"fedavg": runs_reaching(*base), "fedmax": runs_reaching(*other, weighting="fedmax")}
 
-    found = measures.gains(case((12, 13), (9, 8)), case((10, 10, 9), (9, NEVER, 2)), ("fedavg", "fedmax"))
+    result = measures.gains(case((12, 13), (9, 8)), case((10, 10, 9), (9, NEVER, 2)), ("fedavg", "fedmax"))
     # 3 - 1, and 5 minus at most 10 - 21.
-    assert (found.larger, found.difference.least) == (2, pytest.approx((2 + 16) / 2))
+    assert (result.larger, result.difference.least) == (2, pytest.approx((2 + 16) / 2))
 
 
 def test_a_trend_over_temperatures():
     values = {"fedsoftmax:0.2": (12, 13), "fedsoftmax:0.1": (9, 10), "fedsoftmax:0.05": (8, NEVER)}
-    columns = [runs_reaching(*found, weighting=name) for name, found in values.items()]
-    found = measures.trend(columns)
-    assert found.repetitions == 2 and found.correlation == pytest.approx((-1 + 0.5) / 2)
+    columns = [runs_reaching(*result, weighting=name) for name, result in values.items()]
+    result = measures.trend(columns)
+    assert result.repetitions == 2 and result.correlation == pytest.approx((-1 + 0.5) / 2)
     assert measures.trend(columns[:2]) is None
     # A run that was cut before another one reached the level could come before or after it: the seed is left out.
     cut = reaching(NEVER, rounds=10, weighting="fedsoftmax:0.05", repetition=1)

@@ -59,8 +59,8 @@ def test_a_whole_run_replaces_one_that_ended_early_and_no_other(tmp_path):
         (planned, [], []),
         (by_chance, [], []),
     )
-    for found, missing, missing_early in wanted:
-        storage.store(found, tmp_path)
+    for result, missing, missing_early in wanted:
+        storage.store(result, tmp_path)
         assert storage.missing(tmp_path, settings, ["fedavg"], 0) == missing
         assert storage.missing(tmp_path, early, ["fedavg"], 0) == missing_early
 
@@ -77,7 +77,7 @@ def test_records_of_other_settings_are_refused(small):
 def test_tiny_records_are_judged_and_drawn_and_the_page_is_left_alone(small, tmp_path, capsys):
     before = page.PAGE.read_bytes()
     outcomes = studies.main(["--records", str(small[0]), "--out", str(tmp_path), "--small"])
-    assert {one.verdict for one in outcomes} == {verdicts.UNDECIDED}
+    assert {outcome.verdict for outcome in outcomes} == {verdicts.UNDECIDED}
     said = capsys.readouterr().out
     assert "faster, NIID, fedsoftmax:0.2 (step 0.2, T = 0.2): UNDECIDED" in said
     drawn = {path.stem for path in tmp_path.glob("*.png") if path.read_bytes()[:4] == b"\x89PNG"}
@@ -104,7 +104,7 @@ def test_a_compact_record_says_the_same(tmp_path):
 
 
 def test_the_page_is_that_of_the_stored_records():
-    found, text = stored.load(), page.PAGE.read_text(encoding="utf-8")
-    made = page.blocks(found, verdicts.judge(verdicts.claims(found)), page.PICTURES)
+    result, text = stored.load(), page.PAGE.read_text(encoding="utf-8")
+    made = page.blocks(result, verdicts.judge(verdicts.claims(result)), page.PICTURES)
     for name, block in made.items():
         assert page.filled(text, block, name) == text

@@ -17,8 +17,8 @@ SOFT = "fedsoftmax:0.2"
 
 def made(name, weighting, repetition, accuracy, **other):
     """A run of the grid's settings with these accuracies."""
-    found = record(accuracy, weighting, repetition)
-    return from_json({**found, "settings": grid()[name].settings.to_json(), "seed": 0, **other}, "made")
+    result = record(accuracy, weighting, repetition)
+    return from_json({**result, "settings": grid()[name].settings.to_json(), "seed": 0, **other}, "made")
 
 
 def pair(name, base, soft):
@@ -29,9 +29,11 @@ def pair(name, base, soft):
 
 def judged(claim, **folders):
     """where -> verdict of a claim's cases, of records by folder (underscores for dashes)."""
-    named = {name.replace("_", "-"): found for name, found in folders.items()}
+    named = {name.replace("_", "-"): result for name, result in folders.items()}
     stored = Stored(grid(), {name: named.get(name, []) for name in grid()})
-    return {one.case.where: one.verdict for one in verdicts.judge(verdicts.claims(stored)) if one.case.claim == claim}
+    return {
+        item.case.where: item.verdict for item in verdicts.judge(verdicts.claims(stored)) if item.case.claim == claim
+    }
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,8 @@ def judged(claim, **folders):
     ],
 )
 def test_direction(values, p, verdict):
-    found = estimates.paired(values, values)[0]
-    assert verdicts.directional(found, p, sign=-1, size=2.5) == verdict
+    result = estimates.paired(values, values)[0]
+    assert verdicts.directional(result, p, sign=-1, size=2.5) == verdict
     turned = estimates.paired(np.negative(values), np.negative(values))[0]
     assert verdicts.directional(turned, p, sign=1, size=2.5) == verdict
 
@@ -128,6 +130,6 @@ def test_a_claim_has_its_worst_verdict_and_extras_do_not_count():
 def test_every_verdict_says_its_step_and_temperature():
     stored = Stored(grid(), {name: [] for name in grid()} | {"mnist-niid": pair("mnist-niid", [9] * 6, [8] * 6)})
     outcomes = verdicts.judge(verdicts.claims(stored))
-    assert {one.case.reading for one in outcomes} == {"step 0.1, T = 0.2"}
+    assert {outcome.case.reading for outcome in outcomes} == {"step 0.1, T = 0.2"}
     table = page.verdict_table(outcomes)
     assert "step 0.1, T = 0.2" in table and "CONTRADICT" not in table

@@ -24,8 +24,8 @@ def test_the_curves_are_found_again():
     curves, setting = kept("zoo")["full"], zoo.experiment(None, 1)
     assert set(curves) == set(algorithms())
     for key in ("fedavg", "scaffold", "scaffnew"):
-        found = run_algorithm(algorithm_named(key), setting.with_(rounds=40)).distance_sq[0]
-        np.testing.assert_allclose(found / found[0], curves[key][:41], rtol=1e-3)
+        result = run_algorithm(algorithm_named(key), setting.with_(rounds=40)).distance_sq[0]
+        np.testing.assert_allclose(result / result[0], curves[key][:41], rtol=1e-3)
 
 
 def test_only_corrected_algorithms_fall_without_end_at_full_gradients():
@@ -46,5 +46,5 @@ def test_no_right_implementation_was_refused_and_every_slip_was():
 @pytest.mark.parametrize("which", [3, 70])
 def test_a_row_of_the_matrix_is_found_again(which):
     row = [row for row in kept("conformance") if row["slip"]][which]
-    found = conforms(conformance.by_hand(row["slip"]), row["algorithm"])
-    assert " / ".join(found.slips) in row["words"]
+    result = conforms(conformance.by_hand(row["slip"]), row["algorithm"])
+    assert " / ".join(result.slips) in row["words"]

@@ -50,12 +50,12 @@ def idx_bytes(array):
 @pytest.fixture(scope="module")
 def pixels():
     """Every 25th digit for training, every 15th for the test: IDX files by name."""
-    found = images.digits()
+    result = images.digits()
     return {
-        "train-images-idx3-ubyte": found.train[::25],
-        "train-labels-idx1-ubyte": found.train_labels[::25].astype(np.uint8),
-        "t10k-images-idx3-ubyte": found.test[::15],
-        "t10k-labels-idx1-ubyte": found.test_labels[::15].astype(np.uint8),
+        "train-images-idx3-ubyte": result.train[::25],
+        "train-labels-idx1-ubyte": result.train_labels[::25].astype(np.uint8),
+        "t10k-images-idx3-ubyte": result.test[::15],
+        "t10k-labels-idx1-ubyte": result.test_labels[::15].astype(np.uint8),
     }
 
 

@@ -22,8 +22,8 @@ def test_a_record_of_fedavg(tmp_path):
     assert json.loads((tmp_path / "run-fedavg-002.json").read_text()) == record
     # The checkpoint stays, so that more rounds go on from here.
     assert {path.name for path in tmp_path.iterdir()} == {"run-fedavg-002.json", "run-fedavg-002.partial.npz"}
-    (found,) = records.read(tmp_path)
-    assert (found.rounds, found.weighting, found.repetition, found.seed) == (3, "fedavg", 2, 5)
+    (result,) = records.read(tmp_path)
+    assert (result.rounds, result.weighting, result.repetition, result.seed) == (3, "fedavg", 2, 5)
     assert record["settings"] == dataclasses.asdict(
         dataclasses.replace(TINY, seed=5, partition="shards:8,unbalanced")
     )

@@ -263,23 +263,25 @@ def test_no_download_library(monkeypatch, tmp_path):
 
 
 def test_digits_are_enlarged_and_split_by_label():
-    found, again = images.load("digits"), images.digits()
-    assert found.train.shape == (1497, 28, 28) and found.test.shape == (300, 28, 28) and found.train.dtype == np.uint8
-    assert found.fingerprint() == again.fingerprint()
+    result, again = images.load("digits"), images.digits()
+    assert (
+        result.train.shape == (1497, 28, 28) and result.test.shape == (300, 28, 28) and result.train.dtype == np.uint8
+    )
+    assert result.fingerprint() == again.fingerprint()
     labels = data.load("digits").targets
     wanted = np.bincount(labels) * 300 / len(labels)
-    assert np.all(np.abs(np.bincount(found.test_labels) - wanted) < 1)
-    assert np.array_equal(np.bincount(found.test_labels) + np.bincount(found.train_labels), np.bincount(labels))
+    assert np.all(np.abs(np.bincount(result.test_labels) - wanted) < 1)
+    assert np.array_equal(np.bincount(result.test_labels) + np.bincount(result.train_labels), np.bincount(labels))
 
 
 def test_every_digit_is_there_once_and_a_corner_stays_a_corner():
     small = np.rint(255 * data.load("digits").features.reshape(-1, 8, 8)).astype(np.uint8)
-    found = images.digits()
-    large = np.concatenate([found.train, found.test])
+    result = images.digits()
+    large = np.concatenate([result.train, result.test])
     corners = large[:, ::27, ::27].reshape(-1, 4)
     assert sorted(map(bytes, corners)) == sorted(map(bytes, small[:, ::7, ::7].reshape(-1, 4)))
     zoomed = 255 * zoom(data.load("digits").features[:60].reshape(-1, 8, 8), (1, 3.5, 3.5), order=1)
-    for image in found.train[:30]:  # sorted, so all are among the first 60
+    for image in result.train[:30]:  # sorted, so all are among the first 60
         assert np.abs(zoomed - image).max(axis=(1, 2)).min() < 0.5 + 1e-9  # rounded to whole grey values
     whole = np.full((8, 8), 0.5)
     weights = images._interpolation(8, 28)

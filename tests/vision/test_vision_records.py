@@ -33,7 +33,7 @@ def test_records_come_back_as_arrays(tmp_path):
         50,
         made["weighting"],
     )
-    assert [found.weighting for found in read(tmp_path)] == ["fedsoftmax:0.2", "fedavg"]
+    assert [result.weighting for result in read(tmp_path)] == ["fedsoftmax:0.2", "fedavg"]
 
 
 GOOD = record([0.1, 0.5, 0.9])

@@ -108,8 +108,8 @@ def test_bfloat16_rounds_and_keeps_float32_models(samples):
 def test_the_average_is_the_weighted_sum_in_double_precision(samples):
     models = [network.initial("flatten", np.random.default_rng(k)) for k in range(3)]
     alpha = np.array([0.2, 0.3, 0.5])
-    found = training.average(alpha, iter(models), models[0])
-    for k, piece in enumerate(found.parameters()):
+    result = training.average(alpha, iter(models), models[0])
+    for k, piece in enumerate(result.parameters()):
         own = [list(model.parameters())[k].detach().double() for model in models]
         wanted = sum(a * w for a, w in zip(alpha, own, strict=True)).float()
         torch.testing.assert_close(piece.detach(), wanted, rtol=2**-23, atol=0)
@@ -144,6 +144,6 @@ def test_evaluation_is_the_networks_mean_loss_and_accuracy(samples, monkeypatch,
 
 @pytest.mark.parametrize("device", ["cuda:99", "tpu", "gpu"])
 def test_a_device_that_is_not_there_is_one_sentence(device):
-    with pytest.raises(InputError, match=f"'{device}'.*--device cpu") as found:
+    with pytest.raises(InputError, match=f"'{device}'.*--device cpu") as result:
         training.machine(device)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(result.value)

@@ -38,14 +38,14 @@ def machine() -> dict[str, str]:
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
     names = ("numpy", "numba")
-    found = {name: importlib.metadata.version(name) for name in names}
+    result = {name: importlib.metadata.version(name) for name in names}
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return {
         "processor": model,
         "cores": str(os.cpu_count()),
         "load": load,
         "python": platform.python_version(),
-        **found,
+        **result,
     }
 
 
@@ -56,9 +56,9 @@ def measured(part: str, options: argparse.Namespace) -> Any:
         "engines": (options.rounds, options.replicates, options.repeats),
         "commands": (options.repeats,),
     }
-    found = module.measure(*given.get(part, ()))
-    print(module.table(found), flush=True)
-    return found
+    result = module.measure(*given.get(part, ()))
+    print(module.table(result), flush=True)
+    return result
 
 
 def remember(path: Path, found: Mapping[str, Any]) -> None:
@@ -94,15 +94,15 @@ def main(arguments: list[str] | None = None) -> None:
     for part in options.only:
         _, name, needed = PARTS[part]
         if importlib.util.find_spec(needed):
-            path, found = options.out / f"{name}.json", measured(part, options)
-            remember(options.out / "history.json", found if part == "engines" else {part: found})
+            path, result = options.out / f"{name}.json", measured(part, options)
+            remember(options.out / "history.json", result if part == "engines" else {part: result})
             if part == "engines":
-                found = {"workloads": found}
+                result = {"workloads": result}
             if part in ("commands", "engines"):
-                found = {"machine": machine(), **found}
+                result = {"machine": machine(), **result}
             if part == "memory" and path.exists():  # a whole run is measured by hand, and kept
-                found = read_json(path) | found
-            write_json(path, found)
+                result = read_json(path) | result
+            write_json(path, result)
 
 
 if __name__ == "__main__":

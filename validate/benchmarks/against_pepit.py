@@ -60,8 +60,8 @@ def certificates(N: int, tau: int) -> tuple[float, float]:
 
     whole = solves = 0.0
     for kappa in KAPPAS:
-        setting, model, found = solution(N, tau, kappa)
-        rhs = {name: F(float(y)) + ROOM for name, y in zip(("Delta_start", "star_grad_sq"), found.y, strict=True)}
+        setting, model, result = solution(N, tau, kappa)
+        rhs = {name: F(float(y)) + ROOM for name, y in zip(("Delta_start", "star_grad_sq"), result.y, strict=True)}
         gap = model.sum(rhs) - model["Delta_next"]
         proved, spent = _timed(functools.partial(prove, model, build(setting, exact, bounds=()), "Delta_next", rhs))
         assert proved, "a curve with room is proved at every point"
@@ -71,8 +71,8 @@ def certificates(N: int, tau: int) -> tuple[float, float]:
 
 def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
     begun = time.perf_counter()
-    found = task()
-    return found, time.perf_counter() - begun
+    result = task()
+    return result, time.perf_counter() - begun
 
 
 def theirs(N: int, tau: int) -> tuple[float, list[float]]:

@@ -55,7 +55,7 @@ def run(command: str, out: Path) -> None:
 
 def measure(repeats: int, goals: dict[str, int] = GOALS, long_goals: dict[str, int] = LONG_GOALS) -> Times:
     """Seconds of each command, its goal and its processor seconds over those of the C kernel on W."""
-    found: Times = {}
+    result: Times = {}
     with tempfile.TemporaryDirectory() as folder:
         out, experiment = Path(folder), workload("W")
         limit = {BY_HAND: functools.partial(c_limit(out), experiment)} if shutil.which("cc") else {}
@@ -63,14 +63,14 @@ def measure(repeats: int, goals: dict[str, int] = GOALS, long_goals: dict[str, i
             task()
         for group, times in ((goals, repeats), (long_goals, 1)):
             tasks = {command: functools.partial(run, fresh(command), out) for command in group}
-            found |= turns({**tasks, **limit}, times, np.median)
-        for command in found.keys() - {BY_HAND}:
+            result |= turns({**tasks, **limit}, times, np.median)
+        for command in result.keys() - {BY_HAND}:
             if fresh(command) != command and command in long_goals:
                 run(command, out)
-            found[command]["again"] = turns({"": functools.partial(run, command, out)}, 1, np.median)[""]["wall"]
-    own = found.pop(BY_HAND, {}).get("processor")
+            result[command]["again"] = turns({"": functools.partial(run, command, out)}, 1, np.median)[""]["wall"]
+    own = result.pop(BY_HAND, {}).get("processor")
     goal = {**goals, **long_goals}
-    return {name: {**row, "goal": goal[name], **over_c(row, own)} for name, row in found.items()}
+    return {name: {**row, "goal": goal[name], **over_c(row, own)} for name, row in result.items()}
 
 
 def table(found: Times) -> str:

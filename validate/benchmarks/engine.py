@@ -263,16 +263,16 @@ def measure(rounds: int, replicates: int, repeats: int) -> dict[str, Times]:
 
     The second can be compared between machines and between days; it needs a C compiler.
     """
-    found, limit = {}, None
+    result, limit = {}, None
     for kind in ("W", "L"):
         with tempfile.TemporaryDirectory() as folder:
             times = side_by_side(kind, rounds, replicates, repeats, Path(folder))
         own, limit = times["fedbounds"]["wall"], times.get(BY_HAND, {}).get("processor", limit)
         ordered = sorted(times.items(), key=lambda item: item[1]["wall"])
-        found[kind] = {
+        result[kind] = {
             name: {**spent, "over fedbounds": spent["wall"] / own, **over_c(spent, limit)} for name, spent in ordered
         }
-    return found
+    return result
 
 
 def over_c(spent: dict[str, float], limit: float | None) -> dict[str, float]:

@@ -71,10 +71,10 @@ def go_on(path: Path, count: int, seed: int) -> list[Record]:
             fate = tried(one, bench, k)
         except Exception as wrong:  # an evidence that breaks down is as bad as one that is wrong, and is shown
             fate = Fate(one, unsound=[f"broke down: {wrong!r}"], narrower=["broke down"])
-        found = record(k, fate)
+        result = record(k, fate)
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(found) + "\n")
-        done.append(found)
+            file.write(json.dumps(result) + "\n")
+        done.append(result)
         print(f"\r{k + 1}/{count}", end="", file=sys.stderr, flush=True)
     return done
 
@@ -82,35 +82,35 @@ def go_on(path: Path, count: int, seed: int) -> list[Record]:
 def counted(records: Iterable[Record]) -> dict[str, int]:
     """The numbers of a line of the table."""
     records = list(records)
-    false, true = ([one for one in records if one["true"] is truth] for truth in (False, True))
+    false, true = ([item for item in records if item["true"] is truth] for truth in (False, True))
     return {
         "false": len(false),
-        "unsound": sum(bool(one["unsound"]) for one in false),
-        "refuted": sum(bool(one["refuted_by"]) for one in false),
+        "unsound": sum(bool(item["unsound"]) for item in false),
+        "refuted": sum(bool(item["refuted_by"]) for item in false),
         "true": len(true),
-        "wrongly refuted": sum(bool(one["refuted_by"]) for one in true),
-        "as wide": sum(not one["narrower"] for one in true),
+        "wrongly refuted": sum(bool(item["refuted_by"]) for item in true),
+        "as wide": sum(not item["narrower"] for item in true),
     }
 
 
 def by_evidence(records: Iterable[Record], kind: str) -> dict[str, int]:
     """Of the specimens that an evidence was asked about: how many it refuted and held, wrongly where so."""
-    asked = [one for one in records if kind in one["said"]]
-    false, true = ([one for one in asked if one["true"] is truth] for truth in (False, True))
+    asked = [item for item in records if kind in item["said"]]
+    false, true = ([item for item in asked if item["true"] is truth] for truth in (False, True))
     return {
         "false": len(false),
-        "refuted": sum(kind in one["refuted_by"] for one in false),
-        "unsound": sum(any(words.startswith(kind) for words in one["unsound"]) for one in false),
+        "refuted": sum(kind in item["refuted_by"] for item in false),
+        "unsound": sum(any(words.startswith(kind) for words in item["unsound"]) for item in false),
         "true": len(true),
-        "wrongly refuted": sum(kind in one["refuted_by"] for one in true),
-        "held": sum("HOLDS" in one["said"][kind] for one in true),
+        "wrongly refuted": sum(kind in item["refuted_by"] for item in true),
+        "held": sum("HOLDS" in item["said"][kind] for item in true),
     }
 
 
 def table(seed: int, records: list[Record]) -> str:
     """The tables of the page, in Markdown."""
     whole = counted(records)
-    noisy = sum(one["noisy"] for one in records)
+    noisy = sum(item["noisy"] for item in records)
     lines = [
         f"Seed {seed}: {whole['false']} false theorems ({noisy} of them refuted by an instance with noise) and "
         f"{whole['true']} true ones.",
@@ -118,7 +118,7 @@ def table(seed: int, records: list[Record]) -> str:
         "| claims about | false | a HOLDS over a counterexample | refuted | true | refuted | HOLDS as wide |",
         "|---|---|---|---|---|---|---|",
     ]
-    groups = {scope: [one for one in records if one["scope"] == scope] for scope in SCOPES} | {"all": records}
+    groups = {scope: [item for item in records if item["scope"] == scope] for scope in SCOPES} | {"all": records}
     lines += [_line(name, counted(some)) for name, some in groups.items()]
     lines += [
         "",
@@ -153,10 +153,10 @@ def main() -> int:
     records = go_on(chosen.out, chosen.count, seed)
     shown = table(seed, records)
     print(shown)
-    wrong = [one for one in records if one["unsound"] or (one["true"] and one["refuted_by"])]
-    missed = [one for one in records if not one["true"] and not one["refuted_by"]]
+    wrong = [item for item in records if item["unsound"] or (item["true"] and item["refuted_by"])]
+    missed = [item for item in records if not item["true"] and not item["refuted_by"]]
     for title, some in (("WRONG", wrong), ("missed", missed)):
-        print("\n".join(f"{title} {in_words(one)}" for one in some))
+        print("\n".join(f"{title} {in_words(item)}" for item in some))
     if chosen.page:
         write_text(PAGE, filled(PAGE.read_text(encoding="utf-8"), shown))
     return 1 if wrong else 0

@@ -119,9 +119,9 @@ class Bench:
                 self.moments[regime.name] = simulate(planned, exact=True) if cheap else None
             except DivergedError:
                 self.moments[regime.name] = None
-        key, found = (regime.name, reading.name), self.moments[regime.name]
+        key, result = (regime.name, reading.name), self.moments[regime.name]
         if key not in self.expected:
-            self.expected[key] = None if found is None else expectation.exact_run(found, reading, regime.policy)
+            self.expected[key] = None if result is None else expectation.exact_run(result, reading, regime.policy)
         return self.expected[key]
 
 
@@ -135,8 +135,8 @@ def tried(specimen: Specimen, bench: Bench, k: int = 0, search: bool = True) -> 
         _certified(fate, bench, rng)
     _proved(fate)
     if search and not specimen.true and not fate.refuted_by:
-        found = refute(specimen.claim, specimen.reading, BUDGETS["small"], seed=bench.seed)
-        fate.said["exact"] = [str(found.status)]
+        result = refute(specimen.claim, specimen.reading, BUDGETS["small"], seed=bench.seed)
+        fate.said["exact"] = [str(result.status)]
     return fate
 
 
@@ -177,10 +177,10 @@ def _where_it_fails(fate: Fate) -> None:
         if planned is None or (exact and applies(planned) is not None):
             continue
         try:
-            found = simulate(planned, exact=exact)
+            result = simulate(planned, exact=exact)
         except DivergedError:
             continue
-        seen = expectation.exact_run(found, reading) if exact else examine_run(found, reading, Policy())
+        seen = expectation.exact_run(result, reading) if exact else examine_run(result, reading, Policy())
         try:
             verdict = _judged(kind, claim, seen)
         except InputError:
@@ -256,20 +256,20 @@ def _certified(fate: Fate, bench: Bench, rng: np.random.Generator) -> None:
 def _at_setting(fate: Fate, bench: Bench, setting: Setting, own: Setting, rng: np.random.Generator) -> None:
     """The word at a setting; where a random instance of that very class refutes, at its rho_bar."""
     claim, reading = fate.specimen.claim, fate.specimen.reading
-    found = None
+    result = None
     if not fate.specimen.true:
-        refuting = (one for one in bench.pool(own).against(claim, reading, rng) if one.data["t"] == own.step)
-        found = next(refuting, None)
-    if found is not None:
-        record = run(from_json(found.data["instance"]))
+        refuting = (item for item in bench.pool(own).against(claim, reading, rng) if item.data["t"] == own.step)
+        result = next(refuting, None)
+    if result is not None:
+        record = run(from_json(result.data["instance"]))
         own = replace(own, rho_bar=record.constants(reading.skew)["rho_bar"])
     verdict = sdp.examine(claim, own)
     fate.note("sdp", verdict)
     if verdict.status is not Status.HOLDS:
         if fate.specimen.true and _original_holds(bench, fate.specimen, setting):
             fate.narrower.append(f"sdp: {verdict.status} at {own.to_json()}: {verdict.detail}")
-    elif found is not None and _contains(verdict, found):
-        fate.unsound.append(f"sdp at {coverage.in_words(claim, own)}: {found.data}")
+    elif result is not None and _contains(verdict, result):
+        fate.unsound.append(f"sdp at {coverage.in_words(claim, own)}: {result.data}")
 
 
 def _original_holds(bench: Bench, specimen: Specimen, setting: Setting) -> bool:
@@ -353,16 +353,16 @@ def _known(specimen: Specimen) -> Mapping[str, Claim]:
 
 def _rechecked(derivation: Derivation, base: Derivation, specimen: Specimen) -> Verdict:
     """The word on a proof that differs from a stored one in its last line, the lines before as they were found."""
-    found = symbolic.checked_named(base.key, specimen.reading)
-    as_if = replace(found, derivation=derivation, claim=specimen.claim)
+    result = symbolic.checked_named(base.key, specimen.reading)
+    as_if = replace(result, derivation=derivation, claim=specimen.claim)
     last = derivation.steps[-1]
     outcome = check.recheck(as_if, last, symbolic.shelf(symbolic.installed()), _known(specimen))
-    assumed = found.assumptions | (outcome.grounds.keys - DEFINITIONS.keys())
+    assumed = result.assumptions | (outcome.grounds.keys - DEFINITIONS.keys())
     whole = replace(
         as_if,
-        outcomes={**found.outcomes, last.label: outcome},
+        outcomes={**result.outcomes, last.label: outcome},
         assumptions=assumed,
-        fault=found.fault or outcome.message,
+        fault=result.fault or outcome.message,
     )
     return symbolic.judge(whole, specimen.claim, specimen.reading)
 

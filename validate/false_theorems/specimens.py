@@ -85,7 +85,7 @@ class Pool:
         if key not in self.meeting:
             bare = replace(next(iter(claims().values())), assumptions=(assumption,), eta=None, repair=None)
             judged = (exactly.judge_assumptions(bare, record, reading) for record in self.records)
-            self.meeting[key] = frozenset(k for k, found in enumerate(judged) if found == ((), ()))
+            self.meeting[key] = frozenset(k for k, result in enumerate(judged) if result == ((), ()))
         return self.meeting[key]
 
     def _floats(self, k: int, reading: Reading, scope: Scope) -> dict[str, np.ndarray]:
@@ -166,8 +166,8 @@ def _sizes(
     known = {"L": top, "mu": low, "tau": Q(length), "N": Q(N), "eta_0": size}
     if not {s.name for s in steps.free_symbols} <= {"t", *known}:
         return None
-    found = [rational(steps, known | {"t": Q(t)}) for t in range(length * rounds)]
-    return None if None in found else tuple(found)
+    result = [rational(steps, known | {"t": Q(t)}) for t in range(length * rounds)]
+    return None if None in result else tuple(result)
 
 
 @cache
@@ -184,12 +184,12 @@ def pool(seed: int, steps: sp.Expr | None) -> Pool:
 @cache
 def subjects() -> tuple[tuple[Claim, Reading, bool], ...]:
     """Every shipped claim but rates, in each of its readings, and whether our checker proves it there."""
-    found = []
+    result = []
     for claim in claims().values():
         for name in claim.readings if claim.kind is not Kind.RATE else ():
             verdict = symbolic.examine(claim, READINGS[name])
-            found.append((claim, READINGS[name], verdict is not None and verdict.status is Status.HOLDS))
-    return tuple(found)
+            result.append((claim, READINGS[name], verdict is not None and verdict.status is Status.HOLDS))
+    return tuple(result)
 
 
 def specimen(seed: int, k: int) -> Specimen:
@@ -215,7 +215,9 @@ def specimen(seed: int, k: int) -> Specimen:
 
 def _subject(rng: np.random.Generator) -> tuple[Claim, Reading, bool]:
     """One of the subjects; every other time one that has certificates."""
-    drawn = [one for one in subjects() if has_model(one[0])] if rng.random() < SHARE_CERTIFIED else subjects()
+    drawn = (
+        [subject for subject in subjects() if has_model(subject[0])] if rng.random() < SHARE_CERTIFIED else subjects()
+    )
     return drawn[int(rng.integers(len(drawn)))]
 
 

@@ -32,7 +32,7 @@ def settled(one: dict[str, Any] | None, seconds: float) -> bool:
 
 
 def table(found: dict[str, dict[str, Any]]) -> str:
-    rows = [(key, one["headline"], f"{one['seconds']:.0f}", one["answer"]) for key, one in sorted(found.items())]
+    rows = [(key, item["headline"], f"{item['seconds']:.0f}", item["answer"]) for key, item in sorted(found.items())]
     return plain_table(("claim", "headline", "seconds", "answer"), rows)
 
 
@@ -46,12 +46,12 @@ def summary(found: dict[str, dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for name, false in FALSE.items():
-        answers = {k: [one for key, one in found.items() if key.startswith(f"{name}-{k:02}")] for k in range(1, 31)}
-        refuted = {k for k, parts in answers.items() if any(one["headline"] == "FALSE" for one in parts)}
+        answers = {k: [item for key, item in found.items() if key.startswith(f"{name}-{k:02}")] for k in range(1, 31)}
+        refuted = {k for k, parts in answers.items() if any(part["headline"] == "FALSE" for part in parts)}
         true = answers.keys() - false
-        proved = {k for k in true if all(one["headline"] == "PROVED" for one in answers[k])}
-        certified = {k for k in true - proved if all(one["certified"] for one in answers[k])}
-        in_rocq = {k for k in proved if all(one.get("rocq") for one in answers[k])}
+        proved = {k for k in true if all(answer["headline"] == "PROVED" for answer in answers[k])}
+        certified = {k for k in true - proved if all(answer["certified"] for answer in answers[k])}
+        in_rocq = {k for k in proved if all(answer.get("rocq") for answer in answers[k])}
         counts = (len(refuted & false), len(refuted & true), len(proved), len(in_rocq), len(certified))
         lines.append(f"| 30 {name} | {' | '.join(f'{count} of 15' for count in counts)} |")
     return "\n".join(lines)
@@ -66,18 +66,18 @@ def main() -> None:
     chosen = parser.parse_args()
     known = recorded() if chosen.record else {}
     keys = chosen.only or [key for key in CLAIMS if not settled(known.get(key), chosen.seconds)]
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     # A fresh process for each claim: none finds what another has computed, and processor time is its own.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(chosen.jobs, mp_context=fresh, max_tasks_per_child=1) as pool:
         awaited = {pool.submit(judged, key, chosen.seconds): key for key in keys}
-        for one in as_completed(awaited):
-            found[awaited[one]] = one.result()
-            print(f"{awaited[one]}: {found[awaited[one]]['headline']}", flush=True)
+        for item in as_completed(awaited):
+            results[awaited[item]] = item.result()
+            print(f"{awaited[item]}: {results[awaited[item]]['headline']}", flush=True)
             if chosen.record:
-                write_json(RECORD, dict(sorted((known | found).items())))
-    print(table(known | found))
-    print(summary(known | found))
+                write_json(RECORD, dict(sorted((known | results).items())))
+    print(table(known | results))
+    print(summary(known | results))
 
 
 if __name__ == "__main__":

@@ -63,8 +63,8 @@ def drawn(path: Path, value: Callable[[Numbers, Numbers], Numbers]) -> Iterator[
     """(m, the mean of value(p_S, X_S) over the sets S of m clients), m = 1 ... N."""
     p, X = path.losses.p, path.X
     for m in range(1, len(p) + 1):
-        found = [value(p[list(S)], X[:, list(S)]) for S in sets(path, m)]
-        yield m, sum(found) / len(found)
+        result = [value(p[list(S)], X[:, list(S)]) for S in sets(path, m)]
+        yield m, sum(result) / len(result)
 
 
 def sampled_mean(p: Numbers, X: Numbers) -> Numbers:
@@ -100,7 +100,7 @@ def sampling_error(path: Path) -> Numbers:
     """The largest m N/(N - m) E||w_S - wbar||^2 over m < N."""
     n, wbar = len(path.losses.p), average(path)
     errors = drawn(path, lambda p, X: norm_sq(sampled_mean(p, X) - wbar))
-    return np.max([0 * wbar[:, 0], *(m * n * one / (n - m) for m, one in errors if m < n)], axis=0)
+    return np.max([0 * wbar[:, 0], *(m * n * item / (n - m) for m, item in errors if m < n)], axis=0)
 
 
 def tops(path: Path) -> Numbers:

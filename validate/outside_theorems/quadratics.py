@@ -52,7 +52,7 @@ def noisy_distance(c: int, sigma_sq: int) -> Callable[[Path], Numbers]:
         p, every = path.losses.p, np.arange(len(path.losses.p))
         z = np.append(path.w[0] - path.losses.w_star, [1])
         Z = np.broadcast_to(np.outer(z, z), (len(p), len(p), len(z), len(z)))
-        found = [norm_sq(z[:-1])]
+        result = [norm_sq(z[:-1])]
         for t, eta in enumerate(path.eta):
             B, G = local_steps(path.losses, eta)
             noise = eta**2 * c * (G @ Z[every, every] @ G.swapaxes(1, 2))
@@ -60,9 +60,9 @@ def noisy_distance(c: int, sigma_sq: int) -> Callable[[Path], Numbers]:
             Z = B[:, None] @ Z @ B.swapaxes(1, 2)[None]
             Z[every, every] = Z[every, every] + noise
             together = (p[:, None, None, None] * p[:, None, None] * Z).sum(axis=(0, 1))
-            found.append(np.trace(together[:-1, :-1]))
+            result.append(np.trace(together[:-1, :-1]))
             Z = np.broadcast_to(together, Z.shape) if (t + 1) % path.tau == 0 else Z
-        return np.array(found)
+        return np.array(result)
 
     return distances
 

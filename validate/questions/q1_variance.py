@@ -155,11 +155,11 @@ def peaks(total: int) -> list[Data]:
     for n in SPIKES:
         target = spiked(n) if n > 1 else LeastSquaresProblem([np.ones((1, 1))], [np.zeros(1)], 0.0)
         c = growth_constants(target, 1)[1] / ROOM if n > 1 else 0.0
-        found = []
+        result = []
         for gamma in (4.0, 4 * (1 + c)):
             base = Experiment(target, FedAvg(), InverseTime(1.0, gamma), 1, total, 1, 1, w0=np.ones(1))
-            found.append(simulate(base, exact=True).paths["alpha"].distance_sq[0])
-        rows.append({"c": c, "paper": float(found[0].max()), "adapted": float(found[1].max())})
+            result.append(simulate(base, exact=True).paths["alpha"].distance_sq[0])
+        rows.append({"c": c, "paper": float(result[0].max()), "adapted": float(result[1].max())})
     return rows
 
 

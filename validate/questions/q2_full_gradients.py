@@ -216,8 +216,8 @@ def draw(data: Data, path: Path) -> None:
         left.set(xlabel="T", ylabel=r"$F(w_T) - F^\star$", title=rf"$\tau = {TAU}$; grey: $F(w_\infty) - F^\star$")
         left.legend(fontsize=7)
         panel = data["panels"]["FedAvg, full"]
-        for (key, found), ls in zip(panel["bounds"].items(), (DASH, DOT, DASHDOT), strict=False):
-            right.loglog(panel["T"], found["curve"], color=DARK, ls=ls, label=key)
+        for (key, result), ls in zip(panel["bounds"].items(), (DASH, DOT, DASHDOT), strict=False):
+            right.loglog(panel["T"], result["curve"], color=DARK, ls=ls, label=key)
         right.loglog(panel["T"], panel["gap"], color=BLACK, label="measured")
         right.set(xlabel="T", ylabel=r"$F(w_T) - F^\star$", title="FedAvg, full gradients, and its bounds")
         right.legend(fontsize=7)

@@ -79,7 +79,7 @@ def simulated(target: BentProblem, scheme: object, theory: bool, total: int, rng
 
 def survey(count: int, total: int, seed: int) -> dict[str, Data]:
     """On random bent problems: how often each relaxed claim is refuted, out of how often it was examined."""
-    found: dict[str, Data] = {key: {"examined": 0, "refuted": 0, "examples": []} for key in RELAXED}
+    result: dict[str, Data] = {key: {"examined": 0, "refuted": 0, "examples": []} for key in RELAXED}
     known = {key: relaxed(claim_named(key)) for key in RELAXED}
     for k in range(count):
         rng = np.random.default_rng([seed, k])
@@ -89,14 +89,14 @@ def survey(count: int, total: int, seed: int) -> dict[str, Data]:
             with np.errstate(over="ignore"):  # a weight of 1e-300 makes a bound infinite
                 verdict = examine(claim, run, ERROR_RATE)
             if verdict.status is not Status.NOT_APPLICABLE:
-                found[key]["examined"] += 1
+                result[key]["examined"] += 1
                 if verdict.status is Status.REFUTED:
-                    found[key]["refuted"] += 1
-                    found[key]["examples"].append({"instance": k, "scheme": scheme.name, "detail": verdict.detail})
-    for entry in found.values():
+                    result[key]["refuted"] += 1
+                    result[key]["examples"].append({"instance": k, "scheme": scheme.name, "detail": verdict.detail})
+    for entry in result.values():
         interval = clopper_pearson(entry["refuted"], entry["examined"]) if entry["examined"] else (0.0, 1.0)
         entry["interval"], entry["examples"] = list(interval), entry["examples"][:3]
-    return found
+    return result
 
 
 def applicability(total: int, seed: int) -> dict[str, str]:
@@ -113,14 +113,14 @@ def applicability(total: int, seed: int) -> dict[str, str]:
 def run(small: bool = False, seed: int = 0) -> Data:
     """All numbers of the page; ``small`` shortens every run."""
     count, total, steps = (12, 30, 500) if small else (600, 120, 20_000)
-    plain, found = applicability(total, seed), survey(count, total, seed)
+    plain, result = applicability(total, seed), survey(count, total, seed)
     bend = bend_search(200 if small else 4000, seed)
     path = bend_path(bend["worst"], 400)
     pairs = [twins(0.5, 0.0, steps), twins(0.45, 0.8, steps), twins(0.45, -0.8, steps)]
     summary = {
         "not applicable": sorted(k for k, s in plain.items() if s == "NOT_APPLICABLE"),
         "still applicable": {k: s for k, s in sorted(plain.items()) if s != "NOT_APPLICABLE"},
-        **{f"refuted/examined, {k}-pl": [v["refuted"], v["examined"], v["interval"]] for k, v in found.items()},
+        **{f"refuted/examined, {k}-pl": [v["refuted"], v["examined"], v["interval"]] for k, v in result.items()},
         "bend: points that break Theorem 1": [bend["broken"], bend["examined"], bend["interval"]],
         "bend: the worst": bend["worst"],
         "bend: largest squared distance over the first": max(path["distance_sq"]) / path["distance_sq"][0],
@@ -134,7 +134,7 @@ def run(small: bool = False, seed: int = 0) -> Data:
         "summary": summary,
         "settings": settings,
         "statuses": plain,
-        "survey": found,
+        "survey": result,
         "bend": bend,
         "bend_path": path,
         "twins": pairs,
@@ -159,11 +159,11 @@ def draw(data: Data, path: Path) -> None:
         middle.legend(fontsize=7)
         names = list(data["survey"])
         for y, name in enumerate(names):
-            found = data["survey"][name]
-            low, high = found["interval"]
+            result = data["survey"][name]
+            low, high = result["interval"]
             right.plot([low, high], [y, y], color=LIGHT, lw=4)
-            right.plot(found["refuted"] / max(found["examined"], 1), y, "o", color=BLACK)
-            count = f"{found['refuted']}/{found['examined']}"
+            right.plot(result["refuted"] / max(result["examined"], 1), y, "o", color=BLACK)
+            count = f"{result['refuted']}/{result['examined']}"
             right.annotate(count, (high, y), (4, 0), textcoords="offset points", va="center", fontsize=7)
         right.set(yticks=range(len(names)), yticklabels=names, xlabel="share refuted, 95% interval")
         right.margins(x=0.15)

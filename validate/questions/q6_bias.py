@@ -85,8 +85,10 @@ def floor(problem: Problem, temperature: float) -> float:
         value = e.max() + temperature * np.log(problem.p @ np.exp((e - e.max()) / temperature))
         return float(value), softmax(problem, w, temperature) @ problem.grads(w)
 
-    found = minimize(potential, problem.w_star, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14})
-    return float(problem.gap(found.x))
+    result = minimize(
+        potential, problem.w_star, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14}
+    )
+    return float(problem.gap(result.x))
 
 
 def _faster(ratios: Array) -> str:
@@ -119,8 +121,8 @@ def cells(name: str, size: tuple[int, int], steps: tuple[float, ...], seed: int)
                     continue
                 log_ratio = np.log(np.maximum(soft[:, k], 1) / np.maximum(plain[:, k], 1))
                 cell = {"problem": name, "step": step, "T": T, "level": level}
-                found = {"ratio": float(np.exp(log_ratio.mean())), "found": _faster(log_ratio)}
-                rows.append(cell | found | numbers | {"unreached": float((soft[:, k] > size[0]).mean())})
+                result = {"ratio": float(np.exp(log_ratio.mean())), "found": _faster(log_ratio)}
+                rows.append(cell | result | numbers | {"unreached": float((soft[:, k] > size[0]).mean())})
     return rows
 
 
@@ -134,14 +136,14 @@ def run(small: bool = False, seed: int = 0) -> Data:
 
 def counted(rows: list[Data]) -> Data:
     """Of each problem, where FedSoftMax was to be faster and elsewhere: how many cells were what, and ratios."""
-    found: Data = {}
+    result: Data = {}
     for name, promised in product(PROBLEMS, (True, False)):
         own = [r for r in rows if r["problem"] == name and promised == (r["rho_bar"] > 1 and r["level"] > r["floor"])]
-        found[f"{name}, {'promised to be faster' if promised else 'no promise'}"] = {
+        result[f"{name}, {'promised to be faster' if promised else 'no promise'}"] = {
             **{word: sum(row["found"] == word for row in own) for word in ("faster", "even", "slower")},
             **{of: _extremes([r[of] for r in own]) for of in ("ratio", "rho_bar", "floor")},
         }
-    return found
+    return result
 
 
 def _extremes(values: list[float]) -> list[float]:

@@ -209,15 +209,15 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     drawn = store.series(result)
 
     def shown(path: Path) -> None:
-        found = Result.from_json(read_json(path))
-        lines = ledger_lines(claims_of(found), found.verdicts)
-        to_text(check_blocks(found, lines, True))
-        json.dumps(found.to_json(), allow_nan=False)
+        results = Result.from_json(read_json(path))
+        lines = ledger_lines(claims_of(results), results.verdicts)
+        to_text(check_blocks(results, lines, True))
+        json.dumps(results.to_json(), allow_nan=False)
 
     def paged(path: Path) -> None:
-        found = Result.from_json(read_json(path))
-        if len(found.runs) == len(drawn):
-            page(found, ledger_lines(claims_of(found), found.verdicts), drawn, "")
+        results = Result.from_json(read_json(path))
+        if len(results.runs) == len(drawn):
+            page(results, ledger_lines(claims_of(results), results.verdicts), drawn, "")
 
     yield Format("result.json", lambda path: Result.from_json(read_json(path)), out / "mutant.json", json_file), text
     yield Format("result.json, shown", shown, out / "mutant.json", json_file), text

@@ -99,14 +99,14 @@ def answer(name: str, words: list[str]) -> tuple[str, float]:
     begun = time.process_time()
     try:
         with limited(PATIENCE):
-            found = CliRunner().invoke(fedbounds, [*name.split(), *words])
+            result = CliRunner().invoke(fedbounds, [*name.split(), *words])
     except Late:
         return "accepted", time.process_time() - begun
-    spent, said = time.process_time() - begun, found.stderr.strip()
-    if found.exception is not None and not isinstance(found.exception, SystemExit):
-        kind = "accepted" if isinstance(found.exception, Late) else f"traceback: {found.exception!r:.150}"
+    spent, said = time.process_time() - begun, result.stderr.strip()
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        kind = "accepted" if isinstance(result.exception, Late) else f"traceback: {result.exception!r:.150}"
         return kind, spent
-    if found.exit_code != 2:
+    if result.exit_code != 2:
         return "accepted", spent
     return ("refused" if said and one_line(said) else f"unreadable: {said[:150]!a}"), spent
 
@@ -128,13 +128,13 @@ def tried(name: str, command: click.Command, places: dict[str, str]) -> dict[str
     row: dict[str, Any] = {"command": name, "tried": 0, "refused": 0, "accepted": 0, "wrong": 0, "slowest": 0.0}
     for words in wrong_words(name, command):
         given = [functools.reduce(lambda part, pair: part.replace(*pair), places.items(), word) for word in words]
-        found, spent = answer(name, given)
+        result, spent = answer(name, given)
         row["tried"] += 1
-        row[found if found in row else "wrong"] += 1
-        if found == "refused":
+        row[result if result in row else "wrong"] += 1
+        if result == "refused":
             row["slowest"] = max(row["slowest"], round(spent, 2))
-        elif found != "accepted":
-            print(f"  {name} {' '.join(words)[:120]!a}: {found}", flush=True)
+        elif result != "accepted":
+            print(f"  {name} {' '.join(words)[:120]!a}: {result}", flush=True)
     return row
 
 

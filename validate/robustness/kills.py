@@ -49,8 +49,8 @@ COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
 
 def digest(out: Path, patterns: tuple[str, ...]) -> dict[str, str]:
     """Name -> SHA-256 of what is compared; the seconds that something took are left out."""
-    found = sorted(path for pattern in patterns for path in out.glob(pattern))
-    return {path.name: hashlib.sha256(_timeless(path.read_bytes())).hexdigest() for path in found}
+    result = sorted(path for pattern in patterns for path in out.glob(pattern))
+    return {path.name: hashlib.sha256(_timeless(path.read_bytes())).hexdigest() for path in result}
 
 
 def _timeless(content: bytes) -> bytes:
@@ -95,11 +95,11 @@ def survived(name: str, kills: int, rng: random.Random, folder: Path) -> tuple[i
         if done == kills:
             break
         new = not outs[k % 3].exists()
-        found = timed(outs[k % 3], rng.uniform(0.1, 1) * seconds)
-        done += found is None
-        if found is not None:  # what came to its end is begun anew
+        result = timed(outs[k % 3], rng.uniform(0.1, 1) * seconds)
+        done += result is None
+        if result is not None:  # what came to its end is begun anew
             shutil.rmtree(outs[k % 3])
-            seconds = min(seconds, found) if new else seconds
+            seconds = min(seconds, result) if new else seconds
     same = all(timed(out) and digest(out, patterns) == whole for out in outs)
     return done, same, seconds
 

@@ -50,7 +50,7 @@ def valid() -> list[str]:
     for text in (path.read_text() for path in DISPLAYS):
         head = text[: text.index("%%%")]
         shown = re.finditer(r"\\begin\{(theorem|lemma|corollary)\}.*?\\end\{\1\}", text, re.DOTALL)
-        written += [head + found[0] for found in shown]
+        written += [head + result[0] for result in shown]
     return written
 
 
@@ -84,17 +84,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="the file to which the answers are added")
     given = parser.parse_args()
     files = valid()
-    found: Counter[str] = Counter()
+    result: Counter[str] = Counter()
     for number in range(given.count):
         text = drawn(given.seed, number, files)
         answer = answered(lambda text=text: read_text(text))
         if answer not in ("accepted", "refused"):
             print(f"seed {given.seed}, file {number}: {answer}", flush=True)
-        found[answer] += 1
-    print(dict(found))
+        result[answer] += 1
+    print(dict(result))
     if given.out:
         before = read_json(given.out) if given.out.exists() else {"count": 0, "seeds": [], "answers": {}}
-        total = Counter(before["answers"]) + found
+        total = Counter(before["answers"]) + result
         count, seeds = before["count"] + given.count, [*before["seeds"], given.seed]
         write_json(given.out, {"count": count, "seeds": seeds, "patience": PATIENCE, "answers": dict(total)})
 

@@ -24,13 +24,14 @@ def main(arguments: list[str] | None = None) -> list[verdicts.Outcome]:
         raise reject(
             "other records need a folder for their pictures", "only one of the two", "give --records and --out"
         )
-    found = stored.load(chosen.records or RESULTS, chosen.small)
-    outcomes = verdicts.judge(verdicts.claims(found))
-    for one in outcomes:
-        print(f"{one.case.claim}, {one.case.where} ({one.case.reading}): {one.verdict}: {one.case.sentence}")
-    pictures.draw(found, chosen.out or page.PICTURES)
+    result = stored.load(chosen.records or RESULTS, chosen.small)
+    outcomes = verdicts.judge(verdicts.claims(result))
+    for outcome in outcomes:
+        case = outcome.case
+        print(f"{case.claim}, {case.where} ({case.reading}): {outcome.verdict}: {case.sentence}")
+    pictures.draw(result, chosen.out or page.PICTURES)
     if chosen.records is None:
-        page.write(found, outcomes)
+        page.write(result, outcomes)
     return outcomes
 
 

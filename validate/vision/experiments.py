@@ -68,16 +68,16 @@ class Folder:
 
 def grid(small: bool = False) -> dict[str, Folder]:
     """Name -> folder. ``small``: tiny settings on digits."""
-    found: dict[str, Folder] = {}
+    result: dict[str, Folder] = {}
     for framework in FRAMEWORKS:
         settings, name = _settings(framework, small), f"mnist-{framework.lower()}"
-        found[name] = Folder(framework, settings, MAIN)
+        result[name] = Folder(framework, settings, MAIN)
         if framework != "IID":
             maxima = ("fedmax", "fedmax:2") if small else MAXIMA
             others = (WARMER, *TEMPERATURES) if framework == "NIID" else (WARMER,)
-            found[f"{name}-fedmax"] = Folder(framework, settings, maxima)
-            found[f"{name}-temperatures"] = Folder(framework, settings, others)
-    return found
+            result[f"{name}-fedmax"] = Folder(framework, settings, maxima)
+            result[f"{name}-temperatures"] = Folder(framework, settings, others)
+    return result
 
 
 def map_of(steps: Sequence[float], temperatures: Sequence[float], small: bool = False) -> dict[str, Folder]:

@@ -27,7 +27,7 @@ class Cell:
 
 def cells(results: Path, small: bool = False) -> list[Cell]:
     """The first repetition of what is stored."""
-    found = []
+    result = []
     for name, folder in map_of(MAP_STEPS, MAP_TEMPERATURES, small).items():
         runs = [run for run in storage.read(results / name, folder.settings) if run.repetition == 0]
         own = {weighting: [run for run in runs if run.weighting == weighting] for weighting in folder.weightings}
@@ -36,8 +36,8 @@ def cells(results: Path, small: bool = False) -> list[Cell]:
         for weighting, group in own.items() if common and BASELINE in own else ():
             rounds = tuple(_rounds([run for run in group if run.repetition in common], level) for level in LEVELS)
             T = None if weighting == BASELINE else measures.temperature(weighting)
-            found.append(Cell(folder.framework, folder.settings.lr, T, rounds))
-    return found
+            result.append(Cell(folder.framework, folder.settings.lr, T, rounds))
+    return result
 
 
 def _rounds(runs: Sequence[ImageRun], level: float) -> tuple[int | None, ...]:

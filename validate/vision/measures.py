@@ -59,15 +59,15 @@ def speed(runs: Runs, level: float = paper.LEVEL) -> Speed:
     low, high = ends(runs, level)
     values = tuple(int(x) if math.isfinite(x) else None for x in high)
     complete = None not in values
-    found = estimates.mean(high, within=(1.0, math.inf)) if complete else estimates.median(low, high)
-    return Speed(values, found)
+    result = estimates.mean(high, within=(1.0, math.inf)) if complete else estimates.median(low, high)
+    return Speed(values, result)
 
 
 def ends(runs: Runs, level: float) -> tuple[Array, Array]:
     """The smallest and the largest value that R_90 of each run can have."""
-    found = [rounds_to(run.accuracy, level) for run in runs]
-    low = [run.rounds + 1 if r is None else r for run, r in zip(runs, found, strict=True)]
-    return np.array(low, dtype=float), np.array([math.inf if r is None else r for r in found])
+    result = [rounds_to(run.accuracy, level) for run in runs]
+    low = [run.rounds + 1 if r is None else r for run, r in zip(runs, result, strict=True)]
+    return np.array(low, dtype=float), np.array([math.inf if r is None else r for r in result])
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def pairs(first: Runs, second: Runs) -> list[tuple[ImageRun, ImageRun]]:
     Errors: InputError where runs that should share both have other p or another accuracy before training.
     """
     partners = {(run.experiment, run.seed, run.repetition): run for run in second}
-    found = []
+    result = []
     for run in first:
         other = partners.get((run.experiment, run.seed, run.repetition))
         if other is None:
@@ -116,8 +116,8 @@ def pairs(first: Runs, second: Runs) -> list[tuple[ImageRun, ImageRun]]:
         if not np.array_equal(run.p, other.p) or abs(run.accuracy[0] - other.accuracy[0]) > SAME_MODEL:
             what = f"{run.source} and {other.source} must share partition and initial model"
             raise reject(what, "other p or another accuracy at round 0", "run both again with one seed")
-        found.append((run, other))
-    return found
+        result.append((run, other))
+    return result
 
 
 def compare_speed(first: Runs, second: Runs, level: float = paper.LEVEL) -> Paired:
@@ -133,8 +133,8 @@ def compare_speed(first: Runs, second: Runs, level: float = paper.LEVEL) -> Pair
 
 def compare(first: Runs, second: Runs, measure: Callable[[ImageRun], float]) -> Paired:
     """Paired difference of a measure over whole runs: mean, Student's interval and exact sign flips."""
-    found = np.array([measure(a) - measure(b) for a, b in pairs(whole(first), whole(second))])
-    return paired(found, found)
+    result = np.array([measure(a) - measure(b) for a, b in pairs(whole(first), whole(second))])
+    return paired(result, result)
 
 
 def last_accuracy(run: ImageRun) -> float:
@@ -147,11 +147,11 @@ def gains(first: Mapping[str, Runs], second: Mapping[str, Runs], names: tuple[st
     base, other = names
 
     def gain(case: Mapping[str, Runs]) -> dict[tuple[int, int], tuple[float, float]]:
-        found = {}
+        result = {}
         for a, b in pairs(case[other], case[base]):
             low, high = ends((a, b), paper.LEVEL)
-            found[a.seed, a.repetition] = (float(low[1] - high[0]), float(high[1] - low[0]))
-        return found
+            result[a.seed, a.repetition] = (float(low[1] - high[0]), float(high[1] - low[0]))
+        return result
 
     x, y = gain(first), gain(second)
     shared = sorted(x.keys() & y.keys())
@@ -174,9 +174,9 @@ def temperature(weighting: str) -> float | None:
 
 def trend(columns: Sequence[Runs], level: float = paper.LEVEL) -> estimates.Trend | None:
     """Does R_90 rise or fall along the columns? Over the seeds that every column has, and whose order is known."""
-    found = [{(run.seed, run.repetition): run for run in column} for column in columns]
-    shared = sorted(set.intersection(*(set(column) for column in found))) if found else []
-    rows = [row for key in shared if (row := _ordered([column[key] for column in found], level)) is not None]
+    result = [{(run.seed, run.repetition): run for run in column} for column in columns]
+    shared = sorted(set.intersection(*(set(column) for column in result))) if result else []
+    rows = [row for key in shared if (row := _ordered([column[key] for column in result], level)) is not None]
     return estimates.trend(rows) if rows and len(columns) > 2 else None
 
 
@@ -185,7 +185,7 @@ def _ordered(runs: Runs, level: float) -> list[float] | None:
 
     Runs that have not reached the level tie if they went on equally long, at least until the last other one had.
     """
-    found = [rounds_to(run.accuracy, level) or math.inf for run in runs]
-    lasted = {run.rounds for run, r in zip(runs, found, strict=True) if math.isinf(r)}
-    latest = max((r for r in found if math.isfinite(r)), default=0)
-    return None if len(lasted) > 1 or any(rounds < latest for rounds in lasted) else found
+    result = [rounds_to(run.accuracy, level) or math.inf for run in runs]
+    lasted = {run.rounds for run, r in zip(runs, result, strict=True) if math.isinf(r)}
+    latest = max((r for r in result if math.isfinite(r)), default=0)
+    return None if len(lasted) > 1 or any(rounds < latest for rounds in lasted) else result

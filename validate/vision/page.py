@@ -40,9 +40,9 @@ def speed(stored: Stored) -> str:
     rows = []
     for framework, case in stored.cases().items():
         for name in (name for name in (*MAIN, WARMER) if name in case):
-            found, printed = measures.speed(case[name]), paper.R_90.get((framework, paper.weighting(name) or ""))
+            result, printed = measures.speed(case[name]), paper.R_90.get((framework, paper.weighting(name) or ""))
             beside = f"{printed.mean:.1f} [{printed.lower:.1f}, {printed.upper:.1f}]" if printed else ""
-            rows.append((framework, name, shown(found.estimate, 1), found.said, beside))
+            rows.append((framework, name, shown(result.estimate, 1), result.said, beside))
     return table(("framework", "weighting", "R_90", "reached 90%", "the paper's"), rows)
 
 
@@ -67,12 +67,12 @@ def tempered(stored: Stored) -> str:
     rows = []
     case = stored.cases().get("NIID", {})
     for name in (name for name in (BASELINE, WARMER, SOFT, *TEMPERATURES) if name in case):
-        found, T = measures.speed(case[name]), measures.temperature(name) or 1.0
+        result, T = measures.speed(case[name]), measures.temperature(name) or 1.0
         others = [
             shown(measures.compare_speed(case[name], case[other]).difference, 1) if other in case else ""
             for other in (BASELINE, SOFT)
         ]
-        rows.append((f"{1 / T:.3g}", shown(found.estimate, 1), found.said, *others))
+        rows.append((f"{1 / T:.3g}", shown(result.estimate, 1), result.said, *others))
     return table(("1/T (0: FedAvg)", "R_90", "reached 90%", "minus FedAvg's", "minus that of 1/T = 5"), rows)
 
 

@@ -28,7 +28,7 @@ def store(record: dict[str, Any], folder: Path) -> Path:
     """Write the compact record, unless the same run is stored with as many rounds. Errors: InputError."""
     path = folder / records.file_name(record["weighting"], record["repetition"])
     if path.is_file():
-        old, new = (records.from_json(found, path.name) for found in (io.read_json(path), record))
+        old, new = (records.from_json(result, path.name) for result in (io.read_json(path), record))
         if (old.whole, old.rounds) >= (new.whole, new.rounds):
             return path
     kept = {key: value for key, value in record.items() if key not in ("seconds", "local_losses")}
@@ -85,7 +85,7 @@ def read(folder: Path, settings: ImageSettings) -> list[ImageRun]:
     """The records of a folder, none if there is no folder. Errors: InputError for records of other settings."""
     if not folder.is_dir() or not any(folder.glob(records.PATTERN)):
         return []
-    found = records.read(folder)
-    for run in found:
+    result = records.read(folder)
+    for run in result:
         require_settings(run, settings, folder / run.source)
-    return found
+    return result

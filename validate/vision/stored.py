@@ -23,10 +23,10 @@ class Stored:
 
     def cases(self) -> dict[str, Group]:
         """framework -> weighting -> its repetitions, from IID on."""
-        found: dict[str, list[ImageRun]] = {framework: [] for framework in FRAMEWORKS}
+        result: dict[str, list[ImageRun]] = {framework: [] for framework in FRAMEWORKS}
         for name, group in self.runs.items():
-            found[self.folders[name].framework] += group
-        return {framework: by_weighting(group) for framework, group in found.items() if group}
+            result[self.folders[name].framework] += group
+        return {framework: by_weighting(group) for framework, group in result.items() if group}
 
     def whole(self) -> dict[str, Group]:
         """The same without the runs that ended once they had reached 90%: these count for R_90 alone."""

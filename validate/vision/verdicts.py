@@ -113,8 +113,8 @@ def judge(cases: Sequence[Judged]) -> list[Outcome]:
 
 def overall(outcomes: Sequence[Outcome]) -> str:
     """The worst verdict of the cases that the paper speaks about."""
-    found = {outcome.verdict for outcome in outcomes if not outcome.case.extra}
-    return next((verdict for verdict in ORDER if verdict in found), UNDECIDED)
+    result = {outcome.verdict for outcome in outcomes if not outcome.case.extra}
+    return next((verdict for verdict in ORDER if verdict in result), UNDECIDED)
 
 
 def claims(stored: Stored) -> list[Judged]:
@@ -130,8 +130,8 @@ def claims(stored: Stored) -> list[Judged]:
 
 def reading(run: ImageRun, *names: str) -> str:
     """``step 0.1, T = 0.2``: what the verdict rests on."""
-    found = [measures.temperature(name) for name in names]
-    said = [f"{T:.3g}" for T in found if T is not None and math.isfinite(T)]
+    result = [measures.temperature(name) for name in names]
+    said = [f"{T:.3g}" for T in result if T is not None and math.isfinite(T)]
     return f"step {run.settings['lr']:g}" + (f", T = {' and '.join(said)}" if said else "")
 
 
@@ -155,14 +155,14 @@ def _speed(cases: Mapping[str, Group]) -> list[Judged]:
         for name in (SOFT, WARMER):
             if name not in case or BASELINE not in case:
                 continue
-            found, gain = measures.compare_speed(case[name], case[BASELINE]), printed_gain(framework)
+            result, gain = measures.compare_speed(case[name], case[BASELINE]), printed_gain(framework)
             at, where = reading(case[name][0], name), f"{framework}, {name}"
-            words = f"{found.said(('faster', 'slower'), 'rounds', 1)} (paper: {-gain:+z.1f})"
+            words = f"{result.said(('faster', 'slower'), 'rounds', 1)} (paper: {-gain:+z.1f})"
             if framework == "IID":
-                margin = (found.difference, -SAME_ROUNDS, SAME_ROUNDS)
+                margin = (result.difference, -SAME_ROUNDS, SAME_ROUNDS)
                 made.append(Judged("same-iid", where, at, words, None, lambda _, m=margin: inside(*m), name != SOFT))
             else:
-                made.append(_direction("faster", where, at, words, found, -1, gain, name != SOFT))
+                made.append(_direction("faster", where, at, words, result, -1, gain, name != SOFT))
     return made
 
 
@@ -170,11 +170,11 @@ def _more_skew(cases: Mapping[str, Group]) -> list[Judged]:
     made = []
     both = [framework for framework in FRAMEWORKS if {BASELINE, SOFT} <= set(cases.get(framework, ()))]
     for less, more in pairwise(both):
-        found = measures.gains(cases[more], cases[less], (BASELINE, SOFT))
+        result = measures.gains(cases[more], cases[less], (BASELINE, SOFT))
         size = printed_gain(more) - printed_gain(less)
-        words = f"{found.said(('less', 'more'), 'rounds gained', 1)} (paper: {size:+z.1f})"
+        words = f"{result.said(('less', 'more'), 'rounds gained', 1)} (paper: {size:+z.1f})"
         at = reading(cases[more][SOFT][0], SOFT)
-        made.append(_direction("more-skew", f"{more} against {less}", at, words, found, 1, size))
+        made.append(_direction("more-skew", f"{more} against {less}", at, words, result, 1, size))
     return made
 
 
@@ -182,15 +182,15 @@ def _temperatures(case: Group) -> list[Judged]:
     names = [name for name in (SOFT, *TEMPERATURES) if name in case]
     if len(names) < 2:
         return []
-    found, rank = measures.compare_speed(case[names[-1]], case[names[0]]), measures.trend([case[n] for n in names])
-    words = found.said(("faster", "slower"), "rounds", 1)
+    result, rank = measures.compare_speed(case[names[-1]], case[names[0]]), measures.trend([case[n] for n in names])
+    words = result.said(("faster", "slower"), "rounds", 1)
     high, low = (1 / (measures.temperature(names[k]) or math.nan) for k in (-1, 0))
     words = f"1/T = {high:.3g} against {low:.3g}: {words}"
     if rank is not None:
         words = f"mean rank correlation of R_90 with 1/T {rank.correlation:.2f}; {words}"
 
     def decide(p_value: float) -> str:
-        return trending(rank, p_value, found.difference)
+        return trending(rank, p_value, result.difference)
 
     return [Judged("temperature", "NIID", reading(case[names[0]][0], *names), words, rank, decide)]
 

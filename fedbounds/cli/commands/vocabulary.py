@@ -77,7 +77,7 @@ def claims(
 
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
-        formatter.write_dl([(key, f"{one.title} ({one.source})") for key, one in known_claims(plugins).items()])
+        formatter.write_dl([(key, f"{item.title} ({item.source})") for key, item in known_claims(plugins).items()])
         show(formatter.getvalue())
         say("fedbounds explain CLAIM shows one in full.")
         return
@@ -159,7 +159,9 @@ def assumptions(word: str | None = None) -> None:
     from fedbounds.theory import assumptions as known
     from fedbounds.theory.assumption import Assumption
 
-    rows = [(f"a.{name}", one.key, one.statement) for name, one in vars(known).items() if isinstance(one, Assumption)]
+    rows = [
+        (f"a.{name}", item.key, item.statement) for name, item in vars(known).items() if isinstance(item, Assumption)
+    ]
     _table(("name", "key", "statement"), rows, word)
     show("One of your own: Assumption(KEY, TEXT, RELATION), see fedbounds assumptions --help.")
 

@@ -35,7 +35,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     measure, over, step, sigma = (asked[name] for name in ("measure", "over", "step", "sigma"))
     weights, p = asked["weights"] or "", asked["p"] or ""
     if format == "json":
-        show_json([asdict(one) for one in result])
+        show_json([asdict(item) for item in result])
         return
     noisy = fraction(sigma) != 0
     message = [f"steps {step}"] if step_claim(step, asked["plugins"]) is not None else []
@@ -50,13 +50,13 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
         say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
     else:
         _say_weights(weights, p, result[0])
-    if any(one.instance_constants for one in result):
+    if any(item.instance_constants for item in result):
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )
-    if any(one.mark == "solver's" for one in result):
+    if any(item.mark == "solver's" for item in result):
         say("A number marked solver's has no verified proof.")
-    if any(one.worst is None for one in result):
+    if any(item.worst is None for item in result):
         say(
             "Not established: the solver came to no bound; take zeta_*^2 nearer to Delta_0, or fewer or longer steps."
         )
@@ -79,16 +79,16 @@ def print_table(found: list[Sandwich], over: str, start: str, measured: str = "|
     from fedbounds.report.terminal import plain_table
 
     rows = []
-    for one in found:
-        bounds = ["-" if value is None else upward(value, n) for value, n in ((one.worst, 6), (one.bound, 4))]
-        factor = "-" if one.factor is None else number(one.factor, 3)
-        row = [f"{getattr(one, over):g}", downward(one.lower), bounds[0], one.mark, bounds[1], factor]
-        rows.append([*row, f"{one.seconds:.1f}"])
+    for item in found:
+        bounds = ["-" if value is None else upward(value, n) for value, n in ((item.worst, 6), (item.bound, 4))]
+        factor = "-" if item.factor is None else number(item.factor, 3)
+        row = [f"{getattr(item, over):g}", downward(item.lower), bounds[0], item.mark, bounds[1], factor]
+        rows.append([*row, f"{item.seconds:.1f}"])
     same = ", ".join(f"{name} = {getattr(found[0], name):g}" for name in AXES if name != over)
-    by = sorted({one.theorem for one in found if one.theorem is not None})
+    by = sorted({item.theorem for item in found if item.theorem is not None})
     show(f"{measured} with L = 1, {same}, {start}{'; theorem: ' if by else ''}{', '.join(by)}")
     show(plain_table([over, *HEAD], rows))
-    for one in found:
-        at = f" at {over} = {getattr(one, over):g}" if len(found) > 1 else ""
-        for key, bound in one.refuted.items():
-            show(f"REFUTED by the instance{at}: {key}, {bound:.10g} < {one.lower:.10g}")
+    for item in found:
+        at = f" at {over} = {getattr(item, over):g}" if len(found) > 1 else ""
+        for key, bound in item.refuted.items():
+            show(f"REFUTED by the instance{at}: {key}, {bound:.10g} < {item.lower:.10g}")

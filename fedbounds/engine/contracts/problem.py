@@ -155,10 +155,10 @@ def _minimisers(probe: Probe) -> Iterator[Finding]:
     mixture = probe.rng(3).dirichlet(np.ones(problem.N))
     common = [(problem.p, problem.optimum), (mixture, problem.argmin(mixture))]
     w = np.stack([*problem.w_i_star, *(optimum.w for _, optimum in common)])
-    losses = [problem.client_losses(w[: problem.N]), *(q @ problem.losses(one.w)[:, None] for q, one in common)]
-    grads = [problem.client_grads(w[: problem.N]), *(q[None] @ problem.grads(one.w) for q, one in common)]
+    losses = [problem.client_losses(w[: problem.N]), *(q @ problem.losses(item.w)[:, None] for q, item in common)]
+    grads = [problem.client_grads(w[: problem.N]), *(q[None] @ problem.grads(item.w) for q, item in common)]
     optima = [*problem.client_optima, *(optimum for _, optimum in common)]
-    value, bound = (np.array([getattr(one, name) for one in optima]) for name in ("value", "excess_bound"))
+    value, bound = (np.array([getattr(item, name) for item in optima]) for name in ("value", "excess_bound"))
     loss, slope = np.concatenate(losses), _norm(np.concatenate(grads))
     off = np.abs(loss - value) - bound - ROUNDING * (np.abs(loss) + np.abs(value))
     allowed = bound + ROUNDING * np.abs(loss) + (ROUNDING * problem.L * (_norm(w) + probe.scale)) ** 2 / (2 * mu)
@@ -177,7 +177,7 @@ def _gaps(probe: Probe) -> Iterator[Finding]:
     """The gaps are differences of losses, none below 0, and Gamma is F* - sum_i p_i F_i* >= 0."""
     problem, p = probe.problem, probe.problem.p
     optima = (*problem.client_optima, problem.optimum)
-    least, bounds = (np.array([getattr(one, name) for one in optima]) for name in ("value", "excess_bound"))
+    least, bounds = (np.array([getattr(item, name) for item in optima]) for name in ("value", "excess_bound"))
     x = np.concatenate([probe.x, probe.x[:, :1]], axis=1)
     levels = _levels(problem, x)
     plain, tiny = levels.losses - least, problem.L * (ROUNDING * probe.scale) ** 2
@@ -207,7 +207,7 @@ def _near(probe: Probe) -> Iterator[Finding]:
         "write it without a difference of losses, and improve argmin",
     )
     for fact, part in GAPS:
-        values = [one[:, part] for one in (e, low, high, far)]
+        values = [item[:, part] for item in (e, low, high, far)]
         off = np.maximum(low - e, e - high)[:, part]
         yield worst(f"{fact} without cancellation near the minimum", off, x[:, part], remedy, text, *values)
 

@@ -126,8 +126,8 @@ class Quadratic(Compiled):
         return kernel_hessians.excess(W, self.mean_hessian, self.w_star[None])[:, 0]
 
     def moments(self, X: Array) -> Moments:
-        found = self._moments(X[None], np.empty(0), 0, np.empty((0, 0), dtype=np.uint64))
-        return Moments(*(values[0] for values in found))
+        result = self._moments(X[None], np.empty(0), 0, np.empty((0, 0), dtype=np.uint64))
+        return Moments(*(values[0] for values in result))
 
     def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         return self._moments(models, etas, t0, self.keys(replicates))

@@ -92,8 +92,8 @@ class Logistic(Sampled):
     @cached_property
     def _at_star(self) -> tuple[Array, Array]:
         """e_i(w*) (N,), and grad F_i(w*) (N, d) less grad F(w*), which rounding leaves of 0."""
-        found = self.moments(np.tile(self.w_star, (1, len(self.sizes), 1)))
-        return found.excess[0], found.grads[0] - self.data.residual
+        result = self.moments(np.tile(self.w_star, (1, len(self.sizes), 1)))
+        return result.excess[0], result.grads[0] - self.data.residual
 
     def excess(self, W: Array) -> Array:
         return self.levels(W)[0]

@@ -221,8 +221,8 @@ def value_rounding(difference: sp.Expr, values: Mapping[str, Numbers], base: Arr
     """How far lhs - rhs moves when each measured quantity moves by its relative accuracy."""
     moved = np.zeros_like(base)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for found in nudged(difference, values, 1 + RELATIVE_ROUNDING):
-            away = found - base
+        for result in nudged(difference, values, 1 + RELATIVE_ROUNDING):
+            away = result - base
             moved += np.abs(away, out=away)
     return np.nan_to_num(moved, nan=0.0, posinf=0.0)
 

@@ -246,7 +246,7 @@ def of_minima(claim: Claim) -> bool:
     """Whether a claim speaks of minima of the F_i, or may, so that it says nothing where one has none."""
     own = {q for q in claim.computed if q.expression is None and not is_free(q) and q != mu_F}
     written = [q.expression for q in claim.computed if q.expression is not None]
-    words = any(one.has(at.F_i_star, at.w_i_star, at.w_alpha) for one in written)
+    words = any(item.has(at.F_i_star, at.w_i_star, at.w_alpha) for item in written)
     return bool(own or words or claim.symbols & OF_MINIMA)
 
 

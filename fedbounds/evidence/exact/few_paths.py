@@ -69,7 +69,7 @@ def needs_every_outcome(claim: Claim, reading: Reading, bent: bool = False, bias
     ``biased`` where weights are not p.
     """
     sides = {s for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
-    assumed = {name for one in claim.assumptions_in(reading) for name in one.symbols()}
+    assumed = {name for item in claim.assumptions_in(reading) for name in item.symbols()}
     own = {q.name for q in claim.computed if q.statistic not in ("constant", "scheduled") and not _given(q, bent)}
     sources = in_scope(claim.scope)
     lacking = {"rho_pairs", *(("rho_bar",) if reading.skew != "sync" else ())} if biased else set()

@@ -30,10 +30,10 @@ def fraction(text: object) -> Fraction:
 
 def whole(number: object) -> int:
     """A count of a document: more than `MOST` would keep exact arithmetic busy for ever."""
-    found = fraction(number)
-    if found.denominator > 1 or not 0 <= found <= MOST:
+    result = fraction(number)
+    if result.denominator > 1 or not 0 <= result <= MOST:
         raise reject(f"a count must be a whole number from 0 to {MOST}", repr(number), "mend the file")
-    return int(found)
+    return int(result)
 
 
 def vector(numbers: object) -> Vector:

@@ -69,7 +69,7 @@ def _instances() -> Iterator[Instance]:
                 tuple((m,) for m in minima),
                 p=(share, 1 - share),
                 w0=(2 * ONE,),
-                eta=tuple(one / max(curvatures) for one in eta),
+                eta=tuple(item / max(curvatures) for item in eta),
                 tau=tau,
                 weighting=weighting,
                 weights=((Fraction(1, 3), Fraction(2, 3)),) if weighting == "fixed" else (),

@@ -105,7 +105,7 @@ def whole_paths(steps: Sequence[Step], odds: Numbers, virtual: str) -> WholePath
     )
     stacked: list[Numbers] = []
     for values, shape in rows:
-        whole = np.stack([np.broadcast_to(one, (*front, *shape)) for one in values], axis=len(front))
+        whole = np.stack([np.broadcast_to(value, (*front, *shape)) for value in values], axis=len(front))
         stacked.append(whole.reshape(-1, members, *whole.shape[len(front) :]))
     w, x, alpha, ends = stacked
     return WholePaths(w, x, alpha, ends, odds)

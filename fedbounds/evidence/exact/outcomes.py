@@ -52,15 +52,15 @@ def runs(instance: Instance, most: int = MAX_OUTCOMES) -> Iterator[ExactRun]:
         return
     except TooLong as error:
         too_long = error
-    found = False
+    result = False
     for bits in BITS:
         record = None
         with contextlib.suppress(Undecided, InputError):  # a weighting may have values in fractions alone
             record = run(instance, most, bits)
         if record is not None:
-            found = True
+            result = True
             yield record
-    if not found:
+    if not result:
         raise too_long
 
 
@@ -137,7 +137,7 @@ def _shocks(instance: Instance) -> tuple[Numbers, Numbers]:
     u = instance.rare
     values = ((u, 1 / (1 + u**2)), (-1 / u, u**2 / (1 + u**2)))
     noisy = [s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True)]
-    drawn = list(itertools.product(*(values if one else ((Fraction(0), Fraction(1)),) for one in noisy)))
+    drawn = list(itertools.product(*(values if item else ((Fraction(0), Fraction(1)),) for item in noisy)))
     chances = [Fraction(1)] * len(drawn)
     for k, row in enumerate(drawn):
         for _, chance in row:
@@ -164,7 +164,7 @@ def pairwise(instance: Instance) -> bool:
 def along_pairs(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbers]]:
     """The steps of a round along outcomes that are independent for every two clients, and their probabilities."""
     noisy = [bool(s or r) for s, r in zip(instance.noise, instance.growth, strict=True)]
-    paths, weights = pairwise_shocks(array([Fraction(one) for one in noisy]), instance.tau)
+    paths, weights = pairwise_shocks(array([Fraction(item) for item in noisy]), instance.tau)
     steps = _checked(instance, replace(_population(instance), paths=paths), eta, None, instance.rule)
     return steps, [array([Fraction(1)]), *[weights] * instance.total]
 

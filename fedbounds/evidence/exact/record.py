@@ -161,9 +161,9 @@ class ExactRun:
 
         key = (id(claim), reading.virtual)
         if key not in self.evaluated:
-            found = self.precisely(lambda: values(claim, losses, Path(tau, eta), paths, unknown))
-            found.lacking.update({symbol.name: "too many paths of chance" for symbol in unknown})
-            self.evaluated[key] = (claim, found)
+            result = self.precisely(lambda: values(claim, losses, Path(tau, eta), paths, unknown))
+            result.lacking.update({symbol.name: "too many paths of chance" for symbol in unknown})
+            self.evaluated[key] = (claim, result)
         return self.evaluated[key][1]
 
     def measurement(self, claim: Claim, reading: Reading) -> Measurement[Any]:

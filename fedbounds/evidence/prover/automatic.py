@@ -67,20 +67,20 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     if any(power.exp.is_Integer and abs(power.exp) > HIGHEST for power in powers):
         return
     universe = granted_definitions(reading, claim)
-    yield from implied.proposals(claim, reading, {one.key: one for one in claim.assumptions_in(reading)})
-    universe |= {one.key: one for one in claim.assumptions_in(reading)}
+    yield from implied.proposals(claim, reading, {item.key: item for item in claim.assumptions_in(reading)})
+    universe |= {item.key: item for item in claim.assumptions_in(reading)}
     cap = cap_of(claim.steps)
     limits = () if cap is None else ((d.Condition(ROOM, d.Earlier("cap")), cap.room),)
     put = {} if cap is None else {cap.steps: sy.eta, sy.eta_0: sy.eta}
     left, bound = (sp.sympify(side).xreplace(put) for side in (claim.lhs, right))
     goal = statement.Goal(left, bound, claim.scope, universe, claim.steps if cap is None else None, limits, claim)
-    found = statement.prove(goal)
-    if found is not None:
+    result = statement.prove(goal)
+    if result is not None:
         if cap is not None:
             rest = sp.expand((right - claim.lhs).xreplace({cap.steps: sy.eta}) - (bound - left))
             first = ((sp.cancel(rest / (sy.eta - sy.eta_0)), d.premise("first-step")),) if rest != 0 else ()
-            found = replace(found, steps=(cap.line, *found.steps), uses=(*found.uses, *first))
-        yield derivation(claim, reading, found, {} if cap is None else cap.abbreviations)
+            result = replace(result, steps=(cap.line, *result.steps), uses=(*result.uses, *first))
+        yield derivation(claim, reading, result, {} if cap is None else cap.abbreviations)
     elif claim.scope in ("horizon", "step"):
         yield from horizon.proposals(claim, reading, universe)
 

@@ -123,7 +123,7 @@ def impossible(target: Form, parts: Sequence[tuple[Form, bool]], at: Mapping[sp.
         for r, c in zip(rows, cols, strict=True):
             pair = sorted((vectors[r], vectors[c]), key=sp.default_sort_key)
             columns.append({("gram", name, *pair): 1.0 if r == c else 2.0})
-    keys = {key: k for k, key in enumerate(dict.fromkeys(key for one in (*columns, forms_there[0]) for key in one))}
+    keys = {key: k for k, key in enumerate(dict.fromkeys(key for item in (*columns, forms_there[0]) for key in item))}
     A, b = np.zeros((len(keys), len(columns))), np.zeros(len(keys))
     for j, column in enumerate(columns):
         for key, value in column.items():
@@ -174,12 +174,12 @@ def _system(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> tup
 
 def _rows(form: Form, denominators: dict[Any, Any]) -> dict[Any, Any]:
     """(key, monomial) -> rational coefficient, each key's equation over its common denominator."""
-    found: dict[Any, Any] = {}
+    result: dict[Any, Any] = {}
     for key, value in form.items():
         polynomial = value.numer * (denominators[key].quo(value.denom))
         for monomial, coefficient in polynomial.terms():
-            found[key, monomial] = fmpq(int(coefficient.numerator), int(coefficient.denominator))
-    return found
+            result[key, monomial] = fmpq(int(coefficient.numerator), int(coefficient.denominator))
+    return result
 
 
 def _matrix(system: _System, wanted: dict[Any, Any]) -> tuple[NDArray[Any], NDArray[Any]]:

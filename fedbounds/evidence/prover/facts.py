@@ -191,7 +191,7 @@ def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping
         numbers, vectors = (Mean(P, of) for of in (fact.numbers**2, norm_sq(fact.vectors)))
         return numbers * vectors - norm_sq(Centre(P, fact.numbers * fact.vectors))
     if isinstance(fact, d.Averaged):
-        return Mean(fact.weights, sp.Add(*(m * value_of(one, given, lines) for m, one in fact.uses)))
+        return Mean(fact.weights, sp.Add(*(m * value_of(item, given, lines) for m, item in fact.uses)))
     if isinstance(fact, d.Earlier):
         return lines[fact.label]
     return sp.Integer(1)

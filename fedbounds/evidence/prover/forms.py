@@ -205,19 +205,19 @@ def denominator(form: Form, letters: tuple[sp.Symbol, sp.Symbol]) -> tuple[sp.Ex
     total = sp.Integer(1)
     for value in form.values():
         total = sp.lcm(total, value.denom.as_expr())
-    factors = [sp.Poly(one**power, *letters) for one, power in sp.factor_list(total)[1] if one.has(*letters)]
-    kept = [one for one in factors if not one.is_monomial]
-    kept = [one for one in kept if sp.cancel(one.as_expr() / sum(letters) ** one.total_degree()).free_symbols]
-    if not all(one.is_homogeneous and all(c.is_positive for c in one.coeffs()) for one in kept):
+    factors = [sp.Poly(item**power, *letters) for item, power in sp.factor_list(total)[1] if item.has(*letters)]
+    kept = [factor for factor in factors if not factor.is_monomial]
+    kept = [item for item in kept if sp.cancel(item.as_expr() / sum(letters) ** item.total_degree()).free_symbols]
+    if not all(item.is_homogeneous and all(c.is_positive for c in item.coeffs()) for item in kept):
         return sp.Integer(1), 0
-    return sp.Mul(*(one.as_expr() for one in kept)), sum(one.total_degree() for one in kept)
+    return sp.Mul(*(item.as_expr() for item in kept)), sum(item.total_degree() for item in kept)
 
 
 def basis(forms: Iterable[Form]) -> dict[Block, list[sp.Expr]]:
     """Block -> the vectors whose Gram entries occur in any of the forms."""
-    found: dict[Block, set[sp.Expr]] = {}
+    result: dict[Block, set[sp.Expr]] = {}
     for form in forms:
         for key in form:
             if key[0] == "gram":
-                found.setdefault(key[1], set()).update(key[2:])
-    return {block: sorted(found[block], key=sp.default_sort_key) for block in BLOCKS if block in found}
+                result.setdefault(key[1], set()).update(key[2:])
+    return {block: sorted(result[block], key=sp.default_sort_key) for block in BLOCKS if block in result}

@@ -70,7 +70,7 @@ class Frame:
     def _of_curvatures(self, power: int, degree: int, below: int) -> Iterator[sp.Expr]:
         curvatures = [letter for letter, unit in self.letters if unit == -1]
         if ELL not in curvatures:
-            yield from {one**-power for one in curvatures}
+            yield from {curvature**-power for curvature in curvatures}
             return
         for i, j in product(range(-below, degree + 1), range(degree + 1)):
             if i + j + power >= 0 and i + j <= degree:
@@ -134,20 +134,20 @@ def frame(
 
 def equal_curvatures(assumptions: Iterable[Assumption]) -> tuple[Premise, sp.Expr] | None:
     """What says that L = mu, and what it says is 0."""
-    for one in assumptions:
-        for k, part in enumerate(one.parts if one.gives is None else ()):
+    for assumption in assumptions:
+        for k, part in enumerate(assumption.parts if assumption.gives is None else ()):
             if part.sign == "=" and {part.left, part.right} == {sy.L, sy.mu}:
-                index = (sp.Integer(k),) if len(one.parts) > 1 else ()
-                return premise(one.key, *index), part.right - part.left
+                index = (sp.Integer(k),) if len(assumption.parts) > 1 else ()
+                return premise(assumption.key, *index), part.right - part.left
     return None
 
 
 def limits(assumptions: Iterable[Assumption]) -> Iterator[tuple[str, tuple[sp.Expr, ...], sp.Expr, bool]]:
     """(key, which of its facts, what is not negative, whether it is positive) of relations among parameters."""
-    for one in assumptions:
-        facts = one.facts()
+    for assumption in assumptions:
+        facts = assumption.facts()
         for k, fact in enumerate(facts):
             value = sp.expand(fact.right - fact.left)
-            if one.gives is None and fact.sign in ("<=", "<") and value.free_symbols <= set(PARAMETERS):
+            if assumption.gives is None and fact.sign in ("<=", "<") and value.free_symbols <= set(PARAMETERS):
                 index = (sp.Integer(k),) if len(facts) > 1 else ()
-                yield one.key, index, value, fact.sign == "<"
+                yield assumption.key, index, value, fact.sign == "<"

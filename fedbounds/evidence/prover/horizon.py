@@ -66,9 +66,9 @@ def _divisors(setting: Setting, right: sp.Expr) -> tuple[list[d.Step], sp.Expr] 
         shown = [setting.letters.positive(base) for base in times]
         if shown[0] is None:
             return None
-        if all(one is not None and shown_positive(one) for one in shown):
-            for base, one in zip(times, shown, strict=True):
-                lines[base] = d.step(f"divisor-{len(lines)}", base, ">", 0).by((one, d.ONE))
+        if all(item is not None and shown_positive(item) for item in shown):
+            for base, item in zip(times, shown, strict=True):
+                lines[base] = d.step(f"divisor-{len(lines)}", base, ">", 0).by((item, d.ONE))
             continue
         label, base = f"divisor-{len(lines)}", power.base
         lines[-base] = d.step(f"{label}-sign", 0, "<=", base).by((shown[0], d.ONE))
@@ -86,7 +86,7 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     of_gap = left in (sy.gap, sy.gap_t)
     whole = d.Hypothesis("all", "shown at t") if at_t else d.Earlier("all")
     bound = spread(2 * right / L) if of_gap else right
-    followed = (one for one in one_steps(setting) if not at_t or one.of == AT_T[left])
+    followed = (step for step in one_steps(setting) if not at_t or step.of == AT_T[left])
     for of, lines, conditions in _inductions(setting, divisor, bound, sy.Delta_0, followed):
         scale = (L / 2 if of_gap else 1) / divisor
         near: list[d.Written] = [d.Earlier("smooth")] if of_gap else []
@@ -114,7 +114,7 @@ def _inductions(
         if induction is None or proof is None:
             continue
         carry, more = induction
-        extra = (*base[1], *(one for one in more if one not in base[1]))
+        extra = (*base[1], *(item for item in more if item not in base[1]))
         every = d.step("all", divisor * one_step.of.last, "<=", bound).by(d.Induction("base", "carry"))
         lines = (*(line for line, _ in extra), *proof.steps, first, carry, every)
         yield one_step.of, lines, (*proof.conditions, *(condition for _, condition in extra))

@@ -21,7 +21,7 @@ from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
 
 def closing(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step]) -> list[d.Use] | None:
     """The identities that turn what is left into 0: alpha = p, X = W, the optimum, F_i* attained."""
-    lines = {one.label: one.rhs - one.lhs for one in steps}
+    lines = {step.label: step.rhs - step.lhs for step in steps}
 
     def read(fact: d.Premise) -> sp.Expr:
         part = given(goal.universe[fact.key], fact.points)
@@ -29,15 +29,15 @@ def closing(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step
 
     meaning = {**goal.meanings, **definitions.OF_A_CLIENT, **parameters.numbers}
     total = sp.Add(*(m * facts.value_of(fact, read, lines) for m, fact in uses))
-    found: list[d.Use] = []
+    result: list[d.Use] = []
     rest = _flat(goal.right - goal.left - total, meaning)
     for _ in range(60):
         use = next((use for atom, c in _terms(rest) if (use := _identity(atom, c, goal)) is not None), None)
         if use is None:
-            return _of_curvatures(goal, parameters, [*uses, *found], read, lines, found) if rest == 0 else None
-        if use[1] in [fact for _, fact in found]:
+            return _of_curvatures(goal, parameters, [*uses, *result], read, lines, result) if rest == 0 else None
+        if use[1] in [fact for _, fact in result]:
             return None
-        found.append(use)
+        result.append(use)
         rest = _flat(rest - use[0] * facts.value_of(use[1], read, lines), meaning)
     return None
 
@@ -55,7 +55,7 @@ def _of_curvatures(
         return found
     fact, value = parameters.equal
     numbers = {key: number for key, number in parameters.numbers.items() if key != sy.L}
-    total = sp.Add(*(m * facts.value_of(one, read, lines) for m, one in uses))
+    total = sp.Add(*(m * facts.value_of(item, read, lines) for m, item in uses))
     rest = _flat(goal.right - goal.left - total, {**goal.meanings, **definitions.OF_A_CLIENT, **numbers})
     return [*found, (sp.cancel(rest / value), fact)] if rest != 0 else found
 

@@ -53,7 +53,7 @@ def proposals(claim: Claim, reading: Reading, universe: Mapping[str, Assumption]
             (last,),
             claim=claim.key,
             readings=(reading.name,),
-            conditions=tuple(one for one in conditions if one.symbol in used),
+            conditions=tuple(condition for condition in conditions if condition.symbol in used),
         )
 
 
@@ -65,11 +65,11 @@ def _letters(
 ) -> tuple[Equal | None, list[d.Condition], Letters]:
     """A symbol that an assumption makes a number, and the letters of what is left."""
     equal: Equal | None = None
-    for one in universe.values():
-        for k, part in enumerate(one.parts if one.gives is None else ()):
+    for item in universe.values():
+        for k, part in enumerate(item.parts if item.gives is None else ()):
             if part.sign == "=" and part.left in rest.free_symbols and part.right.is_Rational:
-                index = (sp.Integer(k),) if len(one.parts) > 1 else ()
-                equal = ({part.left: part.right}, d.premise(one.key, *index))
+                index = (sp.Integer(k),) if len(item.parts) > 1 else ()
+                equal = ({part.left: part.right}, d.premise(item.key, *index))
     values: dict[sp.Basic, sp.Expr] = {sy.tau: MORE + 1}
     conditions = [d.Condition(MORE, d.premise("whole-steps"))]
     if {"smooth", "strongly-convex"} <= universe.keys():

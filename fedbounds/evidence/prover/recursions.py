@@ -96,7 +96,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
 
 def small(setting: Setting, limits: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
     """eta L <= c shown for the claim's steps: the step, the condition, and the symbol's meaning."""
-    for limit in (one.xreplace({L: mu}) for one in limits) if setting.equal else limits:
+    for limit in (item.xreplace({L: mu}) for item in limits) if setting.equal else limits:
         shown = setting.letters.positive(limit.subs(eta, setting.eta))
         if shown is not None:
             line = d.step("small", 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
@@ -108,15 +108,15 @@ def recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> stat
     """Delta_next <= right, for any step size that is as small as the claim's."""
     for line, condition, value in small(setting):
         goal = statement.Goal(sy.Delta_next, right, "step", setting.universe, None, ((condition, value),))
-        found = statement.prove(goal)
-        if found is None:
+        result = statement.prove(goal)
+        if result is None:
             return None
-        last = d.step(name, sy.Delta_next, "<=", right).by(*found.uses)
-        known = {one.symbol for one in setting.conditions}
+        last = d.step(name, sy.Delta_next, "<=", right).by(*result.uses)
+        known = {item.symbol for item in setting.conditions}
         return replace(
-            found,
-            steps=(line, *found.steps, last),
-            conditions=tuple(one for one in found.conditions if one.symbol not in known),
+            result,
+            steps=(line, *result.steps, last),
+            conditions=tuple(item for item in result.conditions if item.symbol not in known),
         )
     return None
 
@@ -140,18 +140,18 @@ def _of_each_model(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
         return
     q, way, slope = 1 - eta * mu, X - W_STAR, grad(W_STAR)
     bend = grad(X) - slope - mu * way
-    between = [one for one in facts.of_client((X, W_STAR), set(setting.universe)) if one.power == 2]
+    between = [item for item in facts.of_client((X, W_STAR), set(setting.universe)) if item.power == 2]
     for line, condition, _ in small(setting, LIMITS[3:4]):
         each = d.averaged(
             P,
             (eta * SLACK, facts.convex(X, W_STAR)),
             (eta * SLACK, facts.convex(W_STAR, X)),
-            *((eta**2 * m, fact) for one in between for m, fact in one.uses),
+            *((eta**2 * m, fact) for item in between for m, fact in item.uses),
             d.premise("common-optimum", 2 * eta * (q * way - eta * bend) - eta**2 * slope),
         )
         uses = (d.premise("next-models"), each, *noise_bound(setting, P, eta**2, mean=False))
         last = d.step("recursion", MODELS_NEXT, "<=", q**2 * MODELS + eta**2 * noise).by(*uses)
-        shown = {step.label: step for one in between for step in one.steps}
+        shown = {step.label: step for item in between for step in item.steps}
         lines = statement.Lines((line, *shown.values(), last), (), (condition,))
         yield OneStep(q**2, eta**2 * noise, lambda lines=lines: lines, LOCAL_MODELS)  # type: ignore[misc]
 
@@ -184,7 +184,9 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
     if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
         return
     for noise in setting.noises:
-        bounds = [one for one in facts.of_noise(setting.universe) if one.value.coeff(noise or sy.L, 1) or not noise]
+        bounds = [
+            item for item in facts.of_noise(setting.universe) if item.value.coeff(noise or sy.L, 1) or not noise
+        ]
         for line, condition, limit in small(setting, LIMITS[2:3]) if bounds else ():
             added = L * eta**2 / 2 * noise
             for kept, spare in ((1 - eta * mu * (2 - eta * L), 0), (1 - eta * mu, eta * mu * SLACK)):
@@ -210,7 +212,7 @@ def _gap_step(
         mended = closing(goal, goal.frame, every, [])
         if mended is not None:
             last = d.step("recursion", goal.left, "<=", goal.right).by(*every, *mended)
-            return statement.Lines((line, last), (), tuple(one for one, _ in goal.limits))
+            return statement.Lines((line, last), (), tuple(item for item, _ in goal.limits))
     return None
 
 
@@ -232,12 +234,12 @@ def _with_drift(setting: Setting, kept: sp.Expr, clean: sp.Expr, added: sp.Expr)
         more = eta * L * drift.factor * (tau - 1) ** 2 * eta**2 * sy.G_sq
 
         def proof(drift: Drift = drift, right: sp.Expr = kept * sy.Delta + added + more) -> statement.Lines | None:
-            found = recursion(setting, clean + eta * L * sy.drift, "one-step")
-            if found is None:
+            result = recursion(setting, clean + eta * L * sy.drift, "one-step")
+            if result is None:
                 return None
             line = d.step("recursion", sy.Delta_next, "<=", right).by(d.Earlier("one-step"), (eta * L, drift.bound))
-            steps, conditions = (*found.steps, *drift.steps, line), (*found.conditions, *drift.conditions)
-            return replace(found, steps=steps, conditions=conditions)
+            steps, conditions = (*result.steps, *drift.steps, line), (*result.conditions, *drift.conditions)
+            return replace(result, steps=steps, conditions=conditions)
 
         yield OneStep(kept, added + more, proof)
 
@@ -263,7 +265,7 @@ def _drifts(setting: Setting) -> Iterator[Drift]:
             ),
         )
         yield Drift(1, steps, d.Earlier("drift"), (d.Condition(LENGTH, d.premise("round")),))
-    elif any(one.symbol == LATER for one in setting.conditions):
+    elif any(condition.symbol == LATER for condition in setting.conditions):
         scale = sp.cancel(setting.eta * (gamma + t) * mu)
         halve = d.step("halve", ETA_S, "<=", 2 * eta).by(
             (scale * (LATE + BEGUN + LATER + 1) / (mu * (t + gamma) * M_S), d.ONE)

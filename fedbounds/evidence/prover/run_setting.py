@@ -172,7 +172,7 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     if letters is None:
         return None
     abbreviations: dict[sp.Expr, sp.Expr] = {} if cap is None else cap.abbreviations
-    peaks = {one for term in claim.stated(reading.repaired).values() for one in sp.sympify(term).atoms(sp.Max)}
+    peaks = {part for term in claim.stated(reading.repaired).values() for part in sp.sympify(term).atoms(sp.Max)}
     if len(peaks) == 1:
         abbreviations[PEAK] = peaks.pop()
     return Setting(claim, reading, universe, letters, tuple(steps), tuple(conditions), size, abbreviations, cap)
@@ -182,9 +182,9 @@ def _defined(claim: Claim, values: dict[sp.Basic, sp.Expr]) -> Iterator[tuple[d.
     """What the definition of gamma says of it; its value joins the values."""
     bound = claim.definitions.get(gamma)
     if isinstance(bound, sp.Max):
-        wide = next((one for one in bound.args if one.has(L)), bound.args[0])
-        for name, one, slack in (("wide", wide, WIDE), *(("later", one, LATER) for one in bound.args if one == tau)):
-            line = d.step(f"gamma-{name}", one, "<=", gamma).by(d.Extreme(gamma, one))
+        wide = next((arg for arg in bound.args if arg.has(L)), bound.args[0])
+        for name, item, slack in (("wide", wide, WIDE), *(("later", arg, LATER) for arg in bound.args if arg == tau)):
+            line = d.step(f"gamma-{name}", item, "<=", gamma).by(d.Extreme(gamma, item))
             yield line, d.Condition(slack, d.Earlier(f"gamma-{name}"))
         values[gamma] = wide + WIDE
     elif bound is not None:
@@ -198,8 +198,8 @@ def _offset(
     g = sp.Dummy(positive=True)
     offset = gamma if free == gamma else 1 / (mu * sy.eta_0)
     put = {free: g if free == gamma else 1 / (mu * g)}
-    for one in universe.values():
-        for k, fact in enumerate(one.facts() if one.gives is None else ()):
+    for item in universe.values():
+        for k, fact in enumerate(item.facts() if item.gives is None else ()):
             start = (sy.eta_0,) if fact.right.has(eta) else ()
             value = fact.right.subs(dict(claim.definitions)).subs(eta, sy.eta_0)
             if fact.sign == "=" or not value.has(free) or not value.free_symbols <= {L, mu, free}:
@@ -210,8 +210,8 @@ def _offset(
                 continue
             least, share = sp.cancel(-top.subs(g, 0) / slope), sp.cancel(bottom / slope).xreplace({g: offset})
             if least.is_positive and share.is_positive:
-                index = (*((sp.Integer(k),) if len(one.parts) > 1 else ()), *start)
-                line = d.step("gamma-wide", least, "<=", offset).by((share, d.premise(one.key, *index)))
+                index = (*((sp.Integer(k),) if len(item.parts) > 1 else ()), *start)
+                line = d.step("gamma-wide", least, "<=", offset).by((share, d.premise(item.key, *index)))
                 return line, {free: put[free].xreplace({g: least + WIDE})}
     return None
 
@@ -226,7 +226,7 @@ def termwise(setting: Setting, number: sp.Expr) -> tuple[list[d.Use], list[tuple
             if below is not None:
                 return [(share, d.Extreme(PEAK, argument)), *below[0]], below[1]
         return None
-    powers = {one: sp.Dummy(nonnegative=True) for one in expanded.atoms(sp.Pow) if one.exp.has(t, T)}
+    powers = {part: sp.Dummy(nonnegative=True) for part in expanded.atoms(sp.Pow) if part.exp.has(t, T)}
     names: dict[sp.Expr, sp.Expr] = {}
     shown: list[tuple[d.Step, d.Condition]] = []
     for power, dummy in powers.items():

@@ -49,14 +49,14 @@ def prove(goal: Goal) -> Lines | None:
         target = {key: value * space.number(by) for key, value in target.items()}
         power, samples = _power(goal) + degree, tuple(parameters.samples())
         for points in _points(goal, target):
-            read = [(one, space.scalar(one.value)) for one in _candidates(goal, target, points)]
-            usable = [(form, one.free) for one, form in read]
+            read = [(candidate, space.scalar(candidate.value)) for candidate in _candidates(goal, target, points)]
+            usable = [(form, item.free) for item, form in read]
             if any(certificate.impossible(target, usable, sample) for sample in samples):
                 continue
             attempts = (_attempt(goal, space, parameters, target, read, power, by, *chosen) for chosen in ATTEMPTS)
-            found = next((found for found in attempts if found is not None), None)
-            if found is not None:
-                return found
+            result = next((result for result in attempts if result is not None), None)
+            if result is not None:
+                return result
     except forms.NoForm:  # such as steps that are no quotient of polynomials
         pass
     return None
@@ -125,9 +125,9 @@ def _attempt(
     in_steps = any(_unfolded(side, goal.meanings).has(sy.eta) for side in (goal.left, goal.right))
     kinds = {p: list(parameters.multipliers(p, degree, in_steps, forms.below(target, sy.mu))) for p in range(-6, 7)}
     parts, texts = [], []
-    for one, form in read:
-        chosen = kinds[one.power - power]
-        parts.append(certificate.Part(form, [space.number(m) for m in chosen], one.free))
+    for item, form in read:
+        chosen = kinds[item.power - power]
+        parts.append(certificate.Part(form, [space.number(m) for m in chosen], item.free))
         texts.append(chosen)
     vectors = forms.basis([target, *(form for _, form in read)])
     unit = sy.eta if in_steps else 1 / (sy.L if "smooth" in goal.universe else sy.mu)
@@ -136,7 +136,7 @@ def _attempt(
     for name, once in vectors.items():
         atoms = [atom for atom in once for _ in letters]
         scale = [unit if isinstance(forms.middle(atom), Grad | Noise) else sp.Integer(1) for atom in once]
-        scale = [one * letter for one in scale for letter in letters]
+        scale = [item * letter for item in scale for letter in letters]
         blocks.append(
             certificate.Block(name, atoms, [space.number(s) for s in scale], [space.number(m) for m in kinds[-power]])
         )
@@ -151,7 +151,7 @@ def _attempt(
         for weight, coefficients in squares:
             scaled = [_rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
             uses.append((_rational(weight) * kinds[-power][j], _square(blocks[k], scaled, goal)))
-    steps = {one.label: one for k, _, _ in certificate.terms(proof) for one in read[k][0].steps}
+    steps = {step.label: step for k, _, _ in certificate.terms(proof) for step in read[k][0].steps}
     uses = [(multiplier / by, fact) for multiplier, fact in _merged(uses)]
     mended = closing(goal, parameters, uses, list(steps.values()))
     return None if mended is None else Lines(tuple(steps.values()), (*uses, *mended), parameters.conditions)

@@ -165,11 +165,11 @@ class Program:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """The names of the constraints."""
-        return tuple(one.label for one in self.constraints)
+        return tuple(constraint.label for constraint in self.constraints)
 
     @cached_property
     def _places(self) -> dict[Symbol, int]:
-        return {one: k for symbols in (self.vectors, self.values) for k, one in enumerate(symbols)}
+        return {item: k for symbols in (self.vectors, self.values) for k, item in enumerate(symbols)}
 
     @cached_property
     def quad(self) -> NDArray[Any]:
@@ -183,13 +183,13 @@ class Program:
 
     @cached_property
     def _rows(self) -> list[Form]:
-        return [self.form(one.expression) for one in self.constraints]
+        return [self.form(constraint.expression) for constraint in self.constraints]
 
     @property
     def blocks(self) -> list[list[int]]:
         """The places of each block's vectors."""
-        letters = dict.fromkeys(one.letter for one in self.vectors) if self.apart else [""]
-        return [[k for k, one in enumerate(self.vectors) if one.letter.startswith(letter)] for letter in letters]
+        letters = dict.fromkeys(vector.letter for vector in self.vectors) if self.apart else [""]
+        return [[k for k, item in enumerate(self.vectors) if item.letter.startswith(letter)] for letter in letters]
 
     def __getitem__(self, name: str) -> Expression:
         return self.quantities[name]()
@@ -214,6 +214,6 @@ class Program:
             if len(key) == 1:
                 lin[self._places[key[0]]] = value
             else:
-                i, j = (self._places[one] for one in key)
+                i, j = (self._places[item] for item in key)
                 quad[i, j] = quad[j, i] = value if i == j else value / 2
         return Form(quad, lin)

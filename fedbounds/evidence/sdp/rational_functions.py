@@ -171,15 +171,15 @@ class Function:
     @property
     def coefficients(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Those of num and den, the constant first."""
-        num, den = (tuple(Fraction(int(v.p), int(v.q)) for v in one.coeffs()) for one in (self.num, self.den))
+        num, den = (tuple(Fraction(int(v.p), int(v.q)) for v in item.coeffs()) for item in (self.num, self.den))
         return num or (Fraction(0),), den
 
     def to_json(self) -> dict[str, list[str]]:
         """As a file has it."""
-        return {name: list(map(str, one)) for name, one in zip(("num", "den"), self.coefficients, strict=True)}
+        return {name: list(map(str, item)) for name, item in zip(("num", "den"), self.coefficients, strict=True)}
 
     def __str__(self) -> str:
-        num, den = (str(one).replace("x", self.over.parameter) for one in (self.num, self.den))
+        num, den = (str(item).replace("x", self.over.parameter) for item in (self.num, self.den))
         return num if den == "1" else f"({num})/({den})"
 
 
@@ -217,7 +217,7 @@ def roots(p: Any, over: Interval) -> int:
         chain.append(-(chain[-2] % chain[-1]))
     changes: list[int] = []
     for end in (over.low, over.high):
-        values = (one[one.degree()] if end is None else one(rational(end)) for one in chain[:-1])
+        values = (item[item.degree()] if end is None else item(rational(end)) for item in chain[:-1])
         changes.append(sum(bool(a * b < 0) for a, b in pairwise(value for value in values if value != 0)))
     return changes[0] - changes[1]
 
@@ -229,10 +229,10 @@ def number_of(value: Any, over: Interval | None) -> Any:
     value = plain(value)
     if over is None or not isinstance(value, Mapping):
         return as_fraction(value)
-    short = (isinstance(one, list | tuple) and len(one) <= LONGEST for one in value.values())
+    short = (isinstance(item, list | tuple) and len(item) <= LONGEST for item in value.values())
     if value.keys() != {"num", "den"} or not all(short):
         raise reject(f"a function has num and den, of {LONGEST} coefficients at most", len(value), "write it again")
-    num, den = (fmpq_poly([rational(as_fraction(one)) for one in value[name]]) for name in ("num", "den"))
+    num, den = (fmpq_poly([rational(as_fraction(item)) for item in value[name]]) for name in ("num", "den"))
     require_finite(den, over)
     return Function(num, den, over)
 

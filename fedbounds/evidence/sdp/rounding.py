@@ -56,7 +56,7 @@ def prove(
     ``model`` and ``rational`` are the programme in floats and exactly. Proofs on a face are sought where ``unit``
     bounds everything, or on the ``face`` given; else only those with room to spare, which is quicker.
     """
-    gap, proved = (one.sum(rhs) - one[lhs] for one in (model, rational))
+    gap, proved = (item.sum(rhs) - item[lhs] for item in (model, rational))
     target = rational.form(proved)
     for multipliers, where in _candidates(model, gap, unit, face):
         repaired = _repair(rational, multipliers, target, where)

@@ -75,7 +75,7 @@ def worst_case(model: Program, objective: Expression, against: Sequence[Expressi
     cut = exchange(model, objective, *against)
     quad, lin, rows = _scaled(*cut.rows(model))
     left, left_lin, top = _scaled(*_row(cut, model, objective))
-    right, right_lin, units = _scaled(*map(np.stack, zip(*(_row(cut, model, one) for one in against), strict=True)))
+    right, right_lin, units = _scaled(*map(np.stack, zip(*(_row(cut, model, item) for item in against), strict=True)))
     m, count = len(rows), len(units)
     cost = np.concatenate([np.zeros(m), units.min() / units])
     equal = np.concatenate([lin, -right_lin]).T, -left_lin

@@ -113,11 +113,11 @@ def exchange(model: Program, *used: Expression, any_client: bool = True) -> Exch
     classes = dict[Any, list[int]]()
     for i, weights in enumerate(model.weights):
         classes.setdefault(weights if any_client else i, []).append(i)
-    kinds = tuple(one[:3] for one in model.constraints)
+    kinds = tuple(constraint[:3] for constraint in model.constraints)
     alpha, p = zip(*model.weights, strict=True)
     given = (alpha, p, model.vectors, model.values, kinds)
     result = coordinates(*given, tuple(map(tuple, classes.values())))
-    forms = [model.form(one) for one in used]
+    forms = [model.form(item) for item in used]
     return result if not forms or result.keep(forms) else exchange(model, any_client=False)
 
 
@@ -139,9 +139,9 @@ def coordinates(alpha: Any, p: Any, vectors: Symbols, values: Symbols, kinds: Ki
         np.searchsorted(used, twin),
         parts,
         used,
-        np.array([orbits.index(one) for one in sought]),
-        np.array([sought.index(one) for one in orbits]),
-        np.array([[float(one == other) for other in dict.fromkeys(alike)] for one in alike]),
+        np.array([orbits.index(item) for item in sought]),
+        np.array([sought.index(orbit) for orbit in orbits]),
+        np.array([[float(item == other) for other in dict.fromkeys(alike)] for item in alike]),
         np.array([share[rows] if i >= 0 else np.ones(len(rows)) for _, i, _ in orbits]),
     )
 

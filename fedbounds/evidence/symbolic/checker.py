@@ -131,7 +131,7 @@ def _checked(scope: Context, claim: Claim | None) -> Checked:
     failed = [f"step {label} does not check: {o.message}" for label, o in outcomes.items() if not o.ok]
     last = outcomes[derivation.steps[-1].label]
     shown_lines = [last] if derivation.claim else list(outcomes.values())
-    grounds = union(one.grounds for one in shown_lines)
+    grounds = union(line.grounds for line in shown_lines)
     if last.grounds.open:
         failed.append(f"no induction discharges the hypothesis {', '.join(sorted(last.grounds.open))}")
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
@@ -161,13 +161,13 @@ def _checked(scope: Context, claim: Claim | None) -> Checked:
 def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Claim]) -> StepCheck:
     """What the check says of a step put in the place of that of its label, the others being as they were found."""
     before = checked.derivation.steps
-    steps = tuple(step if one.label == step.label else one for one in before)
+    steps = tuple(step if item.label == step.label else item for item in before)
     scope, _ = _scope(replace(checked.derivation, steps=steps), checked.reading, shelf, claims)
     outcomes: dict[str, StepCheck] = {}
-    for one in before:
-        if one.label == step.label:
+    for item in before:
+        if item.label == step.label:
             break
-        outcomes[one.label] = checked.outcomes[one.label]
+        outcomes[item.label] = checked.outcomes[item.label]
     scope = replace(scope, outcomes=outcomes)
     return outcome_of(rebuilt(step), replace(scope, slacks=_slacks(scope, outcomes, {})))
 

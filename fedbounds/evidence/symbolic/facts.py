@@ -201,7 +201,7 @@ def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
     abbreviations = {symbol: value for symbol, value in other.abbreviations.items() if symbol.name not in CANONICAL}
     while value.has(*abbreviations):
         value = value.xreplace(abbreviations)
-    own = {one.symbol for one in other.conditions} & value.atoms(sp.Symbol, Slack)
+    own = {condition.symbol for condition in other.conditions} & value.atoms(sp.Symbol, Slack)
     # A plain symbol is the name of an object, or its index.
     own |= {s for s in value.free_symbols if s.name not in CANONICAL and s != sp.Symbol(s.name)}
     if own:
@@ -256,7 +256,7 @@ def _discharged(other: Checked, key: str, label: str, used: frozenset[Used], sco
     value = sp.sympify(part.right - part.left)
     facts = {Used(assumption.key, value, part.sign, True, frozenset(value.atoms(sp.Symbol, Slack)))}
     _require_free(frozenset(facts), meaningful(scope.derivation) | scope.slacks.keys(), other)
-    for fact in facts | {one for one in used if one.key == assumption.key}:
+    for fact in facts | {item for item in used if item.key == assumption.key}:
         if fact.value.atoms(sp.Symbol, Slack) != fact.free:
             raise Unproved(f"{assumption.key} was used at a point of the cited derivation's own")
         scope.require_zero(shown.value - fact.value, f"between step {label} and {assumption.key}")

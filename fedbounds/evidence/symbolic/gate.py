@@ -137,7 +137,7 @@ def _admit_claim(claim: Claim) -> set[sp.Basic]:
     symbols = {symbol for side in claim_sides(claim) for symbol in side.free_symbols}
     extra = claim.repair.assumptions if claim.repair else ()
     related = {
-        symbol for one in (*claim.assumptions, *extra) for part in one.facts() for symbol in part.right.free_symbols
+        symbol for item in (*claim.assumptions, *extra) for part in item.facts() for symbol in part.right.free_symbols
     }
     if taken := sorted(str(s) for s in (symbols | related) & set(definitions.OWN_SYMBOLS) if type(s) is sp.Symbol):
         raise Unproved(f"{', '.join(taken)} is an object of the proofs: give the claim's own another name")
@@ -232,7 +232,7 @@ def _abbreviated(symbol: sp.Symbol, scope: Context) -> Grounds:
     if not symbol.is_nonnegative:
         return grounds
     signs = [signed(argument, bool(symbol.is_positive), scope) for argument in extreme.args]
-    shown = [one for one in signs if one is not None]
+    shown = [item for item in signs if item is not None]
     if not shown or (isinstance(extreme, sp.Min) and len(shown) < len(signs)):
         sign = "positive" if symbol.is_positive else "non-negative"
         raise Unproved(f"{symbol} = {extreme} is not shown to be {sign}")

@@ -53,16 +53,16 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "common-optimum": "common-optimum" not in by,
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
-    found = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
     for x in _divisors(claim, reading) if claim is not None else ():
         key = divisor_key(x)
-        found[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
+        result[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
     if claim is not None and "first-step" in by:
         first = sp.sympify(claim.eta).subs(sy.t, 0)
-        found["first-step"] = Assumption(
+        result["first-step"] = Assumption(
             "first-step", "eta_0 is the step size at t = 0", sp.Eq(sy.eta_0, first, evaluate=False)
         )
-    return found | {one.key: one for one in (PRESENT, shipped.unbiased) if one.key in by}
+    return result | {item.key: item for item in (PRESENT, shipped.unbiased) if item.key in by}
 
 
 def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str]]:
@@ -71,18 +71,18 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     def those(*relations: tuple[sp.Symbol, int]) -> frozenset[str]:
         return frozenset(
-            one.key for one in stated for part in one.parts for relation in relations if _says(part, *relation)
+            item.key for item in stated for part in item.parts for relation in relations if _says(part, *relation)
         )
 
     alone = those((sy.N, 1))
-    found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
-    found["common-optimum"] = those((sy.Gamma, 0)) | {one.key for one in stated if one == shipped.identical}
-    keys = {one.key for one in stated}
-    found["first-step"] = (
+    result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
+    result["common-optimum"] = those((sy.Gamma, 0)) | {item.key for item in stated if item == shipped.identical}
+    keys = {item.key for item in stated}
+    result["first-step"] = (
         frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
     )
-    found |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
-    return {key: grounds for key, grounds in found.items() if grounds}
+    result |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
+    return {key: grounds for key, grounds in result.items() if grounds}
 
 
 def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:

@@ -178,7 +178,9 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
 def _on_their_word(checked: Checked) -> str:
     """The assumptions whose facts nothing was compared with: somebody's own, which are no relations."""
     used = [checked.universe[key] for key in sorted(checked.assumptions) if key in checked.universe]
-    own = [one.key for one in used if one.gives is not None and not one.parts and SHIPPED.get(one.key) is not one]
+    own = [
+        item.key for item in used if item.gives is not None and not item.parts and SHIPPED.get(item.key) is not item
+    ]
     return f"; what {', '.join(own)} gives to the proof was taken on its word" if own else ""
 
 
@@ -219,7 +221,7 @@ def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
     wanted = "=" if claim.kind is Kind.IDENTITY else "<="
     if last.relation != wanted:
         return f"the last line has the relation {last.relation}, not {wanted}"
-    slacks = {one.symbol: (one.expression, Grounds()) for one in checked.conditions}
+    slacks = {condition.symbol: (condition.expression, Grounds()) for condition in checked.conditions}
     scope = Context(derivation, reading, shelf({}, {}), {}, checked.schedule, {}, checked.abbreviations, {}, slacks)
     right = sp.Add(*claim.stated(reading.repaired).values())
     for side, ours, theirs in (("left", last.lhs, claim.lhs), ("right", last.rhs, right)):

@@ -139,7 +139,7 @@ class Context:
 
     def step(self, label: str) -> Step | None:
         """The derivation's step of that label."""
-        return next((one for one in self.derivation.steps if one.label == label), None)
+        return next((item for item in self.derivation.steps if item.label == label), None)
 
     @property
     def numbers(self) -> dict[sp.Basic, sp.Expr]:

@@ -31,8 +31,8 @@ from fedbounds.theory.quantity import Quantity
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
 SIGNS = ("real", "nonnegative", "positive")
 VALUES = (str, int, bool, float, type(None), Kind, Role)
-ATOMS = [one for one in vars(vectors).values() if isinstance(one, type) and issubclass(one, sp.Expr)]
-PARTS = [one for one in vars(derivation).values() if isinstance(one, type) and is_dataclass(one)]
+ATOMS = [var for var in vars(vectors).values() if isinstance(var, type) and issubclass(var, sp.Expr)]
+PARTS = [var for var in vars(derivation).values() if isinstance(var, type) and is_dataclass(var)]
 PARTS += [Claim, Repair, Assumption, OwnSteps]
 
 

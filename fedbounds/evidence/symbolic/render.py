@@ -131,7 +131,7 @@ def reasons(step: d.Step, show: Show = str) -> list[str]:
     if isinstance(because, d.Cases):
         signs = ("> 0", "= 0") if because.zero else (">= 0", "<= 0")
         cases = zip((because.first, because.second), signs, strict=True)
-        return [f"case {because.of} {sign}: {_use(use, show)}" for one, sign in cases for use in one.uses]
+        return [f"case {because.of} {sign}: {_use(use, show)}" for item, sign in cases for use in item.uses]
     if isinstance(because, d.Induction):
         return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
     if isinstance(because, d.Limit):

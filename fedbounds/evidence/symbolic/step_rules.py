@@ -77,7 +77,7 @@ def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
     else:
         under = (_with(scope, first, x, False), _with(scope, second, -x, False))
     return grounds | union(
-        _combination(step, one.uses, inner) for one, inner in zip((cases.first, cases.second), under, strict=True)
+        _combination(step, item.uses, inner) for item, inner in zip((cases.first, cases.second), under, strict=True)
     )
 
 
@@ -101,9 +101,9 @@ def _every(step: d.Step, rule: d.Every, scope: Context) -> Grounds:
     lines = [earlier(label, scope) for label in rule.labels]
     for argument in extreme.args:
         wanted = argument - bound if low else bound - argument
-        if not any(scope.is_zero(one.value - wanted) for one in lines):
+        if not any(scope.is_zero(line.value - wanted) for line in lines):
             raise Unproved(f"no step named compares {bound} with {argument}")
-    return union(one.grounds for one in lines)
+    return union(line.grounds for line in lines)
 
 
 def _induction(step: d.Step, rule: d.Induction, scope: Context) -> Grounds:

@@ -157,7 +157,7 @@ def _from_columns(columns: Mapping[str, Any], target: Any, client: Any, name: st
     targets = _numbers(chosen["target"], "the target", name)
     features = [_numbers(column, f"column {key!r}", name) for key, column in left.items()]
     owners = None if chosen["client"] is None else _owners(chosen["client"], name)
-    lengths = {len(one) for one in (targets, *features, *(() if owners is None else (owners,)))}
+    lengths = {len(item) for item in (targets, *features, *(() if owners is None else (owners,)))}
     if len(lengths) > 1:
         raise reject(f"every column of {name} must have as many rows", f"{sorted(lengths)}", "make them equal")
     return replace(_typed(np.column_stack(features), targets, name), owners=owners)

@@ -111,7 +111,7 @@ def arms(
     """What is worth searching, cheapest first: the shapes that can meet the claim's assumptions."""
     known = known or families()
     # One instance tells what depends on the shape alone; only where none is left are all looked at.
-    shapes = next((found for count in (1, TRIED) if (found := _met(claim, reading, budget, known, count))), None)
+    shapes = next((result for count in (1, TRIED) if (result := _met(claim, reading, budget, known, count))), None)
     if shapes is None:
         family = known["diagonal"]
         shapes = [Shape(family.key, 2, 1, *family.lengths[claim.scope][0], "fedavg", _schedules(claim, family)[0])]
@@ -161,7 +161,7 @@ def _met(
     claim: Claim, reading: Reading, budget: Budget, known: Mapping[str, InstanceFamily], count: int
 ) -> list[Shape]:
     """The shapes of which one of ``count`` instances meets every assumption."""
-    found: list[Shape] = []
+    result: list[Shape] = []
     answers: dict[Shape, bool] = {}
     for family in known.values():
         schedules = _schedules(claim, family)
@@ -177,8 +177,8 @@ def _met(
                 steps = [s for s in schedules if s != "free" or shape.total <= MANY_STEPS]
                 steps = steps[-1:] if shape.random else steps
                 for kind in _kinds(claim, reading, shape, family, count, answers):
-                    found += [replace(kind, schedule=s) for s in steps]
-    return found
+                    result += [replace(kind, schedule=s) for s in steps]
+    return result
 
 
 def _kinds(
@@ -196,7 +196,7 @@ def _kinds(
     biased = ["fedmax", *(f"fedmax:{k}" for k in range(2, min(shape.N, 4)) if several), "fixed", *others]
     # A client alone has all weight, whatever the weighting.
     choices = (["fedavg"],) if shape.present == 1 else (biased, ["fedavg"])
-    if any(one.key == with_replacement.key for one in assumed):
+    if any(item.key == with_replacement.key for item in assumed):
         choices = (["multinomial:1", "multinomial:2"] * (not shape.absent),)
     for losses, equal, weighting in itertools.product(family.losses, family.equal, choices):
         form = replace(shape, losses=losses, equal=equal)

@@ -54,11 +54,11 @@ class PopulationRun:
         members = [self._member(claim, reading, k) for k in range(len(self.population.w0))]
         nothing = np.full(1, np.nan)
         names = {symbol.name for symbol in claim.computed}
-        constants = {n for found in members for n in found.constants}
+        constants = {n for result in members for n in result.constants}
         rows = {n: [np.atleast_1d(m.constants.get(n, m.fields.get(n, nothing))) for m in members] for n in names}
         longest = {n: max(map(len, row)) for n, row in rows.items()}
         table = {
-            n: np.stack([np.broadcast_to(one, longest[n]) for one in row]).astype(float) for n, row in rows.items()
+            n: np.stack([np.broadcast_to(item, longest[n]) for item in row]).astype(float) for n, row in rows.items()
         }
         constant, varying = (
             {n: row for n, row in table.items() if (n in constants) is fixed} for fixed in (True, False)

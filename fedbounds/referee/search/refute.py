@@ -56,9 +56,9 @@ def run_arm(search: Search, task: Task) -> Outcome:
         points = np.clip(np.atleast_2d(cube.T), 0.0, 1.0)
         spent += len(points)
         population = decode(shape, family, points, claim)
-        found = objectives(claim, reading, population, task.arm.scale).values
-        inside = np.flatnonzero(found < OUTSIDE).tolist()
-        return np.where(admitted(narrow, claim, reading, population, inside), found, found + OUTSIDE)
+        results = objectives(claim, reading, population, task.arm.scale).values
+        inside = np.flatnonzero(results < OUTSIDE).tolist()
+        return np.where(admitted(narrow, claim, reading, population, inside), results, results + OUTSIDE)
 
     members, size = budget.members(shape, family), dimension(shape, family)
     best: tuple[float, tuple[float, ...]] = (np.inf, ())
@@ -163,7 +163,7 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
             reached.append(_of_json(next(results)))
             yield reached[-1]
         done += len(tasks)
-        rank = _best([task.arm.shape for task in tasks], [one.margin for one in reached])
+        rank = _best([task.arm.shape for task in tasks], [item.margin for item in reached])
         left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in sorted(rank)]
 
 

@@ -50,10 +50,10 @@ def judge(claim: Claim, reading: Reading) -> Judge:
         few = linear(instance) or (pairwise(instance) and by_pairs)
         most = FEW_OUTCOMES if few and not every_outcome else MAX_OUTCOMES
         try:
-            found = violation(instance, claim, reading, most)
+            result = violation(instance, claim, reading, most)
         except InputError:
             return None  # too many outcomes, or too many digits
-        return None if found is None else found[1]
+        return None if result is None else result[1]
 
     return violated
 
@@ -63,8 +63,8 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
 
     Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
     """
-    found = violation(instance, claim, reading)
-    record = run(instance) if found is None else found[0]
+    result = violation(instance, claim, reading)
+    record = run(instance) if result is None else result[0]
     seen = record.measurement(claim, reading)
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}

@@ -75,7 +75,7 @@ def tasks(
     leave_out = partial and not algorithm.everyone
     if leave_out:
         chosen.append(task("two of three clients", 2, None if full else 1, 2))
-    begun = [(one, warm_state(algorithm, one, rng.standard_normal(2))) for one in chosen]
+    begun = [(item, warm_state(algorithm, item, rng.standard_normal(2))) for item in chosen]
     rest = algorithm.rest(data[0]) if full else None
     if rest is not None:
         still = replace(chosen[0], name="full gradients from the fixed point")
@@ -86,7 +86,7 @@ def tasks(
     if stateful and full:
         data = _data(rng, (2, 3, 4), algorithm)
         later.append(replace(task("clients of unequal sizes", 3, None), weights_may_be_equal=True))
-    return begun + [(one, warm_state(algorithm, one, rng.standard_normal(2))) for one in later]
+    return begun + [(item, warm_state(algorithm, item, rng.standard_normal(2))) for item in later]
 
 
 def equally_weighted(task: Task) -> Task:

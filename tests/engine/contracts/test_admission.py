@@ -55,8 +55,8 @@ def test_a_class_is_simulated_as_itself_and_not_as_its_parent(kind):
     told |= {name: property(lambda self, name=name: getattr(other, name)) for name in FACTS}
     mine = extended(parent, **told)
     vars(mine).update({name: getattr(other, name) for name in STARS})
-    found, wanted = (simulate(experiment_on(p, engine=e)) for p, e in ((mine, "auto"), (other, "reference")))
-    np.testing.assert_allclose(found.paths["alpha"].gap, wanted.paths["alpha"].gap, rtol=1e-12)
+    result, wanted = (simulate(experiment_on(p, engine=e)) for p, e in ((mine, "auto"), (other, "reference")))
+    np.testing.assert_allclose(result.paths["alpha"].gap, wanted.paths["alpha"].gap, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", sorted(ZOO))

@@ -109,18 +109,18 @@ def test_a_thinned_run_refutes_and_never_holds():
         assert verdict(claim, noisy(stride=stride, **changes)).status is status
     below = made("step", drift, eta)
     for statistics in STATISTICS:
-        found = verdict(below, noisy(statistics, stride=5, w0=np.array([3.0]), **{**changes, "replicates": 4}))
-        assert found.status is Status.UNDECIDED and "thinned run can refute, not hold" in found.detail
+        result = verdict(below, noisy(statistics, stride=5, w0=np.array([3.0]), **{**changes, "replicates": 4}))
+        assert result.status is Status.UNDECIDED and "thinned run can refute, not hold" in result.detail
     exact = simulate(noisy(stride=5, **(changes | {"batch_size": 1, "replicates": 64})).experiment, exact=True)
-    found = expectation.examine(below, expectation.exact_run(exact, READING))
-    assert found.status is Status.UNDECIDED and "thinned" in found.detail
+    result = expectation.examine(below, expectation.exact_run(exact, READING))
+    assert result.status is Status.UNDECIDED and "thinned" in result.detail
     assert expectation.examine(claim, expectation.exact_run(exact, READING)).status is not Status.HOLDS
 
 
 def test_a_verdict_covers_its_run():
-    found = verdict(made("step", Delta_next, 100 + Delta), noisy())
-    assert found.coverage is not None and {"problem", "tau", "N", "gradients", "T"} <= set(found.coverage.axes)
-    assert not found.coverage.contains({"tau": 2, "N": 3, "kappa": 1.0})  # another problem is not said to be covered
+    result = verdict(made("step", Delta_next, 100 + Delta), noisy())
+    assert result.coverage is not None and {"problem", "tau", "N", "gradients", "T"} <= set(result.coverage.axes)
+    assert not result.coverage.contains({"tau": 2, "N": 3, "kappa": 1.0})  # another problem is not said to be covered
 
 
 # Rounding
@@ -134,8 +134,8 @@ def test_a_false_claim_hidden_in_rounding_does_not_hold(large, kind, statistics)
     trajectory = noisy(statistics, batch_size=None, w0=np.array([3.0]), eta=ConstantStep(0.1), replicates=1)
     assert verdict(hidden, trajectory).status in (Status.UNDECIDED, Status.REFUTED)
     if large >= 1e13:
-        found = verdict(hidden, trajectory)
-        assert found.status is Status.UNDECIDED and found.tightness is None
+        result = verdict(hidden, trajectory)
+        assert result.status is Status.UNDECIDED and result.tightness is None
 
 
 # Nothing tested
@@ -144,8 +144,8 @@ def test_a_false_claim_hidden_in_rounding_does_not_hold(large, kind, statistics)
 @pytest.mark.parametrize("scope, side", [("step", drift), ("constant", sp.Integer(0))])
 def test_nothing_against_nothing_is_vacuous(scope, side):
     trajectory = noisy(tau=1, batch_size=None, replicates=1)
-    found = verdict(made(scope, side, sp.Integer(0)), trajectory)
-    assert found.status is Status.VACUOUS and "nothing was tested" in found.detail
+    result = verdict(made(scope, side, sp.Integer(0)), trajectory)
+    assert result.status is Status.VACUOUS and "nothing was tested" in result.detail
 
 
 # Rare events
@@ -217,8 +217,8 @@ def test_rare_clients_and_rare_weights_decide_nothing(which, monkeypatch):
     trajectory, exact = rare_weights(which, "streamed")
     false, equality = false_and_true(exact)
     for claim in false, equality:
-        found = verdict(claim, trajectory)
-        assert found.status is Status.UNDECIDED and "may not have been seen" in found.detail
+        result = verdict(claim, trajectory)
+        assert result.status is Status.UNDECIDED and "may not have been seen" in result.detail
     monkeypatch.setattr(empirical, "distrust", lambda *_: None)
     assert [verdict(claim, trajectory).status for claim in (false, equality)] == [Status.HOLDS, Status.REFUTED]
 
@@ -240,8 +240,8 @@ def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighti
 def test_a_bound_of_minus_infinity_leaves_it_open(statistics):
     """100 - 1/(T - 4)^2 is -infinity at T = 4, a recorded time, and well above Delta_T at all others."""
     trajectory = noisy(statistics)
-    found = verdict(made("horizon", Delta_T, 100 - (T - 4) ** -2), trajectory)
-    assert found.status is Status.UNDECIDED and "-infinity at 1 times, first at t = 4" in found.detail
+    result = verdict(made("horizon", Delta_T, 100 - (T - 4) ** -2), trajectory)
+    assert result.status is Status.UNDECIDED and "-infinity at 1 times, first at t = 4" in result.detail
     assert verdict(made("horizon", Delta_T, 1e-6 - (T - 4) ** -2), trajectory).status is Status.REFUTED
     above = verdict(made("horizon", Delta_T, 100 + (T - 4) ** -2), trajectory)
     assert above.status is Status.HOLDS and "1 of 21 times left out" in above.detail
@@ -266,16 +266,16 @@ def test_a_bound_of_minus_infinity_leaves_it_open(statistics):
 )
 def test_means_of_replicates_do_not_stand_for_what_is_not_linear(statistics, lhs, rhs):
     """E sqrt(X) < sqrt(E X) and E X^2 > (E X)^2: of the false the first may hold, of the true the second fail."""
-    found = verdict(made("horizon", lhs, rhs), noisy(statistics))
-    assert found.status is Status.UNDECIDED and "not linear in expectations" in found.detail
+    result = verdict(made("horizon", lhs, rhs), noisy(statistics))
+    assert result.status is Status.UNDECIDED and "not linear in expectations" in result.detail
 
 
 def test_replicates_that_all_agree_get_no_band_and_it_is_said():
     """Full gradients of FedAvg with a share of equal clients: random by rule, the same by chance or by symmetry."""
     problem = quadratic(np.ones((3, 1)), np.zeros((3, 1)))
     trajectory = noisy(problem=problem, participation=0.5, batch_size=None, w0=np.array([3.0]))
-    found = verdict(made("horizon", Delta_T, Delta_T / 2), trajectory)
-    assert found.status is not Status.HOLDS
+    result = verdict(made("horizon", Delta_T, Delta_T / 2), trajectory)
+    assert result.status is not Status.HOLDS
     late = verdict(made("horizon", Delta_T, 2 * Delta_T), trajectory)
     assert late.status is Status.UNDECIDED and "20 of 21 times all replicates agree to rounding" in late.detail
 
@@ -294,5 +294,5 @@ def test_a_bound_cancelled_away_in_floats_refutes_nothing(mu, z, eta, tau, round
         batch_size=None,
         w0=np.array([1.0, 0.0]),
     )
-    found = verdict(claim_named("fedavg-contraction"), simulate(experiment))
-    assert found.status in (Status.HOLDS, Status.UNDECIDED), found.detail
+    result = verdict(claim_named("fedavg-contraction"), simulate(experiment))
+    assert result.status in (Status.HOLDS, Status.UNDECIDED), result.detail

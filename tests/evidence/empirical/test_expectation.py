@@ -56,9 +56,9 @@ def everything(experiment):
 
 @pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
 def test_under_fedavg_every_claim_is_decided(build):
-    found = list(everything(make(build(1), FedAvg())))
-    assert {verdict.evidence for _, verdict in found} == {Evidence.EXPECTATION}
-    applied = [(c, v) for c, v in found if v.status is not Status.NOT_APPLICABLE and c.kind is not Kind.RATE]
+    result = list(everything(make(build(1), FedAvg())))
+    assert {verdict.evidence for _, verdict in result} == {Evidence.EXPECTATION}
+    applied = [(c, v) for c, v in result if v.status is not Status.NOT_APPLICABLE and c.kind is not Kind.RATE]
     # What is measured on paths has no exact expectation.
     on_paths = [v for c, v in applied if any(symbol.statistic in ("largest", "measured") for symbol in c.computed)]
     assert {verdict.status for verdict in on_paths} == {Status.UNDECIDED}
@@ -151,8 +151,8 @@ def test_the_smallest_skew_is_attained():
     from scipy.optimize import minimize
 
     starts = problem.w_star + 3 * rng.standard_normal((5, problem.d))
-    found = min(minimize(skew, w, method="Nelder-Mead", options={"maxiter": 400}).fun for w in starts)
-    assert bound <= found <= bound + 1e-3
+    result = min(minimize(skew, w, method="Nelder-Mead", options={"maxiter": 400}).fun for w in starts)
+    assert bound <= result <= bound + 1e-3
     assert (skew(problem.w_star + 5 * rng.standard_normal((1000, problem.d))) >= bound).all()
 
 
@@ -222,8 +222,8 @@ def test_a_floor_is_a_floor_without_sampling_error():
 def test_what_does_not_apply_or_costs_too_much_is_left_out():
     problem, claim = ridge_problem(1), CLAIMS["theorem-1"]
     listed = [(claim, make(problem, FedAvg()), ["sync", "repaired"]), (claim, make(problem, FedMax()), ["sync"])]
-    found = expectation.verdicts(listed, Policy())
-    assert [(v.claim, v.reading) for v in found] == [("theorem-1", "sync"), ("theorem-1", "repaired")]
+    result = expectation.verdicts(listed, Policy())
+    assert [(v.claim, v.reading) for v in result] == [("theorem-1", "sync"), ("theorem-1", "repaired")]
     assert expectation.verdicts(listed, Policy(), limit=1.0) == []
     wild = make(problem, FedAvg(), eta=ConstantStep(5.0), rounds=200)
     assert expectation.verdicts([(claim, wild, ["sync"])], Policy()) == []

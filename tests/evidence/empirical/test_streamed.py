@@ -27,7 +27,7 @@ SUMS, DECISIONS = 1e-12, 1e-10
 CLAIMS = plugins.claims(())
 # What a claim measures on paths needs them.
 ON_PATHS = {
-    key for key, claim in CLAIMS.items() if any(one.statistic in ("largest", "measured") for one in claim.computed)
+    key for key, claim in CLAIMS.items() if any(item.statistic in ("largest", "measured") for item in claim.computed)
 }
 
 
@@ -105,19 +105,21 @@ class TestEqualToStored:
         applied = 0
         for claim in CLAIMS.values():
             for name in claim.readings:
-                wanted, found = (empirical.examine(claim, examine_run(t, READINGS[name])) for t in (stored, streamed))
+                wanted, result = (
+                    empirical.examine(claim, examine_run(t, READINGS[name])) for t in (stored, streamed)
+                )
                 if claim.key in ON_PATHS:
-                    assert found.status is Status.UNDECIDED or found.status is wanted.status
+                    assert result.status is Status.UNDECIDED or result.status is wanted.status
                     continue
                 same_rate = claim.key == "rate" and stored.experiment.stochastic
                 if "rho_pairs" in {s.name for s in (claim.lhs - claim.rhs).free_symbols} or same_rate:
                     continue  # pairs are bounded below, and rates fitted to the first replicates
-                assert found.status == wanted.status, (claim.key, name)
-                if found.worst_t != wanted.worst_t:  # two times at which the sides are equal, up to rounding
-                    assert found.margin == pytest.approx(wanted.margin, abs=DECISIONS), (claim.key, name)
+                assert result.status == wanted.status, (claim.key, name)
+                if result.worst_t != wanted.worst_t:  # two times at which the sides are equal, up to rounding
+                    assert result.margin == pytest.approx(wanted.margin, abs=DECISIONS), (claim.key, name)
                 applied += wanted.margin is not None
                 for field in ("margin", "tightness"):
-                    a, b = getattr(found, field), getattr(wanted, field)
+                    a, b = getattr(result, field), getattr(wanted, field)
                     assert (a is None) == (b is None)
                     if b is not None and np.isfinite(b):
                         assert a == pytest.approx(b, rel=DECISIONS, abs=DECISIONS), (claim.key, name, field)

@@ -35,12 +35,12 @@ STEP = claim("growth", "step", mu / 2 * Delta, gap_t, SGD)
 def test_rocq_accepts_what_the_prover_finds_and_no_wrong_multiplier(tmp_path):
     for module in ("Space", "Model", "Facts", "Together"):
         assert coqc.compiled(tmp_path, module, proof_obligations.sources()[module].read_text()) == ("", "")
-    for one, right, wrong in ((POINT, "(less _ _ (1) ", "(less _ _ (2) "), (STEP, "(mu) *", "(3 * mu) *")):
-        text = found_proof.script(one, PLAIN)
+    for item, right, wrong in ((POINT, "(less _ _ (1) ", "(less _ _ (2) "), (STEP, "(mu) *", "(3 * mu) *")):
+        text = found_proof.script(item, PLAIN)
         assert right in text
-        assert coqc.compiled(tmp_path, f"statement_{one.key}", statement(one, PLAIN)) == ("", "")
-        assert coqc.compiled(tmp_path, f"proof_{one.key}", text)[0] == ""
-        assert coqc.compiled(tmp_path, f"wrong_{one.key}", text.replace(right, wrong))[0]
+        assert coqc.compiled(tmp_path, f"statement_{item.key}", statement(item, PLAIN)) == ("", "")
+        assert coqc.compiled(tmp_path, f"proof_{item.key}", text)[0] == ""
+        assert coqc.compiled(tmp_path, f"wrong_{item.key}", text.replace(right, wrong))[0]
 
 
 # Statements about any points, with means of means and weights of the server's own.
@@ -54,10 +54,10 @@ OF_POINTS = (
 def test_rocq_accepts_statements_about_points_and_no_changed_constant(tmp_path):
     for module in ("Space", "Model", "Facts", "Points"):
         assert coqc.compiled(tmp_path, module, proof_obligations.sources()[module].read_text()) == ("", "")
-    for one in OF_POINTS:
-        stated, text = found_proof.statement(one, PLAIN), found_proof.script(one, PLAIN)
-        assert coqc.compiled(tmp_path, f"statement_{one.key}", stated) == ("", "")
-        assert coqc.compiled(tmp_path, f"proof_{one.key}", text)[0] == ""
+    for point in OF_POINTS:
+        stated, text = found_proof.statement(point, PLAIN), found_proof.script(point, PLAIN)
+        assert coqc.compiled(tmp_path, f"statement_{point.key}", stated) == ("", "")
+        assert coqc.compiled(tmp_path, f"proof_{point.key}", text)[0] == ""
     smaller = stated.replace("(1 / 2) * L", "(1 / 3) * L")
     assert smaller != stated
     assert coqc.compiled(tmp_path, "statement_spread", smaller) == ("", "")
@@ -70,14 +70,14 @@ def test_a_product_of_what_varies_along_a_run_is_no_statement_about_points():
 
 
 def test_a_statement_of_another_kind_or_without_a_proof_has_no_script():
-    local = tuple(one for one in SGD if one.key != "one")
-    for one in (
+    local = tuple(item for item in SGD if item.key != "one")
+    for item in (
         claim("false", "point", excess, grad_sq / (3 * mu), CLASS),
         claim("local", "step", mu / 3 * Delta, gap_t + sigma_sq, local),
         claim("run", "horizon", mu * Delta_T, sigma_sq, SGD),
     ):
         with pytest.raises(InputError):
-            found_proof.script(one, PLAIN)
+            found_proof.script(item, PLAIN)
 
 
 def test_a_script_that_rocq_refuses_is_said_beside_the_proof(monkeypatch):

@@ -139,7 +139,7 @@ def test_what_is_remembered_of_certificates_is_of_todays():
     texts = checker.source_texts(list(every.values()))
     known = kernel.stored(kernel.CERTIFIED)
     assert len({proof.module for proof in known}) == len(known) > 100
-    assert all(checker.matches(one, checker.expected_result(every[one.module], texts, one.rocq)) for one in known)
+    assert all(checker.matches(item, checker.expected_result(every[item.module], texts, item.rocq)) for item in known)
 
 
 @pytest.mark.parametrize("field", ["status", "statement", "sources", "axioms", "fault"])

@@ -108,7 +108,7 @@ def test_other_readings_are_not_proved():
 def test_what_the_release_remembers_rests_on_the_files_of_today(proof):
     assert (
         release_record._unchanged(proof, None)
-        and {one.rpartition(".")[2] for one in proof.axioms} <= set(coqc.AXIOMS)
+        and {axiom.rpartition(".")[2] for axiom in proof.axioms} <= set(coqc.AXIOMS)
         and not proof.fault
     )
 
@@ -251,8 +251,8 @@ def test_a_change_of_what_asks_rocq_makes_all_stale(monkeypatch, tmp_path):
 def test_a_file_of_another_package_may_not_take_a_name(monkeypatch, tmp_path):
     foreign = tmp_path / "Model.v"
     foreign.write_text("Definition smooth := True.")
-    found = [*proof_obligations.shipped("rocq/*.v"), foreign]
-    monkeypatch.setattr(proof_obligations, "shipped", lambda pattern: found)
+    result = [*proof_obligations.shipped("rocq/*.v"), foreign]
+    monkeypatch.setattr(proof_obligations, "shipped", lambda pattern: result)
     with pytest.raises(InputError, match=r"Model\.v needs a name of its own.*rename it") as told:
         proof_obligations.sources()
     assert "\n" not in str(told.value)
@@ -386,8 +386,8 @@ def test_a_planted_error_in_a_counterexample_is_found(monkeypatch, name, change)
         document["data"]["instance"]["w0"] = ["3"]
     obligation = proof_obligations.computed(Counterexample(name, document))
     monkeypatch.setattr(checker, "obligations", lambda: [obligation])
-    (found,) = kernel.check([obligation.subject])
-    assert found.fault
+    (result,) = kernel.check([obligation.subject])
+    assert result.fault
 
 
 def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
@@ -427,8 +427,8 @@ def test_the_lines_to_be_read_are_those_of_the_model():
     blocks = (ROOT / "docs/kernel.md").read_text().split("```")[1::2]
     read, along = (block.strip() for block in blocks if block.startswith("\nDefinition"))
     assert len(read.splitlines()) == 10
-    for one in ["Definition " + rest for rest in read.split("Definition ")[1:]]:
-        assert " ".join(one.split()) in model
+    for item in ["Definition " + rest for rest in read.split("Definition ")[1:]]:
+        assert " ".join(item.split()) in model
     assert " ".join(along.split()) in horizon
 
 

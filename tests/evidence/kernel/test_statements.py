@@ -27,7 +27,7 @@ NOTATION = '*) Notation "a <= b" := True. (*'
 @pytest.mark.parametrize("text", [NOTATION, 'said " twice', "(* open", "ended *)"])
 def test_no_words_of_a_claim_enter_rocq(text):
     claim = claim_named("lemma-1")
-    plain, odd = (kernel.statement(one, READINGS["all-steps"]) for one in (claim, replace(claim, title=text)))
+    plain, odd = (kernel.statement(item, READINGS["all-steps"]) for item in (claim, replace(claim, title=text)))
     assert plain == odd and claim.title not in plain
     assert kernel.statement(replace(claim, key=text), READINGS["all-steps"]) == plain
 
@@ -63,9 +63,9 @@ def test_a_product_of_what_weights_make_is_not_its_expectation():
     squares = points.mean(points.weight_ratio**2)
     whole, of_round = measured("of_round_sq", squares**2), measured("of_round", squares)
     mine = Claim("mine", "", "", "step", whole, {"all": of_round**2}, assumptions=(a.smooth, a.strongly_convex))
-    for one in (mine, replace(mine, lhs=sy.Delta, terms={"all": sy.Delta / of_round})):
+    for item in (mine, replace(mine, lhs=sy.Delta, terms={"all": sy.Delta / of_round})):
         with pytest.raises(InputError, match="the product"):
-            point_statement.statement(one, READINGS["plain"])
+            point_statement.statement(item, READINGS["plain"])
     linear = replace(mine, terms={"all": whole + of_round})
     assert "alpha i" in point_statement.statement(linear, READINGS["plain"])
 

@@ -118,8 +118,8 @@ def test_the_gate_takes_a_quantity_at_its_expression_and_at_nothing_else():
 
 def test_what_a_quantity_means_is_not_carried_from_a_step_to_the_horizon():
     claim = Claim("own", "", "", "step", pq.slope_sq, {"all": 2 * L * (gap_t + Gamma)}, assumptions=CLASS)
-    (found,) = automatic.proposals(claim, READINGS["plain"])
-    assert not automatic.check(found, claim, READINGS["plain"]).fault
+    (result,) = automatic.proposals(claim, READINGS["plain"])
+    assert not automatic.check(result, claim, READINGS["plain"]).fault
     with pytest.raises(InputError):
         dataclasses.replace(claim, scope="horizon")
     local = measured("local", norm_sq(mean(w_i) - w_star))

@@ -163,8 +163,8 @@ def test_the_mean_of_the_iterates_is_proved_by_a_sum_over_the_run():
 def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own_is_proved():
     equal = Assumption("no-decay", "inside a round no step size is larger than a later one", sp.Eq(eta_ratio, 1))
     way = (tau - 1) ** 2 * eta**2 * G_sq
-    for one in (equal, a.equal_steps):
-        assert proved("step", drift, way, a.bounded_gradient, a.full_participation, one)
+    for item in (equal, a.equal_steps):
+        assert proved("step", drift, way, a.bounded_gradient, a.full_participation, item)
     assert not proved("step", drift, way / 2, a.bounded_gradient, a.full_participation, equal)
     assert not proved("step", drift, way, a.bounded_gradient, a.full_participation)
 
@@ -191,7 +191,7 @@ def test_forms_that_the_prover_does_not_know_are_not_proved_and_stop_nothing(sco
 )
 def test_a_proof_rests_on_the_assumption_that_grants_a_definition(scope, lhs, rhs, relation, axis):
     relations = {relation} if lhs == drift else {sp.Eq(tau, 1), sp.Eq(sigma_sq, 0)}
-    special = {one: Assumption(str(one), str(one), one) for one in relations}
+    special = {item: Assumption(str(item), str(item), item) for item in relations}
     shared = () if lhs == drift else (*CLASS, a.full_participation, a.unbiased, a.quarter_steps)
     about = {"title": "", "source": "", "scope": scope, "lhs": lhs, "terms": {"all": sp.sympify(rhs)}}
     claim = Claim("mine", **about, assumptions=(*shared, *special.values()))

@@ -84,9 +84,9 @@ def test_certificates_of_gradient_descent_cover_the_steps_they_were_solved_for()
     """One client's steps stand for those of all; nothing is said of other numbers of steps or other steps."""
     claim = claim_named("gradient-descent")
     (path,) = shipped("certificates/gradient-descent.jsonl")
-    covered = [coverage(claim, Setting.from_json(one.setting)) for one in read(path) if check(one)[0]]
+    covered = [coverage(claim, Setting.from_json(item.setting)) for item in read(path) if check(item)[0]]
     assert len(covered) == 48
     run = {"kappa": 10, "eta_L": 1, "T": 3, "tau": 1, "participation": 1, "gradients": "full", "N": 5}
-    assert sum(one.contains(run) for one in covered) == 1
+    assert sum(item.contains(run) for item in covered) == 1
     for other in ({"tau": 2}, {"T": 4}, {"kappa": 11}, {"eta_L": F(11, 10)}, {"gradients": "stochastic"}):
-        assert not any(one.contains(run | other) for one in covered)
+        assert not any(item.contains(run | other) for item in covered)

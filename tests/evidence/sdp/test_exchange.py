@@ -51,7 +51,7 @@ def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
     assert min(slack.min(), np.linalg.eigvalsh(small.gram)[0]) > -1e-6
     quad, lin = model.form(left)
     assert (quad * small.gram).sum() + lin @ small.values == pytest.approx(small.value, rel=1e-6)
-    rest, paid = model.form(sum((y * one for y, one in zip(small.y, against, strict=True)), -left))
+    rest, paid = model.form(sum((y * item for y, item in zip(small.y, against, strict=True)), -left))
     rest = rest - np.einsum("m,mij->ij", small.multipliers, model.quad)
     assert small.multipliers.min() > -1e-9 and np.linalg.eigvalsh(rest)[0] > -1e-7
     np.testing.assert_allclose(small.multipliers @ model.lin, paid, atol=1e-7)
@@ -61,7 +61,7 @@ def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
 def test_a_proof_furthest_inside_is_one_of_the_whole_programme(name):
     model, left, against = asked(SETTINGS[name])
     y = worst_case(model, left, against, "nonneg").y
-    gap = sum((one * (v + 0.1) for v, one in zip(y, against, strict=True)), -left)
+    gap = sum((item * (v + 0.1) for v, item in zip(y, against, strict=True)), -left)
     delta, multipliers = interior(model, gap)
     quad, lin = model.form(gap)
     assert delta > 1e-4 and multipliers.min() > 0
@@ -84,5 +84,5 @@ def test_a_form_of_one_client_alone_is_not_exchanged():
 def test_a_tight_constant_is_proved_to_seven_digits_along_kappa():
     """At the solver's own accuracy of 1e-8 the proofs just above the constant were lost in rounding."""
     for kappa in (50, 200):
-        found = tight(claim_named("lemma-2"), round_setting(2, 4, kappa=kappa), "drift")
-        assert found.solver < float(found.certified) < found.solver + 3e-6
+        result = tight(claim_named("lemma-2"), round_setting(2, 4, kappa=kappa), "drift")
+        assert result.solver < float(result.certified) < result.solver + 3e-6

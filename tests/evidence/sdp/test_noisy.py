@@ -35,21 +35,21 @@ def by_steps(run, proof, sigma_sq, share):
 @pytest.mark.parametrize(("rounds", "tau"), [(1, 3), (3, 2), (8, 1)])
 def test_noise_is_bounded_between_a_run_and_the_theorem(rounds, tau, eta):
     run = Run(rounds, tau, MU, L, eta)
-    found = noisy(run, Q(1), Q(1), Q(1))
-    assert found.certified and Q(found.value) >= by_steps(run, found, 1, Q(1, 2))
+    result = noisy(run, Q(1), Q(1), Q(1))
+    assert result.certified and Q(result.value) >= by_steps(run, result, 1, Q(1, 2))
     lower = max(float(alike(run, Q(1), Q(1, 2))), with_noise(run, attained(run), 1.0))
-    assert 0.2 * found.value < lower <= found.value * (1 + 1e-12)
+    assert 0.2 * result.value < lower <= result.value * (1 + 1e-12)
     least = min(bounds(run, Q(1), Q(1), sigma_sq=Q(1)).values())
-    assert found.value <= least * (1 + 1e-6)
+    assert result.value <= least * (1 + 1e-6)
     silent = noisy(run, Q(1), Q(1), Q(0))
-    assert worst(run).value * (1 - 1e-5) <= silent.value < found.value
+    assert worst(run).value * (1 - 1e-5) <= silent.value < result.value
 
 
 def test_noise_is_exact_for_one_local_step():
     """tau = 1 and steps of at most 2/(L + mu): q^2T and the noise of the mean, which one quadratic attains."""
     for run in (Run(6, 1, MU, L, ETA), of_corollary(6, 1)):
-        found = noisy(run, Q(2), Q(1), Q(3))
-        assert found.value == pytest.approx(float(alike(run, Q(2), Q(3, 2))), rel=1e-5) and found.certified
+        result = noisy(run, Q(2), Q(1), Q(3))
+        assert result.value == pytest.approx(float(alike(run, Q(2), Q(3, 2))), rel=1e-5) and result.certified
 
 
 def test_without_noise_little_is_lost():
@@ -62,9 +62,9 @@ def test_without_noise_little_is_lost():
 def test_the_weights_noise_is_theirs():
     p = (Q(1, 2), Q(3, 10), Q(1, 5))
     run = Run(2, 3, MU, L, ETA, p, p)
-    found = noisy(run, Q(1), Q(1), Q(1))
-    assert Q(found.value) >= by_steps(run, found, 1, Q(38, 100)) and noise.shares(run) == (Q(38, 100),) * 2
-    assert found.value < noisy(Run(2, 3, MU, L, ETA), Q(1), Q(1), Q(1)).value
+    result = noisy(run, Q(1), Q(1), Q(1))
+    assert Q(result.value) >= by_steps(run, result, 1, Q(38, 100)) and noise.shares(run) == (Q(38, 100),) * 2
+    assert result.value < noisy(Run(2, 3, MU, L, ETA), Q(1), Q(1), Q(1)).value
 
 
 @pytest.mark.parametrize("N", [2, 5])
@@ -92,32 +92,32 @@ def test_runs_with_noise_stay_below(N):
 def test_the_noisy_instance_is_what_runs_come_to():
     """The mean over runs of two quadratics, with noise along the directions that the closed form takes."""
     run, rng, count = Run(2, 2, MU, L, ETA), np.random.default_rng(5), 200_000
-    found = attained(run)
-    problem: QuadraticProblem = found.problem
+    result = attained(run)
+    problem: QuadraticProblem = result.problem
     H, pull = problem.H, -problem.grads(np.zeros(2))
-    added = with_noise(run, found, 1.0) - found.value
+    added = with_noise(run, result, 1.0) - result.value
     total = 0.0
     keep = [np.eye(2) - 0.5 * h for h in H]
-    mean = sum(one @ one for one in keep) / 2
+    mean = sum(item @ item for item in keep) / 2
     for r, j in itertools.product(range(2), range(2)):
-        for one in keep:
-            way = np.linalg.matrix_power(mean, 1 - r) @ np.linalg.matrix_power(one, 1 - j)
+        for item in keep:
+            way = np.linalg.matrix_power(mean, 1 - r) @ np.linalg.matrix_power(item, 1 - j)
             total += 0.25**2 * np.linalg.norm(way, 2) ** 2
     assert added == pytest.approx(total)
-    w = np.tile([np.cos(found.shape[4]), np.sin(found.shape[4])], (count, 1))
+    w = np.tile([np.cos(result.shape[4]), np.sin(result.shape[4])], (count, 1))
     for _ in range(2):
         X = np.repeat(w[:, None], 2, axis=1)
         for _ in range(2):
             xi = rng.choice([-1.0, 1.0], (count, 2, 1)) * np.array([1.0, 0.0])
             X = X - 0.5 * (np.einsum("nij,bnj->bni", H, X) - pull + xi)
         w = X.mean(axis=1)
-    assert (w**2).sum(axis=1).mean() < found.value + added + 0.01
+    assert (w**2).sum(axis=1).mean() < result.value + added + 0.01
 
 
 def test_what_is_no_proof_with_noise_is_refused():
     run = of_corollary(2, 3)
-    found = noisy(run, Q(1), Q(1), Q(1))
-    each, V = found.steps, found.potentials
+    result = noisy(run, Q(1), Q(1), Q(1))
+    each, V = result.steps, result.potentials
     assert noise.verify(run, each, V)
     assert not noise.verify(run, each[1:], V) and not noise.verify(run, each, V[1:])
     assert not noise.verify(dataclasses.replace(run, mu=MU * Q(9, 10)), each, V)

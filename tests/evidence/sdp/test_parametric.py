@@ -34,7 +34,7 @@ from fedbounds.theory.symbols import L, gone_sq, mu
 from fedbounds.theory.verdict import Evidence, Status
 
 FILE = Path(__file__).resolve().parents[3] / "derivations" / "certificates" / "parametric.jsonl"
-SHIPPED = {one.name.removeprefix("parametric-"): one for one in read_file(FILE)}
+SHIPPED = {item.name.removeprefix("parametric-"): item for item in read_file(FILE)}
 ABOVE_1 = Interval("kappa", F(1))
 KAPPA = variable(ABOVE_1)
 DRIFT, STAR, ROUND = (SHIPPED[name] for name in ("lemma-2-exact-tau3", "star-step-eta-skewed-k10", "local-descent-2"))
@@ -52,7 +52,7 @@ def at(data, point):
             num, den = (sum(F(c) * point**k for k, c in enumerate(data[name])) for name in ("num", "den"))
             return str(F(num) / den)
         return {key: at(value, point) for key, value in data.items()}
-    return [at(one, point) for one in data] if isinstance(data, list | tuple) else data
+    return [at(item, point) for item in data] if isinstance(data, list | tuple) else data
 
 
 def places(data):
@@ -70,7 +70,7 @@ def perturbed(data, path, by):
     key, *rest = path
     if isinstance(data, dict):
         return {**data, key: perturbed(data[key], rest, by)}
-    return [perturbed(one, rest, by) if k == key else one for k, one in enumerate(data)]
+    return [perturbed(item, rest, by) if k == key else item for k, item in enumerate(data)]
 
 
 def test_what_is_shipped_is_verified():
@@ -89,10 +89,10 @@ def test_a_round_of_gradient_descent_at_every_kappa(tau, low, high):
     for kappa in (2, 10, 100, 1000):
         model = build(round_setting(2, tau, kappa=kappa, eta=F(1, 2)), float, ())
         unit = [model["Delta_start"], model["star_grad_sq"]]
-        found = worst_case(model, model["Delta_next"], unit, "nonneg").value
-        above.append(sum(float(one.at(F(kappa))) for one in stated.numbers(stated.rhs).values()) / found - 1)
+        result = worst_case(model, model["Delta_next"], unit, "nonneg").value
+        above.append(sum(float(number.at(F(kappa))) for number in stated.numbers(stated.rhs).values()) / result - 1)
     assert (min(above), max(above)) == pytest.approx((low, high), abs=6e-4)
-    longest = [len(part) for one in SHIPPED.values() for part in parts(plain(one))]
+    longest = [len(part) for item in SHIPPED.values() for part in parts(plain(item))]
     assert max(longest) == 7
 
 
@@ -101,7 +101,7 @@ def parts(data):
     if isinstance(data, dict) and data.keys() == {"num", "den"}:
         return list(data.values())
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ()
-    return [part for one in inner for part in parts(one)]
+    return [part for item in inner for part in parts(item)]
 
 
 @pytest.mark.parametrize("point", [F(1, 1000), F(1, 3), F(9, 10), F(99, 100)])
@@ -250,9 +250,9 @@ def test_drift_full_is_certified_for_all_weights_and_nothing_smaller(alpha):
 
 def test_a_right_side_of_zero_is_written_and_read(tmp_path):
     claim = claim_named("drift-full")
-    found = certify(claim, next(round_settings(claim, tau=2, kappa=10)))
-    (back,) = read_file(save(tmp_path / "c.jsonl", [found]))
-    assert not found.rhs and check(back) == (True, "verified")
+    result = certify(claim, next(round_settings(claim, tau=2, kappa=10)))
+    (back,) = read_file(save(tmp_path / "c.jsonl", [result]))
+    assert not result.rhs and check(back) == (True, "verified")
 
 
 def test_a_shipped_name_is_the_shipped_quantity():
@@ -302,8 +302,8 @@ class TestCoverage:
         assert F(1, 2) in covered.axes["eta_L"] and 0 not in covered.axes["eta_L"]
 
     def test_the_ledger_says_for_every_kappa(self):
-        found = ledger._certificates(frozenset(["theorem-1"]))
-        whole = [v for v in found if isinstance(v.coverage.axes["kappa"], Span)]
+        result = ledger._certificates(frozenset(["theorem-1"]))
+        whole = [v for v in result if isinstance(v.coverage.axes["kappa"], Span)]
         assert len(whole) == 4 and all(v.status is Status.HOLDS and "kernel" not in v.data for v in whole)
         line = ledger.Line(claim_named("theorem-1"), "repaired", tuple(("", v) for v in whole))
         assert all("CERTIFIED for kappa = L/mu > 1, tau = 3" in line.grounds(v) for v in whole)
@@ -330,8 +330,8 @@ class TestCommand:
         """Beside kappa = 5 it is true; there its bound divides by 0."""
         lemma = claim_named("lemma-2")
         terms = {"drift": lemma.terms["drift"] / (L / mu - 5) ** 2 + lemma.terms["drift"]}
-        verdict, found = examination(replace(lemma, terms=terms), *round_settings(lemma, 1, tau=2, kappa=kappa))
-        assert verdict.status is status and (found is not None) is (status is Status.HOLDS)
+        verdict, result = examination(replace(lemma, terms=terms), *round_settings(lemma, 1, tau=2, kappa=kappa))
+        assert verdict.status is status and (result is not None) is (status is Status.HOLDS)
 
     def test_what_is_not_proved_is_undecided(self):
         told = self.run("theorem-1", "--kappa", "1..inf", "--tau", "2", "--t", "1", "--reading", "literal")
@@ -350,9 +350,9 @@ class TestCommand:
 
     def test_an_assumption_that_fails_on_a_part(self):
         setting = round_setting(2, 1, eta=ranged("0..2", "eta_L"))
-        verdict, found = examination(claim_named("fedavg-step"), setting)
+        verdict, result = examination(claim_named("fedavg-step"), setting)
         assert verdict.status is Status.UNDECIDED and "one answer on the whole interval" in verdict.detail
-        assert found is None
+        assert result is None
 
 
 class TestFunctions:
@@ -386,10 +386,10 @@ class TestFunctions:
 
     def test_arithmetic_is_that_of_values(self):
         x, f = F(7, 3), (2 * KAPPA - F(1, 2)) / (KAPPA**2 + 1)
-        for one in (f, 1 / f, f**-2, f - KAPPA, F(3) - f, f * 0, -f, f / 3):
+        for item in (f, 1 / f, f**-2, f - KAPPA, F(3) - f, f * 0, -f, f / 3):
             here = F(25, 6) / F(58, 9)
             values = (here, 1 / here, here**-2, here - x, 3 - here, F(0), -here, here / 3)
-            assert (one.at(x) if isinstance(one, Function) else F(one)) in values
+            assert (item.at(x) if isinstance(item, Function) else F(item)) in values
         assert f * (1 / f) == 1 and f - f == 0 and f != 1 and f == number_of(f.to_json(), ABOVE_1)
         with pytest.raises(ZeroDivisionError):
             1 / (KAPPA - KAPPA)

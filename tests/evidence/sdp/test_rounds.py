@@ -49,15 +49,15 @@ def weighted(rounds, tau, alpha, p=None):
 
 @pytest.mark.parametrize(("tau", "value"), [(1, 0.902500), (2, 0.868043), (3, 0.938662)])
 def test_one_round_is_known(tau, value):
-    found = worst(rounds_of(1, tau))
-    assert found.certified and found.value == pytest.approx(value, abs=2e-6) and found.value >= value - 5e-7
+    result = worst(rounds_of(1, tau))
+    assert result.certified and result.value == pytest.approx(value, abs=2e-6) and result.value >= value - 5e-7
 
 
 def test_one_round_is_that_of_the_general_model():
     model = build(round_setting(tau=4, kappa=10, eta=ETA))
     unit = [model["Delta_start"], model["star_grad_sq"]]
-    found = worst_case(model, model["Delta_next"], unit, "nonneg")
-    assert worst(rounds_of(1, 4)).value == pytest.approx(found.value, rel=5e-6)
+    result = worst_case(model, model["Delta_next"], unit, "nonneg")
+    assert worst(rounds_of(1, 4)).value == pytest.approx(result.value, rel=5e-6)
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -66,11 +66,11 @@ def test_one_round_is_that_of_the_general_model():
 def test_it_is_the_worst_case_of_the_programme_with_every_client(measure, p, eta, monkeypatch):
     """Two blocks lose nothing at any steps, measure and weights of at most 1/2; fewer inequalities lose little."""
     run = rounds_of(1, 3, eta=eta, alpha=p, p=p, measure=measure)
-    found, clients = worst(run), by_clients(run)
-    assert found.certified and clients * (1 - 1e-6) < found.value < clients * (1 + 1e-5)
+    result, clients = worst(run), by_clients(run)
+    assert result.certified and clients * (1 - 1e-6) < result.value < clients * (1 + 1e-5)
     monkeypatch.setattr(central_path, "ALL_PAIRS", 0)
     few = worst(run)
-    assert few.certified and found.value <= few.value * (1 + 1e-6) < 1.04 * found.value
+    assert few.certified and result.value <= few.value * (1 + 1e-6) < 1.04 * result.value
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_the_inequalities_left_out_cost_little(run, loss, monkeypatch):
 
 @pytest.mark.parametrize("eta", [ETA, Q(9, 5)])
 def test_without_heterogeneity_it_is_the_contraction(eta):
-    found = worst(rounds_of(3, 2, eta=eta), zeta_sq=Q(0))
-    assert found.a == max(abs(1 - eta * MU), abs(1 - eta * L)) ** 12 and found.exact and not found.certified
-    assert worst(rounds_of(3, 2, eta=eta), zeta_sq=Q(1, 10**9)).value == pytest.approx(float(found.a), rel=1e-4)
+    result = worst(rounds_of(3, 2, eta=eta), zeta_sq=Q(0))
+    assert result.a == max(abs(1 - eta * MU), abs(1 - eta * L)) ** 12 and result.exact and not result.certified
+    assert worst(rounds_of(3, 2, eta=eta), zeta_sq=Q(1, 10**9)).value == pytest.approx(float(result.a), rel=1e-4)
 
 
 def test_steps_that_differ_without_heterogeneity():
@@ -105,17 +105,17 @@ def test_steps_that_differ_without_heterogeneity():
     product = np.prod([(1 - float(size) / 10) ** 2 for size in run.sizes])
     assert known.exact and known.value == pytest.approx(product, rel=1e-12)
     mixed = rounds_of(1, 2, eta=(Q(19, 10), Q(1, 10)), alpha=HALVES, p=HALVES)
-    found = worst(mixed, zeta_sq=Q(0))
-    assert mixed.contraction is None and found.certified and not found.exact
-    assert found.value == pytest.approx(by_clients(mixed, 0), rel=1e-5) and found.value < (0.9 * 0.99) ** 2 + 1e-6
+    result = worst(mixed, zeta_sq=Q(0))
+    assert mixed.contraction is None and result.certified and not result.exact
+    assert result.value == pytest.approx(by_clients(mixed, 0), rel=1e-5) and result.value < (0.9 * 0.99) ** 2 + 1e-6
 
 
 @pytest.mark.parametrize("measure", MEASURES[1:])
 def test_without_heterogeneity_too(measure):
     run = rounds_of(1, 3, eta=(ETA, Q(1), Q(1, 3)), alpha=HALVES, p=HALVES, measure=measure)
-    found = worst(run, zeta_sq=Q(0))
-    assert found.certified and not found.exact and verify(found) and Q(found.value) >= found.a
-    assert found.value == pytest.approx(by_clients(run, 0), rel=1e-5)
+    result = worst(run, zeta_sq=Q(0))
+    assert result.certified and not result.exact and verify(result) and Q(result.value) >= result.a
+    assert result.value == pytest.approx(by_clients(run, 0), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -130,8 +130,8 @@ def test_the_gap_from_a_common_minimiser_is_that_of_gradient_descent(rounds, tau
     """(L/2) max(1/(1 + kappa ((1 - eta mu)^(-2T) - 1)), (1 - eta L)^(2T)) (arXiv 2412.04427)."""
     run, T, h = rounds_of(rounds, tau, Q(1, kappa), eta, measure="gap"), rounds * tau, float(eta)
     law = max(1 / (1 + kappa * ((1 - h / kappa) ** (-2 * T) - 1)), (1 - h) ** (2 * T)) / 2
-    found = worst(run, zeta_sq=Q(0))
-    assert found.certified and law * (1 - 1e-9) <= found.value <= law * (1 + 2e-5)
+    result = worst(run, zeta_sq=Q(0))
+    assert result.certified and law * (1 - 1e-9) <= result.value <= law * (1 + 2e-5)
     assert attained(run, 1.0, 0.0).value == pytest.approx(law, rel=1e-4)
     if tau == 1:
         stated = bounds(run, Q(1), Q(0))
@@ -149,15 +149,15 @@ def test_local_steps_are_worse_than_steps_of_one_function():
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_what_is_no_proof_is_refused(measure):
-    found = worst(rounds_of(2, 3, eta=(ETA, Q(1, 3), Q(1), Q(1, 4), ETA, Q(1, 5)), measure=measure))
-    run, multipliers = found.run, found.multipliers
-    refused = [{"a": found.a * Q(999, 1000)}, {"b": found.b * Q(99, 100)}, {"multipliers": {"no pair": Q(1)}}]
+    result = worst(rounds_of(2, 3, eta=(ETA, Q(1, 3), Q(1), Q(1, 4), ETA, Q(1, 5)), measure=measure))
+    run, multipliers = result.run, result.multipliers
+    refused = [{"a": result.a * Q(999, 1000)}, {"b": result.b * Q(99, 100)}, {"multipliers": {"no pair": Q(1)}}]
     refused += [{"run": replace(run, **change)} for change in ({"mu": MU * Q(99, 100)}, {"eta": ETA})]
     refused += [{"run": replace(run, measure="gap" if measure == "distance" else "distance")}]
     labels = list(multipliers)
     changes = [(labels[k], Q(1, 10**12)) for k in (0, 2 * run.T + 1)] + [(labels[3], -multipliers[labels[3]] - 1)]
     refused += [{"multipliers": {**multipliers, label: multipliers[label] + by}} for label, by in changes]
-    assert verify(found) and not any(verify(replace(found, **change)) for change in refused)
+    assert verify(result) and not any(verify(replace(result, **change)) for change in refused)
 
 
 def test_definite_agrees_with_elimination():
@@ -195,9 +195,9 @@ def test_the_theorems_own_multipliers_are_a_proof(tau, rounds, mu, eta):
 @pytest.mark.parametrize(("rounds", "tau"), [(1, 6), (4, 3), (8, 2)])
 def test_the_sandwich_is_in_order(rounds, tau, eta):
     run = rounds_of(rounds, tau, eta=eta)
-    found, instance, proved = worst(run, zeta_sq=Q(4)), attained(run, 1.0, 4.0), bounds(run, Q(1), Q(4))
+    result, instance, proved = worst(run, zeta_sq=Q(4)), attained(run, 1.0, 4.0), bounds(run, Q(1), Q(4))
     assert {"fedavg-rounds", "fedavg-contraction"} <= proved.keys() and ("fedavg-push" in proved) is (eta <= 1)
-    assert found.certified and 0.5 * found.value < instance.value <= found.value <= min(proved.values())
+    assert result.certified and 0.5 * result.value < instance.value <= result.value <= min(proved.values())
 
 
 def test_a_bound_needs_its_assumptions():
@@ -231,11 +231,11 @@ def test_the_claims_at_their_limits():
 def test_the_worst_case_is_that_of_all_weights(rounds, tau, alpha):
     """It is attained where no weight exceeds 1/2, and nearly so elsewhere; the instance never exceeds either."""
     run = weighted(rounds, tau, alpha)
-    found, clients, instance, every = worst(run), by_clients(run), attained(run), worst(rounds_of(rounds, tau)).value
-    assert found.certified and found.attained and run.exact is (alpha[:3] in ("1/2", "2/5"))
-    assert instance.value < clients < found.value < clients * (1 + 1e-5)
-    assert found.value == every if run.exact else 0.98 * every < found.value < every * (1 - 1e-4)
-    assert min(bounds(run, Q(1), Q(1)).values()) >= found.value
+    result, clients, instance, every = worst(run), by_clients(run), attained(run), worst(rounds_of(rounds, tau)).value
+    assert result.certified and result.attained and run.exact is (alpha[:3] in ("1/2", "2/5"))
+    assert instance.value < clients < result.value < clients * (1 + 1e-5)
+    assert result.value == every if run.exact else 0.98 * every < result.value < every * (1 - 1e-4)
+    assert min(bounds(run, Q(1), Q(1)).values()) >= result.value
     assert surely(run, instance, Q(1), Q(1)) == pytest.approx(instance.value, rel=1e-12)
 
 
@@ -244,10 +244,10 @@ def test_two_rounds_and_a_weight_above_one_half(measure):
     """There it is a bound, which the programme of these clients does not exceed."""
     for p in (HALVES, (Q(9, 10), Q(1, 10))):
         run = rounds_of(2, 2, alpha=p, p=p, measure=measure)
-        clients, found = by_clients(run), worst(run)
-        assert found.value == worst(rounds_of(2, 2, measure=measure)).value and found.certified
-        assert attained(run).value <= clients * (1 + 1e-6) and clients < found.value * (1 + 1e-6)
-        assert found.attained is (p == HALVES)
+        clients, result = by_clients(run), worst(run)
+        assert result.value == worst(rounds_of(2, 2, measure=measure)).value and result.certified
+        assert attained(run).value <= clients * (1 + 1e-6) and clients < result.value * (1 + 1e-6)
+        assert result.attained is (p == HALVES)
 
 
 @pytest.mark.parametrize(
@@ -261,10 +261,10 @@ def test_a_server_with_other_weights_is_bounded(alpha, p, monkeypatch):
         assert whole.certified and whole.attained and clients < whole.value < clients * (1 + 1e-5)
         with monkeypatch.context() as patched:
             patched.setattr(central_path, "EVERY_CLIENT", 0)
-            found = worst(run)
-        assert found.certified and instance.value <= clients * (1 + 1e-6)
-        assert clients < found.value * (1 + 1e-6) < clients * (1 + more) * (1 + 1e-5)
-        assert verify(found) and not verify(replace(found, bias=found.bias * Q(99, 100)))
+            result = worst(run)
+        assert result.certified and instance.value <= clients * (1 + 1e-6)
+        assert clients < result.value * (1 + 1e-6) < clients * (1 + more) * (1 + 1e-5)
+        assert verify(result) and not verify(replace(result, bias=result.bias * Q(99, 100)))
         assert not bounds(run, Q(1), Q(1))
 
 
@@ -272,14 +272,14 @@ def test_short_runs_of_a_few_clients_lose_nothing(monkeypatch):
     """Two blocks, the bound for longer runs, are 14, 32 and 34% above; no proof is one of less, or of another run."""
     for eta, value, loss in ((ETA, 5.5569, 0.14), (Q(1), 12.586, 0.32), (Q(13, 10), 18.247, 0.34)):
         run = replace(weighted(2, 3, "7/10,3/10", "2/5,3/5"), eta=eta)
-        found = worst(run)
-        assert found.value == pytest.approx(value, rel=1e-4) and attained(run).value <= found.value
+        result = worst(run)
+        assert result.value == pytest.approx(value, rel=1e-4) and attained(run).value <= result.value
         with monkeypatch.context() as patched:
             patched.setattr(central_path, "EVERY_CLIENT", 0)
-            assert worst(run).value / found.value - 1 == pytest.approx(loss, abs=5e-3)
-        assert found.attained and found.certified
-        assert verify(found) and not verify(replace(found, a=found.a - Q(1, 100)))
-        assert not verify(replace(found, run=replace(run, alpha=(Q(1), Q(0)))))
+            assert worst(run).value / result.value - 1 == pytest.approx(loss, abs=5e-3)
+        assert result.attained and result.certified
+        assert verify(result) and not verify(replace(result, a=result.a - Q(1, 100)))
+        assert not verify(replace(result, run=replace(run, alpha=(Q(1), Q(0)))))
 
 
 def quadratics(rng, count, p, d=3):
@@ -324,16 +324,16 @@ def test_no_run_exceeds_it(seed, measure):
 def test_weights_may_be_others_in_every_round():
     """Round by round. An adversary who takes the farthest local model is an instance of it."""
     free = replace(weighted(4, 2, "0,0,1", "1/2,3/10,1/5"), free=True)
-    found, instance = worst(free), attained(free)
-    assert found.certified and (downward(instance.value), upward(found.value, 4)) == ("54.68", "55.08")
+    result, instance = worst(free), attained(free)
+    assert result.certified and (downward(instance.value), upward(result.value, 4)) == ("54.68", "55.08")
     delta = Q(1)
     for _ in range(4):
         delta = Q(worst(replace(free, rounds=1), delta).value)
-    assert found.value == delta
+    assert result.value == delta
     H, s = quadratics(np.random.default_rng(0), 4000, np.array([0.5, 0.3, 0.2]), 2)
     start = -s[:, 2] / np.linalg.norm(s[:, 2], axis=1)[:, None]
     farthest = lambda X: X[np.arange(len(X)), (X**2).sum(axis=-1).argmax(axis=1)]  # noqa: E731
-    assert 0.85 * found.value < run_through(free, H, s, start, farthest).max() <= found.value
+    assert 0.85 * result.value < run_through(free, H, s, start, farthest).max() <= result.value
     one = Run(2, 2, MU, L, (ETA, Q(1, 3), Q(1, 4), Q(1, 5)), (Q(0), Q(1)), (Q(2, 3), Q(1, 3)), True)
     first, last = (dataclasses.replace(one, rounds=1, eta=one.eta[k : k + 2]) for k in (0, 2))
     assert worst(one).value == worst(last, Q(worst(first).value)).value >= attained(one).value
@@ -343,15 +343,15 @@ def test_weights_may_be_others_in_every_round():
 @pytest.mark.parametrize("zeta_sq", [Q(1), Q(0)])
 def test_the_instance_is_what_was_run_and_enclosed(measure, zeta_sq):
     run = of_corollary(3, 2, measure=measure)
-    found = attained(run, 1.0, float(zeta_sq))
-    assert surely(run, found, Q(1), zeta_sq) == pytest.approx(found.value, rel=1e-12)
-    if found.problem is not None:
-        start = np.array([np.cos(found.shape[4]), np.sin(found.shape[4])])
-        w = simulate(experiment(run, found.problem, start), record="iterates").w[0]
+    result = attained(run, 1.0, float(zeta_sq))
+    assert surely(run, result, Q(1), zeta_sq) == pytest.approx(result.value, rel=1e-12)
+    if result.problem is not None:
+        start = np.array([np.cos(result.shape[4]), np.sin(result.shape[4])])
+        w = simulate(experiment(run, result.problem, start), record="iterates").w[0]
         end = w[:-1].mean(axis=0) if measure == "average" else w[-1]
-        value = end @ end if measure == "distance" else found.problem.gap(end)
-        assert found.value == pytest.approx(float(value), rel=1e-12)
-    assert found.value <= worst(run, zeta_sq=zeta_sq).value * (1 + 1e-12)
+        value = end @ end if measure == "distance" else result.problem.gap(end)
+        assert result.value == pytest.approx(float(value), rel=1e-12)
+    assert result.value <= worst(run, zeta_sq=zeta_sq).value * (1 + 1e-12)
 
 
 def test_where_newtons_matrix_has_no_factor_the_answer_is_honest():

@@ -54,7 +54,7 @@ def test_the_rate_of_gradient_descent_is_tight_and_a_smaller_one_is_false():
 
 def test_heterogeneity_is_compared_coefficient_by_coefficient():
     """Local steps push by zeta_*: no multiple of Delta_0 bounds that, and a generous one of zeta_*^2 does."""
-    assumed = tuple(one for one in GD if one.key != "one-step")
+    assumed = tuple(item for item in GD if item.key != "one-step")
 
     def bounded(push):
         terms = {"start": Delta_0, "push": push * zeta_star_sq / mu**2}

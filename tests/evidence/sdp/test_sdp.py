@@ -39,8 +39,8 @@ def worst_descent(N, tau_steps, bounds=("Delta_start", "star_grad_sq")):
 
 class TestAgainstPepit:
     def test_lemma_1(self):
-        found = tight(LEMMA_1, round_setting(1, 1), "gap")
-        assert found.solver == pytest.approx(2, rel=1e-6) == pytest.approx(pepit_oracle.lemma_1(0.1, 1.0), rel=1e-5)
+        result = tight(LEMMA_1, round_setting(1, 1), "gap")
+        assert result.solver == pytest.approx(2, rel=1e-6) == pytest.approx(pepit_oracle.lemma_1(0.1, 1.0), rel=1e-5)
 
     @pytest.mark.parametrize("N", [2, 3, 5])
     @pytest.mark.parametrize("steps", [1, 2, 3])
@@ -62,12 +62,12 @@ class TestClosedForms:
     @pytest.mark.parametrize("steps", [2, 3, 4])
     def test_lemma_2_at_constant_steps_needs_the_square_of_the_steps_taken(self, steps):
         # Opposite gradients +-G for s steps drift by (s eta G)^2; curvature lowers it, kappa = 10^6 hardly.
-        found = tight_value(LEMMA_2, round_setting(2, steps, kappa=10**6, eta=F(1, 10**4)), "drift")
-        assert found == pytest.approx(((steps - 1) / steps) ** 2, rel=1e-3)
+        result = tight_value(LEMMA_2, round_setting(2, steps, kappa=10**6, eta=F(1, 10**4)), "drift")
+        assert result == pytest.approx(((steps - 1) / steps) ** 2, rel=1e-3)
 
     def test_half_the_drift_is_tight_for_fedavg(self):
-        found = tight(claim_named("fedavg-step"), replace(round_setting(2, 2), local="any"), "drift")
-        assert found.stated == 0.5 and found.solver == pytest.approx(0.5, abs=1e-5)
+        result = tight(claim_named("fedavg-step"), replace(round_setting(2, 2), local="any"), "drift")
+        assert result.stated == 0.5 and result.solver == pytest.approx(0.5, abs=1e-5)
 
 
 class TestVerdicts:
@@ -143,23 +143,25 @@ class TestMutants:
 
 class TestTightConstants:
     def test_the_certified_constant_is_just_above_the_solver_s(self):
-        found = tight(LEMMA_2, round_setting(2, 3), "drift")
-        assert found.solver < float(found.certified) < found.solver + 1e-3
-        assert check(found.certificate) == (True, "verified")
+        result = tight(LEMMA_2, round_setting(2, 3), "drift")
+        assert result.solver < float(result.certified) < result.solver + 1e-3
+        assert check(result.certificate) == (True, "verified")
 
     def test_the_gradient_term_of_theorem_1_is_not_needed_without_skew(self):
-        found = tight(THEOREM_1, round_setting(2, 2), "drift")
-        assert not found.needed and found.certified == 0 and "G_sq" not in found.certificate.rhs
+        result = tight(THEOREM_1, round_setting(2, 2), "drift")
+        assert not result.needed and result.certified == 0 and "G_sq" not in result.certificate.rhs
 
     def test_a_larger_contraction_is_certified_from_below(self):
-        found = tight(THEOREM_1, round_setting(2, 2), "contraction")
-        assert found.stated == 3 / 8 < found.solver and 0.999 * found.solver < float(found.certified) < found.solver
-        assert check(found.certificate) == (True, "verified")
+        result = tight(THEOREM_1, round_setting(2, 2), "contraction")
+        assert (
+            result.stated == 3 / 8 < result.solver and 0.999 * result.solver < float(result.certified) < result.solver
+        )
+        assert check(result.certificate) == (True, "verified")
 
     def test_a_curve_re_solves_one_programme(self):
         curve = [round_setting(2, 2, kappa=kappa) for kappa in (2, 10, 50)]
         values = tight_curve(LEMMA_2, curve, "drift")
-        assert values == pytest.approx([tight_value(LEMMA_2, one, "drift") for one in curve], rel=1e-5)
+        assert values == pytest.approx([tight_value(LEMMA_2, item, "drift") for item in curve], rel=1e-5)
 
 
 class TestReplay:
@@ -170,9 +172,9 @@ class TestReplay:
         chosen = round_setting(2, 2, kappa=kappa, **(SKEWED if skewed else {}))
         model = build(chosen, float, [name for name in BOUNDS if coefficients(claim, chosen).get(name)])
         rhs = {k: float(v) for k, v in coefficients(claim, chosen).items()}
-        found = worst_case(model, model[str(claim.lhs)], [model.sum(rhs)])
-        assert found.outcome is Solved.OPTIMAL
-        shown = replay(claim, model, found)
+        result = worst_case(model, model[str(claim.lhs)], [model.sum(rhs)])
+        assert result.outcome is Solved.OPTIMAL
+        shown = replay(claim, model, result)
         scale = max(shown.predicted.values())
         for name, value in shown.predicted.items():
             assert shown.measured[name] == pytest.approx(value, abs=2e-4 * scale)

@@ -63,7 +63,7 @@ from validate.second_checker import judge
 
 ROOT = Path(__file__).resolve().parents[3]
 KNOWN = claims()
-TEXTS = {key: {"sides": sides(one), "kind": str(one.kind), "scope": one.scope} for key, one in KNOWN.items()}
+TEXTS = {key: {"sides": sides(item), "kind": str(item.kind), "scope": item.scope} for key, item in KNOWN.items()}
 HALF = F(1, 2)
 UNEQUAL = {"alpha": (F(9, 10), F(1, 10)), "p": (F(9, 10), F(1, 10))}
 SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (HALF, HALF), "rho_bar": F(3, 2)}
@@ -130,16 +130,16 @@ def test_one_client_s_bound_rests_on_nothing_that_the_others_lack():
     """With all of the weight on the other, and the largest skew, this client is at its minimum."""
     mine = Claim("mine", "", "", "point", grad_sq, {"a": L * excess}, assumptions=CLASS, readings=("repaired",))
     there = Setting((F(0), F(1)), (HALF, HALF), (HALF,), 1, F(1, 10), rho_bar=F(2))
-    found = certify(mine, there)
-    assert found is None or "any client" in check(found, {"mine": mine})[1]
+    result = certify(mine, there)
+    assert result is None or "any client" in check(result, {"mine": mine})[1]
     assert certify(mine, replace(there, alpha=there.p, rho_bar=F(1))) is None
 
 
 def test_a_repair_that_changes_the_unit_is_covered_at_its_L_only():
     terms = {"a": 2 * L * excess}
     mine = Claim("mine", "", "", "point", grad_sq, terms, assumptions=CLASS, **repaired(excess=L * excess))
-    found = certify(mine, Setting(LONE, LONE, (HALF,), 1, F(1, 10)))
-    assert coverage(mine, found.parameters).axes["L"] == {1} and ", L = 1" in describe(found, mine)
+    result = certify(mine, Setting(LONE, LONE, (HALF,), 1, F(1, 10)))
+    assert coverage(mine, result.parameters).axes["L"] == {1} and ", L = 1" in describe(result, mine)
 
 
 class TestTheClaimsOwnStep:
@@ -229,9 +229,9 @@ class TestNoiseAndParticipation:
 
     def test_earlier_noise_is_covered_by_arbitrary_local_models(self):
         for key in ("theorem-1", "lemma-2", "sharper-step", "star-step"):
-            verdict, found = examination(claim_named(key), round_setting(2, 3, **SKEWED))
-            assert gradients(verdict) == {"full", "stochastic"} and found.setting["local"] == "any"
-            assert judge(asdict(found), TEXTS) is None
+            verdict, result = examination(claim_named(key), round_setting(2, 3, **SKEWED))
+            assert gradients(verdict) == {"full", "stochastic"} and result.setting["local"] == "any"
+            assert judge(asdict(result), TEXTS) is None
 
 
 class TestWhatASettingCovers:
@@ -279,9 +279,9 @@ class TestWhatASettingCovers:
         unknown = Assumption("sorted", "the data are sorted", on_run=lambda run: (True, "they are"))
         nowhere = Assumption("blessed", "the day is a good one")
         terms = {"contraction": (1 - eta * mu) ** 3 * Delta}
-        for one in (a.homogeneous, nowhere):
-            verdict = examine(claim(terms, one), round_setting(2, 1, eta=HALF, **SKEWED))
-            assert verdict.status is Status.UNDECIDED and f"cannot express {one.key}" in verdict.detail
+        for item in (a.homogeneous, nowhere):
+            verdict = examine(claim(terms, item), round_setting(2, 1, eta=HALF, **SKEWED))
+            assert verdict.status is Status.UNDECIDED and f"cannot express {item.key}" in verdict.detail
         # What a run can check is checked on the rebuilt instance; what holds without an assumption holds with it.
         assert examine(claim(terms, unknown), round_setting(2, 1, eta=HALF)).status is Status.REFUTED
         assert examine(claim(DESCENT, nowhere), round_setting(2, 1, eta=HALF)).status is Status.HOLDS
@@ -289,7 +289,7 @@ class TestWhatASettingCovers:
     def test_an_assumption_that_fails_at_the_setting_makes_it_not_applicable(self):
         slow = Assumption("slow", "eta_t <= 1/(10 L)", sp.Le(10 * eta * L, 1))
         verdict = examine(claim(DESCENT, slow), round_setting(2, 1, eta=HALF))
-        assert verdict.status is Status.NOT_APPLICABLE and [one.key for one in verdict.failed] == ["slow"]
+        assert verdict.status is Status.NOT_APPLICABLE and [item.key for item in verdict.failed] == ["slow"]
 
 
 @lru_cache
@@ -334,10 +334,10 @@ class TestFalseClaims:
         assert "stochastic" not in gradients(examine(false, round_setting(2, steps, alpha=alpha, p=alpha)))
 
 
-STORED = [one for path in sorted((ROOT / "derivations" / "certificates").glob("*.jsonl")) for one in read(path)]
-SHORT = sorted((one for one in STORED if one.claim and one.interval is None), key=lambda one: len(one.multipliers))[
-    :20
-]
+STORED = [item for path in sorted((ROOT / "derivations" / "certificates").glob("*.jsonl")) for item in read(path)]
+SHORT = sorted(
+    (item for item in STORED if item.claim and item.interval is None), key=lambda one: len(one.multipliers)
+)[:20]
 WORDS = "0 1 -1 2/4 1/0 1e9 1e99999999 NaN Infinity 0x1 theorem-1 any stochastic sync x0"
 ODD = [*WORDS.split(), "", " 1", "١", 1, -1, 0.5, None, True, [], {}, ["1"], "9" * DIGITS, "9" * (DIGITS + 1)]
 
@@ -359,12 +359,12 @@ def changed(document, at, new):
 def outcome(path):
     """(accepted, document) of a file with one certificate; a traceback is a failure of the test."""
     try:
-        ((one, wrong),) = verified([path], KNOWN)
+        ((item, wrong),) = verified([path], KNOWN)
     except InputError as said:
         assert "\n" not in str(said) and len(str(said)) < 400
         return False, None
     assert len(wrong) < 400
-    return wrong == "", asdict(one)
+    return wrong == "", asdict(item)
 
 
 class TestTampering:
@@ -379,9 +379,9 @@ class TestTampering:
             assume(isinstance(document, dict))
         path = tmp_path_factory.mktemp("tampered") / "c.jsonl"
         path.write_text(json.dumps(document) + "\n")
-        accepted, found = outcome(path)
+        accepted, result = outcome(path)
         if accepted:
-            assert judge(found, TEXTS) is None
+            assert judge(result, TEXTS) is None
 
     @settings(max_examples=50, deadline=None)
     @given(one=st.sampled_from(SHORT), data=st.data())
@@ -392,9 +392,9 @@ class TestTampering:
             text = text[:k] + data.draw(st.sampled_from(list('0123456789/-{}[]":,eE.\n\\ x'))) + text[k + 1 :]
         path = tmp_path_factory.mktemp("tampered") / "c.json"
         path.write_text(text)
-        accepted, found = outcome(path)
+        accepted, result = outcome(path)
         if accepted:
-            assert judge(found, TEXTS) is None
+            assert judge(result, TEXTS) is None
 
     @settings(max_examples=40, deadline=None)
     @given(one=st.sampled_from(SHORT), data=st.data())
@@ -483,16 +483,16 @@ class TestWhatACertificateLooksLike:
     def test_a_file_is_read_a_certificate_at_a_time(self, tmp_path):
         path = save(tmp_path / "c.jsonl", SHORT[:2])
         path.write_text(path.read_text() + "no certificate\n")
-        found = read(path)
-        assert [next(found), next(found)] == SHORT[:2]
+        result = read(path)
+        assert [next(result), next(result)] == SHORT[:2]
         with pytest.raises(InputError, match="line 3"):
-            next(found)
+            next(result)
 
     def test_a_family_keeps_what_it_has(self, tmp_path):
         path = save(tmp_path / "c.jsonl", SHORT[:2])
         save(path, [replace(SHORT[0], note={"new": 1}), SHORT[2]])
-        assert [(one.name, one.note) for one in read(path)] == [
-            (SHORT[0].name, {"new": 1}), *((one.name, one.note) for one in SHORT[1:3])
+        assert [(item.name, item.note) for item in read(path)] == [
+            (SHORT[0].name, {"new": 1}), *((item.name, item.note) for item in SHORT[1:3])
         ]  # fmt: skip
 
 

@@ -99,10 +99,10 @@ def test_bad_input_is_one_sentence(arguments):
 
 def test_the_studies_run_small():
     assert tight_constants.main(["--small"])["tight-lemma-2-drift-k10-tau2"]["certificate"]
-    found = sharper.main(["--small"])
-    (run,) = found["runs"].values()
+    result = sharper.main(["--small"])
+    (run,) = result["runs"].values()
     assert 1 <= run["fedavg-step"] <= run["star-step"] <= run["sharper-step"] <= run["theorem-1"]
-    assert found["worst"]["alpha = p"]["theorem-1"][0] > 1.1
+    assert result["worst"]["alpha = p"]["theorem-1"][0] > 1.1
     assert pareto.main(["--small"])["small"]["schemes"]
 
 
@@ -113,10 +113,10 @@ def test_the_documented_costs_are_those_recorded():
         costs = [
             min(
                 v["cost over front"]["1000"]
-                for k, v in one["schemes"].items()
+                for k, v in item["schemes"].items()
                 if k in (key, key + k.partition(":")[2])
             )
-            for one in stored.values()
+            for item in stored.values()
         ]
         assert len(costs) == 3 and f"{min(costs):.2f} to {max(costs):.2f} with {name}" in text
 

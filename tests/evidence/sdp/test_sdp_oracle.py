@@ -70,8 +70,8 @@ def value(name, build):
     if name == "noise":
         # What gradients themselves do is taken off: gradient descent contracts by at most (1 - eta mu)^2.
         rest = {"Delta": (1 - float(setting.eta[-1] * setting.mu)) ** 2, "Gamma_alpha": 10.0}
-    found = worst_case(model, model[left] - model.sum(rest), [model[unit]])
-    return found.value if found.outcome is Solved.OPTIMAL else float("nan")
+    result = worst_case(model, model[left] - model.sum(rest), [model[unit]])
+    return result.value if result.outcome is Solved.OPTIMAL else float("nan")
 
 
 def expected(name):
@@ -137,14 +137,14 @@ WEAKER = list(BUGS)[-2:]
 def planted(module, before, after):
     """``build`` with one piece of the model's source replaced."""
     modules = {"forms": fedbounds.evidence.sdp.program, "model": fedbounds.evidence.sdp.one_step.program}
-    texts = {name: Path(one.__file__).read_text() for name, one in modules.items()}
+    texts = {name: Path(item.__file__).read_text() for name, item in modules.items()}
     assert texts[module].count(before) >= 1, "the bug no longer fits the source"
     made = {}
-    for name, one in modules.items():
-        new = types.ModuleType(one.__name__)
+    for name, item in modules.items():
+        new = types.ModuleType(item.__name__)
         text = texts[name].replace(before, after) if name == module else texts[name]
         # A dataclass looks its module up; the true one will do.
-        exec(compile(text, one.__file__, "exec"), new.__dict__)
+        exec(compile(text, item.__file__, "exec"), new.__dict__)
         made[name] = new
     vars(made["model"])["interpolation"] = made["forms"].interpolation
     return made["model"].build
@@ -162,7 +162,7 @@ def test_a_bug_in_the_model_is_caught(bug, oracle):
     pytest.fail(f"{bug}: every value of the panel is as it should be")
 
 
-STORED = {one.name: one for one in read(ROOT / "derivations" / "certificates" / "tight.jsonl")}
+STORED = {item.name: item for item in read(ROOT / "derivations" / "certificates" / "tight.jsonl")}
 HONEST = STORED["tight-lemma-2-drift-k10-tau2"]
 
 

@@ -48,7 +48,7 @@ def plugin(**changes):
 
 def test_the_table_of_the_page():
     """docs/worst.md against the record of `validate.horizon`, whose short rows are computed again."""
-    table = {(str(one["tau"]), str(one["rounds"])): one for one in RECORD["table"]}
+    table = {(str(item["tau"]), str(item["rounds"])): item for item in RECORD["table"]}
     assert len(rows(r"\| \d")) > 6
     for row in rows(r"\| \d"):
         one = table[tuple(row[:2])]
@@ -58,7 +58,7 @@ def test_the_table_of_the_page():
         if one["tau"] * one["rounds"] <= 10:
             again = worst(rounds_of(one["rounds"], one["tau"]))
             assert again.value == pytest.approx(one["worst"], rel=1e-5)
-    factors = [one["bound"] / one["worst"] for one in RECORD["table"]]
+    factors = [item["bound"] / item["worst"] for item in RECORD["table"]]
     assert f"between {min(factors):.2f} and {max(factors):.2f} times the worst case" in PAGE
     assert f"eta = 1/(2L), within {max(factors):.2f} times" in (ROOT / "docs/findings.md").read_text(encoding="utf-8")
 
@@ -72,7 +72,8 @@ def test_the_grid_of_the_page():
 
 def test_the_measures_of_the_page():
     table = {
-        (one[0], "theory" if one[1] else "constant", str(one[2]), str(one[3])): one for one in RECORD["measures"]
+        (item[0], "theory" if item[1] else "constant", str(item[2]), str(item[3])): item
+        for item in RECORD["measures"]
     }
     assert len(rows(r"\| (gap|average|distance) ")) > 6
     for row in rows(r"\| (gap|average|distance) "):
@@ -99,10 +100,10 @@ def test_theorems_stand_beside_it():
     assert gap == pytest.approx(stated["fedavg-rounds"] / 2) and "fedavg-contraction" in stated
     for measure, key in (("distance", "corollary"), ("gap", "corollary"), ("average", "averaged-corollary")):
         run = rounds_of(2, 2, measure=measure)
-        found = next(curve(run, None, steps=claim_named("corollary")))
-        assert key in found.stated and found.instance_constants["G_sq"] > 0.1
-        assert not found.refuted and found.certified
-        assert found.lower <= found.worst <= found.bound == min(found.stated.values())
+        result = next(curve(run, None, steps=claim_named("corollary")))
+        assert key in result.stated and result.instance_constants["G_sq"] > 0.1
+        assert not result.refuted and result.certified
+        assert result.lower <= result.worst <= result.bound == min(result.stated.values())
         assert not bounds(scheduled(run, claim_named("corollary")), Q(1), Q(1))
     for measure, key in (("gap", "li-2020"), ("average", "averaged-corollary")):
         away = rounds_of(2, 2, measure=measure)
@@ -111,9 +112,9 @@ def test_theorems_stand_beside_it():
 
 def test_constants_of_the_instance_are_those_of_its_run():
     """The gradient bound of the function on a line is that at its start, and its clients are equal."""
-    found = next(curve(rounds_of(2, 2, measure="gap"), None, steps=claim_named("li-2020"), zeta_sq=Q(0)))
-    assert found.instance_constants["Gamma"] == 0 and 0.01 < found.instance_constants["G_sq"] < 1 and found.stated
-    assert found.worst == pytest.approx(found.lower, rel=1e-5)
+    result = next(curve(rounds_of(2, 2, measure="gap"), None, steps=claim_named("li-2020"), zeta_sq=Q(0)))
+    assert result.instance_constants["Gamma"] == 0 and 0.01 < result.instance_constants["G_sq"] < 1 and result.stated
+    assert result.worst == pytest.approx(result.lower, rel=1e-5)
 
 
 def test_a_number_below_the_instance_is_no_worst_case(monkeypatch):
@@ -130,12 +131,12 @@ def test_a_claim_that_the_instance_exceeds_is_refuted(capsys):
     """Without its drift the contraction is smaller than every run, and hid what is true."""
     start = {"start": claim_named("fedavg-contraction").terms["start"]}
     run, own = rounds_of(1, 2), plugin(terms=start)
-    found, alone = sandwich(run, extra=[own]), sandwich(rounds_of(1, 2, eta=Q(19, 10)))
-    assert found.theorem in ("fedavg-rounds", "fedavg-contraction") and found.bound >= found.worst
-    assert list(found.refuted) == ["own"] and alone.theorem is None and alone.bound is None
+    result, alone = sandwich(run, extra=[own]), sandwich(rounds_of(1, 2, eta=Q(19, 10)))
+    assert result.theorem in ("fedavg-rounds", "fedavg-contraction") and result.bound >= result.worst
+    assert list(result.refuted) == ["own"] and alone.theorem is None and alone.bound is None
     assert not sandwich(run, zeta_sq=Q(0), extra=[own]).refuted
-    print_table([found], "rounds", "")
-    assert f"REFUTED by the instance: own, {0.95**4:.10g} < {found.lower:.10g}" in capsys.readouterr().out
+    print_table([result], "rounds", "")
+    assert f"REFUTED by the instance: own, {0.95**4:.10g} < {result.lower:.10g}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -143,14 +144,14 @@ def test_a_claim_that_the_instance_exceeds_is_refuted(capsys):
     [(10_000, Q(1, 10), 100, 1, 20), (100, Q(1, 1000), 10**6, 1, 3), (10_000, Q(1, 42_000_000), 10**6, 2, 3)],
 )
 def test_rounding_refutes_no_theorem(kappa, step, zeta, tau, rounds):
-    found = sandwich(rounds_of(rounds, tau, Q(1, kappa), step), zeta_sq=Q(zeta) ** 2)
-    assert not found.refuted and found.theorem is not None and found.lower <= found.bound
+    result = sandwich(rounds_of(rounds, tau, Q(1, kappa), step), zeta_sq=Q(zeta) ** 2)
+    assert not result.refuted and result.theorem is not None and result.lower <= result.bound
 
 
 def test_a_certificate_says_how_loose_it_is():
-    found = sandwich(rounds_of(13, 1, Q(1, 10**4), Q(1, 100)))
-    assert found.certified and found.mark == f"certified, loose by {100 * found.gap / found.worst:.3g}%"
-    assert 0.1 < found.gap / found.worst < 0.3 and sandwich(rounds_of(1, 2)).mark == "certified"
+    result = sandwich(rounds_of(13, 1, Q(1, 10**4), Q(1, 100)))
+    assert result.certified and result.mark == f"certified, loose by {100 * result.gap / result.worst:.3g}%"
+    assert 0.1 < result.gap / result.worst < 0.3 and sandwich(rounds_of(1, 2)).mark == "certified"
     assert next(curve(rounds_of(3, 2), "rounds", (Q(3),), zeta_sq=Q(0))).mark == "exact law"
     # An instance that vanishes is no divisor.
     assert sandwich(Run(100, 4, Q(10**6, 10**6 + 1), L, Q(1)), zeta_sq=Q(0)).factor is None
@@ -182,9 +183,9 @@ def test_the_command():
     assert (first["rounds"], second["rounds"], first["certified"]) == (1, 2, True)
     assert first["lower"] <= first["worst"] <= first["bound"] and first["worst"] == pytest.approx(0.868043, abs=2e-6)
     for tau in (1, 2, 3):  # no certified value is rounded down
-        found, table = worst(rounds_of(1, tau)), call("--rounds", "1", "--tau", str(tau))
+        result, table = worst(rounds_of(1, tau)), call("--rounds", "1", "--tau", str(tau))
         assert table.exit_code == 0 and "certified" in table.stdout and "fedavg-" in table.stdout
-        assert found.a + found.b <= Q(found.value) <= Q(table.stdout.splitlines()[2].split()[2])
+        assert result.a + result.b <= Q(result.value) <= Q(table.stdout.splitlines()[2].split()[2])
     stalled = call("--rounds", "2", "--tau", "3", "--step", "1/100000")
     assert stalled.exit_code == 0 and "not established" in stalled.stdout and "no bound" in stalled.stderr
 
@@ -205,9 +206,9 @@ def test_the_command():
     ],
 )
 def test_what_the_command_says(words, shown):
-    found = call("--rounds", "2" if "--step" in words else "1", *words.split())
-    assert found.exit_code == 0 and all(one in found.output for one in shown)
-    assert "need not be attained" in shown or "need not be attained" not in found.output or "0.6" in words
+    result = call("--rounds", "2" if "--step" in words else "1", *words.split())
+    assert result.exit_code == 0 and all(item in result.output for item in shown)
+    assert "need not be attained" in shown or "need not be attained" not in result.output or "0.6" in words
 
 
 @pytest.mark.parametrize(
@@ -229,5 +230,5 @@ def test_what_the_command_says(words, shown):
     ],
 )
 def test_a_wrong_word_is_one_sentence(words):
-    found = call("--rounds", "2", "--tau", "2", *words.split())
-    assert found.exit_code == 2 and found.stderr.count("\n") == 1
+    result = call("--rounds", "2", "--tau", "2", *words.split())
+    assert result.exit_code == 2 and result.stderr.count("\n") == 1

@@ -458,10 +458,10 @@ DOUBLE = Claim("toy", "toy", "here", "constant", 2 * sy.L, {"all": sy.L})
 @pytest.mark.parametrize("name", sorted(ATTACKS))
 def test_an_attack_is_refused(name):
     try:
-        found = ATTACKS[name]()
+        result = ATTACKS[name]()
     except InputError:
         return  # the claim itself is refused as it is made
-    assert found.status is Status.UNDECIDED if hasattr(found, "status") else found
+    assert result.status is Status.UNDECIDED if hasattr(result, "status") else result
 
 
 def test_the_attacks_fail_for_their_own_reasons():

@@ -52,7 +52,7 @@ def recheck(derivation):
     """The check of a changed derivation, the ones it cites being as they were."""
     shelf = symbolic.shelf({**ALL, derivation.key: derivation})
     known = symbolic.check_all().items()
-    shelf.checked.update({(key, one.reading.name): one for key, one in known if key != derivation.key})
+    shelf.checked.update({(key, item.reading.name): item for key, item in known if key != derivation.key})
     return symbolic.check(derivation.key, shelf)
 
 
@@ -113,7 +113,9 @@ def test_a_proof_is_of_its_own_reading(key):
 @pytest.mark.parametrize("key", ["theorem-1-from-lemma-2", "lemma-2", "induction", "pi-max"])
 def test_a_missing_condition_is_seen(key):
     conditions = ALL[key].conditions
-    assert all(recheck(replace(ALL[key], conditions=tuple(set(conditions) - {one}))).fault for one in conditions)
+    assert all(
+        recheck(replace(ALL[key], conditions=tuple(set(conditions) - {condition}))).fault for condition in conditions
+    )
 
 
 def test_the_smoothness_constant_matters():

@@ -482,10 +482,10 @@ HOLES = {
 @pytest.mark.parametrize("name", HOLES)
 def test_a_hole_stays_closed(name):
     try:
-        found = HOLES[name]()
+        result = HOLES[name]()
     except InputError:
         return  # the claim itself is refused as it is made
-    assert found.status is Status.UNDECIDED if hasattr(found, "status") else found
+    assert result.status is Status.UNDECIDED if hasattr(result, "status") else result
 
 
 @pytest.mark.parametrize(

@@ -66,18 +66,18 @@ def test_they_hold_without_sampling_error_on_identical_clients(claim, tau):
 @settings(max_examples=40, deadline=None)
 @given(problems(), st.integers(1, 6), st.integers(1, 8), st.sampled_from((1.0, 0.3)))
 def test_moments_at_the_optimum_suffice_on_any_quadratics(problem, tau, rounds, share):
-    found = exact(problem, tau=tau, rounds=rounds, step=share * largest_step(problem, tau))
+    result = exact(problem, tau=tau, rounds=rounds, step=share * largest_step(problem, tau))
     for claim in (AT_OPTIMUM, DRIFT):
-        assert expectation.examine(claim, found).status is Status.HOLDS
+        assert expectation.examine(claim, result).status is Status.HOLDS
 
 
 @pytest.mark.parametrize("kind", sorted(ZOO))
 def test_moments_at_the_optimum_suffice_on_data(kind):
     problem = ZOO[kind](1)
-    found = run(problem, replicates=64, rounds=6)
+    result = run(problem, replicates=64, rounds=6)
     for claim in (AT_OPTIMUM, DRIFT):
-        assert empirical.examine(claim, found).status is Status.HOLDS
-    assert empirical.examine(IDENTICAL, found).status is Status.NOT_APPLICABLE
+        assert empirical.examine(claim, result).status is Status.HOLDS
+    assert empirical.examine(IDENTICAL, result).status is Status.NOT_APPLICABLE
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
@@ -85,9 +85,9 @@ def test_one_data_set_on_every_client(seed, tau):
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((6, 2)), rng.standard_normal(6)
     problem = LeastSquaresProblem([X] * 3, [y] * 3, 0.1)
-    found = exact(problem, tau=tau, rounds=4)
+    result = exact(problem, tau=tau, rounds=4)
     for claim in THEORIES:
-        assert expectation.examine(claim, found).status is Status.HOLDS
+        assert expectation.examine(claim, result).status is Status.HOLDS
 
 
 # What each term is for: an instance on which the claim without it is false.
@@ -104,18 +104,18 @@ NEEDED = [
 
 @pytest.mark.parametrize(("claim", "term", "problem", "others"), NEEDED, ids=lambda x: getattr(x, "key", None))
 def test_without_a_term_they_are_refuted(claim, term, problem, others):
-    found = exact(problem, **others)
-    assert expectation.examine(claim, found).status is Status.HOLDS
+    result = exact(problem, **others)
+    assert expectation.examine(claim, result).status is Status.HOLDS
     without = replace(claim, terms={**claim.terms, term: 0 * claim.terms[term]})
-    assert expectation.examine(without, found).status is Status.REFUTED
+    assert expectation.examine(without, result).status is Status.REFUTED
 
 
 def test_a_steeper_descent_is_refuted():
     """With -3 eta for -eta/2, and curvature L along the path, gradient descent is too slow for the lemma."""
     steeper = replace(STEP, terms={**STEP.terms, "descent": 6 * STEP.terms["descent"]})
-    found = exact(plane([[1.0]] * 2, [[0.0]] * 2), tau=1)
-    assert expectation.examine(STEP, found).status is Status.HOLDS
-    assert expectation.examine(steeper, found).status is Status.REFUTED
+    result = exact(plane([[1.0]] * 2, [[0.0]] * 2), tau=1)
+    assert expectation.examine(STEP, result).status is Status.HOLDS
+    assert expectation.examine(steeper, result).status is Status.REFUTED
 
 
 def test_what_they_assume_is_checked():

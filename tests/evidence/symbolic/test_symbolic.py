@@ -342,8 +342,8 @@ class TestJudge:
     )
 
     def judge(self, derivation, claim=CLAIM, of=None):
-        found = checked(derivation, of or claim)
-        return symbolic.judge(found, claim, READINGS["repaired"])
+        result = checked(derivation, of or claim)
+        return symbolic.judge(result, claim, READINGS["repaired"])
 
     def test_holds_says_proved_under_assumptions(self):
         verdict = self.judge(self.PROOF)

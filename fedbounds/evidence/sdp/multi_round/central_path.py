@@ -137,7 +137,7 @@ class _Path:
         c = np.stack([program.coordinates(point.g) for point in every])
         self.whole = [(x[:, block], c[:, block]) for block in program.blocks]
         # (block, diagonal entry, what it costs) of the last entries of z.
-        most, mean = (float(one) * zeta_sq for one in run.spread)
+        most, mean = (float(item) * zeta_sq for item in run.spread)
         ends = [(0, 0, delta_0), (1, 0, most - mean), (0, run.T + 1, mean)][: 2 + run.biased]
         # Where zeta_* = 0 a proof may spend on s what it likes, so that the path has no such coordinates.
         self.ends, self.unpaid = ends[: 3 if zeta_sq else 1], ends[3 if zeta_sq else 1 :]

@@ -57,7 +57,7 @@ class Bounded:
 
 def applies(claim: Claim, reading: Reading) -> bool:
     """Whether a claim is about what the programmes of whole runs bound, of everybody with the weights p."""
-    stated = {one.key for one in claim.assumptions_in(reading)}
+    stated = {item.key for item in claim.assumptions_in(reading)}
     return (
         claim.scope == "horizon"
         and claim.kind is Kind.INEQUALITY
@@ -79,7 +79,7 @@ class ClaimAtRun:
 
     @property
     def assumptions(self) -> list[Assumption]:
-        return [one for one in self.claim.assumptions_in(self.reading) if not isinstance(one, OwnSteps)]
+        return [item for item in self.claim.assumptions_in(self.reading) if not isinstance(item, OwnSteps)]
 
     @property
     def values(self) -> dict[str, Fraction]:
@@ -89,30 +89,32 @@ class ClaimAtRun:
         known |= {"eta_sum": sum(run.sizes, Fraction(0))}
         known |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
         path = Path(run.tau, np.array(run.sizes, dtype=object))
-        for one in self.claim.computed:
-            if one.statistic == "scheduled" and one.on_path is not None and one.name not in known:
-                known[one.name] = Fraction(one.on_path(path)[-1])
+        for item in self.claim.computed:
+            if item.statistic == "scheduled" and item.on_path is not None and item.name not in known:
+                known[item.name] = Fraction(item.on_path(path)[-1])
         return known
 
     @property
     def common(self) -> bool:
         """Whether zeta_* = 0, as Gamma is; or what does not matter, as with one local step a round F moves alone."""
-        return self.run.tau == 1 or any(sp.Eq(sy.Gamma, 0) in _relations(one) for one in self.assumptions)
+        return self.run.tau == 1 or any(
+            sp.Eq(sy.Gamma, 0) in _relations(assumption) for assumption in self.assumptions
+        )
 
     @property
     def quiet(self) -> bool:
         """Whether gradients have no noise."""
-        return any(sp.Eq(sy.sigma_sq, 0) in _relations(one) for one in self.assumptions)
+        return any(sp.Eq(sy.sigma_sq, 0) in _relations(assumption) for assumption in self.assumptions)
 
     @property
     def narrower(self) -> bool:
         """Whether an assumption is not decided here, so that the class may be smaller than the programme's."""
         known = {"smooth", "strongly-convex", "bounded-variance", "full-participation", "unbiased", "equal-p"}
         return any(
-            self.holds(one) is None
-            and one.key not in known
-            and not set(_relations(one)) & {sp.Eq(sy.Gamma, 0), sp.Eq(sy.sigma_sq, 0)}
-            for one in self.assumptions
+            self.holds(assumption) is None
+            and assumption.key not in known
+            and not set(_relations(assumption)) & {sp.Eq(sy.Gamma, 0), sp.Eq(sy.sigma_sq, 0)}
+            for assumption in self.assumptions
         )
 
     def holds(self, one: Assumption) -> bool | None:
@@ -154,7 +156,7 @@ class ClaimAtRun:
 
     def _linear(self, right: sp.Expr) -> Bounded | None:
         """Its coefficients; None where one is no number, or of something that may be large and counts against it."""
-        found: dict[sp.Expr, Fraction] = {}
+        result: dict[sp.Expr, Fraction] = {}
         for term in sp.Add.make_args(right):
             number, rest = term.as_coeff_Mul()
             value = _number(number, {})
@@ -162,16 +164,16 @@ class ClaimAtRun:
                 continue
             if value is None or (value < 0 and rest != sy.Delta_0) or not _seen_non_negative(rest):
                 return None
-            found[rest] = found.get(rest, Fraction(0)) + value
+            result[rest] = result.get(rest, Fraction(0)) + value
         # sum_i p_i^2 sigma_i^2 is at most sigma^2 sum_i p_i^2.
-        mean = found.get(sy.sigma_p_sq, Fraction(0)) + found.get(p_sq * sy.sigma_sq, Fraction(0))
-        every = found.get(sy.sigma_sq, Fraction(0))
-        if "equal-p" in {one.key for one in self.assumptions}:
-            mean += found.get(sy.sigma_sq / sy.N, Fraction(0))
+        mean = result.get(sy.sigma_p_sq, Fraction(0)) + result.get(p_sq * sy.sigma_sq, Fraction(0))
+        every = result.get(sy.sigma_sq, Fraction(0))
+        if "equal-p" in {assumption.key for assumption in self.assumptions}:
+            mean += result.get(sy.sigma_sq / sy.N, Fraction(0))
         if self.quiet:
             mean = every = ANYTHING
-        b = ANYTHING if self.common else found.get(sy.zeta_star_sq, Fraction(0))
-        return Bounded(found.get(sy.Delta_0, Fraction(0)), b, mean + every, every)
+        b = ANYTHING if self.common else result.get(sy.zeta_star_sq, Fraction(0))
+        return Bounded(result.get(sy.Delta_0, Fraction(0)), b, mean + every, every)
 
     def right(self, values: Mapping[str, Fraction]) -> Fraction | None:
         """The right side, where no more is needed to know it."""

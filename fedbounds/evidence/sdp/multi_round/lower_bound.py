@@ -102,7 +102,7 @@ def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
     if run.measure == "average":
         w: Any = simulate(begun, record="iterates").w
         means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
-        return np.array([float(problem.gap(one)) for one in means])
+        return np.array([float(problem.gap(item)) for item in means])
     trajectory = simulate(begun, record="distance")
     path: Array = (trajectory.distance_sq if run.measure == "distance" else trajectory.gap)[0]
     return path
@@ -173,13 +173,13 @@ def _turned(run: Run, shape: Iterable[Any]) -> list[tuple[Any, Any, Any]]:
 
 def _pulls(run: Run, zeta_sq: float) -> list[float]:
     """-grad F_i(w*) along e_2 of each of `clients`."""
-    return [math.copysign(math.sqrt(abs(one[1]) * zeta_sq), one[1]) for one in clients(run)]
+    return [math.copysign(math.sqrt(abs(client[1]) * zeta_sq), client[1]) for client in clients(run)]
 
 
 def _ends(run: Run, shape: tuple[Array, ...], delta_0: float, zeta_sq: float) -> Any:
     """What is measured of every instance of several shapes."""
     turned, pulls = _turned(run, shape), _pulls(run, zeta_sq)
-    several = [(*turned[one[0]], pull, float(one[2])) for one, pull in zip(clients(run), pulls, strict=True)]
+    several = [(*turned[item[0]], pull, float(item[2])) for item, pull in zip(clients(run), pulls, strict=True)]
     start = delta_0**0.5 * np.cos(shape[4]), delta_0**0.5 * np.sin(shape[4])
     return _run(run, [float(size) for size in run.sizes], several, start)
 
@@ -189,7 +189,7 @@ def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[An
 
     def mean(several: list[Any], *places: int) -> tuple[Any, ...]:
         weighted = list(zip((client[-1] for client in clients), several, strict=True))
-        return tuple(sum(weight * one[k] for weight, one in weighted) for k in places)
+        return tuple(sum(weight * item[k] for weight, item in weighted) for k in places)
 
     def moved(eta: Any, client: tuple[Any, ...], x: Any, y: Any) -> tuple[Any, Any]:
         first, mixed, second, pull, _ = client
@@ -201,7 +201,7 @@ def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[An
             several = [w] * len(clients)
         if run.measure == "average":
             summed = tuple(a + b / run.T for a, b in zip(summed, mean(several, 0, 1), strict=True))
-        several = [moved(size, client, *one) for client, one in zip(clients, several, strict=True)]
+        several = [moved(size, client, *item) for client, item in zip(clients, several, strict=True)]
         if (t + 1) % run.tau == 0:
             w = mean(several, 0, 1)
     x, y = summed if run.measure == "average" else w
@@ -225,16 +225,16 @@ def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
 def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:
     """The clients of a shape, with F_i(w*) = 0 at w* = 0."""
     several, turned = clients(run), _turned(run, shape)
-    H = np.array([[[a, b], [b, c]] for a, b, c in (turned[one[0]] for one in several)])
+    H = np.array([[[a, b], [b, c]] for a, b, c in (turned[item[0]] for item in several)])
     pull = np.array([[0.0, pull] for pull in _pulls(run, zeta_sq)])
     own = np.linalg.solve(H, pull[..., None])[..., 0]
-    p = np.array([float(one[3]) for one in several])
+    p = np.array([float(item[3]) for item in several])
     return QuadraticProblem(H, own, -np.einsum("nd,nd->n", own, pull) / 2, p)
 
 
 def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:
     """FedAvg, or the server's weights, with full gradients."""
-    sizes, alpha = ([float(one) for one in given] for given in (run.sizes, run.alpha))
+    sizes, alpha = ([float(item) for item in given] for given in (run.sizes, run.alpha))
     weighting = Fixed(tuple(alpha)) if run.biased else FedAvg()
     return Experiment(
         problem,

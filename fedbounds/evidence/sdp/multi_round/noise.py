@@ -84,7 +84,7 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
     c, d = (
         sum((size**2 * V[k] for size, V in zip(run.sizes, potentials[1:], strict=True)), Fraction(0)) for k in (0, 1)
     )
-    noise = sigma_sq * max(c * one + d * (1 - one) for one in shares(run))
+    noise = sigma_sq * max(c * item + d * (1 - item) for item in shares(run))
     value, certified = above(a * delta_0 + b * zeta_sq + noise), verify(run, steps, potentials)
     return NoisyBound(run, a, b, value, None, certified, steps=steps, potentials=potentials)
 
@@ -96,7 +96,7 @@ def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potent
     if potentials[-1][0] < 1 or potentials[-1][3] < 0 or any(any(V[1:3]) for V in potentials[:: run.tau]):
         return False
     symbols = [Symbol(letter, step=k) for letter, count in (("m", 2), ("d", 3)) for k in range(count)]
-    m, c, d, v, s = (Vector({one: exact(Fraction(1))}) for one in symbols)
+    m, c, d, v, s = (Vector({symbol: exact(Fraction(1))}) for symbol in symbols)
     bend = exact(1 / (run.L - run.mu))
     for k, (size, each) in enumerate(zip(run.sizes, multipliers, strict=True)):
         here = d if k % run.tau else Vector()

@@ -46,7 +46,7 @@ class Near(NamedTuple):
 def meets(claim: Claim, reading: Reading, run: Run, eta_0: Fraction) -> bool:
     """Whether no assumption is seen to fail."""
     at = ClaimAtRun(claim, reading, run, eta_0)
-    return all(at.holds(one) is not False for one in at.assumptions)
+    return all(at.holds(assumption) is not False for assumption in at.assumptions)
 
 
 def examine(claim: Claim, reading: Reading, run: Run, eta_0: Fraction) -> Verdict:
@@ -61,7 +61,7 @@ def examine(claim: Claim, reading: Reading, run: Run, eta_0: Fraction) -> Verdic
     near = _nearest(at)
     ratio = None if near is None else near.ratio
     for bound in _proofs(at):
-        if any(bound.within(one) for one in claimed):
+        if any(bound.within(item) for item in claimed):
             detail = f"proved by rational multipliers: {at.in_words()}"
             held = replace(verdict, detail=detail, data=data, coverage=at.coverage)
             return held if ratio is None else replace(held, tightness=max(ratio, 1.0), margin=max(1 - 1 / ratio, 0.0))
@@ -100,22 +100,22 @@ def _nearest(at: ClaimAtRun) -> Near | None:
     """(left, right, instance, zeta_*^2) where an instance comes nearest to the bound at Delta_0 = 1, or beyond it."""
     if at.narrower:
         return None
-    found: list[Near] = []
+    result: list[Near] = []
     for ratio in (Fraction(0),) if at.common else (Fraction(0), *RATIOS):
         zeta_sq = ratio * at.run.mu * at.run.L
         right = at.right({"Delta_0": Fraction(1), "zeta_star_sq": zeta_sq, "sigma_sq": Fraction(0)})
         if right is None:
             return None
         one = attained(at.run, 1.0, float(zeta_sq))
-        found.append(Near(one.value, float(right), one, zeta_sq))
+        result.append(Near(one.value, float(right), one, zeta_sq))
     if not at.quiet and MEASURES[sp.sympify(at.claim.lhs)] == "distance":
         variance = Fraction(1) / (at.run.L * at.run.mu)
         for size in (variance**-1, 100 * variance**-1):
             values = {"Delta_0": Fraction(1), "zeta_star_sq": Fraction(0), "sigma_sq": size, "N": Fraction(1)}
             right = at.right({**values, "sigma_p_sq": size})
             if right is not None:
-                found.append(Near(float(alike(at.run, Fraction(1), size)), float(right), None, Fraction(0)))
-    return min(found, key=lambda one: one.ratio)
+                result.append(Near(float(alike(at.run, Fraction(1), size)), float(right), None, Fraction(0)))
+    return min(result, key=lambda one: one.ratio)
 
 
 def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict:
@@ -137,7 +137,7 @@ def _of_one_step(run: Run) -> Bounded | None:
         steps.append(2 * q * size * kept[-1])
         kept.append(q**2 * kept[-1])
     zero = Fraction(0)
-    potentials = tuple((one, zero, zero, zero) for one in reversed(kept))
+    potentials = tuple((item, zero, zero, zero) for item in reversed(kept))
     if not noise.verify(run, tuple(reversed(steps)), potentials):
         return None
     return Bounded(kept[-1], zero, *_added(run, potentials))

@@ -70,14 +70,14 @@ class Certificate:
         result = replace(Setting.from_json({**data, **plain(at_point(given, over))}), **given)
         x, sizes = variable(over), result.eta
         pairs = [(x * result.mu, result.L)] if over.parameter == "kappa" else [(eta * result.L, x) for eta in sizes]
-        if any(one != other for one, other in pairs) or isinstance(result.L, Function):
+        if any(item != other for item, other in pairs) or isinstance(result.L, Function):
             raise reject(f"a setting must have the parameter {over.parameter}", str(pairs[0][0]), "write it again")
         return result
 
 
 def _each(value: Any, number: Callable[[Any], Any]) -> Any:
     if isinstance(value, list | tuple):
-        return tuple(_each(one, number) for one in value)
+        return tuple(_each(item, number) for item in value)
     return value if value is None else number(value)
 
 
@@ -135,8 +135,8 @@ def _read(text: bytes, where: str) -> Certificate:
         names = {field.name for field in fields(Certificate)}
         if data.keys() - names or result.setting.keys() - result.parameters.to_json().keys():
             raise ValueError("fields that no certificate has")
-        numbers = [one for name in ("rhs", "multipliers", "scale") for one in data.get(name, {}).values()]
-        if any(isinstance(one, dict) and one.keys() != {"num", "den"} for one in numbers):
+        numbers = [item for name in ("rhs", "multipliers", "scale") for item in data.get(name, {}).values()]
+        if any(isinstance(number, dict) and number.keys() != {"num", "den"} for number in numbers):
             raise ValueError("a function with more than num and den")
         if (data.get("interval") or {}).keys() - {"parameter", "low", "high"}:
             raise ValueError("an interval with more than its ends")
@@ -148,9 +148,9 @@ def _read(text: bytes, where: str) -> Certificate:
 
 def save(path: Path, certificates: Iterable[Certificate]) -> Path:
     """Write a family; certificates that the file holds under other names stay."""
-    family = {one.name: one for one in read(path)} if path.is_file() else {}
-    family |= {one.name: one for one in certificates}
-    lines = (json.dumps(_document(one), allow_nan=False, separators=(",", ":")) for one in family.values())
+    family = {item.name: item for item in read(path)} if path.is_file() else {}
+    family |= {certificate.name: certificate for certificate in certificates}
+    lines = (json.dumps(_document(item), allow_nan=False, separators=(",", ":")) for item in family.values())
     return write_text(path, "".join(f"{line}\n" for line in lines))
 
 

@@ -162,7 +162,7 @@ def at_point(given: Mapping[str, Any], over: Interval) -> dict[str, Any]:
             return tuple(map(value, one))
         return one.at(next(over.inside())) if isinstance(one, Function) else one
 
-    return {name: value(one) for name, one in given.items()}
+    return {name: value(item) for name, item in given.items()}
 
 
 def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
@@ -179,7 +179,7 @@ def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
 
 def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail at the setting, keys of those that cannot be expressed); the step size is apart."""
-    assumptions = (one for one in claim.assumptions_in(setting.how) if not isinstance(one, OwnSteps))
+    assumptions = (item for item in claim.assumptions_in(setting.how) if not isinstance(item, OwnSteps))
     return judged(assumptions, lambda assumption: at_setting(assumption, setting))
 
 
@@ -223,7 +223,7 @@ def place(setting: Setting) -> dict[str, Region]:
         axes[over.parameter] = Span(over.low, high, above=True, constant=constant_steps)
     if over is not None and over.parameter == "kappa":
         functions = (size if isinstance(size, Function) else Function(*constant(size), over) for size in sizes)
-        axes["eta_L"] = Along("kappa", tuple(one.coefficients for one in functions))
+        axes["eta_L"] = Along("kappa", tuple(function.coefficients for function in functions))
     return axes
 
 
@@ -240,7 +240,7 @@ def _demands_everyone(claim: Claim, setting: Setting) -> bool:
     """Whether an assumption excludes partial participation."""
     absent = numbers(setting) | {"C": Fraction(1, 2)}
     answers = (in_fractions(a, [absent]) for a in claim.assumptions_in(setting.how) if a.symbols() == {"C"})
-    return any(one is not None and not one.holds for one in answers)
+    return any(answer is not None and not answer.holds for answer in answers)
 
 
 def homogeneous(claim: Claim, T: int, reading: Reading = PLAIN) -> bool:

@@ -12,7 +12,7 @@ OF_A_RUN = {"Delta_0", "T", "eta_0", "L", "mu"}
 
 def descends(claim: Claim, reading: Reading) -> bool:
     """Whether a claim bounds F(w_T) - F* of gradient descent: one exact local step by all, alpha = p."""
-    parts = [part for one in claim.assumptions for part in one.parts]
+    parts = [part for assumption in claim.assumptions for part in assumption.parts]
     one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
     needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
     symbols = {s.name for term in claim.sides(reading).terms.values() for s in term.free_symbols}

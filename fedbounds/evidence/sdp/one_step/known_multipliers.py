@@ -38,7 +38,7 @@ def derived(
 def _paid(model: Model, gap: Expression, known: Mapping[str, Any]) -> dict[str, Any]:
     """The multipliers with what the claim has to spare of G^2, sigma^2, e_i(w*) and the variances spent too."""
     setting, result = model.setting, dict(known)
-    rows = {one.label: one.expression for one in model.constraints}
+    rows = {constraint.label: constraint.expression for constraint in model.constraints}
     every = [Symbol("G_sq"), Symbol("sigma_sq"), *(Symbol(letter, i) for letter in "en" for i in range(setting.N))]
     for value in every:
         used = Expression.mean(map(exact, result.values()), [rows[label] for label in result])

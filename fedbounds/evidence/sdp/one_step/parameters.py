@@ -135,7 +135,7 @@ class Setting:
     def over(self) -> Interval | None:
         """The interval over which the setting is one of functions."""
         result: Iterable[object] = (self.mu, self.rho_bar, self.rho_tilde, *self.eta)
-        return next((one.over for one in result if isinstance(one, Function)), None)
+        return next((item.over for item in result if isinstance(item, Function)), None)
 
     def to_json(self) -> dict[str, object]:
         """The setting as a JSON object; every rational is a string."""

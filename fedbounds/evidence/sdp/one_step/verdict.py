@@ -113,7 +113,7 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
         return replace(verdict, detail=cannot_express(shown.unknown))
     if shown.failed:
         # A worst case outside the claim's assumptions refutes nothing; what the model cannot impose may be why.
-        keys = cannot_express(f"{one.key} ({one.statement})" for one in shown.failed)
+        keys = cannot_express(f"{item.key} ({item.statement})" for item in shown.failed)
         detail = f"{keys} all over the class, and the solver's worst case is a problem that does not meet it"
         return replace(verdict, detail=detail, failed=shown.failed)
     if not shown.violated:
@@ -190,7 +190,7 @@ def certify_form(
         multipliers = prove(model, build(setting, exact, bounds, written), lhs, rhs, size(model) if faces else None)
     if multipliers is None:
         return None
-    numbers, data = (plain(one) for one in (multipliers, scale or {}))
+    numbers, data = (plain(item) for item in (multipliers, scale or {}))
     return Certificate(lhs, plain(rhs), setting.to_json(), numbers, claim, data, note or {}, interval=setting.over)
 
 

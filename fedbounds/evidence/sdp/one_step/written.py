@@ -34,7 +34,9 @@ def written(symbols: Iterable[sp.Symbol]) -> dict[str, sp.Expr]:
     varying = [s for s in symbols if isinstance(s, Quantity) and s.statistic in ("constant", "measured")]
     quantities = [q for q in varying if q.statistic == "constant" or "step" in q.scopes]
     read = {q.name: q.expression for q in quantities if q.expression is not None and not _fault(q)}
-    return {name: one for name, one in read.items() if not one.has(*ABSENT) and _has_points(one) and _linear(one)}
+    return {
+        name: item for name, item in read.items() if not item.has(*ABSENT) and _has_points(item) and _linear(item)
+    }
 
 
 @lru_cache(maxsize=512)
@@ -100,8 +102,8 @@ def _has_points(expression: sp.Expr) -> bool:
 
 def places(expressions: Expressions) -> tuple[sp.Expr, ...]:
     """The points at which gradients or values are taken, beside those of every model."""
-    found = {one.args[0] for expression in expressions.values() for one in expression.atoms(Grad, Loss)}
-    return tuple(sorted(found - {at.w_i, at.w_star, at.w_i_star}, key=sp.default_sort_key))
+    result = {part.args[0] for expression in expressions.values() for part in expression.atoms(Grad, Loss)}
+    return tuple(sorted(result - {at.w_i, at.w_star, at.w_i_star}, key=sp.default_sort_key))
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class Reader:
 
     def _factor(self, factor: sp.Expr) -> Any:
         """A number, or one of each client."""
-        p, alpha = (np.array(self.weights[one], dtype=object) for one in (at.P, at.ALPHA))
+        p, alpha = (np.array(self.weights[item], dtype=object) for item in (at.P, at.ALPHA))
         ratio = alpha / p if factor.has(at.weight_ratio) else None
         total: Any = 1
         for base, power in factor.as_powers_dict().items():
