@@ -49,8 +49,7 @@ CONTRACTION = "contraction"  # the term whose constant is better the larger it i
 def read_back(case: Case) -> Found:
     """What the claim speaks of, and which evidence cannot express it."""
     claim, reading = case.claim, case.reading
-    within = [item.statement for item in claim.assumptions_in(reading) if item.bounds_steps]
-    inner = "".join(f", and there only {statement}" for statement in within)
+    inner = "".join(f", and there only {a.statement}" for a in claim.assumptions_in(reading) if a.bounds_steps)
     speaks = f"speaks of {claim.coverage(reading).words()}{inner}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
