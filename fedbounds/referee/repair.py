@@ -36,7 +36,7 @@ from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
 
-SINGLE_STEP = Assumption("single-step", "tau = 1", sp.Eq(s.tau, 1), found="tau = {tau:g}")
+SINGLE_STEP = Assumption("one-local-step", "tau = 1", sp.Eq(s.tau, 1), found="tau = {tau:g}")
 # What authors leave out, the mildest first.
 ASSUMPTIONS = (
     *(a.unbiased, a.full_participation, a.small_steps, a.constant_steps, a.equal_p),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.plugins import Plugins
+from fedbounds.plugins import Plugins, nearest
 from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import Part, parts, scaled
 from fedbounds.referee.repair import Search, whole_proof
@@ -79,10 +79,15 @@ def sharpen(
     'ratio-bound'
     """
     chosen = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
+    if not seconds > 0:
+        raise reject("seconds must be positive", seconds, "give the processor seconds to spend")
     if len(chosen) > 1:
         raise reject("one claim is sharpened at a time", ", ".join(chosen), "name it with --theorem")
     (claim,) = chosen.values()
     reading = claim.readings[-1] if reading is None else reading
+    if reading not in READINGS:
+        raise nearest("reading", reading, READINGS)
+    claim.require_fedavg()
     proof = whole_proof(claim, READINGS[reading]) if claim.kind is Kind.INEQUALITY else None
     if proof is None:
         raise reject("only an inequality with a proof is sharpened", claim.key, "fedbounds referee judges it first")

@@ -110,7 +110,7 @@ class Quantity(sp.Symbol):
             signs = signs or ({"nonnegative": True} if points.never_negative(on_path.expression) else {})
             symbols = points.latex(on_path.expression)
             latex = latex or (rf"\mathbb{{E}}\left[{symbols}\right]" if statistic == "measured" else symbols)
-            meaning, units = meaning or points.words(on_path.expression), units or on_path.units
+            meaning, units = meaning or points.words(on_path.expression), on_path.units
             # What a local step makes of a model, proofs do not say.
             in_proof = statistic in ("constant", "measured") and not on_path.expression.has(points.w_i_next)
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))

@@ -29,8 +29,17 @@ def units_of(expression: sp.Expr) -> Units:
         base = units_of(expression.base) or NUMBER
         if any(base) and not expression.exp.is_Rational:
             raise _fault(f"{expression.base} must be a number, as its power varies", expression)
+        _require_numbers(expression, expression.exp)
         return tuple(x * expression.exp if x else sp.Integer(0) for x in base)
+    _require_numbers(expression, *expression.args)
     return tuple(map(sp.Integer, getattr(expression, "units", None) or NUMBER))
+
+
+def _require_numbers(whole: sp.Expr, *parts: sp.Basic) -> None:
+    """Refuse a power or a function of what has a unit."""
+    for part in parts:
+        if isinstance(part, sp.Expr) and any(units_of(part) or NUMBER):
+            raise _fault(f"{part} must be a number", whole)
 
 
 def same_units(parts: Iterable[sp.Expr]) -> Units:

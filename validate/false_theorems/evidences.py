@@ -286,7 +286,7 @@ def class_of(claim: Claim, reading: Reading, against: Verdict) -> Setting | None
     record, t = run(instance), int(against.data["t"] or 0)
     if len(record.alphas) > 1:
         return None
-    unit = instance.L if coverage.homogeneous(claim, instance.total) else Q(1)
+    unit = instance.L if coverage.homogeneous(claim) else Q(1)
     start = t - t % instance.tau
     try:
         return Setting(

@@ -45,6 +45,7 @@ BEFORE = {
     "referee": "lemma-2",
     "refute": "lemma-1",
     "report": "--clients 3 --rounds 4 --out FOLDER/page.html",
+    "sharpen": "lemma-1 --seconds 1",
     "sweep": "FOLDER/study.toml --out FOLDER/sweep",
     "tight": "lemma-2 --tau 2 --kappa 4",
     "worst": "--rounds 1 --tau 1 --kappa 4",

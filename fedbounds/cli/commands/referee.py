@@ -135,11 +135,10 @@ def sharpen(
     Each change is kept if the statement with it is proved; changes that an instance refutes are named.
 
     label: The claim of a file with this key, or label in LaTeX.
-    seconds: Processor seconds to spend.
+    seconds: Processor seconds to spend, about.
     """
     from fedbounds.referee.sharpen import sharpen as sharpened
 
-    say(f"up to about {seconds:.0f} s")
     show(str(sharpened(theorem, reading, label=label, seconds=seconds, plugins=plugins)))
 
 

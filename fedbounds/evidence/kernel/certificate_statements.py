@@ -120,7 +120,7 @@ def statement(certificate: Certificate) -> str:
     assumed += [f"smooth P {real(setting.L)}", f"strongly_convex P {real(setting.mu)}", "minimal (P := P)"]
     assumed += ["unbiased (P := P) outcomes odds xi"] if setting.gradients == "stochastic" else []
     assumed += [
-        text for word, text in _bounds(setting).items() if any(item.startswith(word) for item in used(certificate))
+        text for word, text in _bounds(setting).items() if any(one.startswith(word) for one in used(certificate))
     ]
     assumed += [f"skewed {real(setting.rho_bar)} alpha {place}" for _, place in skewed(certificate)]
     binders, definitions = "(begin : V P)", ""

@@ -210,9 +210,9 @@ def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collec
     needed = [OWNED[name] for name in sorted(used & OWNED.keys())]
     if claim.scope != "point" or not used <= OF_A_CLIENT:
         needed.append(assumed.full_participation)
-    for item in needed:
-        if item not in assumptions:
-            raise _cannot(claim, f"that it does not assume {item.key}", f"add {item.key} to its assumptions")
+    for one in needed:
+        if one not in assumptions:
+            raise _cannot(claim, f"that it does not assume {one.key}", f"add {one.key} to its assumptions")
 
 
 def _cannot(claim: Claim, what: str, remedy: str) -> Exception:

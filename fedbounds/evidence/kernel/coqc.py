@@ -81,9 +81,7 @@ def axioms_in(printed: str) -> tuple[tuple[str, ...], list[str]]:
     """
     lines = [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", printed.strip())]
     axioms = [entry for entry in lines if entry not in ("", "Axioms:", "Closed under the global context")]
-    return tuple(sorted(entry.partition(" :")[0] for entry in axioms)), [
-        axiom for axiom in axioms if not allowed(axiom)
-    ]
+    return tuple(sorted(entry.partition(" :")[0] for entry in axioms)), [one for one in axioms if not allowed(one)]
 
 
 def allowed(entry: str) -> bool:

@@ -110,9 +110,9 @@ def _refuted(claim: Claim, reading: Reading, instance: Instance, example: Counte
 def _assumed(claim: Claim, reading: Reading, instance: Instance, end: int | None, name: str = "I") -> Iterator[str]:
     """The relations assumed, at every step or at the ``end``; what is no relation must be of the class."""
     assumptions = claim.assumptions_in(reading)
-    for item in assumptions:
-        if not item.parts and not any(item is built_in for built_in in OWNED.values()):
-            raise reject("Rocq must check all that a refuted claim assumes", item.key, "give it as a relation")
+    for one in assumptions:
+        if not one.parts and not any(one is built_in for built_in in OWNED.values()):
+            raise reject("Rocq must check all that a refuted claim assumes", one.key, "give it as a relation")
     for part in (part for assumption in assumptions for part in assumption.parts):
         symbols = {symbol.name for symbol in (part.left - part.right).free_symbols}
         once = ((end or 0),) if symbols & in_scope("horizon").keys() else (0,)

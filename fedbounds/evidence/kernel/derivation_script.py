@@ -91,8 +91,8 @@ def _vector(derivation: Derivation, point: sp.Expr, words: dict[str, str]) -> st
     if sp.expand(point - sum(c * ATOMS[name] for name, c in parts.items())) != 0:
         raise _no_script(derivation, f"the point {point}")
     text, *rest = (v if c == 1 else f"(scale ({rocq(c, words)}) {v})" for v, c in parts.items() if c != 0)
-    for item in rest:
-        text = f"(add {text} {item})"
+    for one in rest:
+        text = f"(add {text} {one})"
     return text
 
 

@@ -32,7 +32,7 @@ HEAD = (
 
 def standalone(certificates: Iterable[Certificate]) -> str:
     """A Rocq file that `coqc` alone checks, a module a certificate; it does not compile where one proves nothing."""
-    every = [(module_of(certificate), _statement(certificate), _proof(certificate)) for certificate in certificates]
+    every = [(module_of(one), _statement(one), _proof(one)) for one in certificates]
     texts = [sources()[name].read_text(encoding="utf-8") for name in ("Space", "Certificate")]
     together = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("Require"))
     modules = [
@@ -45,7 +45,7 @@ def standalone(certificates: Iterable[Certificate]) -> str:
 def certified() -> Iterator[Obligation]:
     """Every shipped certificate of one setting as a obligation, about its claim or about ``certificate``."""
     for path in shipped("certificates/*.json*"):
-        yield from (obligation_of(item) for item in read(path) if item.interval is None)
+        yield from (obligation_of(one) for one in read(path) if one.interval is None)
 
 
 def obligation_of(certificate: Certificate) -> Obligation:

@@ -36,7 +36,7 @@ class Form:
 def says_nothing(fact: d.Fact) -> bool:
     """Whether a fact is one of one point, of equal weights, of w*, or about noise that another one bounds."""
     if isinstance(fact, d.Averaged):
-        return all(says_nothing(item) for _, item in fact.uses)
+        return all(says_nothing(one) for _, one in fact.uses)
     return (isinstance(fact, d.Premise) and fact.key in VANISH) or (isinstance(fact, d.Square) and fact.of.has(Noise))
 
 
@@ -44,10 +44,10 @@ def cocoercive(fact: d.Fact) -> bool:
     """Whether it is the mean of F_i(x) - tangent at y - ||grad F_i(x) - grad F_i(y)||^2/(2 L), as it is proposed."""
     if not isinstance(fact, d.Averaged) or fact.weights != P or len(fact.uses) != 3:
         return False
-    (item, smooth), (other, convex), (half, square) = fact.uses
+    (one, smooth), (other, convex), (half, square) = fact.uses
     if not (isinstance(smooth, d.Premise) and isinstance(convex, d.Premise) and isinstance(square, d.Square)):
         return False
-    keys = (smooth.key, convex.key, item, other, half)
+    keys = (smooth.key, convex.key, one, other, half)
     if keys != ("smooth", "strongly-convex", 1, 1, sy.mu / 2):
         return False
     (x, end), (y, same) = smooth.points, convex.points

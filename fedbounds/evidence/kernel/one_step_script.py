@@ -90,7 +90,7 @@ def script(checked: Checked) -> str:
     if claim is None or claim.scope != "step" or not MEASURED.keys() & used or not isinstance(last.because, tuple):
         raise _no_script(derivation, f"one of {derivation.claim}")
     words = {name: name for name in ("L", "mu", "sigma_sq")} | {"eta": "eta M"}
-    letters = {condition.symbol.name: f"({rocq(condition.expression, words)})" for condition in checked.conditions}
+    letters = {one.symbol.name: f"({rocq(one.expression, words)})" for one in checked.conditions}
     scaled = any(cocoercive(fact) for _, fact in last.because)
     writer = _Writer(derivation, words | letters, scaled)
     head = HEAD.replace("{key}", claim.key).replace("{name}", claim.key.replace("-", "_"))
@@ -138,9 +138,7 @@ class _Writer:
         if isinstance(fact, d.Given):
             yield f"  assert (0 <= {factor}) as Z{k} by not_negative.\n"
             return
-        if isinstance(fact, d.Averaged) and [getattr(item, "key", "") for _, item in fact.uses] == [
-            "bounded-variance"
-        ]:
+        if isinstance(fact, d.Averaged) and [getattr(one, "key", "") for _, one in fact.uses] == ["bounded-variance"]:
             yield f"  pose proof (Rmult_le_pos ({factor}) _ ltac:(not_negative) (shift _ _ Nz)) as Z{k}.\n"
             return
         form = self.form(fact)
@@ -165,12 +163,12 @@ class _Writer:
             x, y = fact.uses[0][1].points[0], fact.uses[1][1].points[0]  # type: ignore[union-attr]
             return self.between(self.vector(x), self.vector(y), sp.Integer(0), "Hz ltac:(lra)", sp.Integer(1))
         if isinstance(fact, d.Averaged) and fact.weights == P:
-            several = [(m, self.form(item)) for m, item in fact.uses if not says_nothing(item)]
-            several = [(m, item) for m, item in several if item.parts]
+            several = [(m, self.form(one)) for m, one in fact.uses if not says_nothing(one)]
+            several = [(m, one) for m, one in several if one.parts]
             parts: Parts = {}
-            for m, item in several:
-                add(parts, item.parts, m)
-            return Form(parts, tuple((m * share, text) for m, item in several for share, text in item.proofs), True)
+            for m, one in several:
+                add(parts, one.parts, m)
+            return Form(parts, tuple((m * share, text) for m, one in several for share, text in one.proofs), True)
         if isinstance(fact, d.Square):
             vector = self.vector(fact.of)
             if not vector:
@@ -219,7 +217,7 @@ class _Writer:
         """A vector in the model, w*, the gradients there and the mean gradient."""
         total: Vector = {}
         for term in sp.Add.make_args(sp.expand(expression)):
-            atoms = [arg for arg in sp.Mul.make_args(term) if isinstance(arg, Vec | Grad | Noise | Centre)]
+            atoms = [one for one in sp.Mul.make_args(term) if isinstance(one, Vec | Grad | Noise | Centre)]
             if term == 0:
                 continue
             if len(atoms) != 1:

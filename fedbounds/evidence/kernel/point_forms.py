@@ -50,7 +50,7 @@ class Vectors:
 
     def _terms(self, expression: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
         for term in sp.Add.make_args(sp.expand(expression)):
-            atoms = [arg for arg in sp.Mul.make_args(term) if is_vector(arg)]
+            atoms = [one for one in sp.Mul.make_args(term) if is_vector(one)]
             if term == 0:
                 continue
             if len(atoms) != 1:
@@ -62,9 +62,9 @@ class Vectors:
         weights, inside = atom.args
         total: Parts = {}
         raw: list[tuple[sp.Expr, sp.Expr, str]] = []
-        for factor, item in self._terms(inside):
+        for factor, one in self._terms(inside):
             number, under = reweighted(factor, weights)
-            for text, value in self.vector(item).items():
+            for text, value in self.vector(one).items():
                 part = {self.mean_of(under, text): sp.Integer(1)} if self.vectors[text] else {text: sp.Integer(1)}
                 raw.append((factor / number, number * value, text))
                 add(total, {key: v for key, v in part.items() if key}, number * value)
@@ -96,7 +96,7 @@ class Vectors:
             for v, b in right.items():
                 first, second = sorted((u, v), key=self.order)
                 if self.vectors[first] and not self.vectors[second]:
-                    self.averaged |= dict.fromkeys((item, first) for item in (P, ALPHA))
+                    self.averaged |= dict.fromkeys((one, first) for one in (P, ALPHA))
                 add(total, {f"ip {first} {second}": a * b}, sp.Integer(1))
         return total
 
@@ -107,10 +107,10 @@ class Vectors:
         """A scalar of a client: (text, whether times alpha_i/p_i) -> coefficient; the text of a number is 1."""
         total: dict[tuple[str, bool], sp.Expr] = {}
         for term in sp.Add.make_args(sp.expand(expression)):
-            atoms = [arg for arg in sp.Mul.make_args(term) if isinstance(arg, Inner | Loss | Mean) or arg == F_MIN]
+            atoms = [one for one in sp.Mul.make_args(term) if isinstance(one, Inner | Loss | Mean) or one == F_MIN]
             if term == 0:
                 continue
-            if len(atoms) > 1 or any(isinstance(atom, Mean) for atom in atoms):
+            if len(atoms) > 1 or any(isinstance(one, Mean) for one in atoms):
                 raise no_script(f"the product {term}")
             factor = term / sp.Mul(*atoms)
             number, _ = reweighted(factor, P)

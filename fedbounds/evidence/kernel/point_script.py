@@ -46,8 +46,8 @@ def script(checked: Checked, reading: Reading) -> str:
     if claim is None or not isinstance(last.because, tuple):
         raise no_script(f"one of {checked.derivation.claim}")
     points = read(claim, reading)
-    numbers = {condition.symbol.name: f"({points.number(condition.expression)})" for condition in checked.conditions}
-    writer = _Writer(replace(points, letters=numbers), steps={step.label: step for step in checked.derivation.steps})
+    numbers = {one.symbol.name: f"({points.number(one.expression)})" for one in checked.conditions}
+    writer = _Writer(replace(points, letters=numbers), steps={one.label: one for one in checked.derivation.steps})
     body = "".join(f"  assert (0 <= {text}) by lra.\n" for text in numbers.values())
     body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(last.because))
     sides = "".join(writer.side(side) for side in (points.left, points.right))
@@ -206,11 +206,11 @@ class _Writer(Vectors):
 
     def average(self, k: int, fact: d.Averaged) -> str:
         """The mean over the clients of facts about one."""
-        uses = [(m, item) for m, item in fact.uses if not _says_nothing(item)]
+        uses = [(m, one) for m, one in fact.uses if not _says_nothing(one)]
         values: dict[tuple[str, bool], sp.Expr] = {}
         lines = ""
-        for m, item in uses:
-            value, proof, share = self.client_fact(item)
+        for m, one in uses:
+            value, proof, share = self.client_fact(one)
             add(values, self.of_client(value), m * share)
             lines += f"    apply (less 0 _ ({self.number(m * share)}) _ _ ltac:(not_negative) {proof}).\n"
         if not values:
@@ -256,5 +256,5 @@ def _means(expression: sp.Expr) -> set[sp.Expr]:
 
 def _says_nothing(fact: d.Fact) -> bool:
     if isinstance(fact, d.Averaged):
-        return all(_says_nothing(item) for _, item in fact.uses)
+        return all(_says_nothing(one) for _, one in fact.uses)
     return isinstance(fact, d.Premise) and fact.key in VANISH

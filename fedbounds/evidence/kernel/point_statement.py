@@ -59,9 +59,7 @@ class PointClaim:
 
     def number(self, expression: sp.Expr) -> str:
         """A scalar as a term of Rocq."""
-        words = (
-            {parameter.name: parameter.name for parameter in PARAMETERS} | {"N": "(INR (N P))"} | dict(self.letters)
-        )
+        words = {one.name: one.name for one in PARAMETERS} | {"N": "(INR (N P))"} | dict(self.letters)
         put: dict[sp.Expr, sp.Expr] = {}
         for k, atom in enumerate(_outermost(sp.sympify(expression))):
             put[atom] = sp.Symbol(f"atom_{k}", real=True)
@@ -128,12 +126,12 @@ def read(claim: Claim, reading: Reading) -> PointClaim:
     known = claim.assumptions_in(reading)
     relations = tuple(
         (part.left, part.sign, part.right)
-        for item in known
-        if item.gives is None
-        for part in item.parts
+        for one in known
+        if one.gives is None
+        for part in one.parts
         if (part.left - part.right).free_symbols <= set(PARAMETERS)
     )
-    return PointClaim(claim, sides[0], sides[1], relations, frozenset(item.key for item in known))
+    return PointClaim(claim, sides[0], sides[1], relations, frozenset(one.key for one in known))
 
 
 def _check_linear(claim: Claim, side: sp.Expr, states: Mapping[sp.Basic, sp.Expr]) -> None:
@@ -186,9 +184,9 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
     for name in next(iter(names)).split():
         yield f"0 < {name}"
     yield "mu <= L"
-    for item, word in ((assumed.smooth, "smooth P L"), (assumed.strongly_convex, "strongly_convex P mu")):
-        if item.key not in points.keys:
-            raise _cannot(points.claim, f"that it does not assume {item.key}")
+    for one, word in ((assumed.smooth, "smooth P L"), (assumed.strongly_convex, "strongly_convex P mu")):
+        if one.key not in points.keys:
+            raise _cannot(points.claim, f"that it does not assume {one.key}")
         yield word
     for left, sign, right in points.relations:
         yield f"{points.number(left)} {sign} {points.number(right)}"
@@ -202,7 +200,7 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
 def _outermost(expression: sp.Expr) -> list[sp.Expr]:
     if isinstance(expression, ATOMS) or expression in (F_MIN, SHARE, weight_ratio):
         return [expression]
-    return list(dict.fromkeys(atom for arg in expression.args for atom in _outermost(arg)))
+    return list(dict.fromkeys(atom for one in expression.args for atom in _outermost(one)))
 
 
 def _cannot(claim: Claim, what: str) -> Exception:

@@ -190,15 +190,15 @@ def _compiled(
                 replace(expected_result(obligation, texts, version), fault=fault, axioms=axioms)
                 for obligation, (fault, axioms) in zip(group, said, strict=True)
             ]
-            for answer in answers:
-                if not answer.fault:
+            for one in answers:
+                if not one.fault:
                     with contextlib.suppress(InputError):  # without a folder to write to it is compiled each time
-                        write_json(_cache_path(answer), asdict(answer))
+                        write_json(_cache_path(one), asdict(one))
             return answers
 
         for level in _levels(_sorted(texts, [name for obligation in wanted for name in obligation.before])):
             faults |= zip(level, pool.map(fault, level), strict=True)
-        return [answer for answers in pool.map(results, _groups(wanted)) for answer in answers]
+        return [one for answers in pool.map(results, _groups(wanted)) for one in answers]
 
 
 def _groups(wanted: Sequence[Obligation]) -> Iterator[Sequence[Obligation]]:

@@ -37,6 +37,8 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
     facts = assumption.facts()
     if points and points[-1] == sy.eta_0:
         facts, points = _at_first_step(facts), points[:-1]
+    if points and not points[0].is_Integer:
+        raise Unproved(f"{assumption.key} gives no fact at {points[0]}: its facts are counted")
     which = int(points[0]) if points else 0
     if not 0 <= which < len(facts) or (len(facts) > 1 and not points):
         raise Unproved(f"cannot express {assumption.key}: it gives no fact to a proof")

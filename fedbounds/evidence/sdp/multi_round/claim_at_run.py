@@ -12,6 +12,7 @@ import sympy as sp
 
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.multi_round.program import Measure, Run
+from fedbounds.evidence.sdp.one_step.coverage import homogeneous
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
@@ -202,7 +203,8 @@ class ClaimAtRun:
             "participation": only(1),
             "weight_ratio": Span(1, 1),
         }
-        return Coverage(axes | ({"gradients": only("full")} if self.quiet else {}))
+        axes |= {"gradients": only("full")} if self.quiet else {}
+        return Coverage(axes if homogeneous(self.claim, self.reading) else {**axes, "L": only(run.L)})
 
 
 def _seen_non_negative(expression: sp.Expr) -> bool:

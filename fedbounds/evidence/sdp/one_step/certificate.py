@@ -183,7 +183,7 @@ def describe(certificate: Certificate, claim: Claim | None = None) -> str:
         what = "no claim, an inequality of its own"
     free = "" if setting.rho_tilde is not None or setting.N == 1 else ", every rho_tilde"
     axes = place(setting)
-    if claim is not None and not homogeneous(claim, setting.step, setting.how):
+    if claim is not None and not homogeneous(claim, setting.how):
         axes["L"] = only(setting.L)
     where = Coverage(axes).words()
     return f"{what}; reading {setting.reading}; local models: {setting.local}; {where}{free}"

@@ -103,7 +103,9 @@ def _has_points(expression: sp.Expr) -> bool:
 def places(expressions: Expressions) -> tuple[sp.Expr, ...]:
     """The points at which gradients or values are taken, beside those of every model."""
     result = {part.args[0] for expression in expressions.values() for part in expression.atoms(Grad, Loss)}
-    return tuple(sorted(result - {at.w_i, at.w_star, at.w_i_star}, key=sp.default_sort_key))
+    # A point that has a gradient inside comes after it.
+    order = sorted(result - {at.w_i, at.w_star, at.w_i_star}, key=sp.default_sort_key)
+    return tuple(sorted(order, key=lambda place: len(place.atoms(Grad, Loss))))
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,8 @@ class Reader:
                 raise reject("a factor of a form must be a whole power", base**power, "use whole powers")
             value = {at.p_i: p, at.weight_ratio: ratio}.get(base)
             value = np.array([self.numbers(base)], dtype=object) if value is None else value
+            if power < 0 and any(item == 0 for item in value):
+                raise reject("a divisor is 0 at this setting", base, "choose weights that are all positive")
             total = total * value ** int(power)
         return total
 
