@@ -31,7 +31,13 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Ctrl-C within compiled code is a KeyboardInterrupt as elsewhere: numba makes a SystemError of it."""
+    """Ctrl-C within compiled code is a KeyboardInterrupt as elsewhere: numba makes a SystemError of it.
+
+    >>> with interruptible():
+    ...     raise SystemError from KeyboardInterrupt()
+    Traceback (most recent call last):
+    KeyboardInterrupt
+    """
     try:
         yield
     except SystemError as wrong:

@@ -176,7 +176,11 @@ def _shipped(name: str) -> Any:
 
 
 def fault(expression: sp.Expr, constant: bool = False) -> str:
-    """`points.fault`, and that its numbers are shipped ones: evidence knows them, and nobody's word is taken."""
+    """`points.fault`, and that its numbers are shipped ones: evidence knows them, and nobody's word is taken.
+
+    >>> fault(points.norm_sq(points.w) * constant("five", lambda losses: 5))
+    'five is none of the shipped numbers: multiply by it outside of the quantity'
+    """
     numbers = [symbol for symbol in expression.free_symbols if hasattr(symbol, "statistic")]
     other = next((number for number in numbers if (type(number), number) != (Quantity, _shipped(number.name))), None)
     inside = f"{other} is none of the shipped numbers: multiply by it outside of the quantity"

@@ -286,7 +286,7 @@ def offering(**parts):
         (offering(key="3"), "the key of claim 3"),
         (offering().replace("{'skew': rho_tilde}", "(rho_tilde,)"), "the terms of claim mine"),
         (offering().replace("rho_bar, {", "'rho_bar', {"), "made of sympy expressions"),
-        (offering().replace("readings=", "kind='identity', readings="), "the kind of claim mine"),
+        (offering().replace("readings=", "kind='sameness', readings="), "the kind of claim mine"),
         ("import sympy as sp\n" + offering().replace("'skew': rho_tilde", "'skew': sp.Symbol('rho_tilde')"),
          "must be the claims' own"),
         ("from fedbounds.weightings.fedavg import WEIGHTING as W\nfrom dataclasses import replace\n"

@@ -24,7 +24,6 @@ STUDY = Path(__file__).resolve().parent.parent / "heterogeneity.toml"
 # Command -> its goal in seconds by the clock on two idle cores (of the sweep: of the processor); {out}: a folder.
 GOALS = {
     "check": 2,
-    "check --claims all": 5,
     "check --out {out}/study": 4,
     "report {out}/study --out {out}/report.html": 6,
 }
