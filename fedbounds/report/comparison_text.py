@@ -8,12 +8,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from fedbounds.plugins import weightings
 from fedbounds.report.figures import line_styles, series
 from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES, MARKERS
 from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
+from fedbounds.theory.claim import FEDAVG
 from fedbounds.theory.verdict import Status
 
 # Theorems that one panel can show; the tables have all.
@@ -69,6 +71,9 @@ def _recommendation(found: TheoremComparison) -> str:
     message += f"; the runs do not separate it from {', '.join(rivals)} at tau = {here.tau}" if rivals else ""
     taus = [row for row in (here, *found.other_taus) if row is not best and row.reached is not None]
     message += "".join(f"; at tau = {row.tau} it takes {row.reached}" for row in taus)
+    if best.algorithm != FEDAVG and best.algorithm.partition(":")[0] in weightings():
+        message += ". Its weights are biased: it may keep a floor that these rounds do not show (fedbounds check)"
+        message += f"; the weights of {FEDAVG}, as fast here, are unbiased" if FEDAVG in rivals else ""
     if not here.by:
         return f"{message}. No theorem here bounds its rounds."
     at = "its own step" if here is best else f"tau = {here.tau} and its own step"

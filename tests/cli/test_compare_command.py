@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
@@ -60,6 +61,19 @@ def test_the_rule_of_fewest_rounds_is_recommended_and_its_rivals_are_named():
         "Recommended: sure, at a constant step of 1/L and tau = 20: 20 (19 to 21) rounds here; at tau = 5 it takes "
         "50 (38 to 61). No theorem here bounds its rounds."
     )
+
+
+@pytest.mark.parametrize(("rival", "tied"), [((55, 30, 58), True), ((155, 130, 158), False)])
+def test_a_biased_rule_is_recommended_with_its_floor_named(rival, tied):
+    rows = {"fedmax": (50, 38, 61), "fedavg": rival}
+    made = (AlgorithmRow(name, step=0.5, tau=5, reached=Reached(*n, rounds=200)) for name, n in rows.items())
+    text = comparison_text._recommendation(TheoremComparison(Settings(), None, 0.01, (), tuple(made)))
+    assert "Its weights are biased: it may keep a floor that these rounds do not show" in text
+    assert ("the weights of fedavg, as fast here, are unbiased" in text) is tied
+    fair = TheoremComparison(
+        Settings(), None, 0.01, (), (AlgorithmRow("fedavg", step=0.5, reached=Reached(1, 1, 1, 1)),)
+    )
+    assert "biased" not in comparison_text._recommendation(fair)
 
 
 def test_equal_rounds_are_decided_by_a_theorem_then_by_the_final_error():
