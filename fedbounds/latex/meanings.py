@@ -122,7 +122,8 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     bare = _bare(result)
     if bare and not (setting.certain or setting.in_expectation):
         what = "what a run does stands outside an expectation"
-        raise wrong(place, what, r"write \mathbb{E}, or add % fedbounds: in expectation")
+        certain = "or assume full-gradients, unbiased, full-participation"
+        raise wrong(place, what, rf"write \mathbb{{E}}, add % fedbounds: in expectation, {certain}")
     if bare and not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(result)):
         raise wrong(place, "a power of what is random has another expectation", "state it of squares")
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})

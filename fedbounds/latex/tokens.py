@@ -74,18 +74,19 @@ def spelled(tokens: Iterable[Token]) -> str:
 
 def wrong(token: Token, what: str, remedy: str) -> InputError:
     """One sentence with the place of a token."""
-    return reject(f"line {token.line}, column {token.column}: {what}", f"{token}", remedy)
+    received = str(token).replace("<norm", r"\|").replace("norm>", r"\|")
+    return reject(f"line {token.line}, column {token.column}: {what}", received, remedy)
 
 
 def scanned(text: str, line: int, column: int = 1) -> list[Token]:
     """The tokens of a text that begins at a place, comments left out."""
     text, result, start = COMMENT.sub(lambda m: " " * len(m[0]), text), [], 0
-    for results in TOKEN.finditer(text):
-        breaks = text.count("\n", start, results.start())
+    for match in TOKEN.finditer(text):
+        breaks = text.count("\n", start, match.start())
         if breaks:
-            line, column = line + breaks, 1 - (text.rfind("\n", start, results.start()) + 1 - start)
-        result.append(Token(results[0], line, column + results.start() - start))
-        column, start = column + results.start() - start, results.start()
+            line, column = line + breaks, 1 - (text.rfind("\n", start, match.start()) + 1 - start)
+        result.append(Token(match[0], line, column + match.start() - start))
+        column, start = column + match.start() - start, match.start()
     return result
 
 
@@ -109,10 +110,10 @@ def argument(tokens: Sequence[Token], at: int) -> tuple[tuple[Token, ...], int]:
 def macros(text: str) -> dict[str, Macro]:
     """The author's own commands in a file: \\newcommand, \\def without arguments, \\DeclareMathOperator."""
     result: dict[str, Macro] = {}
-    for results in DEFINED.finditer(COMMENT.sub(lambda m: " " * len(m[0]), text)):
-        tokens = scanned(text[results.end() : results.end() + 2000], text.count("\n", 0, results.end()) + 1)
+    for match in DEFINED.finditer(COMMENT.sub(lambda m: " " * len(m[0]), text)):
+        tokens = scanned(text[match.end() : match.end() + 2000], text.count("\n", 0, match.end()) + 1)
         try:
-            result[results[1]] = Macro(int(results[2] or 0), argument(tokens, 0)[0])
+            result[match[1]] = Macro(int(match[2] or 0), argument(tokens, 0)[0])
         except InputError:
             continue  # an unused command of a file may be anything
     return result
