@@ -49,8 +49,8 @@ def summary(found: dict[str, dict[str, Any]]) -> str:
         answers = {k: [item for key, item in found.items() if key.startswith(f"{name}-{k:02}")] for k in range(1, 31)}
         refuted = {k for k, parts in answers.items() if any(part["headline"] == "FALSE" for part in parts)}
         true = answers.keys() - false
-        proved = {k for k in true if all(answer["headline"] == "PROVED" for answer in answers[k])}
-        certified = {k for k in true - proved if all(answer["certified"] for answer in answers[k])}
+        proved = {k for k in true if answers[k] and all(answer["headline"] == "PROVED" for answer in answers[k])}
+        certified = {k for k in true - proved if answers[k] and all(answer["certified"] for answer in answers[k])}
         in_rocq = {k for k in proved if all(answer.get("rocq") for answer in answers[k])}
         counts = (len(refuted & false), len(refuted & true), len(proved), len(in_rocq), len(certified))
         lines.append(f"| 30 {name} | {' | '.join(f'{count} of 15' for count in counts)} |")
