@@ -156,7 +156,8 @@ class InstanceFamily:
     ``sizes(dimensions, clients)`` are the (N, d) to try for those that a budget allows; ``lengths`` maps a claim's
     scope to the (tau, rounds) tried; ``noises`` the kinds of noise, ``absent`` whether clients may miss rounds,
     ``losses`` the forms that a `Shape` may ask for, ``loops`` the steps of a run that has no closed form,
-    ``outcomes`` of chance that are enumerated at most, ``linear`` whether gradients are.
+    ``outcomes`` of chance that are enumerated at most, ``linear`` whether gradients are, ``quiet`` the power of a
+    coordinate that noise goes by.
     ``coordinates(shape)`` names the numbers of its own, with how many
     coordinates of the unit cube each takes; ``build(shape, parts, p, weights)`` gives the losses and the starts
     w_0 (P, d) from these coordinates ``parts[name]`` (P, count), client weights p (P, N) and fixed alpha
@@ -178,6 +179,7 @@ class InstanceFamily:
     loops: int = MANY_STEPS
     outcomes: int = MAX_COUNT
     linear: bool = True
+    quiet: int = 1
 
 
 def families(extra: Iterable[ModuleType] = ()) -> dict[str, InstanceFamily]:
@@ -247,7 +249,7 @@ def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> P
     losses, w0 = family.build(shape, parts, p, weights)
     if shape.noise:
         sizes = for_all(parts["noise"].reshape(P, NOISES[shape.noise], -1), N)
-        losses = replace(losses, **_noise(shape, sizes, losses.L[:, None]))
+        losses = replace(losses, **_noise(shape, sizes**family.quiet, losses.L[:, None]))
     eta = _steps(shape, parts["eta"], losses, claim)
     return Population(shape, losses, w0, eta, weights)
 
