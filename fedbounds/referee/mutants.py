@@ -93,8 +93,12 @@ def replaced_at(expression: sp.Expr, path: tuple[int, ...], piece: sp.Expr) -> s
 
 def scaled(claim: Claim, part: Part, factor: sp.Expr | float, change: str = "scaled") -> Mutant:
     """The claim with one part multiplied by ``factor`` (0 deletes it, -1 flips its sign), exactly."""
-    term = replaced_at(sp.sympify(claim.terms[part.term]), part.path, _exact(factor) * part.expression)
-    return _with_terms(claim, part.label, change, {**claim.terms, part.term: term})
+    return _with_terms(claim, part.label, change, {**claim.terms, part.term: scaled_term(claim, part, factor)})
+
+
+def scaled_term(claim: Claim, part: Part, factor: sp.Expr | float) -> sp.Expr:
+    """The term that a part belongs to, with that part multiplied by ``factor``."""
+    return replaced_at(sp.sympify(claim.terms[part.term]), part.path, _exact(factor) * part.expression)
 
 
 def _exact(number: sp.Expr | float) -> sp.Expr:

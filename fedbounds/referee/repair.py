@@ -24,7 +24,7 @@ from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case, Watch
 from fedbounds.referee.implication import follows, inherited
-from fedbounds.referee.mutants import BASES, Part, parts, replaced_at, scaled, slipped
+from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sanity import sanity
@@ -85,7 +85,7 @@ def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> 
     # What shipped proofs say takes no time.
     for ladder in ladders:
         search.first(ladder, count, proved, _inherited)
-    unproved = [search.first(ladder, count, proved, whole_proof) for ladder in ladders]
+    unproved = [search.first(ladder, count, proved, automatic.examine) for ladder in ladders]
     return (*proved, *_open(unproved, trial, count - len(proved), end))
 
 
@@ -130,22 +130,25 @@ class Search:
                 changed = make()
                 if any(follows(changed, self.reading, other.claim, self.reading) for other in proved):
                     break
-                proof = self._proof(changed, prove)
+                if not self._is_new(changed, prove) or self._falls(changed, prove):
+                    continue
+                proof = prove(changed, self.reading)
                 if proof is not None:
                     proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
                     break
-                if prove is whole_proof and not self.violated(changed):
-                    undecided.append((change, changed))
+                undecided.append((change, changed))
         return undecided
 
-    def _proof(self, claim: Claim, prove: Prover) -> Verdict | None:
-        """The proof of a claim that was not tried before and that no instance refutes."""
-        said = prove, claim.assumptions, sp.Add(*claim.terms.values())
-        if said in self.seen:
-            return None
-        self.seen.add(said)
-        refuted = self.refuted(claim) if prove is whole_proof else self.violated(claim)
-        return None if refuted else prove(claim, self.reading)
+    def _is_new(self, claim: Claim, prove: Prover) -> bool:
+        """Whether a statement was not put to this prover before; it counts as put to it from then on."""
+        statement = prove, claim.assumptions, sp.Add(*claim.terms.values())
+        new = statement not in self.seen
+        self.seen.add(statement)
+        return new
+
+    def _falls(self, claim: Claim, prove: Prover) -> bool:
+        """Whether an instance violates a claim: a known one, before what takes no time to prove, else any."""
+        return self.violated(claim) if prove is _inherited else self.refuted(claim)
 
     @property
     def late(self) -> bool:
@@ -229,9 +232,7 @@ def _larger(claim: Claim, part: Part, factors: Iterable[sp.Rational]) -> Iterato
     """A part of a term times a number; divided by it where that makes the term larger."""
     shrink = part.path and part.expression.could_extract_minus_sign()
     for factor in factors:
-        number = 1 / factor if shrink else factor
-        term = replaced_at(sp.sympify(claim.terms[part.term]), part.path, number * part.expression)
-        yield _in_place(claim, part.term, term)
+        yield _in_place(claim, part.term, scaled_term(claim, part, 1 / factor if shrink else factor))
 
 
 def _all_larger(claim: Claim) -> Iterator[Change]:
@@ -252,6 +253,4 @@ def _inherited(claim: Claim, reading: Reading) -> Verdict | None:
 
 def whole_proof(claim: Claim, reading: Reading) -> Verdict | None:
     """The proof of the whole statement: of a shipped claim that implies it, or one that the prover finds."""
-    known = _inherited(claim, reading)
-    result = None if known is not None else automatic.proved(claim, reading)
-    return known if result is None else result[0]
+    return _inherited(claim, reading) or automatic.examine(claim, reading)

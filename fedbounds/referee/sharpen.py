@@ -15,7 +15,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.plugins import Plugins, nearest
 from fedbounds.referee.implication import SLACK, never_negative
-from fedbounds.referee.mutants import Part, parts, scaled
+from fedbounds.referee.mutants import Part, parts, scaled_term
 from fedbounds.referee.repair import Search, whole_proof
 from fedbounds.referee.theorems import theorem_of, theorems
 from fedbounds.theory import assumptions as a
@@ -146,12 +146,12 @@ def _less(claim: Claim, part: Part) -> Iterator[tuple[str, Claim]]:
         if grows and share == 0:
             continue
         factor = 1 / share if grows else share
-        terms = scaled(claim, part, factor).claim.terms
-        if not never_negative(sp.sympify(claim.terms[part.term]) - terms[part.term], LIMITS):
+        term = scaled_term(claim, part, factor)
+        if not never_negative(sp.sympify(claim.terms[part.term]) - term, LIMITS):
             return
         what = (
             f"without {part.expression}"
             if factor == 0
             else f"{factor * part.expression} in place of {part.expression}"
         )
-        yield f"{part.term}: {what}", replace(claim, terms=terms)
+        yield f"{part.term}: {what}", replace(claim, terms={**claim.terms, part.term: term})
