@@ -14,6 +14,7 @@ from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
@@ -139,6 +140,12 @@ def _ratio(kappa: sp.Expr) -> sp.Expr:
     return kappa
 
 
+def _common(point: sp.Expr) -> sp.Expr:
+    if depends(point, I) or depends(point, S):
+        raise KeyError(point)
+    return point
+
+
 def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
     return key, Assumption(key, statement, gives=gives)  # type: ignore[arg-type]
 
@@ -152,6 +159,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         _define(
             "common-optimum", "Gamma = 0: every F_i has its minimum at w*", lambda o, v: zero(Inner(grad(W_STAR), v))
+        ),
+        _define(
+            "one-function",
+            "every F_i is F: at a point that all clients share, grad F_i is grad F",
+            lambda o, x, v: zero(Inner(grad(_common(x)) - Centre(P, grad(x)), v)),
         ),
         _define(
             "next-models",
