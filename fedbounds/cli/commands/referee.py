@@ -66,23 +66,24 @@ def referee(
     """
     import fedbounds
     from fedbounds import io
-    from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.referee.repair import SECONDS
     from fedbounds.referee.theorems import theorem_of
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
 
-    told = set[tuple[str, str]]()
-
     def said(trial: Trial) -> None:
-        again = (trial.claim.key, trial.reading) in told
-        told.add((trial.claim.key, trial.reading))
         if script and trial.refutation is not None:
-            show("" if again else script_of(trial.claim, trial.refutation))
+            show(script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
-            show("\n".join(trial_text.nearest(trial)) if again else trial_text.to_text(trial, verbose))
-        if trial.outcome is Outcome.FALSE and progress is not None and not again:
-            say(f"What would be true instead? {'Up to about a minute.' if repair else 'Ask with --repair.'}")
+            show(trial_text.to_text(trial, verbose))
+        if trial.outcome is Outcome.FALSE and progress is not None:
+            about = f"Searched for: up to about {SECONDS:.0f} s." if repair else "Ask with --repair."
+            say(f"What would be true instead? {about}")
+
+    def said_nearest(trial: Trial) -> None:
+        if not (as_json or script):
+            show("\n".join([*trial_text.nearest(trial), ""]))
 
     chosen = theorem if label is None else (theorem_of(theorem, label, plugins),)
     progress = None if quiet else _say
@@ -102,6 +103,7 @@ def referee(
             progress=progress,
             each=said,
             repair=repair,
+            each_repaired=said_nearest,
         ).items
         if out is not None:
             io.write_text(out / "referee.html", trial_text.to_html(trials))
@@ -110,8 +112,15 @@ def referee(
         io.write_text(junit, trial_text.to_junit(trials))
     if as_json:
         show_json([trial.to_json() for trial in trials])
+    return _code(trials, fail_on, f", kept in {out}" if out is not None else "")
+
+
+def _code(trials: Sequence[Trial], fail_on: str | None, kept: str) -> int:
+    """The exit code of trials; what an interruption left is said."""
+    from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.referee.trial import Outcome
+
     if not all(trial.finished or trial.fault for trial in trials):
-        kept = f", kept in {out}" if out is not None else ""
         say(f"Interrupted: the verdict is what the stages above found{kept}.")
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
