@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.latex.grammar import Leaf, Tree, parsed
+from fedbounds.errors import Gathered, InputError
+from fedbounds.latex.grammar import KINDS, OPENS, Leaf, Tree, parsed
 from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.sums import (
     ClientSum,
@@ -28,19 +30,58 @@ HIGHEST = 1000
 # The spans of a sum over the steps of a run, by the number of its first step, and over its rounds.
 STEPS, ROUNDS = {0: ("<T", "=0 to T-1"), 1: ("=1 to T", r"\leT", "<=T")}, ("<R", "=0 to R-1")
 LEAST_OF = ("t<T", "0<=t<T", r"t\in[T]")
+BETWEEN_TERMS = ("PLUS", "MINUS", "REL")
+# What stands for a letter whose error is kept.
+UNREAD = sp.Dummy("unread", positive=True)
 FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
 
 
+class Term(NamedTuple):
+    """A term of a side, and where it begins."""
+
+    value: sp.Expr
+    place: Token
+
+
 def value(tokens: Sequence[Token], notation: Notation) -> sp.Expr:
-    """The value of a formula without relation."""
-    return _sum(parsed(tokens, "value").children[0], replace(notation, tokens=tuple(tokens)))
+    """The value of a formula without relation; its errors are raised together."""
+    notation = replace(notation, tokens=tuple(tokens), faults=Gathered())
+    result = _sum(parsed(tokens, "value").children[0], notation)
+    notation.faults.raise_all()
+    return result
 
 
-def sides(tokens: Sequence[Token], notation: Notation) -> tuple[list[sp.Expr], Token, list[sp.Expr]]:
-    """The terms of both sides of a statement, and its relation."""
-    left, relation, right = parsed(tokens, "relation").children
-    notation = replace(notation, tokens=tuple(tokens))
-    return _terms(left, notation), notation.tokens[relation.start_pos], _terms(right, notation)
+def sides(tokens: Sequence[Token], notation: Notation) -> tuple[list[Term], Token, list[Term]]:
+    """The terms of both sides of a statement, and its relation; all errors are raised together."""
+    notation = replace(notation, tokens=tuple(tokens), faults=Gathered())
+    try:
+        left, relation, right = parsed(tokens, "relation").children
+    except InputError as fault:
+        Gathered([fault, *_of_the_parts(tokens, notation)]).raise_all()
+        raise
+    result = _placed(left, notation), notation.tokens[relation.start_pos], _placed(right, notation)
+    notation.faults.raise_all()
+    return result
+
+
+def _of_the_parts(tokens: Sequence[Token], notation: Notation) -> Gathered:
+    """The errors of those terms of a statement that can be parsed, where the whole cannot."""
+    opened = sum((token.text in OPENS) - (token.text in OPENS.values()) for token in tokens)
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text in OPENS) - (token.text in OPENS.values())
+        if KINDS.get(token.text) in BETWEEN_TERMS and (opened or not depth):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    faults = Gathered()
+    for part in parts:
+        with contextlib.suppress(InputError):
+            parsed(part, "value")
+            with faults.caught():
+                value(part, notation)
+    return faults
 
 
 def _at(node: Any, notation: Notation) -> Token:
@@ -53,16 +94,26 @@ def _sum(tree: Any, notation: Notation) -> sp.Expr:
 
 
 def _terms(tree: Any, notation: Notation) -> list[sp.Expr]:
-    terms: list[sp.Expr] = []
-    sign = 1
+    return [term.value for term in _placed(tree, notation)]
+
+
+def _placed(tree: Any, notation: Notation) -> list[Term]:
+    """The terms of a sum; the first error of each is kept, as others of it may follow from that."""
+    terms: list[Term] = []
+    before, sign = len(notation.faults), 1
     for child in tree.children:
         if child.data == "sign":
             sign = -1 if child.children[0] == "-" else 1
-        else:
-            term = _run(*_product(child), notation)
-            terms.append(sign * term)
-            sign = 1
-    if any(map(at.is_vector, terms)) != all(map(at.is_vector, terms)):
+            continue
+        so_far = len(notation.faults)
+        try:
+            terms.append(Term(sign * _run(*_product(child), notation), _at(child, notation)))
+        except InputError as fault:
+            if len(notation.faults) == so_far:
+                notation.faults.append(fault)
+        sign = 1
+    vectors = [at.is_vector(term.value) for term in terms]
+    if any(vectors) != all(vectors) and len(notation.faults) == before:
         raise wrong(_at(tree, notation), "numbers and vectors cannot be added", "take a norm")
     return terms
 
@@ -176,7 +227,11 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
     head, *scripts = tree.children
     leaves = [notation.tokens[item.start_pos] for item in scripts]
     if isinstance(head, Leaf) and head.type == "NAME":
-        result, powers = letter(_at(head, notation), leaves, notation)
+        try:
+            result, powers = letter(_at(head, notation), leaves, notation)
+        except InputError as fault:
+            notation.faults.append(fault)
+            return UNREAD
         for script in powers:
             result = _power(result, value(script.inside, notation), script)
         return result

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import Place, command, say, show, show_json
+from fedbounds.cli.adapter import BAD_INPUT, Place, command, say, say_faults, show, show_json
 from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
     from fedbounds.theory.verdict import Verdict
 
-REFUTED, BAD_INPUT = 1, 2
+REFUTED = 1
 
 
 @command("Judge a theorem", as_json="--json", label="--theorem")
@@ -66,8 +66,7 @@ def referee(
     """
     import fedbounds
     from fedbounds import io
-    from fedbounds.cli.builder import CONTRADICTION
-    from fedbounds.referee.theorems import theorem_of
+    from fedbounds.referee.theorems import theorems_and_faults
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
@@ -84,13 +83,16 @@ def referee(
         if trial.outcome is Outcome.FALSE and progress is not None and not again:
             say(f"What would be true instead? {'Up to about a minute.' if repair else 'Ask with --repair.'}")
 
-    chosen = theorem if label is None else (theorem_of(theorem, label, plugins),)
+    claims, faults = theorems_and_faults(theorem, label, plugins)
+    if not claims:
+        faults.raise_all()
+    say_faults(faults)
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
         for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
             io.require_replaceable(output)
         trials = fedbounds.referee(
-            chosen,
+            tuple(claims.values()),
             reading,
             budget,
             seed=seed,
@@ -114,6 +116,16 @@ def referee(
         kept = f", kept in {out}" if out is not None else ""
         say(f"Interrupted: the verdict is what the stages above found{kept}.")
         return INTERRUPTED
+    if faults:
+        say(f"{len(faults)} of {len(faults) + len(claims)} theorems could not be read, see the errors above.")
+    return max(_code(trials, fail_on), BAD_INPUT if faults else 0)
+
+
+def _code(trials: Sequence[Trial], fail_on: str | None) -> int:
+    """The exit code of trials that ended."""
+    from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.referee.trial import Outcome
+
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
     if any(trial.fault for trial in trials):
