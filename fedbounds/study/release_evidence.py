@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TypedDict
 
-import fedbounds
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.io import read_json, shaped, write_json
@@ -23,7 +22,7 @@ from fedbounds.theory.verdict import Verdict
 RECORD = "verified.json"
 # The modules of `study` that decide what a verdict is; the others of that folder are only loaded beside them.
 STUDY = ("study/ledger.py",)
-PACKAGE = Path(fedbounds.__file__).resolve().parent
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
 class Record(TypedDict):
