@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
-from fedbounds.latex.grammar import KINDS, OPENS, Leaf, Tree, parsed
+from fedbounds.latex.grammar import Leaf, Tree, apart, parsed
 from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.sums import (
     ClientSum,
@@ -29,8 +29,8 @@ MOST_BITS = 2000
 HIGHEST = 1000
 # The spans of a sum over the steps of a run, by the number of its first step, and over its rounds.
 STEPS, ROUNDS = {0: ("<T", "=0 to T-1"), 1: ("=1 to T", r"\leT", "<=T")}, ("<R", "=0 to R-1")
+CLIENTS = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
 LEAST_OF = ("t<T", "0<=t<T", r"t\in[T]")
-BETWEEN_TERMS = ("PLUS", "MINUS", "REL")
 # What stands for a letter whose error is kept.
 UNREAD = sp.Dummy("unread", positive=True)
 FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
@@ -66,17 +66,8 @@ def sides(tokens: Sequence[Token], notation: Notation) -> tuple[list[Term], Toke
 
 def _of_the_parts(tokens: Sequence[Token], notation: Notation) -> Gathered:
     """The errors of those terms of a statement that can be parsed, where the whole cannot."""
-    opened = sum((token.text in OPENS) - (token.text in OPENS.values()) for token in tokens)
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token.text in OPENS) - (token.text in OPENS.values())
-        if KINDS.get(token.text) in BETWEEN_TERMS and (opened or not depth):
-            parts.append([])
-        else:
-            parts[-1].append(token)
     faults = Gathered()
-    for part in parts:
+    for part in apart(tokens):
         with contextlib.suppress(InputError):
             parsed(part, "value")
             with faults.caught():
@@ -166,8 +157,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
         inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
         return expected(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
-        below = _indices(scripts, notation, head)
-        return _total(below, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
+        return _total(scripts, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
     if kind == "BIG":
         _one_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
         return _extreme(head, scripts, following, bracket, notation), place + 2
@@ -269,7 +259,8 @@ def _atom(head: Any, notation: Notation) -> sp.Expr:
         raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
     if head.data == "root":
         return sp.sqrt(inner[0])
-    return sp.Mul(*_parts(parts[0], notation), *(_inverse(x, head, notation) for x in _parts(parts[1], notation)))
+    below = (_power(x, sp.Integer(-1), _at(head, notation)) for x in _parts(parts[1], notation))
+    return sp.Mul(*_parts(parts[0], notation), *below)
 
 
 def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
@@ -279,10 +270,6 @@ def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
     if tree.data == "sum" and len(tree.children) == 1:
         return _values(*_product(tree.children[0]), notation)
     return [_sum(tree, notation) if tree.data == "sum" else _atom(tree, notation)]
-
-
-def _inverse(factor: sp.Expr, head: Any, notation: Notation) -> sp.Expr:
-    return _power(factor, sp.Integer(-1), _at(head, notation))
 
 
 def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
@@ -300,28 +287,22 @@ def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
     return result
 
 
-def _indices(scripts: Sequence[Any], notation: Notation, head: Any) -> dict[str, str]:
-    """The bound index of a sum and its range in words."""
-    texts = {str(script): spelled(notation.tokens[script.start_pos].inside) for script in scripts}
-    if "_" not in texts or not notation.tokens[scripts[0].start_pos].inside:
-        raise wrong(_at(head, notation), "a sum needs its index", r"write \sum_i")
-    name = notation.tokens[scripts[0].start_pos].inside[0].text
-    span = texts["_"][len(name) :].strip() + (" to " + texts["^"] if "^" in texts else "")
-    return {"name": name, "span": span, "head": str(head), "text": texts["_"]}
-
-
-def _total(below: Mapping[str, str], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
-    name, span = below["name"], below["span"]
+def _total(scripts: Sequence[Any], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
+    """A sum over steps, rounds or clients: the index and its range stand below, or the end of the range above."""
     place = _at(factors[0], notation)
+    leaves = {str(script): notation.tokens[script.start_pos].inside for script in scripts}
+    if not leaves.get("_"):
+        raise wrong(place, "a sum needs its index", r"write \sum_i")
+    name, below = leaves["_"][0].text, spelled(leaves["_"])
+    span = below[len(name) :].strip() + (" to " + spelled(leaves["^"]) if "^" in leaves else "")
     if span in STEPS[notation.start]:
         return summed(_run(factors, operators, replace(notation, step=name)), StepSum, place)
     if span in ROUNDS and name == "r":
         return summed(_run(factors, operators, notation), RoundSum, place)
-    clients = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
     selected = span.startswith((r"\in S", r"\in\mathcal{S}"))
-    if (span not in clients and not selected) or name in ("t", "T"):
+    if (span not in CLIENTS and not selected) or name in ("t", "T"):
         steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
-        what = f"a sum must be over all clients, steps or rounds, not {below['text']}"
+        what = f"a sum must be over all clients, steps or rounds, not {below}"
         raise wrong(place, what, rf"write \sum_i, {steps} or \sum_{{r<R}}; start 1 where steps count from 1")
     inner = _run(factors, operators, replace(notation, client=name))
     return summed(inner, SelectedSum if selected else ClientSum, place)
