@@ -20,13 +20,12 @@ from fedbounds.latex.sums import (
     SelectedSum,
     StepSum,
     expected,
+    power,
     summed,
 )
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
 
-MOST_BITS = 2000
-HIGHEST = 1000
 # The spans of a sum over the steps of a run, by the number of its first step, and over its rounds.
 STEPS, ROUNDS = {0: ("<T", "=0 to T-1"), 1: ("=1 to T", r"\leT", "<=T")}, ("<R", "=0 to R-1")
 CLIENTS = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
@@ -135,7 +134,7 @@ def _values(factors: Sequence[Any], operators: Sequence[str], notation: Notation
             raise wrong(_at(factors[place], notation), "a / b c is ambiguous", r"write \frac{a}{b} c or a/(b c)")
         divided = operators[place] == "/"
         result, place = _next(factors, operators, place, notation)
-        values.append(_power(result, sp.Integer(-1), _at(factors[place - 1], notation)) if divided else result)
+        values.append(power(result, sp.Integer(-1), _at(factors[place - 1], notation)) if divided else result)
     if sum(map(at.is_vector, values)) > 1:
         raise wrong(_at(factors[0], notation), "two vectors cannot be multiplied", "take a norm")
     return values
@@ -223,7 +222,7 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
             notation.faults.append(fault)
             return UNREAD
         for script in powers:
-            result = _power(result, value(script.inside, notation), script)
+            result = power(result, value(script.inside, notation), script)
         return result
     if isinstance(head, Leaf) and head.type != "NUMBER":
         raise wrong(_at(head, notation), "something must follow", "complete the formula")
@@ -235,7 +234,7 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
         elif isinstance(head, Leaf) and len(str(head)) > 1 and str(head).startswith("0"):
             raise wrong(script, "a number must be written plainly", "write 2^2")
         else:
-            result = _power(result, value(script.inside, notation), script)
+            result = power(result, value(script.inside, notation), script)
     return result
 
 
@@ -259,7 +258,7 @@ def _atom(head: Any, notation: Notation) -> sp.Expr:
         raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
     if head.data == "root":
         return sp.sqrt(inner[0])
-    below = (_power(x, sp.Integer(-1), _at(head, notation)) for x in _parts(parts[1], notation))
+    below = (power(x, sp.Integer(-1), _at(head, notation)) for x in _parts(parts[1], notation))
     return sp.Mul(*_parts(parts[0], notation), *below)
 
 
@@ -270,21 +269,6 @@ def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
     if tree.data == "sum" and len(tree.children) == 1:
         return _values(*_product(tree.children[0]), notation)
     return [_sum(tree, notation) if tree.data == "sum" else _atom(tree, notation)]
-
-
-def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
-    if at.is_vector(base) or at.is_vector(exponent):
-        raise wrong(place, "a vector has no power", "take a norm")
-    if exponent.is_number and base.is_number:
-        size = sum(abs(int(part)).bit_length() for x in base.atoms(sp.Rational) for part in (x.p, x.q))
-        if not exponent.is_Rational or size * abs(exponent) > MOST_BITS:
-            raise wrong(place, "a number may not grow so large", "write a smaller one")
-    if exponent.is_number and abs(exponent) > HIGHEST:
-        raise wrong(place, f"a power may be at most {HIGHEST}", "write a smaller one")
-    result = base**exponent
-    if result.has(sp.zoo, sp.nan, sp.oo):
-        raise wrong(place, "nothing may be divided by 0", "correct it")
-    return result
 
 
 def _total(scripts: Sequence[Any], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
@@ -317,7 +301,7 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
         result = kind(*(_sum(child, notation) for child in following.children[0].children))
         for script in following.children[1:]:
             token = notation.tokens[script.start_pos]
-            result = _power(result, value(token.inside, notation), token)
+            result = power(result, value(token.inside, notation), token)
         return result
     if kind is sp.Min and scripts and notation.tokens[scripts[0].start_pos].inside:
         name = notation.tokens[scripts[0].start_pos].inside[0].text
