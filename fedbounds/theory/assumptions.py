@@ -35,6 +35,7 @@ from fedbounds.theory.symbols import (
     rho_bar,
     rho_pairs,
     sigma_sq,
+    tau,
 )
 
 # Gamma below this fraction of the largest e_i(w_0), or of what an error of this relative size in w* would
@@ -266,6 +267,7 @@ equal_p = Assumption(
     found="min p_i = {p_min:.4g} of {N:g} clients",
     gives=lambda o: Part(o.share, "=", 1 / N),
 )
+one_local_step = Assumption("one-local-step", "tau = 1", sp.Eq(tau, 1), found="tau = {tau:g}")
 # What bounds on local SGD ask for: Assumptions 1 to 3, and every client in every round with its weight p_i.
 LOCAL_SGD = (smooth, strongly_convex, bounded_variance, full_participation, unbiased)
 

@@ -22,7 +22,7 @@ from fedbounds.evidence.symbolic.definitions import (
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.point_values import units
+from fedbounds.theory.units import powers
 from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq
 
 L, mu = sy.L, sy.mu
@@ -151,7 +151,7 @@ def of_products(atoms: set[sp.Expr], states: Mapping[sp.Basic, sp.Expr]) -> Iter
             if square.is_Pow and square.exp == 2 and isinstance(v, Inner) and v.args[0] == v.args[1]:
                 c, v = square.base, v.args[0]
                 value = product - norm_sq(Centre(P, c * v))
-                yield Candidate(value, units(product)[1], ((sp.Integer(1), d.MeanCauchySchwarz(c, v)),))
+                yield Candidate(value, powers(product)[1], ((sp.Integer(1), d.MeanCauchySchwarz(c, v)),))
 
 
 def of_noise(universe: Mapping[str, Assumption], weights: sp.Expr = P) -> Iterator[Candidate]:
@@ -188,7 +188,7 @@ def of_constants(atoms: set[sp.Expr]) -> Iterator[Candidate]:
     """That constants and measured quantities are not negative."""
     for atom in sorted(atoms, key=str):
         if atom.is_nonnegative and all(getattr(s, "units", None) is not None for s in atom.free_symbols):
-            yield Candidate(atom, units(atom)[1], ((atom, d.ONE),))
+            yield Candidate(atom, powers(atom)[1], ((atom, d.ONE),))
 
 
 def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping[str, sp.Expr]) -> sp.Expr:

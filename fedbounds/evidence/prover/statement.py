@@ -29,8 +29,8 @@ from fedbounds.evidence.symbolic.definitions import (
     loss,
 )
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.point_values import units
 from fedbounds.theory.points import weight_ratio
+from fedbounds.theory.units import powers
 from fedbounds.theory.vectors import Centre, Grad, Noise, Vec
 
 # Degrees of the multipliers that are tried, the simple first; then with squares of vectors times letters.
@@ -66,7 +66,7 @@ def prove(goal: Goal) -> Lines | None:
 def _power(goal: Goal) -> int:
     """The power of joule in the claim's first term; a quantity without units counts as a number."""
     terms = (term for side in (goal.left, goal.right) for term in sp.Add.make_args(sp.expand(side)))
-    return next((units(term)[1] for term in terms if term.free_symbols), 0)
+    return next((powers(term)[1] for term in terms if term.free_symbols), 0)
 
 
 def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
