@@ -223,13 +223,13 @@ small_steps = Assumption("small-steps", "eta_t <= 1/L", sp.Le(eta * L, 1), found
 steps_below_inverse_L = Assumption(
     "eta-below-1/L", "eta_t < 1/L", sp.Lt(eta * L, 1), found="max_t eta_t L = {left:.4g}"
 )
-monotone_steps = Assumption(
+steps_up_to_2_over_L_plus_mu = Assumption(
     "eta-below-2/(L+mu)",
     "eta_t <= 2/(L + mu)",
     sp.Le(eta * (L + mu), 2),
     found="max_t eta_t (L + mu) = {left:.4g}",
 )
-below_monotone_steps = Assumption(
+steps_below_2_over_L_plus_mu = Assumption(
     "eta-strictly-below-2/(L+mu)",
     "eta_t < 2/(L + mu)",
     sp.Lt(eta * (L + mu), 2),

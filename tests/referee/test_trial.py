@@ -650,7 +650,7 @@ def test_statements_are_the_same_in_every_process():
 def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
-    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.monotone_steps))
+    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.steps_up_to_2_over_L_plus_mu))
     instance = next(item for item, violated in limit_cases.sweep(claim, READINGS["plain"], False, {}) if violated)
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data
