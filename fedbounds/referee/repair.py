@@ -31,16 +31,14 @@ from fedbounds.referee.sanity import sanity
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
 
-SINGLE_STEP = Assumption("one-local-step", "tau = 1", sp.Eq(s.tau, 1), found="tau = {tau:g}")
 # What authors leave out, the mildest first.
 ASSUMPTIONS = (
     *(a.unbiased, a.full_participation, a.small_steps, a.constant_steps, a.equal_p),
-    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, SINGLE_STEP, a.homogeneous),
+    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, a.one_local_step, a.homogeneous),
     *(a.strongly_convex, a.smooth, a.bounded_gradient, a.bounded_variance),
 )
 # Terms that bounds on a step usually have.

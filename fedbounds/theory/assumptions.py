@@ -12,6 +12,8 @@ import sympy as sp
 from fedbounds.theory.assumption import Assumption, InstanceLike, Objects, Part, RunLike
 from fedbounds.theory.protocol_assumptions import constant_steps as constant_steps
 from fedbounds.theory.protocol_assumptions import independent_selection as independent_selection
+from fedbounds.theory.protocol_assumptions import one_client as one_client
+from fedbounds.theory.protocol_assumptions import one_local_step as one_local_step
 from fedbounds.theory.protocol_assumptions import own_local_steps as own_local_steps
 from fedbounds.theory.protocol_assumptions import projection as projection
 from fedbounds.theory.protocol_assumptions import weighting as weighting
