@@ -90,7 +90,7 @@ def test_every_shipped_quantity_is_imported_from_one_place():
 
 
 SGD = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased)
-ALONE = Assumption("one-client", "N = 1", sp.Eq(s.N, 1, evaluate=False))
+ALONE = a.one_client
 OFFSET = Assumption("offset", "gamma >= 1 + L/mu", sp.Ge(s.gamma, 1 + s.L / s.mu))
 
 
