@@ -18,8 +18,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
