@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from fedbounds.plugins import weightings
 from fedbounds.report.figures import series
-from fedbounds.report.figures.styles import DPI
-from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, MARKERS
+from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
 from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
