@@ -49,7 +49,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     """The definitions that hold in a reading of a claim.
 
     rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, that
-    sigma^2 = 0, that Gamma = 0, T > 0, and that its divisors are not 0, a claim says.
+    sigma^2 = 0, that Gamma = 0, that the F_i are one function, T > 0, and that its divisors are not 0, a claim says.
     """
     by = granted_by(reading, claim)
     lacking = {
@@ -57,6 +57,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "single-step": "single-step" not in by,
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
+        "one-function": "one-function" not in by,
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
@@ -82,7 +83,8 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     alone = those((sy.N, 1))
     result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
-    result["common-optimum"] = those((sy.Gamma, 0)) | {item.key for item in stated if item == shipped.identical}
+    result["one-function"] = frozenset(item.key for item in stated if item == shipped.identical)
+    result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     keys = {item.key for item in stated}
     result["first-step"] = (
         frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
