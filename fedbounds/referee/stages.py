@@ -37,8 +37,7 @@ from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.labels import word
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Of a regime the bound over what is measured, its name and the status of the claim.
 Regimes = list[tuple[float, str, Status]]

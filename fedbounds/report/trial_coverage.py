@@ -13,9 +13,8 @@ from fedbounds.referee.trial import Trial
 from fedbounds.report.table import Table
 from fedbounds.theory import symbols
 from fedbounds.theory.coverage import Coverage, Region, Span, only
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Scopes of claims that a longer run does not make stronger.
 WITHOUT_TIME = ("point", "constant")

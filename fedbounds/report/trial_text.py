@@ -18,9 +18,8 @@ from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import statement
 from fedbounds.theory.coverage import only
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 MEANING = {
     Outcome.CONTRADICTION: "Trust neither: a bug in fedbounds, or in a check that the claim brings. Report it.",

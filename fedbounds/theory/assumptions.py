@@ -12,8 +12,6 @@ import sympy as sp
 from fedbounds.theory.assumption import Assumption, InstanceLike, Objects, Part, RunLike
 from fedbounds.theory.protocol_assumptions import constant_steps as constant_steps
 from fedbounds.theory.protocol_assumptions import independent_selection as independent_selection
-from fedbounds.theory.protocol_assumptions import one_client as one_client
-from fedbounds.theory.protocol_assumptions import one_local_step as one_local_step
 from fedbounds.theory.protocol_assumptions import own_local_steps as own_local_steps
 from fedbounds.theory.protocol_assumptions import projection as projection
 from fedbounds.theory.protocol_assumptions import weighting as weighting
@@ -37,6 +35,7 @@ from fedbounds.theory.symbols import (
     rho_bar,
     rho_pairs,
     sigma_sq,
+    tau,
 )
 
 # Gamma below this fraction of the largest e_i(w_0), or of what an error of this relative size in w* would
@@ -268,6 +267,8 @@ equal_p = Assumption(
     found="min p_i = {p_min:.4g} of {N:g} clients",
     gives=lambda o: Part(o.share, "=", 1 / N),
 )
+one_client = Assumption("one-client", "N = 1", sp.Eq(N, 1), found="N = {N:g}")
+one_local_step = Assumption("one-local-step", "tau = 1", sp.Eq(tau, 1), found="tau = {tau:g}")
 # What bounds on local SGD ask for: Assumptions 1 to 3, and every client in every round with its weight p_i.
 LOCAL_SGD = (smooth, strongly_convex, bounded_variance, full_participation, unbiased)
 

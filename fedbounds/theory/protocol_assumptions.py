@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.theory.assumption import Assumption, InstanceLike, RunLike
-from fedbounds.theory.symbols import N, eta, eta_0, m, tau
+from fedbounds.theory.symbols import eta, eta_0, m
 
 Found = tuple[bool, str]
 Values = Mapping[str, Fraction]
@@ -28,9 +28,6 @@ constant_steps = Assumption(
     sp.Eq(eta, eta_0),
     found="eta_{t:g} = {eta:.4g}, eta_0 = {eta_0:.4g}",
 )
-
-one_client = Assumption("one-client", "N = 1", sp.Eq(N, 1), found="N = {N:g}")
-one_local_step = Assumption("one-local-step", "tau = 1", sp.Eq(tau, 1), found="tau = {tau:g}")
 
 
 def _drawn(count: Any, rule: str) -> Found:
