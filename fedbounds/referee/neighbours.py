@@ -53,7 +53,7 @@ def _enough(case: Case) -> Iterator[Several]:
 
     if not stated.issuperset(a.one_client.parts) and proved((a.one_client,)):
         yield (a.one_client,)
-    first = next(((item,) for item in usual if proved((item,))), None)
+    first: Several | None = next(((item,) for item in usual if proved((item,))), None)
     if first is None and len(usual) > 1 and proved(usual):
         first = usual
         for item in reversed(usual):
