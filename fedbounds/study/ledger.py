@@ -22,9 +22,8 @@ from fedbounds.study.result import Result, verdicts_from
 from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.labels import grounds
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
 
 if TYPE_CHECKING:
     from fedbounds.evidence.exact.compare import Sides
