@@ -14,7 +14,6 @@ floating point, and enclosed by `surely` where it is to refute.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -158,7 +157,7 @@ def alike(run: Run, delta_0: Fraction, noise: Fraction) -> Fraction:
     return max(ends)
 
 
-def quadratics(run: Run, shape: Sequence[Any], zeta_sq: Any, arithmetic: tuple[Any, ...] = FLOATS) -> Quadratics:
+def quadratics(run: Run, shape: Any, zeta_sq: Any, arithmetic: tuple[Any, ...] = FLOATS) -> Quadratics:
     """The clients of a shape, or of several (P,), with w* = 0 and grad F_i(w*) along e_2."""
     number, cos, sin, root = arithmetic
     rows: list[tuple[Any, ...]] = []
@@ -172,7 +171,7 @@ def quadratics(run: Run, shape: Sequence[Any], zeta_sq: Any, arithmetic: tuple[A
     return Quadratics(curvatures, minima, p, number(run.L), number(run.mu), turns=turns)
 
 
-def _ends(run: Run, shape: Sequence[Any], delta_0: Any, zeta_sq: Any, arithmetic: tuple[Any, ...] = FLOATS) -> Any:
+def _ends(run: Run, shape: Any, delta_0: Any, zeta_sq: Any, arithmetic: tuple[Any, ...] = FLOATS) -> Any:
     """What is measured of every instance of several shapes."""
     number, cos, sin, root = arithmetic
     losses, m = quadratics(run, shape, zeta_sq, arithmetic), root(number(delta_0))
