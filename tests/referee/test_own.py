@@ -128,7 +128,7 @@ PAIRS = [
             drift,
             tau**2 * eta_round**2 * G_sq,
             a.bounded_gradient,
-            a.monotone_steps,
+            a.steps_up_to_2_over_L_plus_mu,
             a.full_participation,
         ),
         claim(
@@ -137,7 +137,7 @@ PAIRS = [
             drift,
             (tau - 1) * eta_round**2 * G_sq / 2,
             a.bounded_gradient,
-            a.monotone_steps,
+            a.steps_up_to_2_over_L_plus_mu,
             a.full_participation,
         ),
     ),
