@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.algorithms.fedavg import FedAvg as WithServerStep
+from fedbounds.engine.algorithms import run_algorithm
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.ball_arithmetic import enclosed, in_digits
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -103,7 +105,10 @@ def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
         w: Any = simulate(begun, record="iterates").w
         means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
         return np.array([float(problem.gap(item)) for item in means])
-    trajectory = simulate(begun, record="distance")
+    if run.server == 1:
+        trajectory = simulate(begun, record="distance")
+    else:
+        trajectory = run_algorithm(WithServerStep(float(run.server)), begun)
     path: Array = (trajectory.distance_sq if run.measure == "distance" else trajectory.gap)[0]
     return path
 
@@ -125,8 +130,7 @@ def surely(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -
             for k, pull, alpha, _ in clients(run)
         ]
         direction = enclosed(shape[4])
-        sizes = [enclosed(size) for size in run.sizes]
-        end = _run(run, sizes, several, (m * direction.cos(), m * direction.sin()))
+        end = _run(run, enclosed, several, (m * direction.cos(), m * direction.sin()))
         return math.nextafter(float(end.lower()), 0.0)
 
 
@@ -181,11 +185,12 @@ def _ends(run: Run, shape: tuple[Array, ...], delta_0: float, zeta_sq: float) ->
     turned, pulls = _turned(run, shape), _pulls(run, zeta_sq)
     several = [(*turned[item[0]], pull, float(item[2])) for item, pull in zip(clients(run), pulls, strict=True)]
     start = delta_0**0.5 * np.cos(shape[4]), delta_0**0.5 * np.sin(shape[4])
-    return _run(run, [float(size) for size in run.sizes], several, start)
+    return _run(run, float, several, start)
 
 
-def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[Any, Any]) -> Any:
+def _run(run: Run, number: Any, clients: list[tuple[Any, ...]], w: tuple[Any, Any]) -> Any:
     """What is measured of clients (three entries of the Hessian, pull, weight), in any arithmetic."""
+    sizes, server = [number(size) for size in run.sizes], number(run.server)
 
     def mean(several: list[Any], *places: int) -> tuple[Any, ...]:
         weighted = list(zip((client[-1] for client in clients), several, strict=True))
@@ -203,7 +208,7 @@ def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[An
             summed = tuple(a + b / run.T for a, b in zip(summed, mean(several, 0, 1), strict=True))
         several = [moved(size, client, *item) for client, item in zip(clients, several, strict=True)]
         if (t + 1) % run.tau == 0:
-            w = mean(several, 0, 1)
+            w = _served(run, server, w, mean(several, 0, 1))
     x, y = summed if run.measure == "average" else w
     if run.measure == "distance":
         return x * x + y * y
@@ -211,12 +216,22 @@ def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[An
     return (first * x * x + 2 * mixed * x * y + second * y * y) / 2
 
 
+def _served(run: Run, server: Any, start: tuple[Any, ...], mean: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The server's model after a round from ``start`` whose local models have that mean."""
+    if run.server == 1:
+        return mean
+    return tuple(w + server * (x - w) for w, x in zip(start, mean, strict=True))
+
+
 def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
     """F - F* where it is measured, of one function of curvature L up to ``far`` from 0 and mu beyond."""
-    mu, K, summed = number(run.mu), number(run.L - run.mu), 0 * far
-    for size in run.sizes:
+    mu, K, summed, start = number(run.mu), number(run.L - run.mu), 0 * far, x
+    for t, size in enumerate(run.sizes):
+        start = x if t % run.tau == 0 else start
         summed = summed + x / run.T
         x = x - number(size) * (mu * x - K * least(far, -least(far, x)))
+        if (t + 1) % run.tau == 0:
+            (x,) = _served(run, number(run.server), (start,), (x,))
     x = abs(summed if run.measure == "average" else x)
     bent = least(x, far)
     return mu * x * x / 2 + K * bent * (x - bent / 2)
