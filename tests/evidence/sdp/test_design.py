@@ -72,7 +72,7 @@ def test_the_rebuilt_clients_attain_the_worst_case(run, zeta_sq):
     bound = worst(run, Q(1), zeta_sq)
     assert bound.certified or bound.exact
     assert bound.value == pytest.approx(solution.value, rel=1e-5 if zeta_sq else 1e-4)
-    assert attained(run, 1.0, float(zeta_sq)).value <= bound.value
+    assert attained(run, 1.0, float(zeta_sq)).value <= bound.value * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(("run", "zeta_sq"), RUNS[::3])

@@ -97,21 +97,22 @@ def simplex_maxima(G: Array, heights: Array) -> Array:
     """
     scale = max(np.abs(G).max(), np.abs(heights).max(initial=0.0))
     result: Array = np.eye(len(G))[np.argmax(heights - np.diag(G) / 2, axis=1)]
-    active = np.array(result > 0, dtype=bool)
+    active: NDArray[np.bool_] = np.array(result > 0)
     todo = np.arange(len(heights))
     for _ in range(CHANGES):
         if not todo.size:
             break
         weights, price = _stationary(G, heights[todo], active[todo])
         before, mine = result[todo], active[todo]
-        falls = mine & (weights < 0)
+        falls = np.logical_and(mine, weights < 0)
         ratios = np.where(falls, before / np.where(falls, before - weights, 1.0), 1.0)
         moved = before + ratios.min(axis=1, keepdims=True) * (weights - before)
-        blocked = falls.any(axis=1)
-        result[todo] = np.where(blocked[:, None], np.maximum(moved, 0.0) * (moved > POSITIVE), weights)
+        blocked = np.asarray(falls.any(axis=1))
+        stays = ~blocked[:, None] | (moved > POSITIVE)
+        result[todo] = np.where(blocked[:, None], np.where(stays, moved, 0.0), weights)
         slopes = np.where(mine, -np.inf, heights[todo] - weights @ G - price[:, None])
         upwards = ~blocked & (slopes.max(axis=1) > UPWARDS * scale)
-        active[todo] = mine & (~blocked[:, None] | (moved > POSITIVE))
+        active[todo] = np.logical_and(mine, stays)
         active[todo[upwards], slopes[upwards].argmax(axis=1)] = True
         todo = todo[blocked | upwards]
     return result
