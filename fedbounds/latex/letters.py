@@ -9,6 +9,7 @@ from functools import cache
 
 import sympy as sp
 
+from fedbounds.errors import Gathered
 from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
 from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
@@ -32,6 +33,7 @@ class Notation:
     step: str = "t"
     start: int = 0
     tokens: Sequence[Token] = field(default=(), repr=False)
+    faults: Gathered = field(default_factory=Gathered, repr=False)
 
 
 @cache
@@ -49,7 +51,9 @@ def shipped_names() -> dict[tuple[str, str], sp.Expr]:
 
 @cache
 def _shown(notation: tuple[tuple[str, str], ...]) -> list[str]:
-    return [name + (f"_{{{below}}}" if below else "") for name, below in notation] + ["w_t", "w_T", r"w^\star", "F"]
+    """Each letter as it is written, without the tokens that stand for whole phrases."""
+    letters = [name + (f"_{{{below}}}" if below else "") for name, below in notation if " " not in name]
+    return [*letters, "w_t", "w_T", r"w^\star", "F"]
 
 
 def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[sp.Expr, Sequence[Token]]:
