@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.algorithms.fedavg import FedAvg as WithServerStep
+from fedbounds.engine.algorithms import run_algorithm
 from fedbounds.engine.reference import algorithm_1
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.ball_arithmetic import Ball, enclosed, in_digits
@@ -109,7 +111,10 @@ def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
         w: Any = simulate(begun, record="iterates").w
         means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
         return np.array([float(problem.gap(item)) for item in means])
-    trajectory = simulate(begun, record="distance")
+    if run.server == 1:
+        trajectory = simulate(begun, record="distance")
+    else:
+        trajectory = run_algorithm(WithServerStep(float(run.server)), begun)
     path: Array = (trajectory.distance_sq if run.measure == "distance" else trajectory.gap)[0]
     return path
 
@@ -179,19 +184,25 @@ def _ends(run: Run, shape: Any, delta_0: Any, zeta_sq: Any, arithmetic: tuple[An
     alpha = np.array([[number(client[2]) if arithmetic is FLOATS else client[2] for client in clients(run)]])
     eta = np.array([number(size) for size in run.sizes])
     summed: Any = 0
-    for step in algorithm_1(losses, start, eta, run.tau, FixedByRound(alpha)):
-        if run.measure == "average" and step.t < run.T:
-            summed = summed + step.virtual(step.alpha) * number(Fraction(1, run.T))
-    w = summed if run.measure == "average" else step.x[..., 0, :]
+    # The server's step comes between rounds, which are then run one by one.
+    for sizes in (eta,) if run.server == 1 else np.split(eta, run.rounds):
+        for step in algorithm_1(losses, start, sizes, run.tau, FixedByRound(alpha)):
+            if run.measure == "average" and step.t < run.T:
+                summed = summed + step.virtual(step.alpha) * number(Fraction(1, run.T))
+        w = step.x[..., 0, :]
+        start = w if run.server == 1 else start + number(run.server) * (w - start)
+    w = summed if run.measure == "average" else start
     return (w * w).sum(-1) if run.measure == "distance" else losses.gap(w)
 
 
 def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
     """F - F* where it is measured, of one function of curvature L up to ``far`` from 0 and mu beyond."""
-    mu, K, summed = number(run.mu), number(run.L - run.mu), 0 * far
-    for size in run.sizes:
+    mu, K, summed, start = number(run.mu), number(run.L - run.mu), 0 * far, x
+    for t, size in enumerate(run.sizes):
         summed = summed + x / run.T
         x = x - number(size) * (mu * x - K * least(far, -least(far, x)))
+        if (t + 1) % run.tau == 0:
+            start = x = x if run.server == 1 else start + number(run.server) * (x - start)
     x = abs(summed if run.measure == "average" else x)
     bent = least(x, far)
     return mu * x * x / 2 + K * bent * (x - bent / 2)
