@@ -85,6 +85,7 @@ docs: $(DOCS)
 # The source distribution and the wheel: built, checked, installed where nothing else is, and used there.
 release-check: $(BASE)
 	$(PIP) --group release
+	$(BIN)/python -m validate.release_evidence
 	$(BIN)/python -m validate.release
 
 bench: $(DEV)

@@ -17,7 +17,7 @@ from fedbounds.evidence.ball_arithmetic import compared
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate
 from fedbounds.evidence.judge import Unmet
 from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import first_of

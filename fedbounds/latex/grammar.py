@@ -99,6 +99,20 @@ def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
         raise wrong(token, what, remedy) from None
 
 
+def apart(tokens: Sequence[Token]) -> list[list[Token]]:
+    """The terms of a statement; where its brackets do not match, what stands between any of its signs."""
+    opened = sum((token.text in OPENS) - (token.text in OPENS.values()) for token in tokens)
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        depth += (token.text in OPENS) - (token.text in OPENS.values())
+        if KINDS.get(token.text) in ("PLUS", "MINUS", "REL") and (opened or not depth):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
 def _balanced(tokens: Sequence[Token]) -> None:
     """Refuse brackets that do not match, or too many inside each other."""
     open_: list[Token] = []

@@ -12,8 +12,7 @@ from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.measured_run import MeasuredRun, Policy
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize

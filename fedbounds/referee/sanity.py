@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
+import sympy as sp
+
+from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.referee import limit_cases
 from fedbounds.referee.case import Case, Found
-from fedbounds.referee.dimensions import misprints
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.theory.claim import Kind
-from fedbounds.theory.symbols import L, mu, tau
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import L, eta, mu, tau
+from fedbounds.theory.units import NUMBER, shown, units_of
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
@@ -31,6 +36,30 @@ def sanity(case: Case) -> Found:
             return Found(lines, (confirmed(case, lines, instance),))
         case.so_far(lambda: _without_violation(case, lines, tested))
     return _without_violation(case, lines, tested)
+
+
+def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
+    """Each term, and the step size, whose dimension is not what the statement needs, w in metres and F in joules."""
+    left, _, terms = claim.sides(reading)
+    known = {name: sp.sympify(term) for name, term in terms.items() if _known(left) and _known(term)}
+    wanted = {f"the term {name!r}": (term, _dimension(left)) for name, term in known.items() if term != 0}
+    if claim.steps is not None:
+        wanted["the step size"] = (claim.steps, _dimension(eta))
+    result = ((what, _dimension(side), needed) for what, (side, needed) in wanted.items() if left != 0)
+    return tuple(f"{what} has the dimension of {own}, not {needed}" for what, own, needed in result if own != needed)
+
+
+def _known(expression: sp.Expr) -> bool:
+    """Whether the user gave the unit of each symbol of theirs."""
+    return all(symbol.units is not None for symbol in computed_quantities(expression))
+
+
+def _dimension(expression: sp.Expr) -> str:
+    try:
+        units = units_of(expression) or NUMBER
+    except InputError:
+        return "a sum of unlike things"
+    return "a pure number" if not any(units) else shown(units)
 
 
 def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, limit_cases.Seen]) -> Found:

@@ -24,9 +24,9 @@ from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.referee import limit_cases, run_certificates
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
-from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
+from fedbounds.referee.neighbours import neighbours
 from fedbounds.referee.sanity import sanity
 from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
 from fedbounds.referee.search.candidates import expected_seconds
@@ -38,9 +38,7 @@ from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.labels import word
-from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Of a regime the bound over what is measured, its name and the status of the claim.
 Regimes = list[tuple[float, str, Status]]
@@ -256,34 +254,6 @@ def strength(case: Case) -> Found:
     return Found(in_words(rows))
 
 
-def neighbours(case: Case) -> Found:
-    """Which shipped claims with the same left side its bound is below, or above, wherever both apply to a regime."""
-    own, lines = _bounds(case.claim, case.reading, case.suite), list[str]()
-    for other in plugins.claims().values():
-        if other is case.claim or (other.lhs, other.scope) != (case.claim.lhs, case.claim.scope):
-            continue
-        case.so_far(lambda: Found(tuple(lines)))
-        theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
-        both = [(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
-        if both:
-            below = all((x <= y * (1 + NEGLIGIBLE)).all() for x, y in both)
-            above = all((y <= x * (1 + NEGLIGIBLE)).all() for x, y in both)
-            said = {
-                (True, True): "implies and is implied by",
-                (True, False): "implies",
-                (False, True): "is implied by",
-            }
-            how = said.get((below, above), "neither implies nor is implied by")
-            lines.append(f"by its bound it {how} {other.key} in the {len(both)} regimes where both apply")
-    return Found(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
-
-
-def _bounds(claim: Claim, reading: Reading, suite: Any) -> dict[tuple[str, str], Any]:
-    """(regime, step size) -> the right side there, where the claim applies."""
-    places = places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
-    return {(place.regime.name, str(claim.steps)): place.sides.rhs for place in places}
-
-
 @dataclass(frozen=True)
 class Step:
     """A stage by name, whether it tries to break the claim, and the most seconds that the small budget mostly takes.
@@ -307,7 +277,7 @@ STAGES = (
     Step("search", search, True, 30),
     Step("constants", constants, False, 5),
     Step("strength", strength, False, 30),
-    Step("neighbours", neighbours, False, 15),
+    Step("neighbours", neighbours, False, 30),
 )
 
 

@@ -12,8 +12,7 @@ from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
-from fedbounds.theory.labels import shown
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
 
 # Claims that have a column; others share a line below the table.
 COLUMNS = 3

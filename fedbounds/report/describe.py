@@ -11,9 +11,8 @@ from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.resolve import target_units
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.labels import shown
 from fedbounds.theory.symbols import QUANTITIES
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
 
 
 def describe(verdict: Verdict) -> Phrase:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as xml
 
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
+from fedbounds.referee.neighbours import PROVED_IF
 from fedbounds.referee.run_certificates import tightness
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
@@ -17,9 +18,8 @@ from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import statement
 from fedbounds.theory.coverage import only
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 MEANING = {
     Outcome.CONTRADICTION: "Trust neither: a bug in fedbounds, or in a check that the claim brings. Report it.",
@@ -122,6 +122,8 @@ def _open(trial: Trial) -> list[str]:
         shown = str(unconfirmed.data.get("approach") or unconfirmed.detail)
         by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
         lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
+    near = (line for line in trial.said("neighbours") if line.startswith(PROVED_IF))
+    lines += [f"{Outcome.PROVED} if also {line.removeprefix(PROVED_IF)}." for line in near]
     lines.append(f"Not covered: {not_covered(trial)}.")
     if trial.proof is not None:
         covered = trial.proof.coverage.words() if trial.proof.coverage is not None else "what it assumes"

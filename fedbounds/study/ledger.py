@@ -6,9 +6,9 @@ a study measured stands beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -17,13 +17,13 @@ from fedbounds import plugins
 from fedbounds.errors import of_kind
 from fedbounds.plugins import Plugins, claims_from, modules_from
 from fedbounds.study.cache import cached
+from fedbounds.study.release_evidence import remembered
 from fedbounds.study.result import Result, verdicts_from
 from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.labels import grounds
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
 
 if TYPE_CHECKING:
     from fedbounds.evidence.exact.compare import Sides
@@ -116,7 +116,7 @@ def claims_of(result: Result, extra: Iterable[ModuleType] = ()) -> Mapping[str, 
 
 
 def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
-    """What proofs, certificates and counterexamples say of ``claims``, verified now or `cached`.
+    """What proofs, certificates and counterexamples say of ``claims``, verified now, `remembered` or `cached`.
 
     A counterexample or a certificate names its claim; it is about the shipped claim of that name, and never about
     another one that a plug-in has put in its place.
@@ -127,13 +127,18 @@ def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
     def written(verdicts: list[Verdict]) -> object:
         return [verdict.to_json() for verdict in verdicts]
 
-    def verified() -> list[Verdict]:
-        chosen = {key: shipped[key] for key in own}
-        return [*_proofs(chosen), *_counterexamples(own), *_certificates(frozenset(own))]
-
-    verdicts = verified() if afresh else cached("known", verified, verdicts_from, written, ABOVE, of=sorted(own))
+    chosen = {key: shipped[key] for key in sorted(own)}
+    verdicts = None if afresh else remembered(chosen)
+    if verdicts is None:
+        again = partial(verified, chosen)
+        verdicts = again() if afresh else cached("known", again, verdicts_from, written, ABOVE, of=sorted(own))
     foreign = {key: claim for key, claim in claims.items() if key not in own}
     return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in own)]
+
+
+def verified(claims: Mapping[str, Claim]) -> list[Verdict]:
+    """What the shipped proofs, counterexamples and certificates say of shipped ``claims``, each verified now."""
+    return [*_proofs(claims), *_counterexamples(claims.keys()), *_certificates(frozenset(claims))]
 
 
 def _proofs(claims: Mapping[str, Claim]) -> list[Verdict]:
@@ -147,7 +152,7 @@ def _proofs(claims: Mapping[str, Claim]) -> list[Verdict]:
     return [verdict for verdict in every if verdict is not None and verdict.status is not Status.NOT_APPLICABLE]
 
 
-def _counterexamples(keys: set[str]) -> list[Verdict]:
+def _counterexamples(keys: Set[str]) -> list[Verdict]:
     """The first shipped counterexample of each claim of ``keys`` in each reading."""
     from fedbounds.evidence.exact.counterexamples import all_files, read
 

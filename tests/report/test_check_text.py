@@ -22,8 +22,7 @@ from fedbounds.report.table import Cell, Phrase, Table
 from fedbounds.report.terminal import plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.labels import grounds
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
 
 FIVE = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", "power-of-choice:4,2")
 KNOWN = [

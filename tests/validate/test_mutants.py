@@ -13,8 +13,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee.detection import ERROR_RATE

@@ -91,7 +91,7 @@ def answered(read: Callable[[], object], patience: int = PATIENCE) -> str:
         return "accepted"
     except (InputError, DivergedError) as wrong:
         said = str(wrong)
-        return "refused" if one_line(said) else f"unreadable sentence: {said[:200]!a}"
+        return "refused" if all(map(one_line, said.split("\n"))) else f"unreadable sentence: {said[:200]!a}"
     except Late:
         where = traceback.extract_tb(sys.exc_info()[2])
         return f"hang: {next((f'{f.filename}:{f.lineno}' for f in reversed(where) if 'fedbounds' in f.filename), '')}"

@@ -47,11 +47,6 @@ class ExactRun:
             return compute()
 
     @cached_property
-    def w_star(self) -> Vector:
-        """The minimiser of F."""
-        return tuple(self.measured.losses.w_star[0])
-
-    @cached_property
     def values(self) -> Mapping[str, Fraction]:
         """The constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``."""
         given = self.enumerable or self.instance.weighting == "fedavg"
@@ -98,13 +93,6 @@ class ExactRun:
     def ratios(self) -> frozenset[Fraction]:
         """alpha_i/p_i over the clients present, of the weights visited."""
         return frozenset(Fraction(x) for x in self.measured.ratios.flat if x >= 0)
-
-    @cached_property
-    def excesses(self) -> frozenset[Vector]:
-        """The gaps e(w_t) visited, where outcomes were enumerated in fractions."""
-        if not self.enumerable or self.bits:
-            return frozenset()
-        return frozenset(map(tuple, self.measured.excesses[:, 0]))
 
     def constants(self, skew: str) -> Mapping[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""

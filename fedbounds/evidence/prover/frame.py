@@ -110,7 +110,7 @@ def frame(
         numbers[sy.L] = sy.mu + ELL
         letters += [(sy.mu, -1), (ELL, -1)]
     else:
-        letters += [(sy.mu, -1), (sy.L, -1)]
+        letters += [(sy.L, -1)] if a.convex in assumptions else [(sy.mu, -1), (sy.L, -1)]
     bounded = False
     if steps is not None:
         numbers[sy.eta] = steps

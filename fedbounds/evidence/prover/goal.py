@@ -14,7 +14,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 
-SAME_STEP, COMMON = "single-step", "common-optimum"
+SAME_STEP, COMMON, ONE_FUNCTION = "single-step", "common-optimum", "one-function"
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,11 @@ class Goal:
     def shared(self) -> bool:
         """Whether w* minimises every F_i."""
         return COMMON in self.universe
+
+    @property
+    def identical(self) -> bool:
+        """Whether every F_i is the same function."""
+        return ONE_FUNCTION in self.universe
 
     @property
     def meanings(self) -> dict[sp.Basic, sp.Expr]:

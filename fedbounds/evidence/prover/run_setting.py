@@ -24,7 +24,7 @@ KEPT = sp.Symbol("kept_share", nonnegative=True)
 LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wide", "more"))
 LENGTH = sp.Symbol("left_steps", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
-ATOMS = (sy.Delta_0, sy.gap_0, sy.rho_tilde, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq)
+ATOMS = (sy.Delta_0, sy.gap_0, sy.rho_tilde, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq, sy.p_sq)
 # What is not negative for small steps, as a step's inequality may need it, the strictest first.
 LIMITS = (
     *(c - eta * L for c in (sp.Rational(1, 4), sp.Rational(1, 2), sp.Integer(1))),
@@ -133,6 +133,8 @@ class Setting:
         if "sigma_sq" in names or not {"sigma_p_sq", "sigma_sq"} & names:
             if "equal-p" in self.universe:
                 yield sy.sigma_sq / sy.N
+            if "p_sq" in names:
+                yield sy.sigma_sq * sy.p_sq
             yield sy.sigma_sq
         if "G_sq" in names and not {"sigma_p_sq", "sigma_sq"} & names:
             yield sy.G_sq

@@ -9,9 +9,9 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
+from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,

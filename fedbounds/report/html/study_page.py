@@ -19,8 +19,7 @@ from fedbounds.study.bounds import main_tightness
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep_table import TABLE, Stored, read_table
-from fedbounds.theory.labels import shown
-from fedbounds.theory.verdict import Evidence
+from fedbounds.theory.verdict import Evidence, shown
 
 
 @dataclass(frozen=True)

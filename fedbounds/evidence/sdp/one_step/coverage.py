@@ -14,8 +14,15 @@ import sympy as sp
 
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
-from fedbounds.evidence.sdp.one_step.gradient_descent import descends
-from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, pointwise, round_setting, sizes_at
+from fedbounds.evidence.sdp.one_step.parameters import (
+    PLAIN,
+    Setting,
+    descends,
+    numbers,
+    pointwise,
+    round_setting,
+    sizes_at,
+)
 from fedbounds.evidence.sdp.one_step.program import entries
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant, ranged
 from fedbounds.io import as_fraction

@@ -1,0 +1,19 @@
+"""Verify all that is shipped, and write what a release remembers of it: `python -m validate.release_evidence`."""
+
+from pathlib import Path
+
+import fedbounds_derivations
+
+from fedbounds import plugins
+from fedbounds.study.ledger import verified
+from fedbounds.study.release_evidence import remember
+
+
+def main() -> None:
+    known = plugins.claims()
+    verdicts = verified(known)
+    print(f"{len(verdicts)} verdicts in {remember(known, verdicts, Path(fedbounds_derivations.__file__).parent)}")
+
+
+if __name__ == "__main__":
+    main()
