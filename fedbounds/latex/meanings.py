@@ -142,11 +142,14 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
 
 
 def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
-    """A sum over the steps or rounds of a run as a quantity."""
+    """A sum over the steps or rounds of a run as a quantity, of what is fixed as often as there are terms."""
     (term,) = total.args
     term = _resolved(term, setting, place) if random(term) else term
+    parts = sp.Add.make_args(sp.expand(term))
+    fixed = sp.Add(*(part for part in parts if part.has(*STARS)))
     try:
-        return (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term)
+        varying = (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term - fixed)
+        return varying + RUN_SUMS[type(total)] * fixed
     except InputError as fault:
         raise wrong(place, str(fault).partition(", but received")[0], "sum products of quantities") from None
 
