@@ -17,11 +17,11 @@ from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.letters import CONSTANT_STEP, MEANS, UNKNOWN
-from fedbounds.latex.meanings import Setting, meant, on_both, scopes_of
+from fedbounds.latex.letters import AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
+from fedbounds.latex.meanings import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.notation import DECLARES, words_of
 from fedbounds.latex.source import Theorem, text_of, theorems_in, unmarked_in
-from fedbounds.latex.sums import AVERAGE, ETA_AVERAGE, RUN_SUMS
+from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
 from fedbounds.latex.unmarked import guessed, other_letters
 from fedbounds.latex.unread import unread
@@ -162,6 +162,8 @@ class _Reader:
                 raise wrong(relation, "a strict inequality cannot be judged", r"write \le")
             kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
             left, right = (right, left) if relation.text == ">=" else (left, right)
+        if of_any_point(left, right):
+            left, right, setting = at_a_step(left), at_a_step(right), replace(setting, in_expectation=True)
         parts = [term.value for term in (*left, *right)]
         faults, sides, common = Gathered(), list[list[sp.Expr]](), sp.S.Zero
         with faults.caught():
@@ -228,7 +230,7 @@ class _Reader:
         """What t and T become where the author's steps count from 1: w_T is then reached after T - 1 steps."""
         if not self.lines.notation.start:
             return {}
-        sums = any(x.has(*RUN_SUMS, AVERAGE, ETA_AVERAGE) for x in parts)
+        sums = any(x.has(*RUN_SUMS, STEP_AVERAGE, ETA_AVERAGE) for x in parts)
         if sums and any("w_{T}" in str(vector) for x in parts for vector in x.atoms(Vec)):
             raise wrong(
                 self.lines.start, "start 1 cannot count both the terms of a sum and the steps to w_T", "count from 0"
@@ -273,7 +275,7 @@ def _each_once(faults: Gathered, declared_by: Iterable[str]) -> Gathered:
     """The errors, of a letter only the first, and none of a letter in a line that itself declares nothing."""
     result, letters = Gathered(), set[str]()
     for fault in InputErrors(faults).faults:
-        if isinstance(fault, MisreadError) and UNKNOWN in str(fault):
+        if isinstance(fault, MisreadError) and (UNKNOWN in str(fault) or AVERAGE in str(fault)):
             letter = fault.token.text.partition("_{")[0]
             if letter in letters or any(letter in line for line in declared_by):
                 continue

@@ -124,7 +124,7 @@ def sandwich(
     seconds = time.perf_counter() - begun
     instance = attained(run, float(delta_0), float(zeta_sq))
     stated = bounds(run, delta_0, zeta_sq, extra, sigma_sq=sigma_sq)
-    own = {} if stated or run.biased or sigma_sq else _own(run, instance, float(delta_0))
+    own = {} if stated or run.biased or sigma_sq or run.server != 1 else _own(run, instance, float(delta_0))
     stated = stated or bounds(run, delta_0, zeta_sq, extra, own, sigma_sq)
     lower, still = instance.value, 0.0
     if sigma_sq:
@@ -214,9 +214,9 @@ def bounds(
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
     ``own`` are further constants. None where the server's weights are not p: rho_bar and rho_tilde are not among
-    them.
+    them; and none where its step is not 1.
     """
-    if run.biased:
+    if run.biased or run.server != 1:
         return {}
     known: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
     known |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}

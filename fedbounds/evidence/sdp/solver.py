@@ -67,10 +67,17 @@ class Solution:
     values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
 
 
-def worst_case(model: Program, objective: Expression, against: Sequence[Expression], sign: str = "free") -> Solution:
+def worst_case(
+    model: Program,
+    objective: Expression,
+    against: Sequence[Expression],
+    sign: str = "free",
+    inaccurate: bool = False,
+) -> Solution:
     """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free).
 
-    A status other than optimal is tried again in other settings, never accepted.
+    A status other than optimal is tried again in other settings, and accepted only where the number may be
+    ``inaccurate``, as one that is proved or run afterwards.
     """
     cut = exchange(model, objective, *against)
     quad, lin, rows = _scaled(*cut.rows(model))
@@ -81,7 +88,8 @@ def worst_case(model: Program, objective: Expression, against: Sequence[Expressi
     equal = np.concatenate([lin, -right_lin]).T, -left_lin
     bounded = m + (count if sign == "nonneg" else 0)
     above = -np.eye(m + count)[:bounded], np.zeros(bounded)
-    outcome, x, z = _solved(cost, equal, above, (np.concatenate([quad, -right]).T, -left), cut.sizes)
+    semidefinite = np.concatenate([quad, -right]).T, -left
+    outcome, x, z = _solved(cost, equal, above, semidefinite, cut.sizes, inaccurate)
     if outcome is not Solved.OPTIMAL:
         return Solution(outcome)
     y, multipliers = x[m:] * top / units, cut.multipliers(x[:m] * top / rows)
