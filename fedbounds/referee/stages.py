@@ -28,7 +28,8 @@ from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
 from fedbounds.referee.neighbours import neighbours
 from fedbounds.referee.sanity import sanity
-from fedbounds.referee.search.candidates import BUDGETS, PROVED, Budget, expected_seconds
+from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
+from fedbounds.referee.search.candidates import expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.strength import Row, after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import left_open
