@@ -42,7 +42,8 @@ class CommentLines:
         names = (
             shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
         )
-        return Notation(names, start=int(self.choice("start", "0", ("0", "1"))))
+        words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
+        return Notation(names, start=int(self.choice("start", "0", ("0", "1"))), averages="unbiased" in words)
 
     def declared(self, *verbs: str) -> Iterable[tuple[Token, list[Token], list[Token]]]:
         """The name, its scripts and its body in every such line that can be read."""

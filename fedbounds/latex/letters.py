@@ -21,17 +21,22 @@ CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha}
 TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 UNKNOWN = "a symbol must be one of the table, or declared"
+AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = r"add % fedbounds: let {0} = \bar{{w}} for the mean over steps, or let {0} = w for that over clients"
 
 
 @dataclass(frozen=True)
 class Notation:
-    """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound."""
+    """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound.
+
+    Where ``averages``, what is written as an average over clients is the one that a run visits.
+    """
 
     names: Mapping[tuple[str, str], sp.Expr]
     client: str = "i"
     step: str = "t"
     start: int = 0
+    averages: bool = False
     tokens: Sequence[Token] = field(default=(), repr=False)
     faults: Gathered = field(default_factory=Gathered, repr=False)
 
@@ -95,14 +100,19 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
     if notation.start == 1 and time in ("0", "1"):
         time = "0" if time == "1" else "nothing"
     later = {notation.step: "t", f"{notation.step}+1": "t+1", r"0\tau": "0"}.get(time, time)
+    steps = (later in POINTS or later in TIMES) and later not in ("", "T", "T/2:T", r"\star")
+    average = name.text == r"\bar{w}" and steps and not client and len(rest) == 1
+    if average and not notation.averages:
+        raise wrong(replace(name, text=spelled([name, *scripts])), AVERAGE, r"add % fedbounds: let \bar{w} = w")
+    letter = "w" if average else name.text
     local = {"t": at.w_i, r"\star": at.w_i_star}
     if len(rest) <= 1 and len(pieces) <= 2:
-        if client and name.text == "w" and later in local:
+        if client and letter == "w" and later in local:
             return local[later]
-        if not client and name.text == "w" and later in POINTS:
+        if not client and letter == "w" and later in POINTS:
             return POINTS[later]
-        if not client and later in TIMES and (name.text == "w" or later in ("T", "T/2:T")):
-            return Vec(sp.Symbol(f"{name.text}_{{{later}}}"))
+        if not client and later in TIMES and (letter == "w" or later in ("T", "T/2:T")):
+            return Vec(sp.Symbol(f"{letter}_{{{later}}}"))
     if name.text == r"\bar{w}" and sorted(rest) == ["T", r"\eta"]:
         return ETA_AVERAGE
     written = spelled([name, *scripts])

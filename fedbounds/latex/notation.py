@@ -12,7 +12,7 @@ from fedbounds.errors import Gathered
 from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.meanings import phrases
 from fedbounds.latex.source import Line, Theorem
-from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, spelled, wrong
+from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
@@ -150,6 +150,8 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
             for part in parts_of(line, theorem):
                 with faults.caught():
                     words.declare(part, line)
+    for text in [text for text, body in names.items() if spelled(body) == "w" and text not in BOLD]:
+        names.setdefault(rf"\bar{{{text}}}", names.get(r"\bar{w}", normal(scanned(r"\bar{w}", 1))))
     moved = {}
     for text, (before, after) in words.short.items():
         (key,) = names.get(text, [Token(text, 1, 1)])

@@ -13,7 +13,7 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.referee import limit_cases
 from fedbounds.referee.case import Case, Found
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import computed_quantities
@@ -33,8 +33,7 @@ def sanity(case: Case) -> Found:
     tested: dict[str, limit_cases.Seen] = {}
     for instance, violated in limit_cases.sweep(claim, reading, bool(wrong), tested):
         if violated:
-            case.so_far(partial(_refuted, case, lines, instance))
-            return Found(lines, (confirmed(case, instance),))
+            return Found(lines, (confirmed(case, lines, instance),))
         case.so_far(lambda: _without_violation(case, lines, tested))
     return _without_violation(case, lines, tested)
 
@@ -63,11 +62,6 @@ def _dimension(expression: sp.Expr) -> str:
     return "a pure number" if not any(units) else shown(units)
 
 
-def _refuted(case: Case, lines: tuple[str, ...], instance: Instance) -> Found:
-    """The first instance that refutes the claim, as it is."""
-    return Found(lines, (examine(instance, case.claim, case.reading),))
-
-
 def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, limit_cases.Seen]) -> Found:
     """How many exact instances were compared, at which limits."""
     total, limits = tested.get(""), limit_cases.LIMITS
@@ -83,11 +77,25 @@ def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, 
     return Found((*lines, said, *seen), (verdict,))
 
 
-def confirmed(case: Case, instance: Instance) -> Verdict:
+def confirmed(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:
     """An instance that refutes the claim made as small as the time allows, with what checks it by hand."""
+
+    def so_far(smallest: Instance) -> None:
+        case.so_far(partial(_refuted, case, lines, smallest))
+
+    so_far(instance)
     violates, effort = judge(case.claim, case.reading), BUDGETS[case.budget].shrink
     steps = case.claim.steps
     if steps is None or steps.free_symbols <= {L, mu, tau}:
-        instance = shrink(instance, steps, violates, effort)
+        instance = shrink(instance, steps, violates, effort, so_far)
+    return _refutation(case, instance)
+
+
+def _refuted(case: Case, lines: tuple[str, ...], instance: Instance) -> Found:
+    """What an instance that refutes the claim shows."""
+    return Found(lines, (_refutation(case, instance),))
+
+
+def _refutation(case: Case, instance: Instance) -> Verdict:
     verdict = examine(instance, case.claim, case.reading)
     return replace(verdict, data={**verdict.data, **by_hand(instance, case.claim, case.reading)})

@@ -21,7 +21,7 @@ from fedbounds.referee import implication, limit_cases, stages
 from fedbounds.referee.certificate_settings import Grid, settings
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.candidates import Budget
+from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.referee.work_items import Pieces
 from fedbounds.report import trial_text as show

@@ -26,7 +26,8 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all
 from fedbounds.referee.search import refute as module
-from fedbounds.referee.search.candidates import BUDGETS, Arm, arms
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.candidates import Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
 from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import Outcome, _approach

@@ -35,7 +35,7 @@ from fedbounds.referee.implication import inherited
 from fedbounds.referee.mutants import as_read
 from fedbounds.referee.regime import Regime, Suite, of_instance
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.study.contradictions import instance_of
 from fedbounds.theory.claim import Claim
