@@ -38,16 +38,17 @@ KINDS |= dict.fromkeys((r"\sum", r"\max", r"\min", r"\prod", r"\sup", r"\inf", r
 OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>"}
 ORDER = "an order without constants is no inequality"
 ROUGHLY = ("a relation that holds roughly cannot be judged", "write \\le or =")
+PROBABILITY = "a statement with a probability cannot be judged, as runs measure expectations"
 CONDITION = "a norm has two bars, and a condition in an expectation cannot be read"
 REASONS = {
     r"\lesssim": (ORDER, "write the constants and \\le"),
     "|": (CONDITION, r"write \| for a norm, and take the full expectation"),
-    r"\Pr": ("a statement with a probability cannot be judged", "state it in expectation"),
     r"\langle": ("inner products cannot be read", "write a quantity of the table"),
 }
 REASONS |= dict.fromkeys(
     ("O", r"\mathcal{O}", r"\tilde{O}", r"\tilde{\mathcal{O}}", r"\Omega"), (ORDER, "write the constants")
 )
+REASONS |= dict.fromkeys((r"\Pr", r"\mathbb{P}", r"\mathrm{Pr}"), (PROBABILITY, "state it in expectation"))
 REASONS |= dict.fromkeys((r"\approx", r"\asymp", r"\propto", r"\sim", r"\simeq"), ROUGHLY)
 
 

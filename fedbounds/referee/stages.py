@@ -38,6 +38,7 @@ from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Of a regime the bound over what is measured, its name and the status of the claim.
@@ -58,7 +59,17 @@ def read_back(case: Case) -> Found:
         what = "it is no statement of one round, or of a whole run, in their quantities"
         lacking.append(f"certificates: {what}: {why}")
     free = [f"{q.name} is {q.meaning}: tried at one value a problem" for q in claim.computed if is_free(q)]
-    return Found((speaks, *free, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
+    facets = [line for line in without_facets(claim) if not (line.startswith("Rocq") and _in_rocq(claim, reading))]
+    return Found((speaks, *free, *lacking, *facets, *limit_cases.omissions(claim, reading)))
+
+
+def _in_rocq(claim: Claim, reading: Reading) -> bool:
+    """Whether Rocq can state it of points where it has no word for a quantity."""
+    try:
+        found_proof.statement(claim, reading)
+    except InputError:
+        return False
+    return True
 
 
 def known(case: Case) -> Found:

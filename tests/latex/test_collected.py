@@ -1,5 +1,6 @@
 """Displays of public papers, notes and drafts (collected.tex): each reads as meant, or is refused for the reason."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,8 @@ def test_every_display_is_expected_to_be_something():
 @pytest.mark.parametrize("label", READ)
 def test_a_display_reads_as_its_author_means_it(label):
     claim, (left, right) = claim_of(THEOREMS[label]), READ[label]
+    if claim.eta == eta_0:  # a constant step is that of every step
+        claim = replace(claim, terms={"all": claim.rhs.subs(eta, eta_0)})
     assert sp.simplify(claim.lhs - left) == 0
     assert sp.expand(claim.rhs - right) == 0 or sp.simplify(claim.rhs - right) == 0
 

@@ -1,5 +1,6 @@
 """Fifty displays as their authors typeset them (displays.tex): each reads as meant, or is refused for the reason."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,8 @@ def test_the_fifty_are_all_expected_to_be_something():
 @pytest.mark.parametrize("label", READ)
 def test_a_display_reads_as_its_author_means_it(label):
     claim, (left, right) = claim_of(THEOREMS[label]), READ[label]
+    if claim.eta == eta_0:  # a constant step is that of every step
+        claim = replace(claim, terms={"all": claim.rhs.subs(eta, eta_0)})
     if left is None:  # made of points: no quantity of the table
         assert claim.lhs.expression == at.F(at.w_next) - at.F_star
     else:
