@@ -33,7 +33,7 @@ from fedbounds.latex.tokens import Token, normal, scanned, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.sums import least_over_steps, sum_over_rounds, sum_over_steps
-from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
+from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_sum, gap_t, m, zeta_star_sq
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 ANY_POINT = Vec(sp.Symbol("w_{}"))
@@ -149,7 +149,7 @@ def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     fixed = sp.Add(*(part for part in parts if part.has(*STARS)))
     try:
         varying = (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term - fixed)
-        return varying + RUN_SUMS[type(total)] * fixed
+        return varying.xreplace({sum_over_steps(gap_t): gap_sum}) + RUN_SUMS[type(total)] * fixed
     except InputError as fault:
         raise wrong(place, str(fault).partition(", but received")[0], "sum products of quantities") from None
 

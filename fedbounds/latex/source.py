@@ -29,7 +29,8 @@ INLINE = re.compile(
     r"(?<!\\)\$(?P<a>[^$]+?)(?<!\\)\$|\\\((?P<b>.*?)\\\)|\\begin\{math\}(?P<c>.*?)\\end\{math\}", re.DOTALL
 )
 CHANCE = re.compile(
-    r"\bwith\s+(?:an?\s+)?(?:high\s+probability|probability\s+(?:of\s+)?(?:at\s+least|exceeding|\$1))|\bw\.h\.p"
+    r"\bwith\s+(?:an?\s+)?(?:high\s+probability|probability\s+(?:of\s+)?(?:at\s+least|exceeding|\$1))|\bw\.h\.p",
+    re.IGNORECASE,
 )
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
 VERBS = (
