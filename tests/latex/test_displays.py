@@ -139,11 +139,11 @@ REFUSED = {
     "scaffold-tilde-order": "order without constants",
     "scaffold-bgd": "received B",
     "woodworth-constant": r"\hat{w}",
-    "koloskova-mixing": "conditional expectations",
+    "koloskova-mixing": "an expectation with a condition",
     "proxskip-main": r"\Psi",
     "fednova-main": "order without constants",
     "gower-main": "w^{k}",
-    "gower-conditional": "conditional expectations",
+    "gower-conditional": "an expectation with a condition",
     "bottou-fixed": "different units",
     "bottou-nonconvex": "a sum must be over",
 }
