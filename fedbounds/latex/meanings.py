@@ -33,7 +33,7 @@ from fedbounds.latex.tokens import Token, normal, scanned, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.sums import least_over_steps, sum_over_rounds, sum_over_steps
-from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
+from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_sum, gap_t, m, zeta_star_sq
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 ANY_POINT = Vec(sp.Symbol("w_{}"))
@@ -142,11 +142,14 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
 
 
 def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
-    """A sum over the steps or rounds of a run as a quantity."""
+    """A sum over the steps or rounds of a run as a quantity, of what is fixed as often as there are terms."""
     (term,) = total.args
     term = _resolved(term, setting, place) if random(term) else term
+    parts = sp.Add.make_args(sp.expand(term))
+    fixed = sp.Add(*(part for part in parts if part.has(*STARS)))
     try:
-        return (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term)
+        varying = (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term - fixed)
+        return varying.xreplace({sum_over_steps(gap_t): gap_sum}) + RUN_SUMS[type(total)] * fixed
     except InputError as fault:
         raise wrong(place, str(fault).partition(", but received")[0], "sum products of quantities") from None
 
@@ -231,7 +234,7 @@ def of_any_point(*sides: Iterable[Term]) -> bool:
     formula = sp.Tuple(*(term.value for side in sides for term in side))
     if formula.atoms(Vec) - set(FIXED) != {ANY_POINT}:
         return False
-    of_all = formula.replace(lambda x: isinstance(x, Mean | Centre), lambda x: sp.S.Zero)
+    of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum), lambda x: sp.S.Zero)
     return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))
 
 

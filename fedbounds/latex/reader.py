@@ -17,6 +17,7 @@ from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.formulas import Term
+from fedbounds.latex.grammar import in_full
 from fedbounds.latex.letters import AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
 from fedbounds.latex.meanings import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.notation import DECLARES, words_of
@@ -30,7 +31,7 @@ from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import offset
 from fedbounds.theory.quantity import Quantity, Scope
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import T, t
+from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t
 from fedbounds.theory.vectors import Vec
 
 # Files that are read as LaTeX.
@@ -176,6 +177,9 @@ class _Reader:
         lhs, terms = sp.Add(*sides[0]).xreplace(named), [term.xreplace(named) for term in sides[1]]
         scopes = set().union(*map(scopes_of, parts))
         constant = any(x.has(CONSTANT_STEP) for x in parts)
+        # One step size for all is that of the step where nothing of the start is said: more evidence knows it.
+        if constant and scopes == {"step"} and not any(x.has(t, Delta_0, gap_0) for x in (lhs, *terms)):
+            lhs, *terms = (x.xreplace({eta_0: eta}) for x in (lhs, *terms))
         return _Statement(kind, lhs, terms, scopes, constant, self._counted(parts))
 
     def _stated(
@@ -239,10 +243,14 @@ class _Reader:
 
     def _display(self) -> list[Token]:
         tokens = self.lines.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
+        tokens = in_full(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
-        for mean, time in pairwise(flat(tokens)):
-            if mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}") and mean.text not in self.lines.let():
+        every = list(flat(tokens))
+        for k, (mean, time) in enumerate(pairwise(every)):
+            at_T = mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}")
+            weighted = list(map(str, every[k + 3 : k + 4])) == [r"^{\eta}"]
+            if at_T and not weighted and mean.text not in self.lines.let():
                 raise wrong(mean, r"is \bar{w}_T the mean over steps or over clients", MEANS.format(mean.text))
         return tokens
 

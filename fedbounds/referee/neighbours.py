@@ -12,7 +12,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import library
 from fedbounds.referee.case import Case, Found, processor_seconds
-from fedbounds.referee.detection import NEGLIGIBLE
+from fedbounds.referee.regime import NEGLIGIBLE
 from fedbounds.referee.strength import places_of
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption

@@ -21,7 +21,7 @@ from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.evidence.symbolic.rebuilt import rebuilt
-from fedbounds.referee import limit_cases, run_certificates
+from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.implication import PROVERS, inherited
@@ -38,6 +38,7 @@ from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Of a regime the bound over what is measured, its name and the status of the claim.
@@ -58,7 +59,17 @@ def read_back(case: Case) -> Found:
         what = "it is no statement of one round, or of a whole run, in their quantities"
         lacking.append(f"certificates: {what}: {why}")
     free = [f"{q.name} is {q.meaning}: tried at one value a problem" for q in claim.computed if is_free(q)]
-    return Found((speaks, *free, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
+    facets = [line for line in without_facets(claim) if not (line.startswith("Rocq") and _in_rocq(claim, reading))]
+    return Found((speaks, *free, *lacking, *facets, *limit_cases.omissions(claim, reading)))
+
+
+def _in_rocq(claim: Claim, reading: Reading) -> bool:
+    """Whether Rocq can state it of points where it has no word for a quantity."""
+    try:
+        found_proof.statement(claim, reading)
+    except InputError:
+        return False
+    return True
 
 
 def known(case: Case) -> Found:
@@ -132,7 +143,7 @@ def proof(case: Case) -> Found:
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
-        return run_certificates.examined(case, GRIDS[case.budget])
+        return certificate_settings.examined(case, GRIDS[case.budget])
     result: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]

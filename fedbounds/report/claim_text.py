@@ -27,6 +27,12 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Hypotheses that authors have in mind and do not write.
 COMMON = (unbiased, full_participation, constant_steps)
+# Symbols by which a claim shows that its author does not have one of them in mind.
+WITHOUT = {
+    unbiased: {"rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max"},
+    full_participation: {"C", "m"},
+    constant_steps: {"eta_0", "eta_ratio", "eta_growth"},
+}
 # Who may prove a claim.
 PROOFS = (Evidence.SYMBOLIC, Evidence.KERNEL)
 # Outcomes of chance that a longer run may have, to be run once more.
@@ -105,10 +111,13 @@ def length_note(claim: Claim, reading: str, instance: Instance) -> str:
 
 def unassumed_note(claim: Claim, reading: str, instance: Instance) -> str:
     """A sentence that names common hypotheses which a counterexample does not meet and the claim does not make."""
+    used = _used(claim).union(*(item.symbols() for item in claim.assumptions))
     unmet = [
         item
         for item in COMMON
-        if examine(instance, replace(claim, assumptions=(*claim.assumptions, item)), READINGS[reading]).status
+        if not used & WITHOUT[item]
+        and not (item is constant_steps and claim.steps is not None)
+        and examine(instance, replace(claim, assumptions=(*claim.assumptions, item)), READINGS[reading]).status
         is Status.NOT_APPLICABLE
     ]
     if not unmet:

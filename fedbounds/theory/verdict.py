@@ -41,7 +41,7 @@ class Evidence(enum.StrEnum):
         return kind
 
     EMPIRICAL = "empirical", "Empirical", "this run, at a stated error rate", "NOT REFUTED", True
-    EXPECTATION = "expectation", "Expectation", "this problem, no sampling error", "DECIDED", True
+    EXPECTATION = "expectation", "Expectation", "this problem, no sampling error", "HOLDS HERE", True
     SYMBOLIC = "symbolic", "Symbolic", "each step of a proof, by our own checker", "PROVED (own checker)"
     KERNEL = "kernel", "Kernel", "a proof, by the kernel of a proof assistant", "PROVED"
     SDP = "sdp", "SDP", "every problem at given parameters", "CERTIFIED"

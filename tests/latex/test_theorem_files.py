@@ -102,7 +102,7 @@ def one_display(text, *lines):
 def test_an_optimal_value_that_both_sides_hold_cancels():
     (claim,) = one_display(r"F(w_{t+1}) \le F(w_t) - \frac{\eta}{2} \|\nabla F(w_t)\|^2").values()
     assert claim.lhs.expression == at.F(at.w_next) - at.F_star
-    assert claim.rhs == s.gap_t - s.eta_0 * s.QUANTITIES["mean_slope_sq"] / 2
+    assert claim.rhs == s.gap_t - s.eta * s.QUANTITIES["mean_slope_sq"] / 2
     with pytest.raises(InputError, match="must be subtracted"):
         one_display(r"F(w_{t+1}) \le 2 F(w_t)")
 

@@ -176,6 +176,7 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
                 progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
             reached.append(_of_json(next(results)))
             yield reached[-1]
+        next(results, None)  # ended, so that processes stay for the next rung
         done += len(tasks)
         rank = _best([task.arm for task in tasks], [item.margin for item in reached])
         rank.sort(key=lambda k: (_price(search, tasks[k]), k))  # the search may be cut

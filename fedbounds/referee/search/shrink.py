@@ -27,8 +27,6 @@ from fedbounds.theory.reading import Reading
 
 # Simple values tried for every number while shrinking.
 SIMPLE = tuple(Fraction(a, b) for b in (1, 2, 3, 4, 5, 6, 8, 10) for a in (0, 1, -1, 2, -2, 3))
-# Constants that a person who checks an instance needs whether or not the claim uses them.
-BY_HAND = frozenset({"G_sq", "sigma_sq", "C", "rho_bar", "rho_tilde", "Gamma"})
 
 # Outcomes beyond which a linear run is taken along 2 N T + 1 paths: enumerating thousands takes seconds.
 FEW_OUTCOMES = 2**8
@@ -78,7 +76,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
         place = {name: column[k] for name, column in seen.places(claim.scope).items()}
         values |= place
-    shown = {name: text(values[name]) for name in values if name in BY_HAND or (name in used and name not in place)}
+    shown = {name: text(values[name]) for name in values if name in used and name not in place}
     return {
         "alpha": [list(map(text, row)) for row in sorted(record.alphas)],
         "constants": shown,

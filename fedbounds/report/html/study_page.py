@@ -124,7 +124,13 @@ def counts_table(stored: Stored) -> Table:
     counts, rows = stored.counts, []
     for *about, kind in sorted({key[:3] for key in counts}):
         result = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
-        cell = Cell(tuple(Phrase(f"{shown(status, Evidence(kind))} {n}", status) for status, n in result if n))
+        cell = Cell(
+            tuple(
+                Phrase(f"{shown(status, Evidence(kind))} {n}", status, on_run=Evidence(kind).on_run)
+                for status, n in result
+                if n
+            )
+        )
         rows.append([*about, kind, cell])
     return Table.of(HEAD, rows, "How many cells x weightings have each status")
 
