@@ -17,6 +17,10 @@ class InputError(ValueError):
     """Bad input: the message names what is wrong, the value received and the remedy."""
 
 
+class StatementWarning(UserWarning):
+    """What a claim says may be other than its author means, such as a divisor whose sign is unknown."""
+
+
 class InputErrors(InputError):
     """Several errors of one input: the message has one sentence a line, in the order in which they stand there.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from functools import cache
 
@@ -20,6 +21,8 @@ BROUGHT = {
     "m": ("equal-selection", *SELECTIONS), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
     "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
 }  # fmt: skip
+# What may be a key, not a relation.
+KEY = re.compile(r"[^\\<>=]*")
 # Letters that often mean something else, which a let must name: let \pi = \pi.
 DECLARED = ("pi_min", "C")
 
@@ -62,8 +65,10 @@ def every_key() -> dict[str, Assumption]:
 
 
 def shipped_assumption(key: str) -> Assumption | None:
-    """The assumption of that key: of the list, or of a shipped claim."""
-    return shipped.weighting(key.removeprefix(WEIGHTING)) if key.startswith(WEIGHTING) else every_key().get(key)
+    """The assumption of that key: of the list, or of a shipped claim, which takes longer to look up."""
+    if key.startswith(WEIGHTING):
+        return shipped.weighting(key.removeprefix(WEIGHTING))
+    return keys().get(key) or (every_key().get(key) if KEY.fullmatch(key) else None)
 
 
 def same(one: Assumption, said: sp.Rel) -> bool:

@@ -42,7 +42,8 @@ class CommentLines:
         names = (
             shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
         )
-        return Notation(names, start=int(self.choice("start", "0", ("0", "1"))))
+        words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
+        return Notation(names, start=int(self.choice("start", "0", ("0", "1"))), averages="unbiased" in words)
 
     def declared(self, *verbs: str) -> Iterable[tuple[Token, list[Token], list[Token]]]:
         """The name, its scripts and its body in every such line that can be read."""
@@ -83,7 +84,7 @@ class CommentLines:
         relation = next(token for token in tokens if token.text in RELATIONS)
         text = f"{said.lhs} {relation.text} {said.rhs}"
         try:
-            return Assumption(text, text, said)
+            return Assumption(text, text, _without_divisors(said))
         except (TypeError, ValueError):
             raise wrong(place, "an assumption must restrict something", "leave it out") from None
 
@@ -184,6 +185,14 @@ class CommentLines:
                     if isinstance(value, Quantity) and value.name.startswith(UNNAMED):
                         named.setdefault(value, measured(text, value.expression, latex=spelled(short)))
         return named
+
+
+def _without_divisors(relation: Any) -> Any:
+    """eta <= 1/(4 L) as L eta <= 1/4, where the divisors are positive: the form that proofs use."""
+    divisor = sp.Mul(*(sp.fraction(sp.together(side))[1].as_coeff_Mul()[1] for side in relation.args))
+    if divisor == 1 or not divisor.is_positive:
+        return relation
+    return relation.func(*(sp.cancel(side * divisor) for side in relation.args), evaluate=False)
 
 
 def require_same_units(parts: Iterable[sp.Expr], place: Token) -> None:

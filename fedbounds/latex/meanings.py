@@ -15,6 +15,7 @@ from fedbounds.latex.formulas import Term
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.sums import (
     ALPHA_I,
+    FIXED,
     RUN_SUMS,
     SIGMA_I,
     SIGMA_STAR,
@@ -32,9 +33,10 @@ from fedbounds.latex.tokens import Token, normal, scanned, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.sums import least_over_steps, sum_over_rounds, sum_over_steps
-from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
-from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
+from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_sum, gap_t, m, zeta_star_sq
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
+ANY_POINT = Vec(sp.Symbol("w_{}"))
 W_T = Vec(sp.Symbol("w_{T}"))
 AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 # w_{r tau} and w_{R tau} are the model after the last finished round.
@@ -140,11 +142,14 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
 
 
 def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
-    """A sum over the steps or rounds of a run as a quantity."""
+    """A sum over the steps or rounds of a run as a quantity, of what is fixed as often as there are terms."""
     (term,) = total.args
     term = _resolved(term, setting, place) if random(term) else term
+    parts = sp.Add.make_args(sp.expand(term))
+    fixed = sp.Add(*(part for part in parts if part.has(*STARS)))
     try:
-        return (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term)
+        varying = (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term - fixed)
+        return varying.xreplace({sum_over_steps(gap_t): gap_sum}) + RUN_SUMS[type(total)] * fixed
     except InputError as fault:
         raise wrong(place, str(fault).partition(", but received")[0], "sum products of quantities") from None
 
@@ -222,6 +227,28 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         "gap_next" if whole == at.F(at.w_next) - at.F_star else f"{UNNAMED}{zlib.crc32(str(whole).encode()) % 10**6}"
     )
     return measured(name, whole) + (at.F_star if value else 0)
+
+
+def of_any_point(*sides: Iterable[Term]) -> bool:
+    """Whether F at any point w is spoken of, and nothing of a run or of one client."""
+    formula = sp.Tuple(*(term.value for side in sides for term in side))
+    if formula.atoms(Vec) - set(FIXED) != {ANY_POINT}:
+        return False
+    of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum), lambda x: sp.S.Zero)
+    return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))
+
+
+def at_a_step(side: Iterable[Term]) -> list[Term]:
+    """A statement about any point as one about w_t: a run may start anywhere."""
+    return [Term(_one_sign(term.value.xreplace({ANY_POINT: at.w})), term.place) for term in side]
+
+
+def _one_sign(expression: sp.Expr) -> sp.Expr:
+    """||w - v||^2 in one of its two spellings, that of the table."""
+    return expression.replace(
+        lambda x: isinstance(x, Inner) and x.args[0] == x.args[1] and x.args[0].could_extract_minus_sign(),
+        lambda x: at.norm_sq(-x.args[0]),
+    )
 
 
 def scopes_of(formula: sp.Expr) -> set[str]:

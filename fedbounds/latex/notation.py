@@ -12,7 +12,7 @@ from fedbounds.errors import Gathered
 from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.meanings import phrases
 from fedbounds.latex.source import Line, Theorem
-from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, spelled, wrong
+from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
@@ -150,6 +150,11 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
             for part in parts_of(line, theorem):
                 with faults.caught():
                     words.declare(part, line)
+    # A bar over an author's letter for w is one over w, in bold too.
+    average = names.get(r"\bar{w}", normal(scanned(r"\bar{w}", 1)))
+    for text in [text for text, body in names.items() if spelled(body) == "w"]:
+        names.setdefault(rf"\bar{{{text}}}", average)
+    names |= {text: average for text, body in names.items() if spelled(body) == r"\bar{w}"}
     moved = {}
     for text, (before, after) in words.short.items():
         (key,) = names.get(text, [Token(text, 1, 1)])

@@ -17,11 +17,12 @@ from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.letters import CONSTANT_STEP, MEANS, UNKNOWN
-from fedbounds.latex.meanings import Setting, meant, on_both, scopes_of
+from fedbounds.latex.grammar import in_full
+from fedbounds.latex.letters import AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
+from fedbounds.latex.meanings import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.notation import DECLARES, words_of
 from fedbounds.latex.source import Theorem, text_of, theorems_in, unmarked_in
-from fedbounds.latex.sums import AVERAGE, ETA_AVERAGE, RUN_SUMS
+from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
 from fedbounds.latex.unmarked import guessed, other_letters
 from fedbounds.latex.unread import unread
@@ -30,7 +31,7 @@ from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import offset
 from fedbounds.theory.quantity import Quantity, Scope
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import T, t
+from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t
 from fedbounds.theory.vectors import Vec
 
 # Files that are read as LaTeX.
@@ -162,6 +163,8 @@ class _Reader:
                 raise wrong(relation, "a strict inequality cannot be judged", r"write \le")
             kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
             left, right = (right, left) if relation.text == ">=" else (left, right)
+        if of_any_point(left, right):
+            left, right, setting = at_a_step(left), at_a_step(right), replace(setting, in_expectation=True)
         parts = [term.value for term in (*left, *right)]
         faults, sides, common = Gathered(), list[list[sp.Expr]](), sp.S.Zero
         with faults.caught():
@@ -174,6 +177,9 @@ class _Reader:
         lhs, terms = sp.Add(*sides[0]).xreplace(named), [term.xreplace(named) for term in sides[1]]
         scopes = set().union(*map(scopes_of, parts))
         constant = any(x.has(CONSTANT_STEP) for x in parts)
+        # One step size for all is that of the step where nothing of the start is said: more evidence knows it.
+        if constant and scopes == {"step"} and not any(x.has(t, Delta_0, gap_0) for x in (lhs, *terms)):
+            lhs, *terms = (x.xreplace({eta_0: eta}) for x in (lhs, *terms))
         return _Statement(kind, lhs, terms, scopes, constant, self._counted(parts))
 
     def _stated(
@@ -228,7 +234,7 @@ class _Reader:
         """What t and T become where the author's steps count from 1: w_T is then reached after T - 1 steps."""
         if not self.lines.notation.start:
             return {}
-        sums = any(x.has(*RUN_SUMS, AVERAGE, ETA_AVERAGE) for x in parts)
+        sums = any(x.has(*RUN_SUMS, STEP_AVERAGE, ETA_AVERAGE) for x in parts)
         if sums and any("w_{T}" in str(vector) for x in parts for vector in x.atoms(Vec)):
             raise wrong(
                 self.lines.start, "start 1 cannot count both the terms of a sum and the steps to w_T", "count from 0"
@@ -237,10 +243,14 @@ class _Reader:
 
     def _display(self) -> list[Token]:
         tokens = self.lines.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
+        tokens = in_full(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
-        for mean, time in pairwise(flat(tokens)):
-            if mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}") and mean.text not in self.lines.let():
+        every = list(flat(tokens))
+        for k, (mean, time) in enumerate(pairwise(every)):
+            at_T = mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}")
+            weighted = list(map(str, every[k + 3 : k + 4])) == [r"^{\eta}"]
+            if at_T and not weighted and mean.text not in self.lines.let():
                 raise wrong(mean, r"is \bar{w}_T the mean over steps or over clients", MEANS.format(mean.text))
         return tokens
 
@@ -273,7 +283,7 @@ def _each_once(faults: Gathered, declared_by: Iterable[str]) -> Gathered:
     """The errors, of a letter only the first, and none of a letter in a line that itself declares nothing."""
     result, letters = Gathered(), set[str]()
     for fault in InputErrors(faults).faults:
-        if isinstance(fault, MisreadError) and UNKNOWN in str(fault):
+        if isinstance(fault, MisreadError) and (UNKNOWN in str(fault) or AVERAGE in str(fault)):
             letter = fault.token.text.partition("_{")[0]
             if letter in letters or any(letter in line for line in declared_by):
                 continue

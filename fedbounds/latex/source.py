@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
+from fedbounds.latex.grammar import PROBABILITY
 from fedbounds.latex.tokens import COMMENT, Macro, Token, macros, scanned, wrong
 
 # A file of formulas is small; what is much larger is something else.
@@ -26,6 +27,10 @@ DISPLAY = re.compile(
 RELATION = re.compile(r"\\(?:[lg]eq?|[lg]eqslant|lesssim|approx|asymp|propto|simeq)(?![a-zA-Z])|[=<>]")
 INLINE = re.compile(
     r"(?<!\\)\$(?P<a>[^$]+?)(?<!\\)\$|\\\((?P<b>.*?)\\\)|\\begin\{math\}(?P<c>.*?)\\end\{math\}", re.DOTALL
+)
+CHANCE = re.compile(
+    r"\bwith\s+(?:an?\s+)?(?:high\s+probability|probability\s+(?:of\s+)?(?:at\s+least|exceeding|\$1))|\bw\.h\.p",
+    re.IGNORECASE,
 )
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
 VERBS = (
@@ -139,6 +144,11 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
     displays = [m for m in DISPLAY.finditer(plain, *span) if RELATION.search(m[0])]
     place = Token(label, first, 1)
     inline = tuple(_inline(plain, span))
+    if chance := CHANCE.search(plain, *span):
+        words = Token(
+            chance[0], plain.count("\n", 0, chance.start()) + 1, chance.start() - plain.rfind("\n", 0, chance.start())
+        )
+        faults.append(wrong(words, PROBABILITY, "state it in expectation"))
     if len(displays) != 1:
         count = "one display" if displays else "a display"
         remedy = "mark a theorem for each" if displays else "put the inequality into \\[ \\]"
@@ -176,11 +186,12 @@ def _lines(text: str, span: tuple[int, int], faults: Gathered) -> Iterator[Line]
 
 
 def between_commas(text: str) -> list[tuple[str, int]]:
-    """The parts of a text between commas that no bracket holds, each with its place."""
+    """The parts of a text between commas that no bracket holds, each with its place; weights go on after a comma."""
     parts, depth, start = [], 0, 0
     for place, mark in enumerate(f"{text},"):
         depth += (mark in "([{") - (mark in ")]}")
-        if mark == "," and depth <= 0:
+        weights = re.match(r"\s*weighting-", text[start:]) and re.match(r",[\d.]+(,|\s|$)", text[place:])
+        if mark == "," and depth <= 0 and not weights:
             part = text[start:place]
             parts += [(part.strip(), start + len(part) - len(part.lstrip()))] if part.strip() else []
             start = place + 1

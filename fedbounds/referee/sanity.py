@@ -13,7 +13,7 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.referee import limit_cases
 from fedbounds.referee.case import Case, Found
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import computed_quantities
@@ -33,8 +33,7 @@ def sanity(case: Case) -> Found:
     tested: dict[str, limit_cases.Seen] = {}
     for instance, violated in limit_cases.sweep(claim, reading, bool(wrong), tested):
         if violated:
-            case.so_far(partial(_refuted, case, lines, instance))
-            return Found(lines, (confirmed(case, instance),))
+            return Found(lines, (confirmed(case, lines, instance),))
         case.so_far(lambda: _without_violation(case, lines, tested))
     return _without_violation(case, lines, tested)
 
@@ -42,8 +41,8 @@ def sanity(case: Case) -> Found:
 def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
     """Each term, and the step size, whose dimension is not what the statement needs, w in metres and F in joules."""
     left, _, terms = claim.sides(reading)
-    known = {name: sp.sympify(term) for name, term in terms.items() if _known(left) and _known(term)}
-    wanted = {f"the term {name!r}": (term, _dimension(left)) for name, term in known.items() if term != 0}
+    sides = {name: sp.sympify(term) for name, term in terms.items() if _known(left) and _known(term)}
+    wanted = {f"the term {name!r}": (term, _dimension(left)) for name, term in sides.items() if term != 0}
     if claim.steps is not None:
         wanted["the step size"] = (claim.steps, _dimension(eta))
     result = ((what, _dimension(side), needed) for what, (side, needed) in wanted.items() if left != 0)
@@ -63,11 +62,6 @@ def _dimension(expression: sp.Expr) -> str:
     return "a pure number" if not any(units) else shown(units)
 
 
-def _refuted(case: Case, lines: tuple[str, ...], instance: Instance) -> Found:
-    """The first instance that refutes the claim, as it is."""
-    return Found(lines, (examine(instance, case.claim, case.reading),))
-
-
 def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, limit_cases.Seen]) -> Found:
     """How many exact instances were compared, at which limits."""
     total, limits = tested.get(""), limit_cases.LIMITS
@@ -75,19 +69,33 @@ def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, 
         return Found((*lines, "no exact instance was tested"))
     seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
     unseen = ", ".join(name for name in limits if name not in tested)
-    said = f"no violation at {total.count} exact instances"
+    text = f"no violation at {total.count} exact instances"
     seen += [f"  not seen (outside its assumptions, or 0 on both sides): {unseen}"] if unseen else []
     seen += [f"  {limit_cases.NOISY}"] if "noise" in tested else []
-    verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, said)
+    verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, text)
     verdict = replace(verdict, margin=total.margin, data={"seen": [name for name in limits if name in tested]})
-    return Found((*lines, said, *seen), (verdict,))
+    return Found((*lines, text, *seen), (verdict,))
 
 
-def confirmed(case: Case, instance: Instance) -> Verdict:
+def confirmed(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:
     """An instance that refutes the claim made as small as the time allows, with what checks it by hand."""
+
+    def so_far(smallest: Instance) -> None:
+        case.so_far(partial(_refuted, case, lines, smallest))
+
+    so_far(instance)
     violates, effort = judge(case.claim, case.reading), BUDGETS[case.budget].shrink
     steps = case.claim.steps
     if steps is None or steps.free_symbols <= {L, mu, tau}:
-        instance = shrink(instance, steps, violates, effort)
+        instance = shrink(instance, steps, violates, effort, so_far)
+    return _refutation(case, instance)
+
+
+def _refuted(case: Case, lines: tuple[str, ...], instance: Instance) -> Found:
+    """What an instance that refutes the claim shows."""
+    return Found(lines, (_refutation(case, instance),))
+
+
+def _refutation(case: Case, instance: Instance) -> Verdict:
     verdict = examine(instance, case.claim, case.reading)
     return replace(verdict, data={**verdict.data, **by_hand(instance, case.claim, case.reading)})

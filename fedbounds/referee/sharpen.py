@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # What is left of a part, the strongest first.
 SHARES = tuple(map(sp.Rational, ("0", "1/16", "1/8", "1/6", "1/4", "1/3", "1/2", "2/3", "3/4", "7/8")))
 # Limits on steps, each wider than the one before.
-STEP_LIMITS = (a.quarter_steps, a.small_steps, a.monotone_steps)
+STEP_LIMITS = (a.quarter_steps, a.small_steps, a.steps_up_to_2_over_L_plus_mu)
 # What every problem has: L >= mu and tau >= 1.
 LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
 TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"

@@ -6,7 +6,8 @@ from xml.etree import ElementTree as xml
 
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.run_certificates import tightness
+from fedbounds.referee.certificate_settings import tightness
+from fedbounds.referee.neighbours import PROVED_IF
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
 from fedbounds.report.counterexample_script import script_if_short
@@ -17,14 +18,13 @@ from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import statement
 from fedbounds.theory.coverage import only
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 MEANING = {
     Outcome.CONTRADICTION: "Trust neither: a bug in fedbounds, or in a check that the claim brings. Report it.",
     Outcome.FALSE: "The claim is false as stated.",
-    Outcome.PROVED: "It holds wherever its assumptions do.",
+    Outcome.PROVED: "It holds for every problem, step size and run that meets these assumptions.",
     Outcome.OPEN: "Surviving these tests is not a proof.",
     Outcome.NOT_TESTED: "Nothing was tested: no experiment tried meets its assumptions, or they cannot be expressed.",
 }
@@ -65,17 +65,16 @@ def _headline(trial: Trial) -> list[str]:
         lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
         return [*lines, *_notes(trial, shown), *(nearest(trial) if trial.alternatives else ())]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
-        proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
-        covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
+        proof = trial.whole_proof
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
         near = tightness(trial.verdicts)
         known = [
-            f"Covers what it assumes{covers}.",
+            MEANING[outcome],
             *_noise(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
             *(["Rocq: checked."] if "rocq" in proof.data else []),
         ]
-        return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
+        return [proved, *known, *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
         unknown: dict[str, list[str]] = {}
         for line in (*trial.said("read back"), *trial.said("regimes")):
@@ -122,6 +121,8 @@ def _open(trial: Trial) -> list[str]:
         shown = str(unconfirmed.data.get("approach") or unconfirmed.detail)
         by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
         lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
+    near = (line for line in trial.said("neighbours") if line.startswith(PROVED_IF))
+    lines += [f"{Outcome.PROVED} if also {line.removeprefix(PROVED_IF)}." for line in near]
     lines.append(f"Not covered: {not_covered(trial)}.")
     if trial.proof is not None:
         covered = trial.proof.coverage.words() if trial.proof.coverage is not None else "what it assumes"

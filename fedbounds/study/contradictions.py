@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from fedbounds.study.ledger import Line
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import ERROR_RATE
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory import path_formulas as on
+from fedbounds.theory import path as on
 from fedbounds.theory import points as at
 from fedbounds.theory.path import Losses, Numbers, Path
 from fedbounds.theory.point_values import PointFormula

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.theory import path_formulas as on
+from fedbounds.theory import path as on
 from fedbounds.theory import points as at
 from fedbounds.theory.normal_form import depends
 from fedbounds.theory.path import Losses, Numbers, Path

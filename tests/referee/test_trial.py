@@ -30,7 +30,7 @@ from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
@@ -238,8 +238,8 @@ def searched(**more):
 def test_an_open_trial_says_first_what_was_not_covered():
     headline, first, then, noise, last = open_lines(searched())
     assert headline == "drift-tight [plain]: OPEN." and last == "Surviving these tests is not a proof."
-    assert first.startswith("Not covered: N = 1, 3 to 24 or N > 25, tau = 3 to 4 or tau > 5, T > 60, noise over more")
-    assert "noise over more than 2 steps, kappa > 1000" in first
+    assert first.startswith("Not covered: N = 1, 3 to 24 or N > 25, tau = 3 to 4 or tau > 5, kappa > 1000, weights")
+    assert "T >" not in first and "noise" not in first
     assert then == "Tried without a violation: quadratics (search)."
     assert noise == "Assumed throughout: noises have mean 0 given the past and are independent between clients."
 
@@ -652,7 +652,7 @@ def test_statements_are_the_same_in_every_process():
 def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
-    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.monotone_steps))
+    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.steps_up_to_2_over_L_plus_mu))
     instance = next(item for item, violated in limit_cases.sweep(claim, READINGS["plain"], False, {}) if violated)
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data

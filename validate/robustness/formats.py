@@ -300,7 +300,8 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.referee import saved_stages
     from fedbounds.referee.case import Stage
     from fedbounds.referee.counterexamples import _saved
-    from fedbounds.referee.search.candidates import BUDGETS, arms
+    from fedbounds.referee.search.budget import BUDGETS
+    from fedbounds.referee.search.candidates import arms
     from fedbounds.referee.search.family import dimension, families
     from fedbounds.referee.search.outcome import Outcome, Task
     from fedbounds.referee.search.refute import is_outcome

@@ -168,6 +168,8 @@ def _say(k: int, step: Step, found: Stage | None) -> None:
             say(f"{head}: up to about {step.seconds} s with the small budget")
         return
     say(f"{head}: {_first(found.lines)} ({found.seconds:.1f} s)")
+    if any(verdict.status == "HOLDS" and verdict.evidence in ("symbolic", "kernel") for verdict in found.verdicts):
+        say("A proof is found. The stages left look for a contradiction and neighbours: Ctrl-C keeps the answer.")
 
 
 def _first(lines: Sequence[str]) -> str:

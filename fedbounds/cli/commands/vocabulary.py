@@ -33,7 +33,8 @@ MINE = Claim(
     }},
     units="checked",
     assumptions=(
-        a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased, a.monotone_steps
+        a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased,
+        a.steps_up_to_2_over_L_plus_mu,
     ),
 )
 CLAIMS = (MINE,)

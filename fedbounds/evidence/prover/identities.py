@@ -12,8 +12,8 @@ from fedbounds.evidence.prover.frame import Frame
 from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_STEP, Goal
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.assumption_facts import given
 from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, X, grad, loss
+from fedbounds.evidence.symbolic.granted import given
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal_fraction
 from fedbounds.theory.points import weight_ratio
