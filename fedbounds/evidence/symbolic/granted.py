@@ -58,7 +58,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
         "one-function": "one-function" not in by,
-        **{key: key not in by for key in (*definitions.DRAWN, "one-drawn-client")},
+        **{key: key not in by for key in (*definitions.OF_DRAWS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
@@ -88,7 +88,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     keys = {item.key for item in stated}
     drawn = _drawn(stated)
-    result |= dict.fromkeys(definitions.DRAWN, drawn and those((sy.tau, 1)) and drawn | those((sy.tau, 1)))
+    result |= dict.fromkeys(definitions.OF_DRAWS, drawn and those((sy.tau, 1)) and drawn | those((sy.tau, 1)))
     alone_drawn = those((sy.m, 1))
     result["one-drawn-client"] = result["drawn-clients"] and alone_drawn and result["drawn-clients"] | alone_drawn
     result["first-step"] = (
