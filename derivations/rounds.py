@@ -12,7 +12,7 @@ from ._setting import *
 from .star import BACK, CENTRE, CURVED, FEDAVG_STEPS, STEP, TOWARDS, D, K, cocoercive, quadratic, room
 
 V, AWAY = D - CENTRE, X - W_STAR
-CLASS = (a.smooth, a.strongly_convex, a.monotone_steps)
+CLASS = (a.smooth, a.strongly_convex, a.steps_up_to_2_over_L_plus_mu)
 PAID = eta * (room + eta * K)
 # a, q, the steps that are still to come, and beta_j, of the control problem.
 weight, q = sp.symbols("weight q", positive=True)
@@ -124,7 +124,7 @@ DERIVATIONS = (
                 note="with ||x - w_0|| <= gone G/mu the right side is (G/mu)^2 (1 - (1 - eta mu)(1 - gone))^2",
             ),
         ),
-        assumes=(a.smooth, a.strongly_convex, a.below_monotone_steps),
+        assumes=(a.smooth, a.strongly_convex, a.steps_below_2_over_L_plus_mu),
         conditions=(Condition(under, premise("eta-strictly-below-2/(L+mu)")),),
     ),
     Derivation(

@@ -17,6 +17,52 @@ class InputError(ValueError):
     """Bad input: the message names what is wrong, the value received and the remedy."""
 
 
+class StatementWarning(UserWarning):
+    """What a claim says may be other than its author means, such as a divisor whose sign is unknown."""
+
+
+class InputErrors(InputError):
+    """Several errors of one input: the message has one sentence a line, in the order in which they stand there.
+
+    >>> print(InputErrors([reject("tau must be positive", 0, "give more"), reject("N must be whole", 2.5, "round")]))
+    tau must be positive, but received 0: give more.
+    N must be whole, but received 2.5: round.
+    """
+
+    faults: tuple[InputError, ...]
+
+    def __init__(self, faults: Iterable[InputError]) -> None:
+        every = (part for fault in faults for part in getattr(fault, "faults", (fault,)))
+        unique = {str(fault): fault for fault in every}
+        self.faults = tuple(sorted(unique.values(), key=lambda fault: getattr(fault, "place", (0, 0))))
+        super().__init__("\n".join(map(str, self.faults)))
+
+
+class Gathered(list[InputError]):
+    """Input errors that are kept while the reading goes on, to be raised together.
+
+    >>> faults = Gathered()
+    >>> with faults.caught():
+    ...     raise reject("tau must be at least 1", 0, "give more")
+    >>> len(faults)
+    1
+    """
+
+    @contextlib.contextmanager
+    def caught(self) -> Iterator[None]:
+        """Keep the error that the body raises."""
+        try:
+            yield
+        except InputError as fault:
+            self.append(fault)
+
+    def raise_all(self) -> None:
+        """Raise what was kept, if anything: a single error as it is."""
+        if self:
+            several = InputErrors(self)
+            raise several.faults[0] if len(several.faults) == 1 else several
+
+
 class DivergedError(ArithmeticError):
     """A run left the finite numbers: the message names the step and the likely cause."""
 

@@ -9,7 +9,8 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import without_facets
 from fedbounds.plugins import claim_named
-from fedbounds.referee.search.candidates import BUDGETS, arms
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory.reading import READINGS

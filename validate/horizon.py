@@ -117,7 +117,7 @@ def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> Non
     """Five curves over rounds."""
     from matplotlib import pyplot as plt
 
-    from fedbounds.report.figures.line_styles import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
+    from fedbounds.report.figures.styles import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
 
     rounds = [item.rounds for item in found]
     with plt.rc_context(RC):

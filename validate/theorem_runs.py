@@ -19,10 +19,9 @@ from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import gamma, mu, t
-from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.theory.verdict import Evidence, Status, word
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 

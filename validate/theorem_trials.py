@@ -15,8 +15,7 @@ import fedbounds
 from fedbounds.io import write_json
 from fedbounds.plugins import claim_named
 from fedbounds.report.trial_text import verdict
-from fedbounds.theory.labels import word
-from fedbounds.theory.verdict import Status
+from fedbounds.theory.verdict import Status, word
 from validate.theorem_runs import ON_FEDAVG
 
 KEPT = Path(__file__).resolve().parent / "results" / "theorem_trials.json"

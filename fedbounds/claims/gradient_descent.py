@@ -12,7 +12,6 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 
 KEPT = (1 - eta_0 * mu) ** (2 * T)
-one_step = Assumption("one-local-step", "tau = 1", sp.Eq(tau, 1), found="tau = {tau:g}")
 steps_below_2_L = Assumption("eta-below-2/L", "eta_t < 2/L", sp.Lt(eta * L, 2), found="max_t eta_t L = {left:.4g}")
 GRADIENT_DESCENT = Claim(
     key="gradient-descent",
@@ -27,7 +26,7 @@ GRADIENT_DESCENT = Claim(
         a.full_participation,
         a.unbiased,
         a.full_gradients,
-        one_step,
+        a.one_local_step,
         steps_below_2_L,
     ),
     eta=eta_0,

@@ -11,8 +11,9 @@ from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import zeta_star_sq
 
-one_client = Assumption("one-client", "one client takes part in a round", sp.Eq(C * N, 1), found="C N = {left:.4g}")
-one_step = Assumption("one-step", "a round is one local step", sp.Eq(tau, 1), found="tau = {tau:g}")
+one_present = Assumption(
+    "one-client-a-round", "one client takes part in a round", sp.Eq(C * N, 1), found="C N = {left:.4g}"
+)
 
 MIDDLE, HALF = (L + mu) / 2, (L - mu) / 2
 SGD_STEP = Claim(
@@ -25,7 +26,7 @@ SGD_STEP = Claim(
         "step": (eta * HALF * sp.sqrt(Delta) + sp.sqrt((1 - eta * MIDDLE) ** 2 * Delta + eta**2 * zeta_star_sq)) ** 2,
         "variance": eta**2 * sigma_sq,
     },
-    assumptions=(a.smooth, a.strongly_convex, a.bounded_variance, a.equal_p, one_client, one_step),
+    assumptions=(a.smooth, a.strongly_convex, a.bounded_variance, a.equal_p, one_present, a.one_local_step),
     readings=("plain",),
     roles=(Role.DERIVED,),
     remark="SGD over clients is FedAvg with one local step and one client a round. The bound is attained for every "

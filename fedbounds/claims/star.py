@@ -44,7 +44,7 @@ FEDAVG_STEP = Claim(
         "drift": KEPT * eta * (L - mu) / 2 * drift,
         "variance": eta**2 * sigma_sq,
     },
-    assumptions=(*CONDITIONS, a.unbiased, a.monotone_steps),
+    assumptions=(*CONDITIONS, a.unbiased, a.steps_up_to_2_over_L_plus_mu),
     readings=("repaired",),
     remark="Both constants are tight over the class: (1 - eta mu)^2 at tau = 1, and 1/2 of the drift.",
 )

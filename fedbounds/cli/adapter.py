@@ -19,6 +19,7 @@ from typing import Any, Literal
 import click
 
 from fedbounds.cli.interrupt import while_running
+from fedbounds.errors import InputError, InputErrors
 
 # The groups of commands in ``fedbounds --help``, in their order.
 Group = Literal["Judge a theorem", "Study a problem", "The paper", "Files"]
@@ -32,6 +33,7 @@ COMMON = {
 }
 SPELLED = {"plugins": "--plugin", "verbose": "--verbose,-v", "Delta_0": "--delta0"}
 ENVIRONMENT = {"fresh": "FEDBOUNDS_FRESH"}
+BAD_INPUT = 2
 STDOUT = "fedbounds.stdout"
 
 
@@ -148,6 +150,13 @@ def show_as(format: str, value: Any, blocks: Iterable[Any]) -> None:
 def say(text: str) -> None:
     """A remark on standard error."""
     click.echo(text, err=True)
+
+
+def say_faults(faults: Collection[InputError]) -> int:
+    """Each error of a file whose other parts could be read; the exit code."""
+    if faults:
+        say(str(InputErrors(faults)))
+    return BAD_INPUT if faults else 0
 
 
 def colour() -> bool:

@@ -13,7 +13,7 @@ from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
-from fedbounds.theory.path_formulas import ratio
+from fedbounds.theory.path import ratio
 
 # Replicates that a streamed run keeps as they are, for pictures and for fits along time.
 SAMPLE = 64

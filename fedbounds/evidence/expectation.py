@@ -23,8 +23,7 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import difference
 from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, substitution, verdict
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, rho_bar
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory

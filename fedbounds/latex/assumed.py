@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
 from functools import cache
 
 import sympy as sp
@@ -20,6 +21,8 @@ BROUGHT = {
     "m": ("equal-selection", *SELECTIONS), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
     "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
 }  # fmt: skip
+# What may be a key, not a relation.
+KEY = re.compile(r"[^\\<>=]*")
 # Letters that often mean something else, which a let must name: let \pi = \pi.
 DECLARED = ("pi_min", "C")
 
@@ -30,21 +33,20 @@ def missing(
     assumed: frozenset[str],
     let: Collection[str],
     numbers: Collection[sp.Symbol],
-) -> tuple[str, str] | None:
-    """What a constant lacks, a value or a meaning, and the remedy."""
-    for own in set(used) & set(numbers):
-        return f"{own} must cancel, as no evidence knows its value", "write it by other symbols"
+) -> Iterator[tuple[str, str]]:
+    """What each constant lacks, a value or a meaning, and the remedy."""
+    for symbol in set(used) & set(numbers):
+        yield f"{symbol} must cancel, as no evidence knows its value", "write it by other symbols"
     for name in sorted({s.name for s in used} - {s.name for s in defined}):
         letter = QUANTITIES[name].latex if name in QUANTITIES else name
         if name in DECLARED and letter not in let:
             what = f"{letter} is the {QUANTITIES[name].meaning} here"
-            return what, f"add % fedbounds: let {letter} = {letter}, or declare it as another"
+            yield what, f"add % fedbounds: let {letter} = {letter}, or declare it as another"
         if name in NEEDS_VALUE:
-            return f"{letter} needs a value", f"add % fedbounds: where {letter} = ..."
+            yield f"{letter} needs a value", f"add % fedbounds: where {letter} = ..."
         if name in BROUGHT and not assumed & set(BROUGHT[name]):
             what = f"{letter} is the {QUANTITIES[name].meaning} here"
-            return what, f"assume {BROUGHT[name][0]}, or declare {letter} with let"
-    return None
+            yield what, f"assume {BROUGHT[name][0]}, or declare {letter} with let"
 
 
 @cache
@@ -63,8 +65,10 @@ def every_key() -> dict[str, Assumption]:
 
 
 def shipped_assumption(key: str) -> Assumption | None:
-    """The assumption of that key: of the list, or of a shipped claim."""
-    return shipped.weighting(key.removeprefix(WEIGHTING)) if key.startswith(WEIGHTING) else every_key().get(key)
+    """The assumption of that key: of the list, or of a shipped claim, which takes longer to look up."""
+    if key.startswith(WEIGHTING):
+        return shipped.weighting(key.removeprefix(WEIGHTING))
+    return keys().get(key) or (every_key().get(key) if KEY.fullmatch(key) else None)
 
 
 def same(one: Assumption, said: sp.Rel) -> bool:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.latex.grammar import Leaf, Tree, parsed
+from fedbounds.errors import Gathered, InputError
+from fedbounds.latex.grammar import CONDITION, Leaf, Tree, apart, parsed
 from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.sums import (
+    CLIENTS,
+    LEAST_OF,
+    ROUNDS,
+    STEPS,
     ClientSum,
     Least,
     LeastStep,
@@ -18,29 +24,55 @@ from fedbounds.latex.sums import (
     SelectedSum,
     StepSum,
     expected,
+    power,
     summed,
 )
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
 
-MOST_BITS = 2000
-HIGHEST = 1000
-# The spans of a sum over the steps of a run, by the number of its first step, and over its rounds.
-STEPS, ROUNDS = {0: ("<T", "=0 to T-1"), 1: ("=1 to T", r"\leT", "<=T")}, ("<R", "=0 to R-1")
-LEAST_OF = ("t<T", "0<=t<T", r"t\in[T]")
+NO_LIST = ("max and min must be of a list", r"write \max\{a, b\}, \min_i p_i or \min_{t<T}")
+# What stands for a letter whose error is kept.
+UNREAD = sp.Dummy("unread", positive=True)
 FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
 
 
+class Term(NamedTuple):
+    """A term of a side, and where it begins."""
+
+    value: sp.Expr
+    place: Token
+
+
 def value(tokens: Sequence[Token], notation: Notation) -> sp.Expr:
-    """The value of a formula without relation."""
-    return _sum(parsed(tokens, "value").children[0], replace(notation, tokens=tuple(tokens)))
+    """The value of a formula without relation; its errors are raised together."""
+    notation = replace(notation, tokens=tuple(tokens), faults=Gathered())
+    result = _sum(parsed(tokens, "value").children[0], notation)
+    notation.faults.raise_all()
+    return result
 
 
-def sides(tokens: Sequence[Token], notation: Notation) -> tuple[list[sp.Expr], Token, list[sp.Expr]]:
-    """The terms of both sides of a statement, and its relation."""
-    left, relation, right = parsed(tokens, "relation").children
-    notation = replace(notation, tokens=tuple(tokens))
-    return _terms(left, notation), notation.tokens[relation.start_pos], _terms(right, notation)
+def sides(tokens: Sequence[Token], notation: Notation) -> tuple[list[Term], Token, list[Term]]:
+    """The terms of both sides of a statement, and its relation; all errors are raised together."""
+    notation = replace(notation, tokens=tuple(tokens), faults=Gathered())
+    try:
+        left, relation, right = parsed(tokens, "relation").children
+    except InputError as fault:
+        Gathered([fault, *_of_the_parts(tokens, notation)]).raise_all()
+        raise
+    result = _placed(left, notation), notation.tokens[relation.start_pos], _placed(right, notation)
+    notation.faults.raise_all()
+    return result
+
+
+def _of_the_parts(tokens: Sequence[Token], notation: Notation) -> Gathered:
+    """The errors of those terms of a statement that can be parsed, where the whole cannot."""
+    faults = Gathered()
+    for part in apart(tokens):
+        with contextlib.suppress(InputError):
+            parsed(part, "value")
+            with faults.caught():
+                value(part, notation)
+    return faults
 
 
 def _at(node: Any, notation: Notation) -> Token:
@@ -53,16 +85,26 @@ def _sum(tree: Any, notation: Notation) -> sp.Expr:
 
 
 def _terms(tree: Any, notation: Notation) -> list[sp.Expr]:
-    terms: list[sp.Expr] = []
-    sign = 1
+    return [term.value for term in _placed(tree, notation)]
+
+
+def _placed(tree: Any, notation: Notation) -> list[Term]:
+    """The terms of a sum; the first error of each is kept, as others of it may follow from that."""
+    terms: list[Term] = []
+    before, sign = len(notation.faults), 1
     for child in tree.children:
         if child.data == "sign":
             sign = -1 if child.children[0] == "-" else 1
-        else:
-            term = _run(*_product(child), notation)
-            terms.append(sign * term)
-            sign = 1
-    if any(map(at.is_vector, terms)) != all(map(at.is_vector, terms)):
+            continue
+        so_far = len(notation.faults)
+        try:
+            terms.append(Term(sign * _run(*_product(child), notation), _at(child, notation)))
+        except InputError as fault:
+            if len(notation.faults) == so_far:
+                notation.faults.append(fault)
+        sign = 1
+    vectors = [at.is_vector(term.value) for term in terms]
+    if any(vectors) != all(vectors) and len(notation.faults) == before:
         raise wrong(_at(tree, notation), "numbers and vectors cannot be added", "take a norm")
     return terms
 
@@ -93,7 +135,7 @@ def _values(factors: Sequence[Any], operators: Sequence[str], notation: Notation
             raise wrong(_at(factors[place], notation), "a / b c is ambiguous", r"write \frac{a}{b} c or a/(b c)")
         divided = operators[place] == "/"
         result, place = _next(factors, operators, place, notation)
-        values.append(_power(result, sp.Integer(-1), _at(factors[place - 1], notation)) if divided else result)
+        values.append(power(result, sp.Integer(-1), _at(factors[place - 1], notation)) if divided else result)
     if sum(map(at.is_vector, values)) > 1:
         raise wrong(_at(factors[0], notation), "two vectors cannot be multiplied", "take a norm")
     return values
@@ -109,14 +151,16 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     bracket = "" if following is None or isinstance(following.children[0], Leaf) else following.children[0].data
     if kind == "EXPECT":
         if scripts:
-            raise wrong(_at(head, notation), "conditional expectations cannot be read", "take the full expectation")
+            raise wrong(_at(head, notation), *CONDITION)
         alone = bracket in ("round", "square", "curly") and len(following.children) == 1
         end = place + 2 if alone else len(factors)
         inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
         return expected(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
-        below = _indices(scripts, notation, head)
-        return _total(below, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
+        return _total(scripts, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
+    if kind == "BIG" and head == r"\min" and getattr(following.children[0], "type", "") == "EXPECT":
+        inner, end = _next(factors, operators, place + 1, notation)
+        return _least(head, scripts, inner, notation), end
     if kind == "BIG":
         _one_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
         return _extreme(head, scripts, following, bracket, notation), place + 2
@@ -155,12 +199,8 @@ def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.E
     """F, F_i or a gradient at a point."""
     index = [spelled(notation.tokens[child.start_pos].inside) for child in name.children[1:]]
     brackets = point.children[0]
-    if (
-        isinstance(brackets, Leaf)
-        or brackets.data != "round"
-        or len(point.children) > 1
-        or len(brackets.children) > 1
-    ):
+    bracketed = not isinstance(brackets, Leaf) and brackets.data == "round"
+    if not bracketed or len(point.children) > 1 or len(brackets.children) > 1:
         raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
     where = _sum(brackets.children[0], notation)
     if not at.is_vector(where):
@@ -176,9 +216,13 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
     head, *scripts = tree.children
     leaves = [notation.tokens[item.start_pos] for item in scripts]
     if isinstance(head, Leaf) and head.type == "NAME":
-        result, powers = letter(_at(head, notation), leaves, notation)
+        try:
+            result, powers = letter(_at(head, notation), leaves, notation)
+        except InputError as fault:
+            notation.faults.append(fault)
+            return UNREAD
         for script in powers:
-            result = _power(result, value(script.inside, notation), script)
+            result = power(result, value(script.inside, notation), script)
         return result
     if isinstance(head, Leaf) and head.type != "NUMBER":
         raise wrong(_at(head, notation), "something must follow", "complete the formula")
@@ -190,7 +234,7 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
         elif isinstance(head, Leaf) and len(str(head)) > 1 and str(head).startswith("0"):
             raise wrong(script, "a number must be written plainly", "write 2^2")
         else:
-            result = _power(result, value(script.inside, notation), script)
+            result = power(result, value(script.inside, notation), script)
     return result
 
 
@@ -214,7 +258,8 @@ def _atom(head: Any, notation: Notation) -> sp.Expr:
         raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
     if head.data == "root":
         return sp.sqrt(inner[0])
-    return sp.Mul(*_parts(parts[0], notation), *(_inverse(x, head, notation) for x in _parts(parts[1], notation)))
+    below = (power(x, sp.Integer(-1), _at(head, notation)) for x in _parts(parts[1], notation))
+    return sp.Mul(*_parts(parts[0], notation), *below)
 
 
 def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
@@ -226,47 +271,22 @@ def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
     return [_sum(tree, notation) if tree.data == "sum" else _atom(tree, notation)]
 
 
-def _inverse(factor: sp.Expr, head: Any, notation: Notation) -> sp.Expr:
-    return _power(factor, sp.Integer(-1), _at(head, notation))
-
-
-def _power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
-    if at.is_vector(base) or at.is_vector(exponent):
-        raise wrong(place, "a vector has no power", "take a norm")
-    if exponent.is_number and base.is_number:
-        size = sum(abs(int(part)).bit_length() for x in base.atoms(sp.Rational) for part in (x.p, x.q))
-        if not exponent.is_Rational or size * abs(exponent) > MOST_BITS:
-            raise wrong(place, "a number may not grow so large", "write a smaller one")
-    if exponent.is_number and abs(exponent) > HIGHEST:
-        raise wrong(place, f"a power may be at most {HIGHEST}", "write a smaller one")
-    result = base**exponent
-    if result.has(sp.zoo, sp.nan, sp.oo):
-        raise wrong(place, "nothing may be divided by 0", "correct it")
-    return result
-
-
-def _indices(scripts: Sequence[Any], notation: Notation, head: Any) -> dict[str, str]:
-    """The bound index of a sum and its range in words."""
-    texts = {str(script): spelled(notation.tokens[script.start_pos].inside) for script in scripts}
-    if "_" not in texts or not notation.tokens[scripts[0].start_pos].inside:
-        raise wrong(_at(head, notation), "a sum needs its index", r"write \sum_i")
-    name = notation.tokens[scripts[0].start_pos].inside[0].text
-    span = texts["_"][len(name) :].strip() + (" to " + texts["^"] if "^" in texts else "")
-    return {"name": name, "span": span, "head": str(head), "text": texts["_"]}
-
-
-def _total(below: Mapping[str, str], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
-    name, span = below["name"], below["span"]
+def _total(scripts: Sequence[Any], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
+    """A sum over steps, rounds or clients: the index and its range stand below, or the end of the range above."""
     place = _at(factors[0], notation)
+    leaves = {str(script): notation.tokens[script.start_pos].inside for script in scripts}
+    if not leaves.get("_"):
+        raise wrong(place, "a sum needs its index", r"write \sum_i")
+    name, below = leaves["_"][0].text, spelled(leaves["_"])
+    span = below[len(name) :].strip() + (" to " + spelled(leaves["^"]) if "^" in leaves else "")
     if span in STEPS[notation.start]:
         return summed(_run(factors, operators, replace(notation, step=name)), StepSum, place)
     if span in ROUNDS and name == "r":
         return summed(_run(factors, operators, notation), RoundSum, place)
-    clients = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
     selected = span.startswith((r"\in S", r"\in\mathcal{S}"))
-    if (span not in clients and not selected) or name in ("t", "T"):
+    if (span not in CLIENTS and not selected) or name in ("t", "T"):
         steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
-        what = f"a sum must be over all clients, steps or rounds, not {below['text']}"
+        what = f"a sum must be over all clients, steps or rounds, not {below}"
         raise wrong(place, what, rf"write \sum_i, {steps} or \sum_{{r<R}}; start 1 where steps count from 1")
     inner = _run(factors, operators, replace(notation, client=name))
     return summed(inner, SelectedSum if selected else ClientSum, place)
@@ -281,12 +301,19 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
         result = kind(*(_sum(child, notation) for child in following.children[0].children))
         for script in following.children[1:]:
             token = notation.tokens[script.start_pos]
-            result = _power(result, value(token.inside, notation), token)
+            result = power(result, value(token.inside, notation), token)
         return result
-    if kind is sp.Min and scripts and notation.tokens[scripts[0].start_pos].inside:
-        name = notation.tokens[scripts[0].start_pos].inside[0].text
-        if spelled(notation.tokens[scripts[0].start_pos].inside) in LEAST_OF:
-            return LeastStep(_factor(following, notation))
-        if (inner := _factor(following, replace(notation, client=name))) == at.p_i:
-            return Least(inner)
-    raise wrong(_at(head, notation), f"{head} must be of a list", r"write \max\{a, b\} or \min_i p_i")
+    below = notation.tokens[scripts[0].start_pos].inside if scripts else ()
+    if kind is sp.Min and below:
+        over_clients = replace(notation, client=below[0].text) if spelled(below) not in LEAST_OF else notation
+        return _least(head, scripts, _factor(following, over_clients), notation)
+    raise wrong(_at(head, notation), *NO_LIST)
+
+
+def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation) -> sp.Expr:
+    """The least over the steps, or the smallest p_i."""
+    if scripts and spelled(notation.tokens[scripts[0].start_pos].inside) in LEAST_OF:
+        return LeastStep(inner)
+    if inner != at.p_i:
+        raise wrong(_at(head, notation), *NO_LIST)
+    return Least(inner)

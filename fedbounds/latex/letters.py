@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 import sympy as sp
 
+from fedbounds.errors import Gathered
 from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
 from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
@@ -19,19 +21,27 @@ from fedbounds.theory.vectors import Vec
 CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha}
 TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
+# Indices of F and F_i that mean the least value, as F_{\inf}.
+LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
 UNKNOWN = "a symbol must be one of the table, or declared"
+AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = r"add % fedbounds: let {0} = \bar{{w}} for the mean over steps, or let {0} = w for that over clients"
 
 
 @dataclass(frozen=True)
 class Notation:
-    """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound."""
+    """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound.
+
+    Where ``averages``, what is written as an average over clients is the one that a run visits.
+    """
 
     names: Mapping[tuple[str, str], sp.Expr]
     client: str = "i"
     step: str = "t"
     start: int = 0
+    averages: bool = False
     tokens: Sequence[Token] = field(default=(), repr=False)
+    faults: Gathered = field(default_factory=Gathered, repr=False)
 
 
 @cache
@@ -49,7 +59,9 @@ def shipped_names() -> dict[tuple[str, str], sp.Expr]:
 
 @cache
 def _shown(notation: tuple[tuple[str, str], ...]) -> list[str]:
-    return [name + (f"_{{{below}}}" if below else "") for name, below in notation] + ["w_t", "w_T", r"w^\star", "F"]
+    """Each letter as it is written, without the tokens that stand for whole phrases."""
+    letters = [name + (f"_{{{below}}}" if below else "") for name, below in notation if " " not in name]
+    return [*letters, "w_t", "w_T", r"w^\star", "F"]
 
 
 def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[sp.Expr, Sequence[Token]]:
@@ -60,6 +72,8 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         return _point(name, scripts, notation), ()
     if name.text == "F":
         star = {spelled(script.inside) for script in scripts}
+        if star & LEAST_VALUE:
+            star = {r"\star"}
         if star in ({r"\star"}, {r"\star", notation.client}):
             return (at.F_star if len(star) == 1 else at.F_i_star), ()
     own = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
@@ -78,6 +92,8 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
         if name.text.startswith(r"\bar{"):
             remedy = MEANS.format(name.text)
+        elif name.text.startswith((r"\hat{", r"\tilde{")) and scripts:
+            remedy = f"add % fedbounds: let {name.text} = w where it is the average of the local models"
         raise wrong(replace(name, text=letter), UNKNOWN, remedy)
     return known[name.text, below], above
 
@@ -91,18 +107,25 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
     if notation.start == 1 and time in ("0", "1"):
         time = "0" if time == "1" else "nothing"
     later = {notation.step: "t", f"{notation.step}+1": "t+1", r"0\tau": "0"}.get(time, time)
+    steps = (later in POINTS or later in TIMES) and later not in ("", "T", "T/2:T", r"\star")
+    average = name.text == r"\bar{w}" and steps and not client and len(rest) == 1
+    if average and not notation.averages:
+        raise wrong(replace(name, text=spelled([name, *scripts])), AVERAGE, r"add % fedbounds: let \bar{w} = w")
+    letter = "w" if average else name.text
     local = {"t": at.w_i, r"\star": at.w_i_star}
     if len(rest) <= 1 and len(pieces) <= 2:
-        if client and name.text == "w" and later in local:
+        if client and letter == "w" and later in local:
             return local[later]
-        if not client and name.text == "w" and later in POINTS:
+        if not client and letter == "w" and later in POINTS:
             return POINTS[later]
-        if not client and later in TIMES and (name.text == "w" or later in ("T", "T/2:T")):
-            return Vec(sp.Symbol(f"{name.text}_{{{later}}}"))
+        if not client and later in TIMES and (letter == "w" or later in ("T", "T/2:T")):
+            return Vec(sp.Symbol(f"{letter}_{{{later}}}"))
     if name.text == r"\bar{w}" and sorted(rest) == ["T", r"\eta"]:
         return ETA_AVERAGE
     written = spelled([name, *scripts])
     remedy = r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"
+    if re.fullmatch("[a-z]", time) and time not in "tr":
+        remedy = f"where {time} counts steps, add % fedbounds: let {time} = t"
     if time == "1" and not notation.start:
         remedy = "where steps count from 1, add % fedbounds: start 1"
     raise wrong(replace(name, text=written), "a point must be one that a run visits", remedy)

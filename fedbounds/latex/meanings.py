@@ -9,8 +9,9 @@ from functools import cache
 
 import sympy as sp
 
-from fedbounds.errors import InputError
+from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
+from fedbounds.latex.formulas import Term
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.sums import (
     ALPHA_I,
@@ -31,18 +32,20 @@ from fedbounds.latex.tokens import Token, normal, scanned, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.sums import least_over_steps, sum_over_rounds, sum_over_steps
-from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
-from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
+from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_sum, gap_t, m, zeta_star_sq
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
+ANY_POINT = Vec(sp.Symbol("w_{}"))
 W_T = Vec(sp.Symbol("w_{T}"))
 AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 # w_{r tau} and w_{R tau} are the model after the last finished round.
 FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}"))}
+STARS = (at.F_star, at.F_i_star)
 FORMAL = (Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep, Inner, Mean, Loss, Grad, Vec)
 # How the names of quantities begin that neither the table nor the author named.
 UNNAMED = "expected_"
 # Where all that is read is certain, an expectation is the value itself.
-CERTAIN = frozenset({"full-gradients", "unbiased", "full-participation"})
+CERTAIN = frozenset({"full-gradients", "full-participation"})
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Setting:
 
     @property
     def certain(self) -> bool:
-        return self.assumed >= CERTAIN
+        return self.assumed >= CERTAIN or self.assumed >= {"full-gradients", "one-client"}
 
 
 @cache
@@ -80,34 +83,42 @@ def rules() -> dict[sp.Expr, sp.Expr]:
     return result
 
 
-def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token, common: sp.Expr = sp.S.Zero) -> list[sp.Expr]:
-    """The terms of a side in quantities alone, without ``common`` F*; an InputError names what is none."""
-    stars = (at.F_star, at.F_i_star)
-    result = [_resolved(term, setting, place) for term in terms]
-    if any(term.has(*stars) for term in result):
-        values = _values(result) - common * at.F_star
-        values = sp.expand(values) if values.has(*stars) else values
-        if values.has(*stars):
-            raise wrong(place, r"F^\star must be subtracted from a value of F", r"write F(w_T) - F^\star")
-        result = [values, *(term for term in result if not term.has(*stars))]
+def meant(terms: Iterable[Term], setting: Setting, common: sp.Expr = sp.S.Zero) -> list[sp.Expr]:
+    """The terms of a side in quantities alone, without ``common`` F*; the errors of all are raised together."""
+    faults, result = Gathered(), list[Term]()
+    for term in terms:
+        with faults.caught():
+            result.append(Term(_resolved(term.value, setting, term.place), term.place))
+    faults.raise_all()
+    with_star = [term for term in result if term.value.has(*STARS)]
+    if with_star:
+        total = sp.Add(*(term.value for term in with_star)) - common * at.F_star
+        total = sp.expand(total) if total.has(*STARS) else total
+        if total.has(*STARS):
+            what = r"F^\star must be subtracted from a value of F"
+            raise wrong(with_star[0].place, what, r"write F(w_T) - F^\star")
+        others = [term for term in result if not term.value.has(*STARS)]
+        result = [Term(total, with_star[0].place), *others]
     for term in result:
-        left = [x for x in sp.preorder_traversal(term) if isinstance(x, FORMAL)]
-        left += [x for x in (ALPHA_I, SIGMA_I, SIGMA_STAR, at.p_i) if term.has(x)]
-        if left:
-            raise wrong(
-                place, f"{at.words(left[0])} is no quantity of the table", "fedbounds symbols lists those there are"
-            )
-    return [term.xreplace({CONSTANT_STEP: eta_0}) for term in result]
+        with faults.caught():
+            _require_quantities(term)
+    faults.raise_all()
+    return [term.value.xreplace({CONSTANT_STEP: eta_0}) for term in result]
 
 
-def _values(terms: Iterable[sp.Expr]) -> sp.Expr:
-    """The terms that hold an optimal value."""
-    return sp.Add(*(term for term in terms if term.has(at.F_star, at.F_i_star)))
+def _require_quantities(term: Term) -> None:
+    """Refuse what is left of points, sums and clients."""
+    left = [x for x in sp.preorder_traversal(term.value) if isinstance(x, FORMAL)]
+    left += [x for x in (ALPHA_I, SIGMA_I, SIGMA_STAR, at.p_i) if term.value.has(x)]
+    if left:
+        what = f"{at.words(left[0])} is no quantity of the table"
+        raise wrong(term.place, what, "fedbounds symbols lists those there are")
 
 
-def on_both(sides: Iterable[Iterable[sp.Expr]], setting: Setting, place: Token) -> sp.Expr:
+def on_both(sides: Iterable[Iterable[Term]], setting: Setting) -> sp.Expr:
     """How often F* stands on both sides, as in F(w_{t+1}) <= F(w_t) - ..., where it says nothing."""
-    values = (_values(_resolved(term, setting, place) for term in side) for side in sides)
+    resolved = ([_resolved(term.value, setting, term.place) for term in side] for side in sides)
+    values = (sp.Add(*(term for term in side if term.has(*STARS))) for side in resolved)
     left, right = (sp.expand(value).coeff(at.F_star) for value in values)
     return left if left == right else sp.S.Zero
 
@@ -122,19 +133,22 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     bare = _bare(result)
     if bare and not (setting.certain or setting.in_expectation):
         what = "what a run does stands outside an expectation"
-        certain = "or assume full-gradients, unbiased, full-participation"
-        raise wrong(place, what, rf"write \mathbb{{E}}, add % fedbounds: in expectation, {certain}")
+        certain = ", ".join(sorted(CERTAIN - setting.assumed))
+        raise wrong(place, what, rf"write \mathbb{{E}}, add % fedbounds: in expectation, or assume {certain}")
     if bare and not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(result)):
         raise wrong(place, "a power of what is random has another expectation", "state it of squares")
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})
 
 
 def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
-    """A sum over the steps or rounds of a run as a quantity."""
+    """A sum over the steps or rounds of a run as a quantity, of what is fixed as often as there are terms."""
     (term,) = total.args
     term = _resolved(term, setting, place) if random(term) else term
+    parts = sp.Add.make_args(sp.expand(term))
+    fixed = sp.Add(*(part for part in parts if part.has(*STARS)))
     try:
-        return (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term)
+        varying = (sum_over_rounds if isinstance(total, RoundSum) else sum_over_steps)(term - fixed)
+        return varying.xreplace({sum_over_steps(gap_t): gap_sum}) + RUN_SUMS[type(total)] * fixed
     except InputError as fault:
         raise wrong(place, str(fault).partition(", but received")[0], "sum products of quantities") from None
 
@@ -212,6 +226,29 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         "gap_next" if whole == at.F(at.w_next) - at.F_star else f"{UNNAMED}{zlib.crc32(str(whole).encode()) % 10**6}"
     )
     return measured(name, whole) + (at.F_star if value else 0)
+
+
+def of_any_point(*sides: Iterable[Term]) -> bool:
+    """Whether F at any point w is spoken of, and nothing of a run, of its start or of one client."""
+    formula = sp.Tuple(*(term.value for side in sides for term in side))
+    run = formula.has(Expect, CONSTANT_STEP) or any(getattr(x, "scopes", ()) for x in formula.free_symbols)
+    if run or not formula.atoms(Vec) <= {ANY_POINT, at.w_star, at.w_i_star} or not formula.has(ANY_POINT):
+        return False
+    of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum), lambda x: sp.S.Zero)
+    return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))
+
+
+def at_a_step(side: Iterable[Term]) -> list[Term]:
+    """A statement about any point as one about w_t: a run may start anywhere."""
+    return [Term(_one_sign(term.value.xreplace({ANY_POINT: at.w})), term.place) for term in side]
+
+
+def _one_sign(expression: sp.Expr) -> sp.Expr:
+    """||w - v||^2 in one of its two spellings, that of the table."""
+    return expression.replace(
+        lambda x: isinstance(x, Inner) and x.args[0] == x.args[1] and x.args[0].could_extract_minus_sign(),
+        lambda x: at.norm_sq(-x.args[0]),
+    )
 
 
 def scopes_of(formula: sp.Expr) -> set[str]:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
+from fedbounds.errors import Gathered
 from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.meanings import phrases
 from fedbounds.latex.source import Line, Theorem
-from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, spelled, wrong
+from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
@@ -21,6 +22,8 @@ BOLD |= {rf"\bar{{{font}{{w}}}}": r"\bar{w}" for font in (r"\mathbf", r"\bm")}
 # Names that mean something besides what is declared of them with an index, as F_* beside F(w).
 OTHERWISE = {"F", "w", r"\sigma", r"\eta"}
 OPERATORS = {"+", "-", "*", "/", "<", ">", "<=", ">=", r"\frac"}
+# What the error of a line that declares nothing says.
+DECLARES = "declares"
 STARRED = {r"^{\star}", r"_{\star}"}
 
 
@@ -120,7 +123,7 @@ def parts_of(line: Line, theorem: Theorem) -> list[list[Token]]:
 def equation(part: list[Token], line: Line) -> tuple[list[Token], list[Token]]:
     places = [k for k, token in enumerate(part) if token.text == "="]
     if not places or not 0 < places[0] < len(part) - 1:
-        raise wrong(line.place, f"{line.verb} declares NAME = ...", "write one = with something on both sides")
+        raise wrong(line.place, f"{line.verb} {DECLARES} NAME = ...", "write one = with something on both sides")
     return part[: places[0]], part[places[0] + 1 :]
 
 
@@ -138,32 +141,51 @@ def is_number(part: Sequence[Token]) -> bool:
     return [item.text for item in part[-2:]] == [">", "0"] and len(part) in (3, 4)
 
 
-def words_of(theorem: Theorem) -> Words:
+def words_of(theorem: Theorem, faults: Gathered) -> Words:
+    """The notation that the lines let and where declare; the errors of each part are kept."""
     names: dict[str, Sequence[Token]] = {bold: normal([Token(w, 1, 1)]) for bold, w in BOLD.items()}
-    short: dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]] = {}
-    whole: dict[tuple[str, ...], Sequence[Token]] = {}
+    words = _Declared(names, {}, {})
     for line in (*theorem.of("let"), *theorem.of("where")):
-        for part in parts_of(line, theorem):
-            if is_number(part):
-                continue
-            (name, *scripts), body = equation(part, line)
-            if any(script.text not in ("^", "_") for script in scripts):
-                whole[_phrase([name, *scripts], line)] = tuple(body)
-                continue
-            if not name.text[-1:].strip("0123456789()[]"):
-                raise wrong(name, f"{line.verb} declares one name", "write NAME = ...")
-            if spelled(body) == spelled([name, *scripts]) or (line.verb == "where" and constant_of(name, scripts)):
-                continue
-            if line.verb == "let" and not scripts and len(body) == 1:
-                names[name.text] = body
-            elif spelled(short.setdefault(name.text, (tuple(scripts), tuple(body)))[1]) != spelled(body):
-                raise wrong(name, "a name must be declared once", "rename one")
+        with faults.caught():
+            for part in parts_of(line, theorem):
+                with faults.caught():
+                    words.declare(part, line)
+    # A bar over an author's letter for w is one over w, in bold too.
+    average = names.get(r"\bar{w}", normal(scanned(r"\bar{w}", 1)))
+    for text in [text for text, body in names.items() if spelled(body) == "w"]:
+        names.setdefault(rf"\bar{{{text}}}", average)
+    names |= {text: average for text, body in names.items() if spelled(body) == r"\bar{w}"}
     moved = {}
-    for text, (before, after) in short.items():
+    for text, (before, after) in words.short.items():
         (key,) = names.get(text, [Token(text, 1, 1)])
-        body = renamed(_phrased(after, whole), names)
+        body = renamed(_phrased(after, words.whole), names)
         moved[key.text] = tuple(renamed(before, names)), tuple(_phrased(body, _shipped_phrases()))
-    return Words(names, moved, whole, numbers_of(theorem))
+    return Words(names, moved, words.whole, numbers_of(theorem))
+
+
+@dataclass(frozen=True)
+class _Declared:
+    """What has been declared so far: names, abbreviations and phrases."""
+
+    names: dict[str, Sequence[Token]]
+    short: dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
+    whole: dict[tuple[str, ...], Sequence[Token]]
+
+    def declare(self, part: list[Token], line: Line) -> None:
+        if is_number(part):
+            return
+        (name, *scripts), body = equation(part, line)
+        if any(script.text not in ("^", "_") for script in scripts):
+            self.whole[_phrase([name, *scripts], line)] = tuple(body)
+            return
+        if not name.text[-1:].strip("0123456789()[]"):
+            raise wrong(name, f"{line.verb} {DECLARES} one name", "write NAME = ...")
+        if spelled(body) == spelled([name, *scripts]) or (line.verb == "where" and constant_of(name, scripts)):
+            return
+        if line.verb == "let" and not scripts and len(body) == 1:
+            self.names[name.text] = body
+        elif spelled(self.short.setdefault(name.text, (tuple(scripts), tuple(body)))[1]) != spelled(body):
+            raise wrong(name, "a name must be declared once", "rename one")
 
 
 def _phrase(tokens: Sequence[Token], line: Line) -> tuple[str, ...]:
@@ -172,9 +194,9 @@ def _phrase(tokens: Sequence[Token], line: Line) -> tuple[str, ...]:
     for token in tokens:
         depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.text, 0)
         if token.text in OPERATORS and depth <= 0:
-            raise wrong(token, f"{line.verb} declares one name or one function", "write NAME = ...")
+            raise wrong(token, f"{line.verb} {DECLARES} one name or one function", "write NAME = ...")
     if not re.match(r"\\?[A-Za-z]|\|", tokens[0].text):
-        raise wrong(tokens[0], f"{line.verb} declares one name or one function", "write NAME = ...")
+        raise wrong(tokens[0], f"{line.verb} {DECLARES} one name or one function", "write NAME = ...")
     return tuple(map(str, tokens))
 
 

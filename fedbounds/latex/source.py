@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedbounds import io
-from fedbounds.errors import reject
+from fedbounds.errors import Gathered, InputError, reject
+from fedbounds.latex.grammar import PROBABILITY
 from fedbounds.latex.tokens import COMMENT, Macro, Token, macros, scanned, wrong
 
 # A file of formulas is small; what is much larger is something else.
@@ -26,6 +27,10 @@ DISPLAY = re.compile(
 RELATION = re.compile(r"\\(?:[lg]eq?|[lg]eqslant|lesssim|approx|asymp|propto|simeq)(?![a-zA-Z])|[=<>]")
 INLINE = re.compile(
     r"(?<!\\)\$(?P<a>[^$]+?)(?<!\\)\$|\\\((?P<b>.*?)\\\)|\\begin\{math\}(?P<c>.*?)\\end\{math\}", re.DOTALL
+)
+CHANCE = re.compile(
+    r"\bwith\s+(?:an?\s+)?(?:high\s+probability|probability\s+(?:of\s+)?(?:at\s+least|exceeding|\$1))|\bw\.h\.p",
+    re.IGNORECASE,
 )
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
 VERBS = (
@@ -64,7 +69,10 @@ class Line:
 
 @dataclass(frozen=True)
 class Theorem:
-    """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text."""
+    """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text.
+
+    ``faults`` are the errors at which it could not be taken apart; then there may be no display.
+    """
 
     label: str
     lines: tuple[Line, ...]
@@ -72,59 +80,85 @@ class Theorem:
     macros: dict[str, Macro]
     line: int
     inline: tuple[Line, ...] = ()
+    faults: tuple[InputError, ...] = ()
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]
 
 
-def theorems(path: str | Path) -> list[Theorem]:
-    """The marked theorems of a file, in order; an InputError where there is none."""
+def text_of(path: str | Path) -> str:
+    """The text of a theorem file."""
     try:
         text = io.read_bytes(path, what="a theorem file").decode()
     except UnicodeDecodeError:
         raise reject(f"the theorem file {path} must be text", "other bytes", "save it as UTF-8") from None
-    return theorems_in(text, str(path))
+    if len(text) > LARGEST:
+        raise reject(f"{path} must have at most {LARGEST} characters", len(text), "keep its theorems alone")
+    return HTML.sub(lambda m: "%" + m[1] + " " * (len(m[0]) - len(m[1]) - 1), text.replace("\r\n", "\n"))
+
+
+def theorems(path: str | Path) -> list[Theorem]:
+    """The marked theorems of a file, in order; an InputError where there is none."""
+    return theorems_in(text_of(path), str(path))
 
 
 def theorems_in(text: str, name: str = "the file") -> list[Theorem]:
     """The marked theorems of a text."""
-    if len(text) > LARGEST:
-        raise reject(f"{name} must have at most {LARGEST} characters", len(text), "keep its theorems alone")
-    text = HTML.sub(lambda m: "%" + m[1] + " " * (len(m[0]) - len(m[1]) - 1), text.replace("\r\n", "\n"))
-    results = list(re.finditer(BLOCK, text, re.DOTALL))
-    spans = [(m.start(3), m.end(3)) for m in results]
-    spans += [m.span() for m in LOOSE.finditer(text) if not any(a <= m.start() < b for a, b in spans)]
-    marked = [span for span in sorted(spans) if MARK.search(text, *span)]
+    marked, _ = _spans(text)
     if not marked:
         remedy = "add % fedbounds: assume ... to a theorem; fedbounds claims theorem-1 --format latex shows one"
         raise reject(f"{name} needs a marked theorem", "none", remedy)
     commands = macros(text)
     result = [_theorem(text, span, number + 1, commands) for number, span in enumerate(marked)]
     labels = [theorem.label for theorem in result]
-    for theorem in result:
-        if labels.count(theorem.label) > 1:
-            place = Token(theorem.label, theorem.line, 1)
-            raise wrong(place, "every theorem needs a label of its own", "rename one")
+    for place, theorem in enumerate(result):
+        if theorem.label in labels[:place]:
+            start = Token(theorem.label, theorem.line, 1)
+            fault = wrong(start, "every theorem needs a label of its own", "rename one")
+            result[place] = replace(theorem, faults=(*theorem.faults, fault))
     return result
+
+
+def unmarked_in(text: str) -> list[Theorem]:
+    """The theorems of a text without comment lines, as far as they have one display with a relation."""
+    commands = macros(text)
+    every = [_theorem(text, span, number + 1, commands) for number, span in enumerate(_spans(text)[1])]
+    return [theorem for theorem in every if not theorem.faults]
+
+
+def _spans(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The places of the theorems with comment lines, and of those without."""
+    blocks = [(m.start(3), m.end(3)) for m in re.finditer(BLOCK, text, re.DOTALL)]
+    loose = [m.span() for m in LOOSE.finditer(text) if not any(a <= m.start() < b for a, b in blocks)]
+    marked = [span for span in sorted((*blocks, *loose)) if MARK.search(text, *span)]
+    return marked, [span for span in blocks if span not in marked]
 
 
 def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, Macro]) -> Theorem:
     first = text.count("\n", 0, span[0]) + 1
-    lines = tuple(_lines(text, span))
+    faults = Gathered()
+    lines = tuple(_lines(text, span, faults))
     plain = COMMENT.sub(lambda m: " " * len(m[0]), text)
     labels = LABEL.findall(DISPLAY.sub("", plain[slice(*span)])) or LABEL.findall(plain[slice(*span)])
     label = re.sub(r"[^\w:.-]+", "-", labels[0]) if labels else f"theorem-{number}"
     displays = [m for m in DISPLAY.finditer(plain, *span) if RELATION.search(m[0])]
     place = Token(label, first, 1)
-    if not displays:
-        raise wrong(place, "a marked theorem needs a display with a relation", "put the inequality into \\[ \\]")
-    if len(displays) > 1:
-        raise wrong(place, "a marked theorem must have one display with a relation", "mark a theorem for each")
+    inline = tuple(_inline(plain, span))
+    if chance := CHANCE.search(plain, *span):
+        words = Token(
+            chance[0], plain.count("\n", 0, chance.start()) + 1, chance.start() - plain.rfind("\n", 0, chance.start())
+        )
+        faults.append(wrong(words, PROBABILITY, "state it in expectation"))
+    if len(displays) != 1:
+        count = "one display" if displays else "a display"
+        remedy = "mark a theorem for each" if displays else "put the inequality into \\[ \\]"
+        faults.append(wrong(place, f"a marked theorem must have {count} with a relation", remedy))
+        return Theorem(label, lines, (), commands, first, inline, tuple(faults))
     group = next(name for name in "abc" if displays[0][name] is not None)
     start = displays[0].start(group)
     column = start - plain.rfind("\n", 0, start)
     tokens = scanned(displays[0][group], plain.count("\n", 0, start) + 1, column)
-    return Theorem(label, lines, tuple(tokens), commands, first, tuple(_inline(plain, span)))
+    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults))
 
 
 def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:
@@ -137,7 +171,8 @@ def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:
         yield Line("assume", result[group], line, column)
 
 
-def _lines(text: str, span: tuple[int, int]) -> Iterator[Line]:
+def _lines(text: str, span: tuple[int, int], faults: Gathered) -> Iterator[Line]:
+    """The comment lines; one that says nothing known is among the faults."""
     for result in MARK.finditer(text, *span):
         start = result.start(1)
         line = Line(
@@ -145,16 +180,18 @@ def _lines(text: str, span: tuple[int, int]) -> Iterator[Line]:
         )
         if line.verb not in VERBS:
             place = Token(line.verb, line.line, start - text.rfind("\n", 0, start))
-            raise wrong(place, f"a comment line says one of {', '.join(VERBS)}", "use one of them")
-        yield line
+            faults.append(wrong(place, f"a comment line says one of {', '.join(VERBS)}", "use one of them"))
+        else:
+            yield line
 
 
 def between_commas(text: str) -> list[tuple[str, int]]:
-    """The parts of a text between commas that no bracket holds, each with its place."""
+    """The parts of a text between commas that no bracket holds, each with its place; weights go on after a comma."""
     parts, depth, start = [], 0, 0
     for place, mark in enumerate(f"{text},"):
         depth += (mark in "([{") - (mark in ")]}")
-        if mark == "," and depth <= 0:
+        weights = re.match(r"\s*weighting-", text[start:]) and re.match(r",[\d.]+(,|\s|$)", text[place:])
+        if mark == "," and depth <= 0 and not weights:
             part = text[start:place]
             parts += [(part.strip(), start + len(part) - len(part.lstrip()))] if part.strip() else []
             start = place + 1

@@ -1,4 +1,4 @@
-"""Sums and expectations of expressions: linear, with what does not vary taken out."""
+"""Powers, sums and expectations of expressions: the latter are linear, with what does not vary taken out."""
 
 from __future__ import annotations
 
@@ -16,17 +16,24 @@ from fedbounds.theory.vectors import Value, Vec
 Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
     sp.Function, ("E", "sum_i", "sum_S", "sum_t", "sum_r", "min_i", "min_t")
 )
+# The spans of a sum over the steps of a run, by the number of its first step, over its rounds and over clients.
+STEPS = {0: ("<T", "=0 to T-1", "<=T-1", r"\in\{0,\dots,T-1\}"), 1: ("=1 to T", r"\leT", "<=T")}
+ROUNDS = ("<R", "=0 to R-1")
+CLIENTS = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
+LEAST_OF = {"t<T", "0<=t<T", r"t\in[T]", "0<=t<=T-1", "t<=T-1", r"t\in\{0,\dots,T-1\}", r"t=0,\dots,T-1"}
 # Sums over a run, and how many terms they have.
 RUN_SUMS = {StepSum: T, RoundSum: R}
-AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r"\bar{w}_{T}^{\eta}"))
+STEP_AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r"\bar{w}_{T}^{\eta}"))
 ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
+# Bits of the powers of numbers, and the exponents of others.
+MOST_BITS, HIGHEST = 2000, 1000
 FIXED = (at.w_star, at.w_i_star, Vec(sp.Symbol("w_{0}")))
 
 
 def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:
     """A sum of products, with what does not vary taken out of it and weights that sum to 1 made means."""
     if kind is StepSum and inner in (at.w, eta * at.w):
-        return T * AVERAGE if inner == at.w else eta_sum * ETA_AVERAGE
+        return T * STEP_AVERAGE if inner == at.w else eta_sum * ETA_AVERAGE
     if at.is_vector(inner):
         if kind is not ClientSum or not inner.has(at.p_i):
             raise wrong(place, "a sum of vectors must have the weights p_i", r"write \sum_i p_i w_t^i")
@@ -84,3 +91,19 @@ def expected(inner: sp.Expr, place: Token) -> sp.Expr:
                 outside *= x.func(expected(x.args[0], place)) if sum_ else Expect(x)
         total += outside
     return total
+
+
+def power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:
+    """A power, of a size that can be computed."""
+    if at.is_vector(base) or at.is_vector(exponent):
+        raise wrong(place, "a vector has no power", "take a norm")
+    if exponent.is_number and base.is_number:
+        size = sum(abs(int(part)).bit_length() for x in base.atoms(sp.Rational) for part in (x.p, x.q))
+        if not exponent.is_Rational or size * abs(exponent) > MOST_BITS:
+            raise wrong(place, "a number may not grow so large", "write a smaller one")
+    if exponent.is_number and abs(exponent) > HIGHEST:
+        raise wrong(place, f"a power may be at most {HIGHEST}", "write a smaller one")
+    result = base**exponent
+    if result.has(sp.zoo, sp.nan, sp.oo):
+        raise wrong(place, "nothing may be divided by 0", "correct it")
+    return result

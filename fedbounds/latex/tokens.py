@@ -72,10 +72,20 @@ def spelled(tokens: Iterable[Token]) -> str:
     return text
 
 
-def wrong(token: Token, what: str, remedy: str) -> InputError:
-    """One sentence with the place of a token."""
-    received = str(token).replace("<norm", r"\|").replace("norm>", r"\|")
-    return reject(f"line {token.line}, column {token.column}: {what}", received, remedy)
+class MisreadError(InputError):
+    """An error at a token, which has its place in the file."""
+
+    def __init__(self, message: str, token: Token) -> None:
+        super().__init__(message)
+        self.token, self.place = token, (token.line, token.column)
+
+
+def wrong(token: Token, what: str, remedy: str) -> MisreadError:
+    """One sentence with the place of a token, in the author's symbols."""
+    received = re.sub("quantity (\\w+)", r"\1", str(token))
+    texts = (re.sub("<norm|norm>", r"\\|", text) for text in (what, received, remedy))
+    what, received, remedy = texts
+    return MisreadError(str(reject(f"line {token.line}, column {token.column}: {what}", received, remedy)), token)
 
 
 def scanned(text: str, line: int, column: int = 1) -> list[Token]:

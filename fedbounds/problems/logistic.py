@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, LogisticArrays, Optimum
 from fedbounds.problems.linear import LinearModel, check_clients
-from fedbounds.problems.logsumexp import cross_entropy, divergence, slopes
-from fedbounds.problems.newton import RowObjective, certificate, logits, minimise
+from fedbounds.problems.newton import RowObjective, certificate, cross_entropy, divergence, logits, minimise, slopes
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.constant import Constant, Provenance
 

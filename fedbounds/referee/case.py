@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,6 +96,36 @@ class Stage:
 
 class OutOfTime(Exception):
     """A stage has used its share of the time."""
+
+
+class TimeSpent(BaseException):
+    """What `at_most` ends with; no ``except Exception`` on the way takes it for a fault."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End what runs inside by a TimeSpent after so many processor seconds of this process.
+
+    Only in the main thread of a system that has such timers; elsewhere nothing is ended.
+
+    >>> with at_most(60):
+    ...     print("in time")
+    in time
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def spent(*_: object) -> None:
+        raise TimeSpent
+
+    before = signal.signal(signal.SIGPROF, spent)
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 1e-3), 1.0)  # again a second later, should one be lost
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class Watch:

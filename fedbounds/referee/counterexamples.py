@@ -12,7 +12,7 @@ from fedbounds import io
 from fedbounds.errors import reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.referee.search import refute as search_for
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import InstanceFamily, families
 from fedbounds.referee.work_items import Pieces
 from fedbounds.study import fingerprint

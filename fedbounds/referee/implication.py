@@ -19,10 +19,9 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.labels import word
 from fedbounds.theory.quantity import computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Non-negative slacks of the conditions used below, one each.
 SLACK = sp.symbols("s1:9", nonnegative=True)

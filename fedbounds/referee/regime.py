@@ -1,19 +1,18 @@
-"""What a regime is, how to write one in a line, and a suite of them run once each."""
+"""What a regime is, how to write one in a line, a suite of them run once each, and a claim's sides in each."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.errors import DivergedError
-from fedbounds.evidence.evaluate import Numbers, steps_asked
-from fedbounds.evidence.exact.counterexamples import all_files, read
-from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.errors import DivergedError, InputError
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun, Policy
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize
@@ -21,11 +20,10 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.study.resolve import theory_step
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Verdict
 from fedbounds.weightings.fedavg import FedAvg
-from fedbounds.weightings.fedmax import FedMax
-from fedbounds.weightings.fixed import Fixed
 
 # Enough for a band at the power table's error rate; the step claims compare conditional means, which vary little.
 REPLICATES = 64
@@ -151,48 +149,77 @@ def own_steps(planned: Experiment, claim: Claim) -> StepSize:
     return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))
 
 
-# A shipped run of more rounds than this is recorded about this many times.
-LONG = 10
+# A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.
+NEGLIGIBLE = 1e-9
+# Thousands of examinations share one table, so each is decided far from a false alarm.
+ERROR_RATE = 1e-6
 
 
-def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
-    """A shipped exact instance as a regime; None where an experiment has no such noise, weights, floor or C."""
-    constant = len(set(instance.weights)) <= 1
-    if not instance.plain or any(instance.noise) or any(instance.floor) or instance.selections > 1 or not constant:
+@dataclass(frozen=True)
+class Place:
+    """A regime where the claim applies: its run, and the claim's own sides there.
+
+    Its mutants share the left side and the values of symbols, so that mostly their right side alone is evaluated.
+    """
+
+    regime: Regime
+    run: MeasuredRun
+    sides: empirical.Comparison
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """The larger of both sides."""
+        return np.asarray(np.maximum(np.abs(self.sides.lhs), np.abs(self.sides.rhs)))
+
+    def rhs(self, read: Claim, **known: float) -> np.ndarray:
+        """The right side of a mutant with the claim's left side, in floats."""
+        with np.errstate(all="ignore"):
+            result = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **known})
+        return np.broadcast_to(result, self.sides.lhs.shape)
+
+    def compared(self, read: Claim) -> np.ndarray:
+        """The right side that is compared: in more digits where a horizon's may have been lost by cancelling."""
+        if not self.run.trajectory.streamed:
+            rhs = self.rhs(read)
+            if read.scope != "horizon" or not (self.sides.lhs > rhs).any():
+                return rhs
+        return empirical.compare(read, self.run).rhs
+
+    def nearest(self, read: Claim, **known: float) -> float:
+        """A lower bound of the tightness of a mutant that this run cannot refute; -infinity where it may.
+
+        It cannot where the left side is nowhere above: all that rounding may do then is to leave columns out.
+        """
+        lhs, rhs = self.sides.lhs, self.rhs(read, **known)
+        if read.scope == "point":
+            lhs, rhs = lhs.reshape(1, -1), rhs.reshape(1, -1)
+        plain = read.kind is Kind.INEQUALITY and not self.run.trajectory.streamed and lhs.size > 0
+        if not (plain and np.isfinite(lhs).all() and np.isfinite(rhs).all()):
+            return -math.inf
+        # Of a horizon every repetition counts: each that seems to fail is computed again in more digits.
+        if (lhs > rhs).any() if read.scope == "horizon" else ((lhs - rhs).mean(axis=0) > 0).any():
+            return -math.inf
+        lhs, rhs = lhs.mean(axis=0), rhs.mean(axis=0)
+        return float(np.min(rhs[lhs > 0] / lhs[lhs > 0], initial=math.inf)) * (1 - NEGLIGIBLE)
+
+
+def closest(bare: Claim, places: Sequence[Place]) -> list[tuple[Regime, Verdict]]:
+    """A mutant examined where its claim applies, but in regimes that cannot refute it nor come closer than others."""
+    verdicts, best = {}, math.inf
+    for near, k in sorted((place.nearest(bare), k) for k, place in enumerate(places)):
+        if best <= near and best < math.inf:
+            break
+        verdict = examined(bare, places[k].run)
+        if verdict is not None:
+            verdicts[k] = places[k].regime, verdict
+            best = min(best, *(t for t in (verdict.tightness,) if t is not None and math.isfinite(t)), math.inf)
+    return [verdicts[k] for k in sorted(verdicts)]
+
+
+def examined(claim: Claim, run: MeasuredRun) -> Verdict | None:
+    """The verdict, or None where a mutant is undefined on the run (a division by zero)."""
+    try:
+        with np.errstate(all="ignore"):
+            return empirical.examine(claim, run, ERROR_RATE)
+    except InputError:
         return None
-    weighting: Weighting = FedAvg()
-    if instance.weighting == "fixed":
-        weighting = Fixed(tuple(float(a) for a in instance.weights[0]))
-    elif instance.weighting != "fedavg":
-        weighting = FedMax(int(instance.weighting.partition(":")[2] or 1))
-
-    def build() -> Experiment:
-        rows = [[float(x) for x in row] for row in instance.curvatures]
-        problem = plane(rows, [[float(x) for x in row] for row in instance.minima], [float(x) for x in instance.p])
-        return experiment(
-            problem,
-            [float(x) for x in instance.w0],
-            weighting,
-            Table(tuple(float(x) for x in instance.eta)),
-            instance.tau,
-            instance.rounds,
-            stride=_stride(instance.rounds),
-        )
-
-    return Regime(f"shipped {name}", title, build)
-
-
-def _stride(rounds: int) -> int:
-    """Rounds between records: few records of a long run, the last round among them."""
-    return next(step for step in range(max(1, rounds // LONG), rounds + 1) if rounds % step == 0)
-
-
-def shipped_regimes() -> tuple[Regime, ...]:
-    """The counterexamples shipped, each as a regime where an experiment can be one."""
-    result = []
-    for path in all_files():
-        example = read(path)
-        if "instance" in example.document:
-            instance = from_json(example.document["instance"])
-            result.append(of_instance(example.name, str(example.document["title"]), instance))
-    return tuple(regime for regime in result if regime is not None)

@@ -17,12 +17,12 @@ from typing import Any
 import sympy as sp
 
 from fedbounds import plugins
-from fedbounds.errors import InputError
+from fedbounds.errors import Interrupted
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.case import Case, Watch
+from fedbounds.referee.case import INTERRUPTED, Case, TimeSpent, Watch, at_most
 from fedbounds.referee.implication import follows, inherited
 from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
 from fedbounds.referee.regime import Suite
@@ -31,16 +31,14 @@ from fedbounds.referee.sanity import sanity
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
 
-SINGLE_STEP = Assumption("one-local-step", "tau = 1", sp.Eq(s.tau, 1), found="tau = {tau:g}")
 # What authors leave out, the mildest first.
 ASSUMPTIONS = (
     *(a.unbiased, a.full_participation, a.small_steps, a.constant_steps, a.equal_p),
-    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, SINGLE_STEP, a.homogeneous),
+    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, a.one_local_step, a.homogeneous),
     *(a.strongly_convex, a.smooth, a.bounded_gradient, a.bounded_variance),
 )
 # Terms that bounds on a step usually have.
@@ -73,20 +71,27 @@ LIMITS, LEAST, MOST = 3.0, 5.0, 15.0
 def alternatives(trial: Trial, count: int = COUNT, seconds: float = SECONDS) -> tuple[Alternative, ...]:
     """At most ``count`` statements near a refuted claim: those proved first, then some that a trial leaves open.
 
-    Takes about so many processor ``seconds``. None for an identity, a rate, and a claim that is not refuted.
+    Takes at most so many processor ``seconds``. None for an identity, a rate, and a claim that is not refuted.
+    A candidate that fails is passed over. Raises Interrupted, with those that were found, on a KeyboardInterrupt.
     """
     claim, refutation = trial.claim, trial.refutation
     if claim.kind is not Kind.INEQUALITY or refutation is None:
         return ()
     reading, end = READINGS[trial.reading], time.process_time() + seconds
     search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS)
-    ladders = [list(ladder) for ladder in candidates(claim, reading)]
     proved: list[Alternative] = []
-    # What shipped proofs say takes no time.
-    for ladder in ladders:
-        search.first(ladder, count, proved, _inherited)
-    unproved = [search.first(ladder, count, proved, automatic.examine) for ladder in ladders]
-    return (*proved, *_open(unproved, trial, count - len(proved), end))
+    open_: list[Alternative] = []
+    try:
+        with contextlib.suppress(TimeSpent), at_most(seconds):
+            ladders = [list(ladder) for ladder in candidates(claim, reading)]
+            # What shipped proofs say takes no time.
+            for ladder in ladders:
+                search.first(ladder, count, proved, _inherited)
+            unproved = [search.first(ladder, count, proved, automatic.examine) for ladder in ladders]
+            open_.extend(_open(unproved, trial, count - len(proved), end))
+    except KeyboardInterrupt:
+        raise Interrupted((*proved, *open_)) from None
+    return (*proved, *open_)
 
 
 def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
@@ -97,6 +102,8 @@ def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> I
             if count == 0 or left < LEAST:
                 return
             own = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
+            if not own.finished and not own.fault:
+                raise KeyboardInterrupt  # which a trial takes for its own end
             if own.outcome in (Outcome.OPEN, Outcome.PROVED) and own.violation_in_floats is None:
                 grounds = f"certified at {len(own.certified)} settings" if own.certified else "no violation was found"
                 yield Alternative(change, changed, own.outcome, grounds)
@@ -126,7 +133,7 @@ class Search:
         for change, make in ladder:
             if len(proved) == count or self.late:
                 break
-            with contextlib.suppress(InputError):  # a change that makes no claim, by its units or its scope
+            with contextlib.suppress(Exception):  # such as a change that makes no claim, by its units or its scope
                 changed = make()
                 if any(follows(changed, self.reading, other.claim, self.reading) for other in proved):
                     break
@@ -162,7 +169,9 @@ class Search:
         """Whether a known instance violates a claim, or one at the limits, which is known from then on."""
         if self.violated(claim):
             return True
-        result, _ = Watch(LIMITS).carry_out(sanity, Case(claim, self.reading, "small", 0, self.suite))
+        result, cut = Watch(LIMITS).carry_out(sanity, Case(claim, self.reading, "small", 0, self.suite))
+        if cut == INTERRUPTED:
+            raise KeyboardInterrupt
         refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
         self.known += [instance for verdict in refuting for instance in instances_of(verdict.data)]
         return bool(refuting)

@@ -5,6 +5,7 @@ One change after the other is kept if the claim with it is proved; where an inst
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -14,6 +15,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.plugins import Plugins, nearest
+from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import Part, parts, scaled_term
 from fedbounds.referee.repair import Search, whole_proof
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 # What is left of a part, the strongest first.
 SHARES = tuple(map(sp.Rational, ("0", "1/16", "1/8", "1/6", "1/4", "1/3", "1/2", "2/3", "3/4", "7/8")))
 # Limits on steps, each wider than the one before.
-STEP_LIMITS = (a.quarter_steps, a.small_steps, a.monotone_steps)
+STEP_LIMITS = (a.quarter_steps, a.small_steps, a.steps_up_to_2_over_L_plus_mu)
 # What every problem has: L >= mu and tau >= 1.
 LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
 TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"
@@ -52,7 +54,7 @@ class Sharpened:
 
     def __str__(self) -> str:
         """The answer in a few lines."""
-        ended = "" if self.finished else " (out of time: not every change was tried)"
+        ended = "" if self.finished else " (ended early: not every change was tried)"
         if not self.changes:
             lines = [f"{self.of.key}: of the changes tried none was proved{ended}.", f"  Tried: {TRIED}."]
         else:
@@ -92,15 +94,23 @@ def sharpen(
     if proof is None:
         raise reject("only an inequality with a proof is sharpened", claim.key, "fedbounds referee judges it first")
     best = _Best(claim, proof, Search(READINGS[reading], [], time.process_time() + seconds))
+    finished = False
+    with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):
+        _improve(best, claim)
+        finished = not best.search.late
+    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.refuted), finished)
+
+
+def _improve(best: _Best, claim: Claim) -> None:
+    """Each change in turn: whole terms, parts of what they are by then, assumptions."""
     for name in claim.terms:
         best.improve(_less(best.claim, next(part for part in parts(best.claim) if part.term == name)))
-    for k in range(len(parts(claim))):  # of what the terms are by then
+    for k in range(len(parts(claim))):
         best.improve(
             change for part in parts(best.claim)[k : k + 1] if part.path for change in _less(best.claim, part)
         )
     for item in claim.assumptions:
         best.improve(_without(best.claim, item))
-    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.refuted), not best.search.late)
 
 
 @dataclass
@@ -149,9 +159,6 @@ def _less(claim: Claim, part: Part) -> Iterator[tuple[str, Claim]]:
         term = scaled_term(claim, part, factor)
         if not never_negative(sp.sympify(claim.terms[part.term]) - term, LIMITS):
             return
-        what = (
-            f"without {part.expression}"
-            if factor == 0
-            else f"{factor * part.expression} in place of {part.expression}"
-        )
+        stated = claim.terms[part.term]
+        what = f"without {stated}" if term == 0 else f"{term} in place of {stated}"
         yield f"{part.term}: {what}", replace(claim, terms={**claim.terms, part.term: term})

@@ -21,14 +21,15 @@ from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.evidence.symbolic.rebuilt import rebuilt
-from fedbounds.referee import limit_cases, run_certificates
+from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
-from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
+from fedbounds.referee.neighbours import neighbours
 from fedbounds.referee.sanity import sanity
-from fedbounds.referee.search.candidates import BUDGETS, PROVED, Budget, expected_seconds
+from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
+from fedbounds.referee.search.candidates import expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.strength import Row, after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import left_open
@@ -37,9 +38,8 @@ from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.labels import word
-from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Of a regime the bound over what is measured, its name and the status of the claim.
 Regimes = list[tuple[float, str, Status]]
@@ -59,7 +59,17 @@ def read_back(case: Case) -> Found:
         what = "it is no statement of one round, or of a whole run, in their quantities"
         lacking.append(f"certificates: {what}: {why}")
     free = [f"{q.name} is {q.meaning}: tried at one value a problem" for q in claim.computed if is_free(q)]
-    return Found((speaks, *free, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
+    facets = [line for line in without_facets(claim) if not (line.startswith("Rocq") and _in_rocq(claim, reading))]
+    return Found((speaks, *free, *lacking, *facets, *limit_cases.omissions(claim, reading)))
+
+
+def _in_rocq(claim: Claim, reading: Reading) -> bool:
+    """Whether Rocq can state it of points where it has no word for a quantity."""
+    try:
+        found_proof.statement(claim, reading)
+    except InputError:
+        return False
+    return True
 
 
 def known(case: Case) -> Found:
@@ -133,7 +143,7 @@ def proof(case: Case) -> Found:
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
-        return run_certificates.examined(case, GRIDS[case.budget])
+        return certificate_settings.examined(case, GRIDS[case.budget])
     result: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
@@ -255,34 +265,6 @@ def strength(case: Case) -> Found:
     return Found(in_words(rows))
 
 
-def neighbours(case: Case) -> Found:
-    """Which shipped claims with the same left side its bound is below, or above, wherever both apply to a regime."""
-    own, lines = _bounds(case.claim, case.reading, case.suite), list[str]()
-    for other in plugins.claims().values():
-        if other is case.claim or (other.lhs, other.scope) != (case.claim.lhs, case.claim.scope):
-            continue
-        case.so_far(lambda: Found(tuple(lines)))
-        theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
-        both = [(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
-        if both:
-            below = all((x <= y * (1 + NEGLIGIBLE)).all() for x, y in both)
-            above = all((y <= x * (1 + NEGLIGIBLE)).all() for x, y in both)
-            said = {
-                (True, True): "implies and is implied by",
-                (True, False): "implies",
-                (False, True): "is implied by",
-            }
-            how = said.get((below, above), "neither implies nor is implied by")
-            lines.append(f"by its bound it {how} {other.key} in the {len(both)} regimes where both apply")
-    return Found(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
-
-
-def _bounds(claim: Claim, reading: Reading, suite: Any) -> dict[tuple[str, str], Any]:
-    """(regime, step size) -> the right side there, where the claim applies."""
-    places = places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
-    return {(place.regime.name, str(claim.steps)): place.sides.rhs for place in places}
-
-
 @dataclass(frozen=True)
 class Step:
     """A stage by name, whether it tries to break the claim, and the most seconds that the small budget mostly takes.
@@ -306,7 +288,7 @@ STAGES = (
     Step("search", search, True, 30),
     Step("constants", constants, False, 5),
     Step("strength", strength, False, 30),
-    Step("neighbours", neighbours, False, 15),
+    Step("neighbours", neighbours, False, 30),
 )
 
 

@@ -16,7 +16,6 @@ import sympy as sp
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import UNDEFINED
-from fedbounds.referee.detection import NEGLIGIBLE, Place, closest, examined
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
@@ -31,7 +30,7 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.regime import Regime, Suite
+from fedbounds.referee.regime import NEGLIGIBLE, Place, Regime, Suite, closest, examined
 from fedbounds.referee.still_true import why_still_true
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -10,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedbounds import io
-from fedbounds.errors import reject
-from fedbounds.latex.reader import LATEX, read
+from fedbounds.errors import Gathered, InputErrors, Interrupted, explained, reject
+from fedbounds.latex.reader import LATEX, read, read_each
 from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.regime import Suite
@@ -45,6 +46,16 @@ def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
     return claims
 
 
+def theorems_and_faults(
+    theorem: Theorem, label: str | None = None, plugins: Plugins = ()
+) -> tuple[dict[str, Claim], Gathered]:
+    """The claims of a file, or that of a label, and of LaTeX the errors of the theorems that cannot be read."""
+    if isinstance(theorem, str | Path) and Path(theorem).suffix in LATEX:
+        return read_each(theorem, label)
+    claims = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
+    return claims, Gathered()
+
+
 def theorem_of(theorem: Theorem, label: str, plugins: Plugins = ()) -> Claim:
     """The one claim of that key, or label in LaTeX, of a file or folder."""
     if isinstance(theorem, str | Path) and Path(theorem).suffix in LATEX:
@@ -67,17 +78,19 @@ def referee(
     seconds: float | None = None,
     plugins: Plugins = (),
     progress: Progress | None = None,
-    each: Callable[[Trial], None] | None = None,
+    each: Callable[[Trial], None] = lambda trial: None,
     repair: bool = False,
+    each_repaired: Callable[[Trial], None] = lambda trial: None,
 ) -> Findings[Trial]:
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
     states the same call continues; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
-    `try_claim`; ``each`` is called with every trial as it ends; with ``repair`` the nearest statements that stand are
-    looked for where a claim is false, and ``each`` is called again with them.
+    `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
+    then looked for where a claim is false, and ``each_repaired`` is called with the trial that has them. Theorems
+    of a LaTeX file that cannot be read are warned of while the others are tried.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
-    ends its own trial alone.
+    of several ends its own trial alone.
 
     >>> referee("lemma-2", "literal")[0].refutation.detail
     'lhs 1/16 > rhs 4/625, exactly'
@@ -87,20 +100,34 @@ def referee(
     attempt = partial(
         try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler, seconds=seconds
     )
-    claims = theorems(theorem, plugins)
+    claims, faults = theorems_and_faults(theorem, plugins=plugins)
+    if not claims:
+        faults.raise_all()
+    if faults:
+        warnings.warn(str(InputErrors(faults)), stacklevel=2)
     for claim, name in in_readings(claims, reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
         state = None if folder is None else folder / f"{safe}.json"
-        if claim.on_fedavg or len(claims) == 1:
-            trials.append(attempt(claim, name, budget, state=state))
-        else:
-            trials.append(Trial(claim, name, budget, seed, fault=str(claim.elsewhere)))
-        if each is not None:
-            each(trials[-1])
-        if repair and trials[-1].outcome is Outcome.FALSE:
-            trials[-1] = replace(trials[-1], alternatives=alternatives(trials[-1]))
-            if each is not None:
-                each(trials[-1])
-        if not trials[-1].finished and not trials[-1].fault:
+        try:
+            trial = attempt(claim, name, budget, state=state)
+        except Exception as wrong:
+            if len(claims) == 1:
+                raise
+            fault = explained(wrong) or f"fedbounds failed with {type(wrong).__name__}: {wrong}. Report it."
+            trial = Trial(claim, name, budget, seed, fault=fault)
+        each(trial)
+        if repair and trial.outcome is Outcome.FALSE:
+            trial = _repaired(trial)
+            each_repaired(trial)
+        trials.append(trial)
+        if not trial.finished and not trial.fault:
             break
     return Findings(tuple(trials), Trial.rows)
+
+
+def _repaired(trial: Trial) -> Trial:
+    """A trial with the nearest statements that stand, not finished where their search was interrupted."""
+    try:
+        return replace(trial, alternatives=alternatives(trial))
+    except Interrupted as end:
+        return replace(trial, alternatives=end.partial, finished=False)

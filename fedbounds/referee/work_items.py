@@ -53,6 +53,7 @@ class Pieces:
                 if self.file is not None:
                     io.write_json(self.file, held)
             yield held[key]
+        next(fresh, None)  # it has ended, not been given up: its processes stay for the next stage
 
     def _held(self) -> dict[str, Any]:
         exists = self.file is not None and self.file.exists()

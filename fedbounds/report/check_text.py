@@ -12,8 +12,7 @@ from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
-from fedbounds.theory.labels import shown
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
 
 # Claims that have a column; others share a line below the table.
 COLUMNS = 3
@@ -59,7 +58,7 @@ def _further(out: Path | None) -> str:
 def problem_sentence(result: Result) -> str:
     """What was run, in two sentences."""
     facts, settings = result.facts, result.settings
-    data = f" on {settings.data}" if settings.data else ""
+    data = f" on {data_name(settings.data)}" if settings.data else ""
     kappa = facts.L.value / facts.mu.value
     batch = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
     part = "" if settings.participation == 1 else f", a share {settings.participation:g} of the clients a round"
@@ -69,6 +68,15 @@ def problem_sentence(result: Result) -> str:
         f"tau = {settings.tau}, {settings.tau * settings.rounds:,} steps, "
         f"{settings.replicates} runs, {batch}{part}."
     )
+
+
+def data_name(spec: str) -> str:
+    """The file of a specification of data, or the data's name.
+
+    >>> data_name("csv:records/hospitals.csv,target=cost,client=hospital"), data_name("digits")
+    ('hospitals.csv', 'digits')
+    """
+    return Path(spec.partition(",")[0].rpartition(":")[2]).name
 
 
 def answer_table(result: Result, lines: Sequence[Line]) -> Table:
@@ -117,7 +125,8 @@ def _decay_cell(run: WeightingRun, lines: Sequence[Line]) -> Cell | None:
     rates = {line.claim.key for line in lines if line.claim.kind is Kind.RATE}
     statuses = [v.status for v in run.verdicts if v.claim in rates and v.evidence is Evidence.EMPIRICAL]
     floor = Status.REFUTED if run.decay.decision == "floor" else None
-    return Cell((Phrase(decay_words(run.decay), next((s for s in statuses if s is Status.REFUTED), floor)),))
+    words = decay_words(run.decay).replace("], ", "],\n")  # two lines, so that a row is no higher
+    return Cell((Phrase(words, next((s for s in statuses if s is Status.REFUTED), floor)),))
 
 
 def _claims(lines: Sequence[Line]) -> list[Claim]:
@@ -173,7 +182,9 @@ def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
     result = [status for name, status, _ in _on_run(run, claim) if name == reading]
     order = (Status.REFUTED, Status.HOLDS, Status.UNDECIDED, Status.VACUOUS, Status.NOT_APPLICABLE)
     status = next((status for status in order if status in result), None)
-    return None if status is None else Phrase(BRIEF.get(status, shown(status, Evidence.EMPIRICAL)), status)
+    return (
+        None if status is None else Phrase(BRIEF.get(status, shown(status, Evidence.EMPIRICAL)), status, on_run=True)
+    )
 
 
 def _looseness(run: WeightingRun, claim: Claim) -> str | None:

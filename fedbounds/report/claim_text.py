@@ -19,6 +19,7 @@ from fedbounds.report.number_format import counted, decimal_pair
 from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
+from fedbounds.theory.expressions import unknown_signs
 from fedbounds.theory.protocol_assumptions import constant_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, N, tau
@@ -26,6 +27,12 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Hypotheses that authors have in mind and do not write.
 COMMON = (unbiased, full_participation, constant_steps)
+# Symbols by which a claim shows that its author does not have one of them in mind.
+WITHOUT = {
+    unbiased: {"rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max"},
+    full_participation: {"C", "m"},
+    constant_steps: {"eta_0", "eta_ratio", "eta_growth"},
+}
 # Who may prove a claim.
 PROOFS = (Evidence.SYMBOLIC, Evidence.KERNEL)
 # Outcomes of chance that a longer run may have, to be run once more.
@@ -104,10 +111,13 @@ def length_note(claim: Claim, reading: str, instance: Instance) -> str:
 
 def unassumed_note(claim: Claim, reading: str, instance: Instance) -> str:
     """A sentence that names common hypotheses which a counterexample does not meet and the claim does not make."""
+    used = _used(claim).union(*(item.symbols() for item in claim.assumptions))
     unmet = [
         item
         for item in COMMON
-        if examine(instance, replace(claim, assumptions=(*claim.assumptions, item)), READINGS[reading]).status
+        if not used & WITHOUT[item]
+        and not (item is constant_steps and claim.steps is not None)
+        and examine(instance, replace(claim, assumptions=(*claim.assumptions, item)), READINGS[reading]).status
         is Status.NOT_APPLICABLE
     ]
     if not unmet:
@@ -177,10 +187,11 @@ def read_back(claim: Claim) -> str:
     told = explain(claim)
     named = {item.key for item in claim.assumptions}
     related = {s for item in claim.assumptions for part in item.parts for s in part.left.free_symbols}
+    several = "one-client" not in named
     varies = {
         "the step sizes": claim.eta is None,
-        "the weights, with the losses": "unbiased" not in named,
-        "who takes part": "full-participation" not in named,
+        "the weights, with the losses": several and "unbiased" not in named,
+        "who takes part": several and "full-participation" not in named,
         "the noise of gradients": "full-gradients" not in named,
         "the number of clients N": N not in related,
         "the local steps tau": not any(
@@ -191,19 +202,11 @@ def read_back(claim: Claim) -> str:
     lines += ["Symbols", *(f"  {name}: {meaning}" for name, meaning in told["symbols"].items())]
     lines += ["Assumed", *(f"  {key}: {text}" for key, text in told["assumptions"].items())]
     lines += ["May vary", "  " + ", ".join(what for what, free in varies.items() if free)]
-    lines += [f"Warning: {entry}" for entry in (*(claim.unread or ()), *_of_unknown_sign(claim))]
+    lines += [f"Warning: {entry}" for entry in claim.unread or ()]
+    for base, term in unknown_signs(claim):
+        remedy = f"add % fedbounds: assume {latex(base)} > 0"
+        lines.append(f"Warning: the sign of {base} in {term} is unknown: {remedy}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _of_unknown_sign(claim: Claim) -> Iterable[str]:
-    """A warning for each term with a denominator or a root of something that may be negative."""
-    facts = [part.right - part.left for assumption in claim.assumptions for part in assumption.parts]
-    for name, term in claim.terms.items():
-        for power in sorted(sp.sympify(term).atoms(sp.Pow), key=str):
-            base, odd = power.base, power.exp.is_negative or (power.exp.is_Rational and not power.exp.is_Integer)
-            seen = base.is_nonnegative or any(sp.cancel(fact / base).is_positive for fact in facts)
-            if odd and not seen and not (power.exp.is_Integer and power.exp % 2 == 0):
-                yield f"the sign of {base} in {name} is unknown: add % fedbounds: assume {latex(base)} > 0"
 
 
 def sides(claim: Claim) -> dict[str, Any]:

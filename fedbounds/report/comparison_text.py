@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedbounds.plugins import weightings
-from fedbounds.report.figures import line_styles, series
-from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES, MARKERS
+from fedbounds.report.figures import series
+from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
 from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
@@ -252,7 +252,7 @@ def _promise(rounds: int | None) -> str:
 
 def figure(found: TheoremComparison) -> Figure:
     """Two panels: the tightest theorems, as far as they take to the target, over their runs; and the algorithms."""
-    made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=line_styles.DPI)
+    made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=DPI)
     left, right = made.subplots(1, 2, sharey=True)
     for k, row in enumerate(found.standing[:DRAWN]):
         _draw_theorem(left, row, k)

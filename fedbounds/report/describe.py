@@ -11,16 +11,15 @@ from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.resolve import target_units
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.labels import shown
 from fedbounds.theory.symbols import QUANTITIES
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
 
 
 def describe(verdict: Verdict) -> Phrase:
     """The word of a verdict with its bound over measured and the step where both sides come nearest."""
     where = "" if verdict.worst_t is None else f"t = {verdict.worst_t}"
     note = " ".join(filter(None, [times(verdict.tightness), where]))
-    return Phrase(shown(verdict.status, verdict.evidence), verdict.status, note)
+    return Phrase(shown(verdict.status, verdict.evidence), verdict.status, note, verdict.evidence.on_run)
 
 
 def evidence_cell(line: Line, kind: Evidence) -> Cell:
@@ -31,7 +30,7 @@ def evidence_cell(line: Line, kind: Evidence) -> Cell:
         of_status = [verdict for verdict in verdicts if verdict.status is status]
         if of_status:
             count = "" if len(verdicts) == 1 else f" {len(of_status)}"
-            phrases.append(Phrase(shown(status, kind) + count, status, _note(of_status)))
+            phrases.append(Phrase(shown(status, kind) + count, status, _note(of_status), kind.on_run))
     return evidence_cell_of(phrases, kind, "; ".join(dict.fromkeys(map(line.grounds, verdicts))))
 
 
@@ -85,7 +84,7 @@ def grounds_of(lines: Iterable[Line], runs: int) -> list[Bullets]:
     titles = {
         Status.REFUTED: "Refuted",
         Status.UNDECIDED: "Undecided",
-        Status.HOLDS: "Not refuted, decided, certified or proved",
+        Status.HOLDS: "Not refuted, or certified or proved",
         Status.VACUOUS: "Nothing was tested",
         Status.NOT_APPLICABLE: "Not applicable",
     }

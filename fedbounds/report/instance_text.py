@@ -15,7 +15,8 @@ def instance(data: Mapping[str, Any]) -> list[str]:
         if "bits" in data:  # two numbers between the sides
             above = fraction(data["lhs"]) > fraction(data["rhs"])
             left, right = (">= ", "<= ")[not above] + left, ("<= ", ">= ")[not above] + right
-        lines += fields({"alpha": data.get("alpha")} | data.get("constants", {}))
+        alpha, p = data.get("alpha"), data.get("instance", {}).get("p")
+        lines += fields({"alpha": alpha} if alpha != [p] else {}) + fields(data.get("constants", {}))
         lines += [*fields(data.get("varying", {})), *fields({"left": left})]
         lines += [*fields(data["terms"], "term"), *fields({"right": right})]
     return lines

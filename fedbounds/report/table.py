@@ -31,13 +31,28 @@ LOOKS = {
 ORDER = tuple(LOOKS)
 
 
+# A run that did not refute a claim is no success: it has neither a tick nor a colour.
+SURVIVED = Look("·", "")
+
+
 @dataclass(frozen=True)
 class Phrase:
-    """Words in a cell, the status that they stand for, if any, and a note beside them."""
+    """Words in a cell, the status that they stand for, if any, a note beside them, and whether one run says so."""
 
     text: str
     status: Status | None = None
     note: str = ""
+    on_run: bool = False
+
+    @property
+    def survived(self) -> bool:
+        """Whether it says no more than that a run did not refute a claim."""
+        return self.on_run and self.status is Status.HOLDS
+
+    @property
+    def look(self) -> Look:
+        """How the status looks; of words without one this is not asked."""
+        return SURVIVED if self.survived or self.status is None else LOOKS[self.status]
 
     def __str__(self) -> str:
         return f"{Markup(self.text).striptags() if isinstance(self.text, Markup) else self.text} {self.note}".rstrip()

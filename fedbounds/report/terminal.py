@@ -16,9 +16,9 @@ from rich.progress import Progress as Bars
 from rich.table import Table as Rows
 from rich.text import Text
 
-from fedbounds.model.protocol import Progress
+from fedbounds.model.experiment import Progress
 from fedbounds.report.number_format import MISSING
-from fedbounds.report.table import LOOKS, Block, Bullets, Cell, Table
+from fedbounds.report.table import Block, Bullets, Cell, Table
 
 # Columns of text where no terminal says how many it has.
 WIDTH = 100
@@ -59,8 +59,9 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> str:
 def _drawn(table: Table) -> Rows:
     """A table for the terminal, statuses in colour."""
     made = Rows(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in table.head:
-        made.add_column(Text(name), overflow="fold")
+    for k, name in enumerate(table.head):
+        broken = any("\n" in str(row[k]) for row in table.rows)
+        made.add_column(Text(name), overflow="fold", no_wrap=broken)
     for row in table.rows:
         made.add_row(*map(_cell, row))
     return made
@@ -69,9 +70,7 @@ def _drawn(table: Table) -> Rows:
 def _cell(cell: Cell) -> Text:
     if not cell.phrases:
         return Text(MISSING, style="dim")
-    return Text(", ").join(
-        Text(str(item), style=LOOKS[item.status].terminal if item.status else "") for item in cell.phrases
-    )
+    return Text(", ").join(Text(str(item), style=item.look.terminal) for item in cell.phrases)
 
 
 def _render(pieces: Iterable[RenderableType], width: int, colour: bool) -> str:
@@ -90,7 +89,7 @@ def _render(pieces: Iterable[RenderableType], width: int, colour: bool) -> str:
     )
     for piece in pieces:
         console.print(piece, soft_wrap=False)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).rstrip("\n") + "\n"
 
 
 def plain_table(
@@ -107,20 +106,21 @@ def columns() -> int:
 
 
 @contextlib.contextmanager
-def progress(enabled: bool = True, runs: int = 0, lines: bool = False) -> Iterator[Progress | None]:
+def progress(enabled: bool = True, runs: int = 0, lines: bool = False, first: str = "") -> Iterator[Progress | None]:
     """What is under way on standard error, fed by ``callback(name, done, total, note)``; None if nobody would see it.
 
     On a terminal a bar that each name takes over from the one before, of several ``runs`` above one of them all, so
-    that any number of them takes two lines; elsewhere, if ``lines`` are wanted, a line now and then.
+    that any number of them takes two lines; elsewhere, if ``lines`` are wanted, a line now and then. ``first`` is
+    said once work begins, so not before an error in what was asked for.
     """
     if enabled and sys.stderr.isatty():
         left = TimeRemainingColumn(elapsed_when_finished=True)
         columns = (TextColumn("{task.description}"), BarColumn(BAR), TextColumn("{task.percentage:>3.0f}%"), left)
         console = Console(stderr=True)
         with Bars(*columns, console=console, transient=True, speed_estimate_period=PERIOD) as bars:
-            yield _bar(bars, runs)
+            yield _after(first, _bar(bars, runs))
     else:
-        yield _line() if enabled and lines else None
+        yield _after(first, _line()) if enabled and lines else None
 
 
 @contextlib.contextmanager
@@ -130,6 +130,18 @@ def working(what: str, enabled: bool = True) -> Iterator[None]:
         if bar is not None:
             bar(what, 0, 0)
         yield
+
+
+def _after(first: str, callback: Progress) -> Progress:
+    """What says a sentence before it is first called."""
+    unsaid = [first] if first else []
+
+    def after(name: str, done: int, total: int, note: str = "") -> None:
+        if unsaid:
+            print(unsaid.pop(), file=sys.stderr, flush=True)
+        callback(name, done, total, note)
+
+    return after
 
 
 def _bar(bars: Bars, runs: int) -> Progress:
@@ -161,7 +173,11 @@ def _line() -> Progress:
         if done == total or now - last >= LINES:
             last = now
             left = round((now - start) * (total - done) / (done - before)) if before < done < total else 0
-            words = [f"{done}/{total}", note, f"{timedelta(seconds=left)} left" if left else ""]
+            words = [
+                f"{done:,}/{total:,}" if total > 1 else "done",
+                note,
+                f"{timedelta(seconds=left)} left" if left else "",
+            ]
             print(f"{name}: {', '.join(filter(None, words))}", file=sys.stderr, flush=True)
 
     return callback

@@ -6,16 +6,20 @@ from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+import sympy as sp
+
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.referee.trial import Trial
 from fedbounds.report.table import Table
+from fedbounds.theory import symbols
 from fedbounds.theory.coverage import Coverage, Region, Span, only
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Scopes of claims that a longer run does not make stronger.
 WITHOUT_TIME = ("point", "constant")
+# Scopes of claims about what a run does next from any state: a longer run only comes to other states.
+ONE_STEP = ("step",)
 
 
 def not_covered(trial: Trial) -> str:
@@ -24,17 +28,21 @@ def not_covered(trial: Trial) -> str:
     if not searched:
         return "anything beyond the settings, instances and runs named below"
     claimed = trial.claim.coverage(READINGS[trial.reading])
-    gaps = [_whole_numbers_left(name, _values(searched, name), claimed.axes.get(name)) for name in ("N", "tau")]
-    if trial.claim.scope not in WITHOUT_TIME:
+    one_step = trial.claim.scope in ONE_STEP and not sp.sympify(trial.claim.steps or 0).has(symbols.t)
+    alone = claimed.axes.get("N") == Span(1, 1)
+    gaps = [_whole_numbers_left("N", _values(searched, "N"), claimed.axes.get("N"))]
+    if not (alone and one_step):
+        gaps.append(_whole_numbers_left("tau", _values(searched, "tau"), claimed.axes.get("tau")))
+    if trial.claim.scope not in WITHOUT_TIME and not one_step:
         gaps.append(_above("T", searched, claimed))
     if claimed.axes.get("gradients") != only("full"):
-        gaps.append(_of_chance("noise", [part for part in searched if "stochastic" in part.axes["gradients"]]))  # type: ignore[operator]
-    if not _always_one(claimed.axes.get("participation")):
-        gaps.append(
-            _of_chance("absent clients", [part for part in searched if part.axes["participation"] != only(1)])
-        )
+        noisy = [part for part in searched if "stochastic" in part.axes["gradients"]]  # type: ignore[operator]
+        gaps.append(_of_chance("noise", noisy, one_step))
+    if not (alone or _always_one(claimed.axes.get("participation"))):
+        absent = [part for part in searched if part.axes["participation"] != only(1)]
+        gaps.append(_of_chance("absent clients", absent, one_step))
     gaps += [_above("kappa", searched, claimed), _above("eta_L", searched, claimed)]
-    if not _always_one(claimed.axes.get("weight_ratio")):
+    if not (alone or _always_one(claimed.axes.get("weight_ratio"))):
         gaps.append(f"weights other than {' and '.join(sorted(map(str, _values(searched, 'weights'))))}")
     gaps.append("losses of any other form, or in more coordinates, than those tried")
     return ", ".join(filter(None, gaps))
@@ -83,8 +91,10 @@ def _above(axis: str, parts: Iterable[Coverage], claimed: Coverage) -> str:
     return f"{'eta L' if axis == 'eta_L' else axis} > {max(highs)}"
 
 
-def _of_chance(what: str, parts: Sequence[Coverage]) -> str:
-    """How long runs with noise, or with absent clients, were at most."""
+def _of_chance(what: str, parts: Sequence[Coverage], one_step: bool) -> str:
+    """How long runs with noise, or with absent clients, were at most; nothing where one step of them is enough."""
+    if one_step and parts:
+        return ""
     highs = [region.high for part in parts if isinstance(region := part.axes.get("T"), Span)]
     steps = max(highs, default=0)
     return f"{what} over more than {steps} step{'s' * (steps != 1)}" if steps else what

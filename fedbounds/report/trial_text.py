@@ -6,7 +6,8 @@ from xml.etree import ElementTree as xml
 
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.run_certificates import tightness
+from fedbounds.referee.certificate_settings import tightness
+from fedbounds.referee.neighbours import PROVED_IF
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
 from fedbounds.report.counterexample_script import script_if_short
@@ -17,14 +18,13 @@ from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import statement
 from fedbounds.theory.coverage import only
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 MEANING = {
     Outcome.CONTRADICTION: "Trust neither: a bug in fedbounds, or in a check that the claim brings. Report it.",
     Outcome.FALSE: "The claim is false as stated.",
-    Outcome.PROVED: "It holds wherever its assumptions do.",
+    Outcome.PROVED: "It holds for every problem, step size and run that meets these assumptions.",
     Outcome.OPEN: "Surviving these tests is not a proof.",
     Outcome.NOT_TESTED: "Nothing was tested: no experiment tried meets its assumptions, or they cannot be expressed.",
 }
@@ -65,17 +65,17 @@ def _headline(trial: Trial) -> list[str]:
         lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
         return [*lines, *_notes(trial, shown), *(nearest(trial) if trial.alternatives else ())]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
-        proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
-        covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
+        proof = trial.whole_proof
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
         near = tightness(trial.verdicts)
         known = [
-            f"Covers what it assumes{covers}.",
+            MEANING[outcome],
             *_noise(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
             *(["Rocq: checked."] if "rocq" in proof.data else []),
+            *_length(automatic.proof_of(proof)),
         ]
-        return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
+        return [proved, *known]
     if outcome is Outcome.NOT_TESTED:
         unknown: dict[str, list[str]] = {}
         for line in (*trial.said("read back"), *trial.said("regimes")):
@@ -84,6 +84,14 @@ def _headline(trial: Trial) -> list[str]:
         reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
         return [f"{head}: {outcome}.", MEANING[outcome], *reasons]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_noise(trial), MEANING[outcome]]
+
+
+def _length(proof: Sequence[str]) -> list[str]:
+    """How long a proof of the prover's is, and where it stands."""
+    steps = sum(line.startswith("✓") for line in proof)
+    return (
+        [f"The proof has {steps} {'step' if steps == 1 else 'steps'}, each checked; -v prints it."] if steps else []
+    )
 
 
 def _noise(trial: Trial) -> list[str]:
@@ -122,6 +130,8 @@ def _open(trial: Trial) -> list[str]:
         shown = str(unconfirmed.data.get("approach") or unconfirmed.detail)
         by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
         lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
+    near = (line for line in trial.said("neighbours") if line.startswith(PROVED_IF))
+    lines += [f"{Outcome.PROVED} if also {line.removeprefix(PROVED_IF)}." for line in near]
     lines.append(f"Not covered: {not_covered(trial)}.")
     if trial.proof is not None:
         covered = trial.proof.coverage.words() if trial.proof.coverage is not None else "what it assumes"
@@ -184,7 +194,12 @@ def blocks(trial: Trial) -> list[Block]:
 def _details(trial: Trial) -> list[Block]:
     """What every stage found, and the map of what is certified."""
     blocks: list[Block] = []
-    blocks += [Bullets(f"{stage.name} ({stage.seconds:.1f} s)", stage.lines) for stage in trial.stages]
+    for stage in trial.stages:
+        title = f"{stage.name} ({stage.seconds:.1f} s)"
+        proof = stage.lines[1:] if stage.name == "proof" else ()
+        blocks += (
+            [Bullets(title, stage.lines[:1]), Code("\n".join(proof))] if proof else [Bullets(title, stage.lines)]
+        )
     certified = certified_map(trial)
     return blocks if certified is None else [*blocks, certified]
 

@@ -6,9 +6,8 @@ from functools import cache, partial
 
 from fedbounds.study.ledger import Line
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.labels import word
 from fedbounds.theory.reading import ERROR_RATE
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 
 @dataclass(frozen=True)

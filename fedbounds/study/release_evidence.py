@@ -88,7 +88,7 @@ def _record() -> Record | None:
     try:
         record: Record = shaped(read_json(paths[0]), Record, RECORD)
         return record if record["digest"] == _digest(record["modules"], paths[0].parent) else None
-    except InputError:
+    except (InputError, OSError):  # a file that was read then is gone
         return None
 
 

@@ -13,7 +13,7 @@ from fedbounds.study.tabular import Findings
 from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model.experiment import Progress
     from fedbounds.study.worst_case import Sandwich
     from fedbounds.theory.claim import Claim
 
@@ -27,6 +27,7 @@ def worst(
     tau: int = 4,
     kappa: Number = 10,
     step: Number = "1/2",
+    server: Number = 1,
     measure: Literal["distance", "gap", "average"] = "distance",
     zeta_star: Number = 1,
     sigma: Number = 0,
@@ -46,6 +47,7 @@ def worst(
     tau: Local steps a round.
     kappa: L/mu, with L = 1.
     step: A constant in units of 1/L, theory, or a claim's.
+    server: The server's step size: 1 is FedAvg's.
     measure: The distance ||w_R - w*||^2, the gap F(w_R) - F*, or the gap at the mean of the iterates before w_R.
     zeta_star: Root mean square of ||grad F_i(w*)||.
     sigma: Root of the largest variance of a client's noise.
@@ -79,6 +81,7 @@ def worst(
         Fraction(1),
         size,
         measure=measure,
+        server=fraction(server),
         **_weights(weights, fractions(p) if p else ()),
     )
     along = tuple(fractions(values)) if values else ()

@@ -124,7 +124,7 @@ def sandwich(
     seconds = time.perf_counter() - begun
     instance = attained(run, float(delta_0), float(zeta_sq))
     stated = bounds(run, delta_0, zeta_sq, extra, sigma_sq=sigma_sq)
-    own = {} if stated or run.biased or sigma_sq else _own(run, instance, float(delta_0))
+    own = {} if stated or run.biased or sigma_sq or run.server != 1 else _own(run, instance, float(delta_0))
     stated = stated or bounds(run, delta_0, zeta_sq, extra, own, sigma_sq)
     lower, still = instance.value, 0.0
     if sigma_sq:
@@ -174,8 +174,8 @@ def scheduled(run: Run, claim: Claim) -> Run:
         raise reject(
             f"the step size of {claim.key} must be one in L, mu, tau and t", claim.eta, "choose another claim"
         )
-    known = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau)}
-    return replace(run, eta=sizes_at(claim, known, 0, run.T))
+    values = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau)}
+    return replace(run, eta=sizes_at(claim, values, 0, run.T))
 
 
 def curve(
@@ -214,24 +214,24 @@ def bounds(
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
     ``own`` are further constants. None where the server's weights are not p: rho_bar and rho_tilde are not among
-    them.
+    them; and none where its step is not 1.
     """
-    if run.biased:
+    if run.biased or run.server != 1:
         return {}
-    known: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
-    known |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
-    known |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
-    known |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
-    known |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(own or {})
+    constants: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
+    constants |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
+    constants |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
+    constants |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
+    constants |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(own or {})
     result = {}
     for claim in claims(extra).values():
         factor = FACTORS.get((run.measure, claim.lhs))
         if factor is None or claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
             continue
         left = {s.name for s in claim.lhs.free_symbols}
-        if claim.symbols <= {*known, *left, *map(str, claim.definitions)} and _applies(claim, run, known):
+        if claim.symbols <= {*constants, *left, *map(str, claim.definitions)} and _applies(claim, run, constants):
             rhs = factor * claim.sides(READINGS[claim.readings[-1]]).rhs
-            result[claim.key] = float(upper(rhs, known))
+            result[claim.key] = float(upper(rhs, constants))
     return result
 
 

@@ -35,6 +35,7 @@ from fedbounds.theory.symbols import (
     rho_bar,
     rho_pairs,
     sigma_sq,
+    tau,
 )
 
 # Gamma below this fraction of the largest e_i(w_0), or of what an error of this relative size in w* would
@@ -223,13 +224,13 @@ small_steps = Assumption("small-steps", "eta_t <= 1/L", sp.Le(eta * L, 1), found
 steps_below_inverse_L = Assumption(
     "eta-below-1/L", "eta_t < 1/L", sp.Lt(eta * L, 1), found="max_t eta_t L = {left:.4g}"
 )
-monotone_steps = Assumption(
+steps_up_to_2_over_L_plus_mu = Assumption(
     "eta-below-2/(L+mu)",
     "eta_t <= 2/(L + mu)",
     sp.Le(eta * (L + mu), 2),
     found="max_t eta_t (L + mu) = {left:.4g}",
 )
-below_monotone_steps = Assumption(
+steps_below_2_over_L_plus_mu = Assumption(
     "eta-strictly-below-2/(L+mu)",
     "eta_t < 2/(L + mu)",
     sp.Lt(eta * (L + mu), 2),
@@ -266,6 +267,8 @@ equal_p = Assumption(
     found="min p_i = {p_min:.4g} of {N:g} clients",
     gives=lambda o: Part(o.share, "=", 1 / N),
 )
+one_client = Assumption("one-client", "N = 1", sp.Eq(N, 1), found="N = {N:g}")
+one_local_step = Assumption("one-local-step", "tau = 1", sp.Eq(tau, 1), found="tau = {tau:g}")
 # What bounds on local SGD ask for: Assumptions 1 to 3, and every client in every round with its weight p_i.
 LOCAL_SGD = (smooth, strongly_convex, bounded_variance, full_participation, unbiased)
 

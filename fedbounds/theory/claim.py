@@ -17,7 +17,7 @@ from fedbounds.errors import InputError, nearest, of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.expressions import check_claim, offset
+from fedbounds.theory.expressions import check_claim, offset, warn_of
 from fedbounds.theory.protocol_assumptions import NEVER_RUN
 from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
@@ -90,8 +90,8 @@ class OtherAlgorithm(Assumption):
     """That a run is of the algorithm its claim is about: no evidence on FedAvg meets it."""
 
     def __init__(self, algorithm: str) -> None:
-        said = f"the algorithm is {algorithm}"
-        super().__init__("algorithm", said, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
+        text = f"the algorithm is {algorithm}"
+        super().__init__("algorithm", text, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
 
 
 def _pairs(known: Mapping[sp.Symbol, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
@@ -115,7 +115,7 @@ class Claim:
     ``eta`` is the step size it requires, in t. ``readings`` are those in which it says different things, ``roles``
     what it may be asked for, ``short`` its name in a legend, and ``floor`` what a rate is compared with.
     ``algorithm`` is what it is about, as `fedbounds.plugins.algorithm_named` takes it; steps are counted as there.
-    With ``units`` "checked" terms of different units are refused; numbers in them may be values "as written".
+    With ``units`` "checked" terms of different units are refused, with "as written" not, else warned of.
     ``unread`` are warnings of what was not read of a LaTeX file; None for a claim that was written in Python.
     """
 
@@ -137,7 +137,7 @@ class Claim:
     floor: sp.Expr | None = None
     algorithm: str = FEDAVG
     unread: tuple[str, ...] | None = None
-    units: str = "as written"
+    units: str = ""
 
     def __post_init__(self) -> None:
         for name in ("terms", "definitions"):
@@ -150,9 +150,10 @@ class Claim:
             object.__setattr__(self, "definitions", self.definitions | offset(self.eta, self.definitions))
         check_claim(self)
         for item in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
-            if isinstance(item, Assumption) and item.key == OWN_STEPS and not isinstance(item, OwnSteps):
-                received = f"one of claim {self.key}"
-                raise reject(f"no assumption may have the key {OWN_STEPS}", received, "give it another key")
+            if item.key == OWN_STEPS and not isinstance(item, OwnSteps):
+                raise reject(f"{self.key} may have no assumption {OWN_STEPS}", item.statement, "choose another key")
+        warn_of(self)
+        object.__setattr__(self, "units", self.units or "as written")
 
     @property
     def on_fedavg(self) -> bool:
@@ -248,8 +249,8 @@ class Claim:
         """The symbols of one's own in either side, repaired or not, the definitions, and the assumptions."""
         assumed = (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
         related = (side for item in assumed for part in item.parts for side in (part.left, part.right))
-        put = (*self.definitions.values(), *(self.repair.substitutions.values() if self.repair else ()))
-        return computed_quantities(self.lhs, *self.terms.values(), *put, *related)
+        put = self.repair.substitutions.values() if self.repair else ()
+        return computed_quantities(self.lhs, *self.terms.values(), *self.definitions.values(), *put, *related)
 
     @cached_property
     def symbols(self) -> frozenset[str]:

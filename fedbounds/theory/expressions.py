@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import sys
 import typing
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import sympy as sp
 
-from fedbounds.errors import InputError, nearest, reject
+from fedbounds.errors import InputError, StatementWarning, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
@@ -18,6 +20,8 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.units import have_units, same_units
 
 UNITS = 'give units="as written"'
+# Terms of a sum beyond which its sign is not looked for.
+MANY_TERMS = 6
 # Symbols that have a value only where a statement gives it.
 NEEDS_VALUE = frozenset({"gamma", "turn", "reach", "push", "skew", "kept"})
 
@@ -26,8 +30,11 @@ def check_claim(claim: Any) -> None:
     """Refuse a claim that cannot be examined, as it is made."""
     for name, kind in (("key", str), ("algorithm", str), ("terms", Mapping), ("definitions", Mapping)):
         if not isinstance(getattr(claim, name), kind) or claim.key == "":
-            what = f"the {name} of claim {claim.key} has another type or is empty"
-            raise reject(what, repr(getattr(claim, name)), f"give a {kind.__name__}")
+            what = f"the {name} of claim {claim.key} must be a {kind.__name__}"
+            remedy = (
+                f'write {name}={{"name": expression, ...}}' if kind is Mapping else "give a text that is not empty"
+            )
+            raise reject(what, repr(getattr(claim, name)), remedy)
     if claim.kind == "inequality" and not claim.terms:
         raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
     step = () if claim.eta is None else (claim.eta,)
@@ -52,7 +59,7 @@ def check_claim(claim: Any) -> None:
         check_assumption(claim.key, item)
     check_symbols(claim)
     check_definitions(claim)
-    check_units(claim)
+    check_units(claim, claim.units or "as written")
 
 
 def check_assumption(key: str, item: object) -> None:
@@ -114,16 +121,68 @@ def check_definitions(claim: Any) -> None:
         raise reject(f"the step size of claim {claim.key} cannot have symbols of one's own", claim.eta, remedy)
 
 
-def check_units(claim: Any) -> None:
-    """Refuse sides of different units, unless they are meant so."""
+def check_units(claim: Any, units: str) -> None:
+    """Refuse sides of different units, where they are to be ``checked``."""
     parts = [sp.sympify(part) for part in (claim.lhs, *claim.terms.values())]
-    if claim.units not in ("checked", "as written"):
-        raise reject(f"the units of claim {claim.key} are checked or as written", repr(claim.units), "leave it out")
-    if claim.units == "checked" and claim.kind != "rate" and have_units(parts):
+    if units not in ("checked", "as written"):
+        raise reject(f"the units of claim {claim.key} are checked or as written", repr(units), "leave it out")
+    if units == "checked" and claim.kind != "rate" and have_units(parts):
         try:
             same_units(parts)
         except InputError as fault:
             raise InputError(f"claim {claim.key}: {fault}".replace("say that units are as written", UNITS)) from None
+
+
+def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
+    """What a side divides by or takes a root of though nothing gives it a sign, and the name of its term."""
+    facts = [part.right - part.left for assumption in claim.assumptions for part in assumption.parts]
+    facts += [fact.subs(symbols.eta, symbols.eta_0) for fact in facts]
+    facts += [symbols.L - symbols.mu, symbols.tau - 1]
+    for name, term in {"the left side": claim.lhs, **claim.terms}.items():
+        for power in sorted(sp.sympify(term).atoms(sp.Pow), key=str):
+            base, exponent = power.base, power.exp
+            odd = exponent.is_negative or (exponent.is_Rational and not exponent.is_Integer)
+            if odd and not (exponent.is_Integer and exponent % 2 == 0) and not never_negative(base, facts):
+                yield base, name
+
+
+def never_negative(base: sp.Expr, facts: Iterable[sp.Expr], depth: int = 2) -> bool:
+    """Whether an expression is at least 0 as the sum of such facts, times what is positive, and of what is.
+
+    >>> L, eta = symbols.L, symbols.eta
+    >>> never_negative(1 - L * eta, [1 / (4 * L) - eta]), never_negative(1 - 5 * L * eta, [1 / (4 * L) - eta])
+    (True, False)
+    """
+    if base.is_nonnegative or any(sp.cancel(fact / base).is_positive for fact in facts):
+        return True
+    if not depth or len(sp.Add.make_args(base)) > MANY_TERMS:
+        return False
+    for fact in facts:
+        for ours in sp.Add.make_args(base):
+            for theirs in sp.Add.make_args(sp.expand(fact)):
+                times = sp.cancel(ours / theirs)
+                if times.is_positive and not theirs.is_nonnegative:
+                    rest = sp.expand(base - times * fact)
+                    if never_negative(rest, facts, depth - 1):
+                        return True
+    return False
+
+
+def warn_of(claim: Any) -> None:
+    """Warn of unknown signs and unlike units in a claim as its author writes it, not in one derived or read."""
+    # Who called __init__: dataclasses, where a claim is derived of another.
+    caller = str(sys._getframe(3).f_globals.get("__name__"))
+    if caller == "dataclasses" or caller.startswith("fedbounds."):
+        return
+    for base, name in unknown_signs(claim):
+        remedy = f"assume Assumption('sign', '{base} > 0', sympy.Gt({base}, 0))"
+        what = f"the sign of {base} in {name} of claim {claim.key} is unknown: {remedy}"
+        warnings.warn(what, StatementWarning, stacklevel=4)
+    if not claim.units:
+        try:
+            check_units(claim, "checked")
+        except InputError as fault:
+            warnings.warn(str(fault), StatementWarning, stacklevel=4)
 
 
 def check_expression(key: str, part: object) -> None:

@@ -42,13 +42,6 @@ class OnDemand(Mapping[str, V]):
     def __len__(self) -> int:
         return len(self._formulas)
 
-    def mapped(self, function: Callable[[V], Any]) -> OnDemand[Any]:
-        """The same names with a function of each value."""
-        return OnDemand({name: partial(self._then, function, name) for name in self})
-
-    def _then(self, function: Callable[[V], Any], name: str) -> Any:
-        return function(self[name])
-
 
 def first_of(*mappings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Of each name the value in the first mapping that has it; none is computed before it is looked up."""

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.theory import path_formulas as on
+from fedbounds.theory import path as on
 from fedbounds.theory import points as at
 from fedbounds.theory.normal_form import depends
 from fedbounds.theory.path import Losses, Numbers, Path
-from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
+from fedbounds.theory.units import powers
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean
 
-Units = tuple[int, int]
-# Of points, gradients and values, in powers of (metre, joule).
-POINT, SLOPE, LEVEL = (1, 0), (-1, 1), (0, 1)
 # Points that are there before each step, not at the last time.
 BEFORE_A_STEP = (at.w_i, at.w_next, at.w_i_next, at.w_alpha, at.ALPHA, at.weight_ratio)
 
@@ -34,9 +32,9 @@ class PointFormula:
         return _Values.of(on_what, self.expression)
 
     @property
-    def units(self) -> Units:
-        """Powers of (metre, joule)."""
-        return units(self.expression)
+    def units(self) -> tuple[int, int]:
+        """Powers of (metre, joule). An InputError where terms do not agree."""
+        return powers(self.expression)
 
 
 @dataclass(frozen=True)
@@ -162,28 +160,3 @@ class _Values:
             return self.losses.gap(points[..., 0, :])[..., None]
         own = self._of_each(self.losses.excess, points)
         return (self.losses.p * own).sum(-1, keepdims=True) - on.heterogeneity(self.losses)
-
-
-def units(expression: sp.Expr) -> Units:
-    """Powers of (metre, joule) of an expression of points, where its terms agree.
-
-    >>> units(at.mean(at.norm_sq(at.grad(at.w))))
-    (-2, 2)
-    """
-    if isinstance(expression, sp.Add):
-        return units(expression.args[0])
-    if isinstance(expression, sp.Mul | Inner):
-        metres, joules = zip(*map(units, expression.args), strict=True)
-        return sum(metres), sum(joules)
-    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
-        metre, joule = units(expression.base)
-        return metre * int(expression.exp), joule * int(expression.exp)
-    if isinstance(expression, Mean | Centre):
-        return units(expression.args[1])
-    if isinstance(expression, Vec):
-        return POINT
-    if isinstance(expression, Grad):
-        return SLOPE
-    if isinstance(expression, Loss) or expression == at.F_i_star:
-        return LEVEL
-    return getattr(expression, "units", None) or (0, 0)

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory import path_formulas as on
+from fedbounds.theory import path as on
 from fedbounds.theory.path import Numbers, Path
 from fedbounds.theory.quantity import Quantity
 

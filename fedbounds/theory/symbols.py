@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.theory import path_formulas as on
+from fedbounds.theory import path as on
 from fedbounds.theory import points as at
 from fedbounds.theory.computed_quantities import Delta_round as Delta_round
 from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next

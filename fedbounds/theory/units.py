@@ -11,9 +11,13 @@ from collections.abc import Iterable
 import sympy as sp
 
 from fedbounds.errors import InputError, reject
-from fedbounds.theory.quantity import NUMBER, Quantity
+from fedbounds.theory.points import F_i_star
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 Units = tuple[sp.Expr, ...] | None
+NUMBER = (0, 0)
+# Of points, gradients and values, in powers of (metre, joule).
+OF_POINTS = {Vec: (1, 0), Grad: (-1, 1), Loss: (0, 1)}
 
 
 def units_of(expression: sp.Expr) -> Units:
@@ -22,7 +26,9 @@ def units_of(expression: sp.Expr) -> Units:
         return None
     if isinstance(expression, sp.Add | sp.Max | sp.Min):
         return same_units(expression.args)
-    if isinstance(expression, sp.Mul):
+    if isinstance(expression, Mean | Centre):
+        return units_of(expression.args[1])
+    if isinstance(expression, sp.Mul | Inner):
         parts = [units_of(x) or NUMBER for x in expression.args]
         return tuple(sum(column, sp.Integer(0)) for column in zip(*parts, strict=True))
     if isinstance(expression, sp.Pow):
@@ -31,6 +37,8 @@ def units_of(expression: sp.Expr) -> Units:
             raise _fault(f"{expression.base} must be a number, as its power varies", expression)
         _require_numbers(expression, expression.exp)
         return tuple(x * expression.exp if x else sp.Integer(0) for x in base)
+    if type(expression) in OF_POINTS or expression == F_i_star:
+        return tuple(map(sp.Integer, OF_POINTS.get(type(expression), OF_POINTS[Loss])))
     _require_numbers(expression, *expression.args)
     return tuple(map(sp.Integer, getattr(expression, "units", None) or NUMBER))
 
@@ -40,6 +48,17 @@ def _require_numbers(whole: sp.Expr, *parts: sp.Basic) -> None:
     for part in parts:
         if isinstance(part, sp.Expr) and any(units_of(part) or NUMBER):
             raise _fault(f"{part} must be a number", whole)
+
+
+def powers(expression: sp.Expr) -> tuple[int, int]:
+    """The same as whole numbers, 0 being a number.
+
+    >>> from fedbounds.theory.points import grad, mean, norm_sq, w
+    >>> powers(mean(norm_sq(grad(w))))
+    (-2, 2)
+    """
+    metre, joule = map(int, units_of(expression) or NUMBER)
+    return metre, joule
 
 
 def same_units(parts: Iterable[sp.Expr]) -> Units:
@@ -65,7 +84,7 @@ def shown(units: Units) -> str:
 def have_units(parts: Iterable[sp.Expr]) -> bool:
     """Whether the units of every symbol are known."""
     symbols = {symbol for part in parts for symbol in sp.sympify(part).free_symbols}
-    return all(isinstance(symbol, Quantity) and symbol.units is not None for symbol in symbols)
+    return all(getattr(symbol, "units", None) is not None for symbol in symbols)
 
 
 def _fault(what: str, received: object) -> InputError:

@@ -1,4 +1,4 @@
-"""What an examination of a claim can say."""
+"""What an examination of a claim can say, and how tables, pages and messages call it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Evidence(enum.StrEnum):
         return kind
 
     EMPIRICAL = "empirical", "Empirical", "this run, at a stated error rate", "NOT REFUTED", True
-    EXPECTATION = "expectation", "Expectation", "this problem, no sampling error", "DECIDED", True
+    EXPECTATION = "expectation", "Expectation", "this problem, no sampling error", "HOLDS HERE", True
     SYMBOLIC = "symbolic", "Symbolic", "each step of a proof, by our own checker", "PROVED (own checker)"
     KERNEL = "kernel", "Kernel", "a proof, by the kernel of a proof assistant", "PROVED"
     SDP = "sdp", "SDP", "every problem at given parameters", "CERTIFIED"
@@ -110,3 +110,22 @@ def _finite(value: object) -> object:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return finite_or_none(value) if isinstance(value, float) else value
+
+
+def word(status: Status, evidence: Evidence) -> str:
+    """What a status is called when a kind of evidence says it."""
+    return evidence.on_holds if status is Status.HOLDS else str(status)
+
+
+def shown(status: Status, evidence: Evidence) -> str:
+    """The word as tables print it, where nothing but REFUTED shouts."""
+    if status is Status.REFUTED:
+        return str(status)
+    return "n/a" if status is Status.NOT_APPLICABLE else word(status, evidence).lower()
+
+
+def grounds(verdict: Verdict, claimed: Coverage | None = None) -> str:
+    """A verdict in words: what it is called, what a HOLDS covers of what the claim speaks of, and why."""
+    covers = verdict.status is Status.HOLDS and verdict.coverage is not None
+    covered = f" for {verdict.coverage.words(claimed)}" if covers and verdict.coverage is not None else ""
+    return f"{word(verdict.status, verdict.evidence)}{covered}" + (f": {verdict.detail}" if verdict.detail else "")

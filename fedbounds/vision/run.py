@@ -15,13 +15,13 @@ import torch
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import DivergedError, reject
 from fedbounds.io import read_json, write, write_json
+from fedbounds.model.experiment import Progress
 from fedbounds.model.problem import Array, Indices
-from fedbounds.model.protocol import Progress
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
-from fedbounds.vision import images, network, records, training
+from fedbounds.vision import images, records, training
 from fedbounds.vision.images import Images
 from fedbounds.vision.settings import LOCAL, ImageSettings, filled
-from fedbounds.vision.training import Machine, Samples
+from fedbounds.vision.training import Machine, Network, Samples
 
 # Purposes of the generators of one repetition: equal for every weighting, so that weightings are compared in pairs.
 PARTITION, INITIAL = 0, 1
@@ -64,9 +64,9 @@ def deal(settings: ImageSettings, labels: np.ndarray, repetition: int) -> tuple[
     return images.client_indices(labels, settings.partition, settings.clients, settings.samples, rng)
 
 
-def start(settings: ImageSettings, repetition: int) -> network.Network:
+def start(settings: ImageSettings, repetition: int) -> Network:
     """w_0 of a repetition, the same for every weighting."""
-    return network.initial(settings.model, np.random.default_rng([settings.seed, repetition, INITIAL]))
+    return training.initial(settings.model, np.random.default_rng([settings.seed, repetition, INITIAL]))
 
 
 def run(
@@ -172,7 +172,7 @@ class _Run:
         began, settings, record = time.perf_counter(), self.settings, self.record
         orders, lr = training.batches(settings, self.repetition, self.parts, r), settings.lr * settings.decay**r
 
-        def train(i: int) -> network.Network:
+        def train(i: int) -> Network:
             return training.train(self.net, self.data.train, orders[i], settings, lr, self.where.device)
 
         if self.local:  # the weights are made from what every client sends back
@@ -222,7 +222,7 @@ class _Run:
         ends = np.cumsum([len(part) for part in self.parts])[:-1]
         return [float(losses.mean()) for losses in np.split(values, ends)]
 
-    def _evaluate(self, net: network.Network, samples: Samples, index: Indices) -> tuple[Array, Array]:
+    def _evaluate(self, net: Network, samples: Samples, index: Indices) -> tuple[Array, Array]:
         return training.evaluate(net, samples, index, self.settings.precision, self.where)
 
 
@@ -241,14 +241,14 @@ def run_all(
     return [run(settings, data, rule, rep, out, where, report) for rep in repetitions for rule in weightings]
 
 
-def save_checkpoint(path: Path, record: dict[str, Any], net: network.Network) -> None:
+def save_checkpoint(path: Path, record: dict[str, Any], net: Network) -> None:
     """Write the record so far and the model of its last round in one file, which replaces the one before at once."""
     arrays = {name: values.cpu().numpy() for name, values in net.state_dict().items()}
     text = np.frombuffer(json.dumps(record, allow_nan=False).encode(), dtype=np.uint8)
     write(path, lambda file: np.savez(file, record=text, **arrays))
 
 
-def load_checkpoint(path: Path, net: network.Network) -> dict[str, Any]:
+def load_checkpoint(path: Path, net: Network) -> dict[str, Any]:
     """The record; the model is put into ``net``. Errors: InputError."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:

@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import typing
 
 import numpy as np
@@ -111,6 +112,12 @@ def test_table_fits_and_says_what_was_not_saved(monkeypatch):
     assert call(*QUICK, "--claim", "lemma-1", "--quiet").stderr == ""
 
 
+def test_a_study_without_a_terminal_says_how_long_it_takes_and_what_is_done():
+    lines = call(*QUICK, "--claim", "lemma-1", "--fresh").stderr.splitlines()
+    assert re.search(r"\d weightings?, \d+ runs of \d+ steps each: about \d+ s, longer", lines[0])
+    assert any(line.startswith("fedavg: ") for line in lines[1:])
+
+
 def test_out_receives_the_study_and_the_pictures_and_plot_redraws_them(tmp_path):
     out = tmp_path / "deep" / "out"
     result = call(*QUICK, "--claim", "theorem-1", "--format", "json", "--out", str(out))
@@ -153,7 +160,9 @@ def test_bad_settings_are_one_sentence_and_exit_code_2(arguments, says):
 
 
 def test_a_diverging_run_names_the_step_and_the_step_size():
-    result = call("check", "--problem", "quadratic", *TINY[:4], *ONE, "--rounds", "2000", "--step", "constant:50")
+    result = call(
+        "check", "--problem", "quadratic", *TINY[:4], *ONE, "--rounds", "2000", "--step", "constant:50", "--quiet"
+    )
     line = sentence(result)
     assert "step" in line
     assert "2/L" in line

@@ -28,6 +28,11 @@ def test_it_prints_the_answer_and_both_tables(tmp_path):
     assert result.stderr == ""
 
 
+def test_without_a_terminal_it_says_how_long_it_takes_and_names_each_algorithm():
+    lines = call(*FEW[:-1]).stderr.splitlines()
+    assert lines[0].startswith("About a minute") and {"fedavg: done", "scaffold: done"} <= set(lines[1:])
+
+
 def test_json_is_what_is_saved(tmp_path):
     result = call(*FEW, "--format", "json", "--out", str(tmp_path))
     told = json.loads(result.stdout)

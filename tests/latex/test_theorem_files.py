@@ -102,7 +102,7 @@ def one_display(text, *lines):
 def test_an_optimal_value_that_both_sides_hold_cancels():
     (claim,) = one_display(r"F(w_{t+1}) \le F(w_t) - \frac{\eta}{2} \|\nabla F(w_t)\|^2").values()
     assert claim.lhs.expression == at.F(at.w_next) - at.F_star
-    assert claim.rhs == s.gap_t - s.eta_0 * s.QUANTITIES["mean_slope_sq"] / 2
+    assert claim.rhs == s.gap_t - s.eta * s.QUANTITIES["mean_slope_sq"] / 2
     with pytest.raises(InputError, match="must be subtracted"):
         one_display(r"F(w_{t+1}) \le 2 F(w_t)")
 
@@ -116,6 +116,45 @@ def test_a_mean_that_may_be_over_steps_or_over_clients_is_asked_about(mean, quan
         one_display(text.replace("w_T", "x_T"))
     (claim,) = one_display(text, rf"let \bar{{w}} = {mean}").values()
     assert str(claim.lhs) == quantity
+
+
+POINTS = {
+    r"F(w) - F(w^*) \le \frac{L}{2} \|w - w^*\|^2": (s.gap_t, s.L * s.Delta / 2),
+    r"\|w - w^*\|^2 \le \frac{2}{\mu} (F(w) - F^\star)": (s.Delta, 2 * s.gap_t / s.mu),
+    r"F(w) - F(w^\star) \le \frac{1}{2\mu} \|\nabla F(w)\|^2": (s.gap_t, s.QUANTITIES["mean_slope_sq"] / (2 * s.mu)),
+    r"\|\nabla F_i(w)\|^2 \le 2 L (F_i(w) - F_i^\star)": (s.grad_sq, 2 * s.L * s.excess),
+}
+
+
+@pytest.mark.parametrize("display", POINTS)
+def test_a_statement_about_any_point_needs_neither_a_run_nor_an_expectation(display):
+    (claim,) = read_text(f"% fedbounds: assume smooth, strongly-convex\n\\[ {display} \\]").values()
+    assert (claim.lhs, claim.rhs) == POINTS[display]
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        r"\mathbb{E}[F(w)] - F^* \le \frac{\|w_0 - w^*\|^2}{\eta T}",
+        r"\mathbb{E}[F(w)] - F^* \le \frac{L}{2} \mathbb{E}\|w - w^*\|^2",
+        r"F(w) - F^* \le \frac{L}{2} \|w_0 - w^*\|^2",
+        r"F(w) - F^* \le \frac{1}{\mu \eta_t} \|w - w^*\|^2",
+    ],
+)
+def test_a_point_that_a_run_returns_is_not_any_point(display):
+    with pytest.raises(InputError):
+        read_text(f"% fedbounds: assume smooth, strongly-convex\n% fedbounds: units as written\n\\[ {display} \\]")
+
+
+LOCAL = r"\mathbb{E}\|\bar{x}_{t+1} - x^\star\|^2 \le \mathbb{E}\|\bar{x}_t - x^\star\|^2 + \eta_t^2 \sigma^2 / N"
+
+
+@pytest.mark.parametrize("line", ["assume unbiased", r"let \bar{w} = w", r"let \bar{x} = w"])
+def test_the_average_of_local_models_is_read_where_its_weights_are_known(line):
+    (claim,) = read_text(f"% fedbounds: {line}\n% fedbounds: let x = w\n\\[ {LOCAL} \\]").values()
+    assert (claim.lhs, claim.rhs) == (s.Delta_next, s.Delta + s.eta**2 * s.sigma_sq / s.N)
+    with pytest.raises(InputError, match=r"add % fedbounds: let \\bar\{w\} = w\.$"):
+        read_text(f"% fedbounds: let x = w\n\\[ {LOCAL} \\]")
 
 
 REFUSED = {

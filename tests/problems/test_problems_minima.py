@@ -13,7 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.problems import newton
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.problems.logsumexp import cross_entropy, divergence, exp_remainder, slopes
+from fedbounds.problems.newton import cross_entropy, divergence, exp_remainder, slopes
 
 KINDS = sorted(ZOO)
 # What the certificate promises, relative to the minimum.

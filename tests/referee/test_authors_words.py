@@ -90,7 +90,7 @@ def test_every_shipped_quantity_is_imported_from_one_place():
 
 
 SGD = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased)
-ALONE = Assumption("one-client", "N = 1", sp.Eq(s.N, 1, evaluate=False))
+ALONE = a.one_client
 OFFSET = Assumption("offset", "gamma >= 1 + L/mu", sp.Ge(s.gamma, 1 + s.L / s.mu))
 
 
@@ -161,7 +161,7 @@ def test_a_claim_about_minima_says_nothing_where_a_loss_has_none():
 
 
 def test_the_read_back_says_that_a_number_bounds_the_steps_from_outside():
-    mine = claim(s.Delta_next, s.Delta, a.smooth, a.strongly_convex, a.monotone_steps)
+    mine = claim(s.Delta_next, s.Delta, a.smooth, a.strongly_convex, a.steps_up_to_2_over_L_plus_mu)
     assert "eta L at every step <= 2, and there only eta_t <= 2/(L + mu);" in read_back(at_trial(mine)).lines[0]
     small = claim(s.Delta_next, s.Delta, a.smooth, a.strongly_convex, a.small_steps)
     assert "there only" not in read_back(at_trial(small)).lines[0]
@@ -215,4 +215,7 @@ def test_a_mean_of_norms_does_not_bound_the_second_moment_of_one_client_of_sever
     kept = (1 - s.eta_0 * s.mu) ** s.tau
     bound = (kept**s.R * sp.sqrt(s.Delta_0) + (1 - kept**s.R) / s.mu * norms) ** 2
     more = {"scope": "horizon", "eta": s.eta_0}
-    assert outcome(claim(s.Delta_round, bound, *base, a.monotone_steps, line_only, **more)) is Outcome.FALSE
+    assert (
+        outcome(claim(s.Delta_round, bound, *base, a.steps_up_to_2_over_L_plus_mu, line_only, **more))
+        is Outcome.FALSE
+    )

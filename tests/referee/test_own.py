@@ -18,16 +18,15 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.case import Case
-from fedbounds.referee.dimensions import misprints
 from fedbounds.referee.implication import follows
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.sanity import misprints
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.trial import Outcome, try_claim
@@ -129,7 +128,7 @@ PAIRS = [
             drift,
             tau**2 * eta_round**2 * G_sq,
             a.bounded_gradient,
-            a.monotone_steps,
+            a.steps_up_to_2_over_L_plus_mu,
             a.full_participation,
         ),
         claim(
@@ -138,7 +137,7 @@ PAIRS = [
             drift,
             (tau - 1) * eta_round**2 * G_sq / 2,
             a.bounded_gradient,
-            a.monotone_steps,
+            a.steps_up_to_2_over_L_plus_mu,
             a.full_participation,
         ),
     ),

@@ -6,11 +6,11 @@ import pytest
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.plugins import claims
-from fedbounds.referee.detection import ERROR_RATE
-from fedbounds.referee.regime import Suite, own_steps, shipped_regimes
+from fedbounds.referee.regime import ERROR_RATE, Suite, own_steps
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
+from validate.power.shipped import shipped_regimes
 
 KNOWN = claims()
 # Proved or generally held to be true, in the reading named.

@@ -1,17 +1,19 @@
 """What would be true instead: statements near a false one that stand."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from fedbounds.errors import InputError
-from fedbounds.referee import repair
+from fedbounds.referee import repair, theorems
 from fedbounds.referee.trial import Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_quantities import slope_sq
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status, Verdict
 
 DIVERSITY = Claim(
     "diversity", "", "", "step", slope_sq, {"gap": 2 * s.L * s.gap_t, "optimum": s.zeta_star_sq},
@@ -61,3 +63,32 @@ def _refused(make):
     except InputError:
         return True
     return False
+
+
+def test_an_interruption_keeps_what_was_found_and_a_fault_of_one_candidate_stops_nothing(trial, monkeypatch):
+    def broken():
+        raise ArithmeticError
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    twice = replace(DIVERSITY, terms={name: 2 * term for name, term in DIVERSITY.terms.items()})
+    ladders = [[("broken", broken)], [("twice", lambda: twice)], [("interrupted", interrupted)]]
+    monkeypatch.setattr(repair, "_inherited", lambda claim, reading: Verdict("", "", "symbolic", Status.HOLDS))
+    monkeypatch.setattr(repair, "candidates", lambda *_: ladders)
+    monkeypatch.setattr(
+        theorems, "theorems", lambda *_: {"false": DIVERSITY, "other": replace(DIVERSITY, key="other")}
+    )
+    monkeypatch.setattr(theorems, "try_claim", lambda *_, **__: trial)
+    shown, repaired = [], []
+    (ended,) = theorems.referee("", repair=True, each=shown.append, each_repaired=repaired.append).items
+    assert shown == [trial] and repaired == [ended] and not ended.finished
+    assert [item.change for item in ended.alternatives] == ["twice"]
+
+
+def test_a_claim_that_cannot_be_tried_does_not_stop_the_file(monkeypatch):
+    tuned = replace(DIVERSITY, key="tuned", eta=1 / (s.L * s.T))
+    monkeypatch.setattr(theorems, "theorems", lambda *_: {"tuned": tuned, "diversity": DIVERSITY})
+    first, second = theorems.referee("").items
+    assert (first.outcome, second.outcome) == (Outcome.NOT_TESTED, Outcome.FALSE)
+    assert "depends on T" in first.fault

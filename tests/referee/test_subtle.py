@@ -7,7 +7,7 @@ import pytest
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.plugins import load_file
 from fedbounds.referee import limit_cases
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

@@ -24,13 +24,13 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
-from fedbounds.referee import dimensions, limit_cases, stages, trial
+from fedbounds.referee import limit_cases, sanity, stages, trial
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
@@ -63,6 +63,7 @@ from fedbounds.theory.symbols import (
     sigma_sq,
     tau,
 )
+from fedbounds.theory.units import units_of
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"
@@ -157,15 +158,16 @@ def test_every_limit_is_named_with_how_near_the_bound_comes_there():
 
 
 def test_dimensions():
-    assert dimensions.unit_of(eta**2 * G_sq) == dimensions.unit_of(Delta) == (2, 0)
-    assert dimensions.unit_of(L / mu + tau * T) == (0, 0) and dimensions.unit_of(sp.Max(L, mu)) == (-2, 1)
-    assert dimensions.unit_of(L + N) is None
+    assert units_of(eta**2 * G_sq) == units_of(Delta) == (2, 0)
+    assert units_of(L / mu + tau * T) == (0, 0) and units_of(sp.Max(L, mu)) == (-2, 1)
+    with pytest.raises(InputError, match="different units"):
+        units_of(L + N)
     selection = (N - m) / (N - 1) / m * sp.sqrt((1 - C) / C) * sp.sqrt(1 - eta * mu)
-    assert dimensions.unit_of(eta**2 * selection * G_sq) == (2, 0)
-    (said,) = dimensions.misprints(FALSE.NORM, READINGS["plain"])
-    assert said == "the term 'drift' has the dimension of m^3 J^-1, not m^2"
+    assert units_of(eta**2 * selection * G_sq) == (2, 0)
+    (said,) = sanity.misprints(FALSE.NORM, READINGS["plain"])
+    assert said == "the term 'drift' has the dimension of metre^3 joule^-1, not metre^2"
     wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (L * mu))
-    assert any(said.startswith("the step size") for said in dimensions.misprints(wrong_steps, READINGS["plain"]))
+    assert any(said.startswith("the step size") for said in sanity.misprints(wrong_steps, READINGS["plain"]))
 
 
 def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows():
@@ -236,8 +238,8 @@ def searched(**more):
 def test_an_open_trial_says_first_what_was_not_covered():
     headline, first, then, noise, last = open_lines(searched())
     assert headline == "drift-tight [plain]: OPEN." and last == "Surviving these tests is not a proof."
-    assert first.startswith("Not covered: N = 1, 3 to 24 or N > 25, tau = 3 to 4 or tau > 5, T > 60, noise over more")
-    assert "noise over more than 2 steps, kappa > 1000" in first
+    assert first.startswith("Not covered: N = 1, 3 to 24 or N > 25, tau = 3 to 4 or tau > 5, kappa > 1000, weights")
+    assert "T >" not in first and "noise" not in first
     assert then == "Tried without a violation: quadratics (search)."
     assert noise == "Assumed throughout: noises have mean 0 given the past and are independent between clients."
 
@@ -390,6 +392,16 @@ def held(evidence):
 )
 def test_the_outcome_is_the_strongest_word_that_a_verdict_supports(verdicts, outcome):
     assert trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("s", 0, (), verdicts),), True).outcome is outcome
+
+
+def test_a_proof_that_is_found_is_told_by_its_length_and_printed_on_request():
+    lines = ("found-c: c", "✓ 1. [first]  0 <= 1", "✓ 2. [second]  1 <= 2")
+    proof = replace(held(Evidence.SYMBOLIC), data={"proof": lines})
+    stage = Stage("proof", 0, ("found by the prover:", *lines), (proof,))
+    result = trial.Trial(TRUE.DRIFT, "plain", "small", 0, (stage,), True)
+    brief = show.to_text(result)
+    assert "The proof has 2 steps" in brief and "[first]" not in brief
+    assert "[first]" in show.to_text(result, verbose=True) and "[first]" in show.to_html((result,))
 
 
 def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(monkeypatch):
@@ -650,7 +662,7 @@ def test_statements_are_the_same_in_every_process():
 def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
-    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.monotone_steps))
+    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.steps_up_to_2_over_L_plus_mu))
     instance = next(item for item, violated in limit_cases.sweep(claim, READINGS["plain"], False, {}) if violated)
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data

@@ -22,8 +22,7 @@ from fedbounds.report.table import Cell, Phrase, Table
 from fedbounds.report.terminal import plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.labels import grounds
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
 
 FIVE = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", "power-of-choice:4,2")
 KNOWN = [
@@ -127,6 +126,14 @@ def test_the_decay_is_answered_with_its_slope_and_floor(decay, words):
     assert decay_words(decay).startswith(words)
 
 
+def test_a_row_of_the_first_screen_has_two_lines_at_80_columns():
+    slow = "slower: -0.2 [-0.3, 0.0],\nfloor undecided"
+    rows = [[name, slow, *["not refuted"] * 3, "25,500"] for name in ("fedavg", "fedsoftmax:0.5")]
+    table = plain_table(["", "O(1/T)?", "Theorem 1*", "Lemma 2*", "Corollary 1*", "bound / measured"], rows, 80)
+    assert len(table.splitlines()) == 2 + 2 * len(rows)
+    assert "slower: -0.2 [-0.3, 0.0]," in table
+
+
 def test_verbose_has_the_ledger_with_the_known_evidence_in_its_columns():
     told = text(*made(FIVE), 200, verbose=True)
     assert re.search(r"^theorem-1 +literal +REFUTED 5 .*REFUTED", told, re.MULTILINE)
@@ -167,7 +174,7 @@ def test_the_grounds_are_grouped_by_what_they_say():
         "theorem-1 [literal], Empirical at t = 7 under every weighting: REFUTED: lhs 2"
     )
     said = "theorem-1 [repaired], SDP: CERTIFIED for tau = 3; the claim also speaks of other tau"
-    assert said in listed["Not refuted, decided, certified or proved"]
+    assert said in listed["Not refuted, or certified or proved"]
     assert listed["Not applicable"] == ("li-2020 under every weighting: needs alpha_t^i = p_i (FedAvg)",)
 
 

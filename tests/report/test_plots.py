@@ -5,7 +5,7 @@ import pytest
 from made_study import objects, save, study
 
 from fedbounds import plugins
-from fedbounds.report.figures import line_styles, series, study_figures
+from fedbounds.report.figures import series, study_figures, styles
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 
@@ -33,11 +33,11 @@ def test_bounds_are_log_log_and_in_the_papers_notation():
     for axes in panels(figure):
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
         assert r"\mathbb{E}[F(w_T)]-F^\star" in axes.get_ylabel()
-        (line,) = lines(axes, line_styles.lines("horizon")["corollary", "repaired"][0])
+        (line,) = lines(axes, styles.lines("horizon")["corollary", "repaired"][0])
         x, y = line.get_data()
         gamma = 4 * 5.0
         np.testing.assert_allclose(y, 100 / (x - gamma + 20), rtol=1e-12)
-        assert not lines(axes, line_styles.lines("horizon")["li-2020", "literal"][0])
+        assert not lines(axes, styles.lines("horizon")["li-2020", "literal"][0])
 
 
 def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
@@ -69,7 +69,7 @@ def test_a_negative_right_side_is_marked_and_a_violation_crossed():
     figure = study_figures.ratio_figure(*objects(result, arrays))
     first, second = panels(figure)
     assert any("at 3 of " in text.get_text() for text in first.texts)
-    (line,) = lines(first, line_styles.lines("step")["theorem-1", "literal"][0])
+    (line,) = lines(first, styles.lines("step")["theorem-1", "literal"][0])
     assert np.isnan(line.get_ydata()[3:6]).all()
     assert not lines(first, study_figures.VIOLATED)
     (crosses,) = lines(second, study_figures.VIOLATED)

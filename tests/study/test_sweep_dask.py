@@ -22,6 +22,8 @@ TOO_LONG = 150
 TESTS = Path(__file__).resolve().parents[1]
 # Seconds for a scheduler and its workers to start on a busy machine.
 START = 60
+# Dask gives a cell up after this many more deaths of its worker than one; each takes as long as a worker to start.
+DEATHS = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +43,7 @@ def never_for_ever():
 @contextlib.contextmanager
 def process(*arguments):
     """A Dask process that can import the tests, ended with this block."""
-    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    environment = os.environ | {"PYTHONPATH": str(TESTS), **DEATHS}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     started = subprocess.Popen([sys.executable, "-m", "dask", *arguments], env=environment, cwd=TESTS.parent, **quiet)
     try:

@@ -13,7 +13,8 @@ from fedbounds import plugins
 from fedbounds.evidence.assumption_checks import in_floats, in_fractions, penalty
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
-from fedbounds.referee.search.candidates import BUDGETS, arms
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.refute import refute

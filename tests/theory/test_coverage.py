@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.theory.coverage import Along, Coverage, Span, only
-from fedbounds.theory.labels import shown
-from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.theory.verdict import Evidence, Status, shown
 
 numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5, max_denominator=9))
 spans = st.tuples(numbers, numbers).map(lambda ends: Span(min(ends), max(ends))) | st.just(Span(low=1))

@@ -136,7 +136,7 @@ def test_shipped_quantities_are_expressions_and_follow_from_them(paths):
 def test_leading_axes_are_kept(paths):
     _, path = paths
     twice = replace(path, w=np.stack([path.w, path.w]), X=np.stack([path.X, path.X]))
-    q = measured("both", mean(norm_sq(w_i - w) + norm_sq(grad(w_i))))
+    q = measured("both", mean(norm_sq(w_i - w) + norm_sq(symbols.eta * grad(w_i))))
     assert q.on_path(twice).tolist() == [q.on_path(path).tolist()] * 2
 
 
@@ -148,6 +148,7 @@ def test_leading_axes_are_kept(paths):
         (F(w), "F_star"),
         (mean_alpha(F_i(w)) - mean(F_i(w)), "F_i_star"),
         (symbols.Delta * norm_sq(w), "no word"),
+        (norm_sq(w - w_star) + inner(w - w_star, mean(grad(w))), "different units"),
     ],
 )
 def test_what_is_no_quantity_is_refused_with_a_remedy(expression, remedy):

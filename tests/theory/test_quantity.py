@@ -13,8 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.measure import whole_paths
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.symbolic.gate import admit
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import stages

@@ -13,11 +13,9 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
-from fedbounds.referee.detection import ERROR_RATE
 from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import (
     FACTOR,
@@ -31,7 +29,7 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.regime import Regime, Suite, experiment, line
+from fedbounds.referee.regime import ERROR_RATE, Regime, Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.still_true import argument_for, why_still_true
 from fedbounds.referee.strength import Outcome, _part_rows, places_of, tally

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from fedbounds.errors import InputError
-from fedbounds.vision import network, training
+from fedbounds.vision import training
 from fedbounds.vision.settings import KINDS, ImageSettings
 from fedbounds.vision.training import Samples
 
@@ -35,7 +35,7 @@ def samples():
 
 
 def start(model="flatten"):
-    return network.initial(model, np.random.default_rng(1))
+    return training.initial(model, np.random.default_rng(1))
 
 
 def train(net, samples, order, lr=0.1, **changes):
@@ -106,7 +106,7 @@ def test_bfloat16_rounds_and_keeps_float32_models(samples):
 
 
 def test_the_average_is_the_weighted_sum_in_double_precision(samples):
-    models = [network.initial("flatten", np.random.default_rng(k)) for k in range(3)]
+    models = [training.initial("flatten", np.random.default_rng(k)) for k in range(3)]
     alpha = np.array([0.2, 0.3, 0.5])
     result = training.average(alpha, iter(models), models[0])
     for k, piece in enumerate(result.parameters()):

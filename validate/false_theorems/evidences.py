@@ -33,15 +33,16 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
 from fedbounds.referee.implication import inherited
 from fedbounds.referee.mutants import as_read
-from fedbounds.referee.regime import Regime, Suite, of_instance
+from fedbounds.referee.regime import Regime, Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.study.contradictions import instance_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
 from validate.false_theorems.specimens import Pool, Specimen, halves, some
+from validate.power.shipped import of_instance
 
 # Thousands of verdicts share one table, so each run decides far from a false alarm.
 ERROR_RATE = 1e-6

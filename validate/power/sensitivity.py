@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from fedbounds.referee.detection import Place, examined
 from fedbounds.referee.mutants import Part, at_factor, scaled
+from fedbounds.referee.regime import Place, examined
 from fedbounds.referee.still_true import argument_for, why_still_true
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance

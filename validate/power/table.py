@@ -4,15 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fedbounds.model.protocol import Progress
+from fedbounds.model.experiment import Progress
 from fedbounds.referee.mutants import FACTOR, FACTORS, as_read, parts, scaled
-from fedbounds.referee.regime import Regime, Suite, shipped_regimes
+from fedbounds.referee.regime import Regime, Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.strength import Outcome, Row, mutant_rows, places_of
 from fedbounds.study.parallel import in_order
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
 from validate.power.sensitivity import nearest_caught, proved_factor
+from validate.power.shipped import shipped_regimes
 
 JUDGED = (Outcome.REFUTED, Outcome.SURVIVES, Outcome.STILL_TRUE)
 

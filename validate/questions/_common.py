@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedbounds.io import write, write_json
-from fedbounds.report.figures.line_styles import DPI, PANEL, RC
+from fedbounds.report.figures.styles import DPI, PANEL, RC
 
 Array = NDArray[np.float64]
 Data = dict[str, Any]

@@ -91,7 +91,7 @@ def answered(read: Callable[[], object], patience: int = PATIENCE) -> str:
         return "accepted"
     except (InputError, DivergedError) as wrong:
         said = str(wrong)
-        return "refused" if one_line(said) else f"unreadable sentence: {said[:200]!a}"
+        return "refused" if all(map(one_line, said.split("\n"))) else f"unreadable sentence: {said[:200]!a}"
     except Late:
         where = traceback.extract_tb(sys.exc_info()[2])
         return f"hang: {next((f'{f.filename}:{f.lineno}' for f in reversed(where) if 'fedbounds' in f.filename), '')}"
@@ -300,7 +300,8 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.referee import saved_stages
     from fedbounds.referee.case import Stage
     from fedbounds.referee.counterexamples import _saved
-    from fedbounds.referee.search.candidates import BUDGETS, arms
+    from fedbounds.referee.search.budget import BUDGETS
+    from fedbounds.referee.search.candidates import arms
     from fedbounds.referee.search.family import dimension, families
     from fedbounds.referee.search.outcome import Outcome, Task
     from fedbounds.referee.search.refute import is_outcome

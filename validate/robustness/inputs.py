@@ -40,6 +40,7 @@ BEFORE = {
     "bounds": "--L 10 --mu 1 --Gamma 1 --rho-bar 1 --rho-tilde 1 --tau 4 --G-sq 1 --sigma-sq 1",
     "certify": "star-step --tau 1 --kappa 4",
     "check": "--clients 3 --dimension 2 --samples 5 --rounds 4 --replicates 8 --claim lemma-1 --weighting fedavg",
+    "design": "--rounds 1 --tau 1",
     "compare": "--clients 3 --dimension 2 --samples 5 --rounds 4 --replicates 8 --claim li-2020 --algorithm fedavg",
     "pareto": "--clients 3 --rounds 4",
     "referee": "lemma-2",

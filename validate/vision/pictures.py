@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import io
-from fedbounds.report.figures import line_styles, study_figures
-from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, ORANGE
+from fedbounds.report.figures import study_figures, styles
+from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, ORANGE
 from validate.vision import measures, paper
 from validate.vision.estimates import Estimate
 from validate.vision.experiments import MAIN, WARMER
@@ -24,7 +24,7 @@ BEYOND = 1.12
 
 def _figure(width: float, height: float) -> Any:
     size = (max(width, NARROWEST), height + FRAME)
-    return study_figures.Figure(figsize=size, layout="constrained", dpi=line_styles.DPI)
+    return study_figures.Figure(figsize=size, layout="constrained", dpi=styles.DPI)
 
 
 def speed(cases: Cases) -> Any:
@@ -79,5 +79,5 @@ def draw(stored: Stored, out: Path) -> list[Path]:
     cases = {framework: case for framework, case in cases.items() if case}
     if not cases:
         return []
-    with mpl.rc_context(line_styles.RC):
+    with mpl.rc_context(styles.RC):
         return [io.write(out / "r90.png", FigureCanvasAgg(speed(cases)).print_png)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -115,7 +116,7 @@ def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, lis
     from fedbounds.study.request import resolve
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
-    with progress(not quiet) as bar:
+    with progress(not quiet, lines=True, first=_beforehand(settings, len(request.weightings))) as bar:
         result = run_request(request, bar, records=out is not None)
     if out is None:
         return result, []
@@ -124,6 +125,23 @@ def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, lis
 
     store.save(result, out)
     return result, [out / store.TRAJECTORIES, *study_figures.draw(out, result.claims)]
+
+
+# Seconds of what does not depend on the study, and of the runs of the default one, which take so many steps.
+EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS = 20, 15, 320_000
+LONG = 120  # seconds from which minutes are told
+
+
+def _beforehand(settings: Settings, weightings: int) -> str:
+    """How much is run, and how long that takes about, by the steps of the default study."""
+    from fedbounds.report.number_format import counted
+
+    steps = settings.tau * settings.rounds
+    share = weightings * steps * settings.replicates / DEFAULT_STEPS
+    seconds = math.ceil((EVIDENCE + DEFAULT_RUNS * share) / 10) * 10
+    time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
+    runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
+    return f"{runs}: about {time}, longer with many samples or on a busy machine."
 
 
 @command("Files", settings=())
@@ -157,7 +175,7 @@ def report(
     require_replaceable(out)
     study: Path | Result
     if results is None:
-        with progress(not quiet) as bar:
+        with progress(not quiet, lines=True) as bar:
             study = fedbounds.check(progress=bar, **chosen)
     else:
         study = results
@@ -169,7 +187,7 @@ def report(
     if not quiet:
         for file in page.not_run:
             say(f"Not run (--trust-plugins does): the plug-in {file.path}, SHA-256 {file.sha256}:\n{file.source}")
-        say(f"Wrote {out} ({len(page.html.encode()) / 1e6:.1f} MB).")
+        say(f"Wrote {out.resolve()} ({len(page.html.encode()) / 1e6:.1f} MB).")
     return contradiction_code(page.lines)
 
 

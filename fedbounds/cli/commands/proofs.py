@@ -96,8 +96,7 @@ def kernel(
     from fedbounds.errors import reject
     from fedbounds.evidence import kernel as checker
     from fedbounds.io import require_replaceable
-    from fedbounds.theory.labels import word
-    from fedbounds.theory.verdict import Evidence
+    from fedbounds.theory.verdict import Evidence, word
 
     start, here = time.perf_counter(), checker.available() is not None
     if out is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import Place, command, say, show, show_json
+from fedbounds.cli.adapter import BAD_INPUT, Place, command, say, say_faults, show, show_json
 from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
     from fedbounds.theory.verdict import Verdict
 
-REFUTED, BAD_INPUT = 1, 2
+REFUTED = 1
 
 
 @command("Judge a theorem", as_json="--json", label="--theorem")
@@ -66,31 +66,36 @@ def referee(
     """
     import fedbounds
     from fedbounds import io
-    from fedbounds.cli.builder import CONTRADICTION
-    from fedbounds.referee.theorems import theorem_of
+    from fedbounds.referee.repair import SECONDS
+    from fedbounds.referee.theorems import theorems_and_faults
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
 
-    told = set[tuple[str, str]]()
+    searched = f"Searched for: up to about {SECONDS:.0f} s."
 
     def said(trial: Trial) -> None:
-        again = (trial.claim.key, trial.reading) in told
-        told.add((trial.claim.key, trial.reading))
         if script and trial.refutation is not None:
-            show("" if again else script_of(trial.claim, trial.refutation))
+            show(script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
-            show("\n".join(trial_text.nearest(trial)) if again else trial_text.to_text(trial, verbose))
-        if trial.outcome is Outcome.FALSE and progress is not None and not again:
-            say(f"What would be true instead? {'Up to about a minute.' if repair else 'Ask with --repair.'}")
+            show(trial_text.to_text(trial, verbose))
+        if trial.outcome is Outcome.FALSE and not quiet:
+            say(f"What would be true instead? {searched if repair else 'Ask with --repair.'}")
 
-    chosen = theorem if label is None else (theorem_of(theorem, label, plugins),)
+    def said_nearest(trial: Trial) -> None:
+        if not (as_json or script):
+            show("\n".join([*trial_text.nearest(trial), ""]))
+
+    claims, faults = theorems_and_faults(theorem, label, plugins)
+    if not claims:
+        faults.raise_all()
+    say_faults(faults)
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
         for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
             io.require_replaceable(output)
         trials = fedbounds.referee(
-            chosen,
+            tuple(claims.values()),
             reading,
             budget,
             seed=seed,
@@ -102,6 +107,7 @@ def referee(
             progress=progress,
             each=said,
             repair=repair,
+            each_repaired=said_nearest,
         ).items
         if out is not None:
             io.write_text(out / "referee.html", trial_text.to_html(trials))
@@ -110,13 +116,23 @@ def referee(
         io.write_text(junit, trial_text.to_junit(trials))
     if as_json:
         show_json([trial.to_json() for trial in trials])
+    unread = f"{len(faults)} of {len(faults) + len(claims)}" * bool(faults)
+    return _code(trials, fail_on, unread, f", kept in {out}" if out is not None else "")
+
+
+def _code(trials: Sequence[Trial], fail_on: str | None, unread: str, kept: str) -> int:
+    """The exit code of trials; what an interruption left, and what could not be read, is said."""
+    from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.referee.trial import Outcome
+
     if not all(trial.finished or trial.fault for trial in trials):
-        kept = f", kept in {out}" if out is not None else ""
         say(f"Interrupted: the verdict is what the stages above found{kept}.")
         return INTERRUPTED
+    if unread:
+        say(f"{unread} theorems could not be read, see the errors above.")
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
-    if any(trial.fault for trial in trials):
+    if unread or any(trial.fault for trial in trials):
         return BAD_INPUT
     return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
 
@@ -152,6 +168,8 @@ def _say(k: int, step: Step, found: Stage | None) -> None:
             say(f"{head}: up to about {step.seconds} s with the small budget")
         return
     say(f"{head}: {_first(found.lines)} ({found.seconds:.1f} s)")
+    if any(verdict.status == "HOLDS" and verdict.evidence in ("symbolic", "kernel") for verdict in found.verdicts):
+        say("A proof is found. The stages left look for a contradiction and neighbours: Ctrl-C keeps the answer.")
 
 
 def _first(lines: Sequence[str]) -> str:

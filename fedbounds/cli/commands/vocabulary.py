@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import Place, command, say, show, show_json
+from fedbounds.cli.adapter import Place, command, say, say_faults, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
@@ -33,7 +33,8 @@ MINE = Claim(
     }},
     units="checked",
     assumptions=(
-        a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased, a.monotone_steps
+        a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased,
+        a.steps_up_to_2_over_L_plus_mu,
     ),
 )
 CLAIMS = (MINE,)
@@ -201,14 +202,19 @@ def new_claim(name: str, *, latex: bool = False) -> None:
 
 
 @command("Judge a theorem", label="--theorem")
-def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = None) -> None:
+def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = None) -> int:
     """Read the marked theorems of a LaTeX FILE back: each statement, its symbols, and what may vary. Judges nothing.
 
     A theorem is marked by comment lines such as "% fedbounds: assume smooth"; claims KEY --format latex shows one.
+    All errors are listed; theorems without one are read nevertheless.
 
     label: Only the theorem with this label.
     """
-    from fedbounds.latex.reader import read
+    from fedbounds.latex.reader import read_each
     from fedbounds.report.claim_text import read_back
 
-    show("\n".join(map(read_back, read(file, label).values())))
+    claims, faults = read_each(file, label)
+    if not claims:
+        faults.raise_all()
+    show("\n".join(map(read_back, claims.values())))
+    return say_faults(faults)

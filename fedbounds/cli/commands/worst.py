@@ -40,6 +40,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     noisy = fraction(sigma) != 0
     message = [f"steps {step}"] if step_claim(step, asked["plugins"]) is not None else []
     message += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
+    message += [f"eta_s = {asked['server']}"] if fraction(asked["server"]) != 1 else []
     message += [f"sigma = {sigma}"] if noisy else []
     message.append("zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}".format(**asked))
     measured = f"E{MEASURES[measure]}" if noisy else MEASURES[measure]

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedbounds.engine.contracts.battery import Finding, examine, refuse, worst
-from fedbounds.engine.contracts.probe_points import Probe
+from fedbounds.engine.contracts.battery import Finding, Probe, examine, refuse, worst
 from fedbounds.engine.contracts.problem import check_problem
 from fedbounds.engine.contracts.weighting import check_weighting
 from fedbounds.engine.numpy_engine import NumpyEngine

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine.contracts.battery import Finding, worst
-from fedbounds.engine.contracts.probe_points import ROUNDING, Probe
+from fedbounds.engine.contracts.battery import ROUNDING, Finding, Probe, worst
 from fedbounds.model.problem import Array
 
 # A variance from all samples and a closed form agree to this, relatively.

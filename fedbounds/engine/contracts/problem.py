@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.contracts.battery import Finding, examine, refuse, worst
+from fedbounds.engine.contracts.battery import ROUNDING, Finding, Probe, examine, refuse, worst
 from fedbounds.engine.contracts.noise import noise_facts
-from fedbounds.engine.contracts.probe_points import ROUNDING, Probe
 from fedbounds.model.problem import Array, Problem, client_weights
 
 # L and mu are compared to their last digits but three: their own computation rounds.

@@ -7,7 +7,6 @@ the last place. Arguments are clamped to [-700, 700], far from overflow.
 from fedbounds.engine.kernels.compiled import bits_of, float_of, strict
 
 LIMIT = 700.0
-LN2 = 0.6931471805599453
 LOG2E = 1.4426950408889634
 # ln 2 in two parts: n * LN2_HIGH is exact for |n| < 2^11.
 LN2_HIGH = 6.93147180369123816490e-01

@@ -31,7 +31,7 @@ from fedbounds.evidence.empirical.bands import (
 from fedbounds.evidence.evaluate import Numbers, evaluate, names_in
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.symbols import gap, gap_t

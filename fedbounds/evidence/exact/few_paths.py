@@ -19,6 +19,7 @@ import sympy as sp
 from fedbounds.evidence.exact.quadratics import Numbers
 from fedbounds.theory import points as at
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.computed_quantities import Delta_round, Delta_round_next, gap_round, gap_sum
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import in_scope
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
@@ -28,6 +29,8 @@ POLYNOMIALS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b10000
 # Points that do not move with the noise; and those of one client's path alone.
 FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0)
 OF_ONE = (at.w_i, at.w_i_next)
+# Shipped functions of a path that are quadratic in the averaged models, the losses only where F is quadratic.
+DISTANCES, LOSSES = (Delta_round, Delta_round_next), (gap_round, gap_sum)
 
 
 def field_size(clients: int, tau: int) -> int:
@@ -80,6 +83,8 @@ def needs_every_outcome(claim: Claim, reading: Reading, bent: bool = False, bias
 
 def _given(quantity: Any, bent: bool) -> bool:
     """Whether a quantity's expectation is that of a quadratic expression of points."""
+    if any(quantity.on_path is shipped.on_path for shipped in (*DISTANCES, *(() if bent else LOSSES))):
+        return True
     expression = quantity.expression
     return quantity.statistic == "measured" and expression is not None and degree(expression, bent) <= 2
 

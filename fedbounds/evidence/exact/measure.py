@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.engine.reference import Step
 from fedbounds.evidence.ball_arithmetic import largest, smallest
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
-from fedbounds.theory import path_formulas as on
+from fedbounds.theory import path as on
 from fedbounds.theory.measurement import OnDemand
 from fedbounds.theory.quantity import Path
 

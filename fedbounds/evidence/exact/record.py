@@ -47,11 +47,6 @@ class ExactRun:
             return compute()
 
     @cached_property
-    def w_star(self) -> Vector:
-        """The minimiser of F."""
-        return tuple(self.measured.losses.w_star[0])
-
-    @cached_property
     def values(self) -> Mapping[str, Fraction]:
         """The constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``."""
         given = self.enumerable or self.instance.weighting == "fedavg"
@@ -99,13 +94,6 @@ class ExactRun:
         """alpha_i/p_i over the clients present, of the weights visited."""
         return frozenset(Fraction(x) for x in self.measured.ratios.flat if x >= 0)
 
-    @cached_property
-    def excesses(self) -> frozenset[Vector]:
-        """The gaps e(w_t) visited, where outcomes were enumerated in fractions."""
-        if not self.enumerable or self.bits:
-            return frozenset()
-        return frozenset(map(tuple, self.measured.excesses[:, 0]))
-
     def constants(self, skew: str) -> Mapping[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
         rho_bar = {"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all}
@@ -116,7 +104,7 @@ class ExactRun:
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
         """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
         instance, sizes = self.instance, tuple(size * self.instance.L for size in self.instance.eta)
-        known: dict[str, object] = {
+        axes: dict[str, object] = {
             "problem": "the quadratic in fractions of this counterexample",
             "kappa": instance.L / instance.mu,
             "tau": instance.tau,
@@ -133,12 +121,12 @@ class ExactRun:
             "T": instance.total,
         }
         if step is None:
-            return known
+            return axes
         start = step - step % instance.tau
         seen = sizes[start : step + 1]
-        known["weights"] = tuple(weights_in_words(alpha, instance.p) for alpha in sorted(self.alphas))
-        known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
-        return known
+        axes["weights"] = tuple(weights_in_words(alpha, instance.p) for alpha in sorted(self.alphas))
+        axes |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
+        return axes
 
     def beyond(self, claim: Claim, reading: Reading) -> tuple[str, ...]:
         """The symbols of a claim that the outcomes taken do not give."""

@@ -9,10 +9,9 @@ from fedbounds.errors import InputError, reject
 from fedbounds.evidence.kernel import claim_statement, point_script, point_statement
 from fedbounds.evidence.kernel.coqc import available
 from fedbounds.evidence.kernel.derivation_script import script as of_a_client
-from fedbounds.evidence.kernel.limited_runs import check_within
 from fedbounds.evidence.kernel.one_step_script import script as of_one_step
 from fedbounds.evidence.kernel.proof_obligations import Obligation
-from fedbounds.evidence.kernel.rocq_runs import Audited, check_script
+from fedbounds.evidence.kernel.rocq_runs import Audited, check_script, check_within
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.derivation import Derivation
 from fedbounds.evidence.symbolic.proof_state import Checked

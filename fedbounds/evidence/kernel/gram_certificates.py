@@ -7,13 +7,13 @@ number that makes it whole. Where `rounds` has words for a certificate, it is pr
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel import certificate_proofs
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, scale, summed, whole
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
@@ -21,7 +21,7 @@ from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
 from fedbounds.evidence.sdp.program import Form, exact
-from fedbounds.plugins import shipped
+from fedbounds.plugins import OWN, shipped
 from fedbounds.theory.verdict import Status
 
 HEAD = (
@@ -55,13 +55,18 @@ def obligation_of(certificate: Certificate) -> Obligation:
         head, proposition, proof = (
             stated.head(certificate),
             stated.statement(certificate),
-            certificate_proofs.proof,
+            _of_functions,
         )
     else:
         head, proposition, proof = HEAD, _statement(certificate), _proof
     subject = certificate.claim or "certificate"
     module = module_of(certificate)
     return Obligation(module, subject, (reading,), Status.HOLDS, head + proposition, proof=lambda: proof(certificate))
+
+
+def _of_functions(certificate: Certificate) -> str:
+    """The theorem ``proof`` about functions, written beside the proofs in Rocq that it rests on."""
+    return str(importlib.import_module(f"{OWN}._certificate_proofs").proof(certificate))
 
 
 def module_of(certificate: Certificate) -> str:

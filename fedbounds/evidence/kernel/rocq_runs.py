@@ -9,13 +9,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.kernel.claim_statement import digest
@@ -207,3 +212,29 @@ def _groups(wanted: Sequence[Obligation]) -> Iterator[Sequence[Obligation]]:
         obligations = list(same)
         size = AT_ONCE if written else 1
         yield from (obligations[k : k + size] for k in range(0, len(obligations), size))
+
+
+def check_within(seconds: float, obligation: Obligation, script: str) -> Audited | None:
+    """What `check_script` says, or None where it took longer."""
+    fields = (obligation.module, obligation.subject, list(obligation.readings), obligation.status.value)
+    work = json.dumps([*fields, obligation.statement, script])
+    command = [sys.executable, "-c", f"import {__name__} as runs; runs.answer()"]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, start_new_session=True) as child:
+        try:
+            answer, _ = child.communicate(work, timeout=max(seconds, 0.0))
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            return None
+        except BaseException:
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+    result: Audited = shaped(json.loads(answer), Audited, "Rocq's answer")
+    return result
+
+
+def answer() -> None:
+    """The child's part: the work from standard input, what Rocq says to standard output."""
+    work: Any = json.load(sys.stdin)
+    module, subject, readings, status, statement, script = work
+    obligation = Obligation(module, subject, tuple(readings), Status(status), statement)
+    print(json.dumps(asdict(check_script(obligation, script))))

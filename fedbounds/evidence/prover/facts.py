@@ -22,7 +22,7 @@ from fedbounds.evidence.symbolic.definitions import (
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.point_values import units
+from fedbounds.theory.units import powers
 from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq
 
 L, mu = sy.L, sy.mu
@@ -45,9 +45,16 @@ def smooth(at: sp.Expr, to: sp.Expr) -> d.Premise:
     return d.premise("smooth", at, to, why="L-smoothness of F_i")
 
 
-def convex(at: sp.Expr, to: sp.Expr) -> d.Premise:
-    """The quadratic lower bound from one point to another."""
+def convex(at: sp.Expr, to: sp.Expr, curvature: sp.Expr = mu) -> d.Premise:
+    """The quadratic lower bound from one point to another, or the tangent where the curvature is 0."""
+    if curvature == 0:
+        return d.premise("convex", at, to, why="convexity of F_i")
     return d.premise("strongly-convex", at, to, why="mu-convexity of F_i")
+
+
+def curvature_of(keys: set[str]) -> sp.Expr | None:
+    """The curvature that convexity grants: mu, or 0; None where nothing is assumed convex."""
+    return mu if "strongly-convex" in keys else sp.Integer(0) if "convex" in keys else None
 
 
 def tangent(at: sp.Expr, to: sp.Expr) -> sp.Expr:
@@ -57,14 +64,15 @@ def tangent(at: sp.Expr, to: sp.Expr) -> sp.Expr:
 
 def of_client(points: tuple[sp.Expr, ...], keys: set[str]) -> Iterator[Candidate]:
     """What smoothness and convexity say of one client's function at points."""
-    both = {"smooth", "strongly-convex"} <= keys
+    least = curvature_of(keys)
     for x, y in permutations(points, 2):
-        if "strongly-convex" in keys:
-            yield _candidate(tangent(x, y) - mu / 2 * norm_sq(y - x), convex(x, y))
+        if least is not None:
+            yield _candidate(tangent(x, y) - least / 2 * norm_sq(y - x), convex(x, y, least))
         if "smooth" in keys:
             yield _candidate(L / 2 * norm_sq(y - x) - tangent(x, y), smooth(x, y))
-        if both:
-            yield _cocoercive(x, y)
+        if "smooth" in keys and least is not None:
+            yield _cocoercive(x, y, least)
+        if {"smooth", "strongly-convex"} <= keys:
             yield _interpolation(x, y)
     for x in points:
         if x == OWN:
@@ -84,12 +92,12 @@ def _candidate(value: sp.Expr, *uses: d.Written) -> Candidate:
     return Candidate(value, 1, tuple(d.as_use(use) for use in uses))
 
 
-def _cocoercive(x: sp.Expr, y: sp.Expr) -> Candidate:
+def _cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr) -> Candidate:
     """F_i(x) lies above its tangent at y by ||grad F_i(x) - grad F_i(y)||^2/(2L)."""
     away = grad(x) - grad(y)
     end = x - away / L
-    uses = (smooth(x, end), convex(y, end), (mu / 2, d.Square(end - y, "a square")))
-    return _candidate(tangent(y, x) - norm_sq(away) / (2 * L), *uses)
+    square = ((least / 2, d.Square(end - y, "a square")),) if least != 0 else ()
+    return _candidate(tangent(y, x) - norm_sq(away) / (2 * L), smooth(x, end), convex(y, end, least), *square)
 
 
 def _interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
@@ -143,7 +151,7 @@ def of_products(atoms: set[sp.Expr], states: Mapping[sp.Basic, sp.Expr]) -> Iter
             if square.is_Pow and square.exp == 2 and isinstance(v, Inner) and v.args[0] == v.args[1]:
                 c, v = square.base, v.args[0]
                 value = product - norm_sq(Centre(P, c * v))
-                yield Candidate(value, units(product)[1], ((sp.Integer(1), d.MeanCauchySchwarz(c, v)),))
+                yield Candidate(value, powers(product)[1], ((sp.Integer(1), d.MeanCauchySchwarz(c, v)),))
 
 
 def of_noise(universe: Mapping[str, Assumption], weights: sp.Expr = P) -> Iterator[Candidate]:
@@ -164,10 +172,12 @@ def of_noise(universe: Mapping[str, Assumption], weights: sp.Expr = P) -> Iterat
     if weights != P:
         return
     clients = d.averaged(P, (SHARE, d.premise("client-variances")))
-    yield _noise(sy.sigma_p_sq - size, (-1, d.premise("independent-clients")), clients)
+    independent = (-1, d.premise("independent-clients"))
+    yield _noise(sy.sigma_p_sq - size, independent, clients)
+    yield _noise(sy.sigma_sq * sy.p_sq - size, independent, d.averaged(P, (SHARE, variance)))
     if "equal-p" in universe:
         equal = d.averaged(P, (SHARE, variance), (sy.sigma_sq, d.premise("equal-p")))
-        yield _noise(sy.sigma_sq / sy.N - size, (-1, d.premise("independent-clients")), equal)
+        yield _noise(sy.sigma_sq / sy.N - size, independent, equal)
 
 
 def _noise(value: sp.Expr, *uses: d.Written) -> Candidate:
@@ -178,7 +188,7 @@ def of_constants(atoms: set[sp.Expr]) -> Iterator[Candidate]:
     """That constants and measured quantities are not negative."""
     for atom in sorted(atoms, key=str):
         if atom.is_nonnegative and all(getattr(s, "units", None) is not None for s in atom.free_symbols):
-            yield Candidate(atom, units(atom)[1], ((atom, d.ONE),))
+            yield Candidate(atom, powers(atom)[1], ((atom, d.ONE),))
 
 
 def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping[str, sp.Expr]) -> sp.Expr:

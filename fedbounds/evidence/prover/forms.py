@@ -14,7 +14,8 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, W_ALPHA, W_NEXT, W_STAR, P, W, X, grad, loss
-from fedbounds.theory.points import is_vector, weight_ratio
+from fedbounds.theory.normal_form import depends
+from fedbounds.theory.points import I, is_vector, weight_ratio
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Value, Vec
 
 Key = tuple[Any, ...]
@@ -35,7 +36,8 @@ class Space:
     """What expressions are read in: ``field`` of the parameters, ``numbers`` put in for them, ``states`` unfolded.
 
     ``client`` is a statement about one client, ``together`` one in which local models are the virtual iterate,
-    ``unbiased`` one in which alpha is p, ``shared`` one in which w* minimises every F_i.
+    ``unbiased`` one in which alpha is p, ``shared`` one in which w* minimises every F_i, ``identical`` one in which
+    they are one function.
     """
 
     field: Any
@@ -45,6 +47,7 @@ class Space:
     together: bool = False
     unbiased: bool = False
     shared: bool = False
+    identical: bool = False
 
     def number(self, expression: sp.Expr) -> Any:
         """A coefficient as an element of the field."""
@@ -94,7 +97,7 @@ class Space:
             noisy = isinstance(atom, Noise)
             mean, middle = self._middle(atom, weights), (NOISY if noisy else MEAN, None)
             centre = {} if mean is None else {(mean, middle): one}
-            if atom == X and self.together:
+            if (atom == X and self.together) or (self.identical and is_common_gradient(atom)):
                 return centre
             return {**centre, (atom, (NOISY_DEVIATION if noisy else DEVIATION, weights)): one}
         if atom == W_NEXT and atom in self.states:
@@ -167,6 +170,11 @@ class Space:
         if atom == loss(OWN):
             return {("loss", F_MIN, weights): self.field.one}
         return {("loss", atom.args[0] if isinstance(atom, Loss) else atom, weights): self.field.one}
+
+
+def is_common_gradient(atom: sp.Expr) -> bool:
+    """Whether it is a gradient at a point that all clients share."""
+    return isinstance(atom, Grad) and not depends(atom.args[0], I)
 
 
 def middle(atom: sp.Expr) -> sp.Expr:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from fedbounds.evidence.prover import draws
 from fedbounds.evidence.prover.frame import Frame, equal_curvatures, frame
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
@@ -14,7 +15,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 
-SAME_STEP, COMMON = "single-step", "common-optimum"
+SAME_STEP, COMMON, ONE_FUNCTION = "single-step", "common-optimum", "one-function"
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,17 @@ class Goal:
     @property
     def together(self) -> bool:
         """Whether local models are the virtual iterate."""
-        return SAME_STEP in self.universe
+        return {SAME_STEP, a.full_participation.key} <= self.universe.keys()
+
+    @property
+    def drawn(self) -> bool:
+        """Whether clients are drawn for each step."""
+        return draws.DRAWN in self.universe
 
     @property
     def unbiased(self) -> bool:
         """Whether alpha is p."""
-        return a.unbiased.key in self.universe
+        return {a.unbiased.key, a.full_participation.key} <= self.universe.keys()
 
     @property
     def equal(self) -> bool:
@@ -61,6 +67,11 @@ class Goal:
     def shared(self) -> bool:
         """Whether w* minimises every F_i."""
         return COMMON in self.universe
+
+    @property
+    def identical(self) -> bool:
+        """Whether every F_i is the same function."""
+        return ONE_FUNCTION in self.universe
 
     @property
     def meanings(self) -> dict[sp.Basic, sp.Expr]:

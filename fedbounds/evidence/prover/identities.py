@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 import sympy as sp
 
 from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover.forms import is_common_gradient
 from fedbounds.evidence.prover.frame import Frame
-from fedbounds.evidence.prover.goal import COMMON, SAME_STEP, Goal
+from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_STEP, Goal
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.assumption_facts import given
 from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, X, grad, loss
+from fedbounds.evidence.symbolic.granted import given
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal_fraction
 from fedbounds.theory.points import weight_ratio
@@ -103,6 +104,9 @@ def _of_mean(weights: sp.Expr, inside: sp.Expr, goal: Goal) -> d.Fact | None:
     own = _identity(inside, sp.Integer(1), goal) if of_minimisers else None
     if own is not None:
         return d.averaged(weights, own)
+    for u, v in (inside.args, inside.args[::-1]) if goal.identical and isinstance(inside, Inner) else ():
+        if is_common_gradient(u):
+            return d.averaged(weights, d.premise(ONE_FUNCTION, u.args[0], v))
     if weights == P and inside.has(weight_ratio):
         return d.premise("weight-ratio-mean", inside / weight_ratio)
     if weights == ALPHA and goal.unbiased:

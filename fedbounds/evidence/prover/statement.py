@@ -7,7 +7,7 @@ from itertools import combinations
 
 import sympy as sp
 
-from fedbounds.evidence.prover import certificate, facts, forms
+from fedbounds.evidence.prover import certificate, draws, facts, forms
 from fedbounds.evidence.prover.frame import ELL, Frame
 from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
 from fedbounds.evidence.prover.goal import Goal as Goal
@@ -19,6 +19,7 @@ from fedbounds.evidence.symbolic.definitions import (
     F_MIN,
     OWN,
     W_ALPHA,
+    W_NEXT,
     W_STAR,
     P,
     W,
@@ -28,8 +29,8 @@ from fedbounds.evidence.symbolic.definitions import (
     loss,
 )
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.point_values import units
 from fedbounds.theory.points import weight_ratio
+from fedbounds.theory.units import powers
 from fedbounds.theory.vectors import Centre, Grad, Noise, Vec
 
 # Degrees of the multipliers that are tried, the simple first; then with squares of vectors times letters.
@@ -40,7 +41,7 @@ def prove(goal: Goal) -> Lines | None:
     """What shows the goal; None where nothing was found."""
     parameters = goal.frame
     states = {key: value for key, value in goal.meanings.items() if key not in (W, sy.sigma_p_sq)}
-    about = (goal.client, goal.together, goal.unbiased, goal.shared)
+    about = (goal.client, goal.together, goal.unbiased, goal.shared, goal.identical)
     space = forms.Space(parameters.field, dict(parameters.numbers), states, *about)
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
@@ -65,7 +66,7 @@ def prove(goal: Goal) -> Lines | None:
 def _power(goal: Goal) -> int:
     """The power of joule in the claim's first term; a quantity without units counts as a number."""
     terms = (term for side in (goal.left, goal.right) for term in sp.Add.make_args(sp.expand(side)))
-    return next((units(term)[1] for term in terms if term.free_symbols), 0)
+    return next((powers(term)[1] for term in terms if term.free_symbols), 0)
 
 
 def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
@@ -77,6 +78,10 @@ def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
     places = {vector for vector in vectors if isinstance(vector, Vec)}
     chosen = {key[1] for key in target if key[0] == "loss"} - {F_MIN} | places | {W_STAR}
     chosen |= {vector.args[0] for vector in vectors if isinstance(vector, Grad)}
+    if goal.drawn:
+        chosen -= {W_NEXT}
+    if goal.together and W_NEXT in chosen:  # a step is along the gradients at the local models
+        chosen = (chosen - {W}) | {X}
     yield tuple(sorted(chosen, key=sp.default_sort_key))
     means = {Centre(P, place) for place in places & {OWN, X}} - chosen
     if means:
@@ -104,6 +109,8 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
             yield from (facts.equal_slopes(x, y) for x, y in combinations(points, 2))
         if goal.shared and {F_MIN, W_STAR} <= losses and "strongly-convex" in keys:
             yield facts.averaged(facts.common_minimum(), P)
+        if goal.drawn:
+            yield from draws.of_draws(goal.universe)
         for weights in every:
             yield from facts.of_noise(goal.universe, weights)
     constants = {key[1] for key in target if key[0] == "constant"}

@@ -67,10 +67,17 @@ class Solution:
     values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
 
 
-def worst_case(model: Program, objective: Expression, against: Sequence[Expression], sign: str = "free") -> Solution:
+def worst_case(
+    model: Program,
+    objective: Expression,
+    against: Sequence[Expression],
+    sign: str = "free",
+    inaccurate: bool = False,
+) -> Solution:
     """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free).
 
-    A status other than optimal is tried again in other settings, never accepted.
+    A status other than optimal is tried again in other settings, and accepted only where the number may be
+    ``inaccurate``, as one that is proved or run afterwards.
     """
     cut = exchange(model, objective, *against)
     quad, lin, rows = _scaled(*cut.rows(model))
@@ -81,7 +88,8 @@ def worst_case(model: Program, objective: Expression, against: Sequence[Expressi
     equal = np.concatenate([lin, -right_lin]).T, -left_lin
     bounded = m + (count if sign == "nonneg" else 0)
     above = -np.eye(m + count)[:bounded], np.zeros(bounded)
-    outcome, x, z = _solved(cost, equal, above, (np.concatenate([quad, -right]).T, -left), cut.sizes)
+    semidefinite = np.concatenate([quad, -right]).T, -left
+    outcome, x, z = _solved(cost, equal, above, semidefinite, cut.sizes, inaccurate)
     if outcome is not Solved.OPTIMAL:
         return Solution(outcome)
     y, multipliers = x[m:] * top / units, cut.multipliers(x[:m] * top / rows)
@@ -104,10 +112,10 @@ def interior(
     else:
         # On the kernel S is zero by the exact repair; the rest must be positive definite.
         rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
-        sizes, kept = (rest.shape[1],), model.quad[keep]
+        sizes, active = (rest.shape[1],), model.quad[keep]
         form = model.form(gap)
-        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (kept, form.quad))
-        lin = np.concatenate([model.lin[keep], (kept @ kernel).reshape(len(kept), -1)], axis=1)
+        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (active, form.quad))
+        lin = np.concatenate([model.lin[keep], (active @ kernel).reshape(len(active), -1)], axis=1)
         target = np.concatenate([form.lin, (form.quad @ kernel).ravel()])
     (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
     m, one = len(rows), np.eye(len(rows) + 1)[-1]

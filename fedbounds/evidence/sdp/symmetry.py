@@ -110,6 +110,8 @@ def corners(sizes: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any], NDArray
 
 def exchange(model: Program, *used: Expression, any_client: bool = True) -> Exchange:
     """The exchanges that leave the class and what is ``used`` as they are: none where one of them is changed."""
+    if model.apart:
+        return of_blocks(model)
     classes = dict[Any, list[int]]()
     for i, weights in enumerate(model.weights):
         classes.setdefault(weights if any_client else i, []).append(i)
@@ -119,6 +121,19 @@ def exchange(model: Program, *used: Expression, any_client: bool = True) -> Exch
     result = coordinates(*given, tuple(map(tuple, classes.values())))
     forms = [model.form(item) for item in used]
     return result if not forms or result.keep(forms) else exchange(model, any_client=False)
+
+
+def of_blocks(model: Program) -> Exchange:
+    """No exchange: the blocks are those of the vectors' letters."""
+    n, m, q = len(model.vectors), len(model.constraints), len(model.values)
+    block = np.zeros(n, dtype=int)
+    for k, places in enumerate(model.blocks):
+        block[places] = k
+    sizes = np.bincount(block)
+    weight = np.ones((m, int((sizes * (sizes + 1)).sum()) // 2))
+    return Exchange(
+        np.eye(n), block, np.arange(n), np.ones(n), np.arange(n), np.arange(m), np.arange(m), np.eye(q), weight
+    )
 
 
 @lru_cache(maxsize=64)

@@ -10,88 +10,22 @@ from collections.abc import Mapping
 
 import sympy as sp
 
+from fedbounds.evidence.symbolic.proof_objects import *
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 from fedbounds.theory.vectors import (
     Centre,
-    Excess,
     Inner,
     Mean,
-    Noise,
-    Positive,
     Ratio,
-    Slack,
-    Vec,
-    Weights,
     norm_sq,
 )
-
-I, S, ALPHA, P = points.I, points.S, points.ALPHA, points.P
-LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("lambda_i", "others"))
-U = Weights(sp.Symbol("u_s"), S)
-
-
-def _vec(name: str, *indices: sp.Symbol) -> sp.Expr:
-    return Vec(sp.Symbol(name), *indices)
-
-
-# w_t^i, the virtual iterate at t, t + 1 and T, w*, a client's own minimiser, that of sum_i lambda_i F_i for weights
-# lambda that never change, the round's start, an earlier local model of the round, and any point.
-X, OWN, W, W_NEXT, W_STAR = points.w_i, points.w_i_star, points.w, points.w_next, points.w_star
-W_ALPHA = points.w_alpha
-X_S, W_T, W_PLUS = _vec("x_s", I, S), _vec("w_T"), _vec("w_plus")
-START, Y = _vec("w_0"), _vec("y")
-# The local models at t + 1 and at T.
-X_NEXT, X_T = _vec("x_next", I), _vec("x_T", I)
-# ||w_0 - w_+||^2, and a bound on ||sum_i alpha_i grad F_i(w_+)||^2.
-AWAY_0, Z_SQ = (sp.Symbol(name, nonnegative=True) for name in ("away_0", "Z_sq"))
-NOISE, NOISE_0 = Noise(sp.Symbol("noise"), I), Noise(sp.Symbol("noise_0"), I)
-G_S = _vec("g", I, S)
-F_MIN = points.F_i_star
-# The step size of an earlier step s of the round, and s + gamma; how many there are.
-ETA_S, M_S = Positive(sp.Symbol("eta_s"), S), Positive(sp.Symbol("m_s"), S)
-n = sp.Symbol("n", nonnegative=True)
-SHARE, TOP_SHARE = points.p_i, sp.Symbol("top_share", nonnegative=True)
-SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
-# A weighting skew rho(t, w), of any time and point.
-rho = sp.Symbol("rho", nonnegative=True)
-# Sums over s < t, of eta_s and of E F(w_s) - F*.
-STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
-SHIPPED_OWN = tuple(
-    q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
-)
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
-MOVED = n * Centre(U, ETA_S * G_S)
-
-
-loss, grad = points.F_i, points.grad
-
-
-def gap(point: sp.Expr) -> sp.Expr:
-    """e_i at a point: F_i less its minimum."""
-    return loss(point) - F_MIN
-
-
-def ratio(at: sp.Symbol) -> sp.Expr:
-    """alpha_i/p_i where the skew ``at`` is taken."""
-    return Ratio(sp.Symbol(f"kappa_{at.name}"), I)
-
-
-def excess(at: sp.Symbol) -> sp.Expr:
-    """e_i where the skew ``at`` is taken."""
-    return Excess(sp.Symbol(f"e_{at.name}"), I)
-
-
-AT_PI = ratio(sy.pi_max)
-G = grad(X) + NOISE
-# sum_i p_i ||w_T^i - w*||^2 of the local models, and the same at t and t + 1; E F(w_{t+1}) - F*.
-MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
-GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))
 
 
 class Formal:
@@ -139,6 +73,18 @@ def _ratio(kappa: sp.Expr) -> sp.Expr:
     return kappa
 
 
+def _common(point: sp.Expr) -> sp.Expr:
+    if depends(point, I) or depends(point, S):
+        raise KeyError(point)
+    return point
+
+
+def _fixed(point: sp.Expr) -> sp.Expr:
+    if point not in (W_STAR, W_PLUS, W):
+        raise KeyError(point)
+    return point
+
+
 def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
     return key, Assumption(key, statement, gives=gives)  # type: ignore[arg-type]
 
@@ -152,6 +98,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         _define(
             "common-optimum", "Gamma = 0: every F_i has its minimum at w*", lambda o, v: zero(Inner(grad(W_STAR), v))
+        ),
+        _define(
+            "one-function",
+            "every F_i is F: at a point that all clients share, grad F_i is grad F",
+            lambda o, x, v: zero(Inner(grad(_common(x)) - Centre(P, grad(x)), v)),
         ),
         _define(
             "next-models",
@@ -249,6 +200,44 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(gap_sum - sy.T * average_gap),
         ),
         _define(
+            "drawn-clients",
+            "m of N clients, drawn uniformly whatever came before, make one local step: two of them both take part "
+            "with probability m (m - 1)/(N (N - 1)), so that (N - 1) m E||w_{t+1} - v||^2 is the sum of N - m mean "
+            "squares and N (m - 1) squares of the mean",
+            lambda o, v: zero(
+                (sy.N - sy.m) * Mean(P, norm_sq(STEPPED - _fixed(v)))
+                + sy.N * (sy.m - 1) * norm_sq(Centre(P, STEPPED - _fixed(v)))
+                - sy.m * (sy.N - 1) * norm_sq(W_NEXT - v)
+            ),
+        ),
+        _define(
+            "one-drawn-client",
+            "w_{t+1} is the model of one client, drawn uniformly whatever came before, after one local step",
+            lambda o, v: zero(Mean(P, norm_sq(STEPPED - _fixed(v))) - norm_sq(W_NEXT - v)),
+        ),
+        _define(
+            "drawn-at-most",
+            "m of N clients are drawn uniformly and their noises are independent: the mean of m models has at most "
+            "1/m of the models' variance",
+            lambda o, v: non_negative(
+                Mean(P, norm_sq(STEPPED - _fixed(v)))
+                + (sy.m - 1) * norm_sq(Centre(P, W - sy.eta * grad(W) - _fixed(v)))
+                - sy.m * norm_sq(W_NEXT - v)
+            ),
+        ),
+        _define("some-drawn", "m >= 1", lambda o: non_negative(sy.m - 1)),
+        _define("no-more-drawn", "m <= N", lambda o: non_negative(sy.N - sy.m)),
+        _define(
+            "drawn-noises",
+            "the noises of the clients that may be drawn are independent",
+            lambda o: zero(norm_sq(Centre(P, NOISE)) - Mean(P, SHARE * norm_sq(NOISE))),
+        ),
+        _define(
+            "dissimilarity",
+            "zeta^2 is the largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2",
+            lambda o: non_negative(sy.zeta_sq - Mean(P, norm_sq(grad(W) - Centre(P, grad(W))))),
+        ),
+        _define(
             "client-variances",
             "E||noise_i||^2 <= sigma_i^2, a bound of each client's own",
             lambda o: non_negative(SIGMA_I - norm_sq(NOISE)),
@@ -269,6 +258,8 @@ RESTS_ON = {
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
+# What a claim grants that draws m of N clients for each step.
+OF_DRAWS = ("drawn-clients", "drawn-at-most", "some-drawn", "no-more-drawn", "drawn-noises", "dissimilarity")
 # Symbols whose declared sign is an assumption of some claims.
 SIGN_OF = {sy.p_min: "positive-p_min", sy.m: "equal-selection"}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).

@@ -9,9 +9,9 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
+from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -180,8 +180,8 @@ def _cited(cited: d.Cited, scope: Context) -> Total:
     admit(value, scope)
     if named := value.atoms(sp.Symbol, Slack) & taken:
         raise Unproved(f"{cited.derivation} speaks of {', '.join(map(str, named))}, which has another meaning here")
-    kept = frozenset(used for used in below.used if used.key in keys)
-    return Total(value, sign, grounds | Grounds(frozenset(keys), used=kept))
+    remaining = frozenset(used for used in below.used if used.key in keys)
+    return Total(value, sign, grounds | Grounds(frozenset(keys), used=remaining))
 
 
 def _require_free(used: frozenset[Used], taken: set[sp.Basic], other: Checked) -> None:

@@ -34,6 +34,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 GROUP = "fedbounds.derivations"
 COUNTS = ("tau", "N", "T", "gradients")
+# Said of a proof whose assumptions may contradict each other.
+UNMET = "; no instance is known to meet these"
 
 
 @lru_cache(maxsize=1)
@@ -162,7 +164,7 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
         names = ", ".join(sorted(checked.assumptions)) or "none"
         status, detail = Status.HOLDS, f"proved under these assumptions: {names}" + _on_their_word(checked)
         if meeting(claim, reading) is None:
-            detail += "; no instance is known to meet these"
+            detail += UNMET
     data = {
         "derivation": derivation.key,
         "steps": len(derivation.steps),

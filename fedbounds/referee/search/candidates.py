@@ -1,4 +1,4 @@
-"""How much a search may spend, and which shapes it tries: those that can meet the assumptions, cheapest first."""
+"""Which shapes a search tries: those that can meet the assumptions, cheapest first, a share for each family."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.evidence.exact.few_paths import needs_every_outcome
 from fedbounds.plugins import weighting_named, weightings
+from fedbounds.referee.search.budget import FIRST, MOST_PATHS, Budget, cost, size
 from fedbounds.referee.search.family import (
     MANY_STEPS,
     InstanceFamily,
@@ -24,7 +25,7 @@ from fedbounds.referee.search.family import (
     families,
 )
 from fedbounds.referee.search.objective import Scale, scales
-from fedbounds.referee.search.populations import simulate
+from fedbounds.referee.search.populations import PopulationRun, at_rounds, simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -36,60 +37,13 @@ from fedbounds.theory.reading import Reading
 TRIED = 64
 # Costs within this power of two are the same: plain shapes then come first.
 SAME_COST = 4
+# And of which the constants are asked that the user computes.
+FEW = 8
 # Rounds of the instances looked at.
 FEW_ROUNDS = 2
 # Denominators in an instance of which only the assumptions are asked.
 CLOSE = 10**8
-# Generations of the first rung.
-FIRST = 4
-# Members of a generation, and numbers in the runs of all of them.
-LEAST_MEMBERS, MOST_MEMBERS, MOST_NUMBERS = 8, 64, 10**6
-# Paths of chance in the runs of a generation: a quantity of one's own is computed on each.
-MOST_PATHS = 2**12
-# Seconds of one processor, measured: for a population's run, for each of its steps, and for each number in it.
-PER_CALL, PER_STEP, PER_NUMBER = 6e-3, 1.2e-4, 2e-7
-# And for a quantity of one's own, of each member on each path.
-PER_PATH = 1.2e-4
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "eta_growth", "t"})
-
-
-@dataclass(frozen=True)
-class Budget:
-    """How much a search may spend: generations of the last rung, restarts, sizes, numbers computed while shrinking.
-
-    ``longest`` is the largest T; ``rungs`` how often the best third of the arms goes on with twice the generations;
-    ``seconds`` of a processor by `cost`, which leaves the most expensive arms out.
-    """
-
-    name: str
-    generations: int
-    population: int
-    restarts: int
-    clients: tuple[int, ...]
-    dimensions: tuple[int, ...]
-    polish: int
-    shrink: int
-    longest: int
-    rungs: int = 4
-    seconds: float = 30.0
-
-    def members(self, shape: Shape, family: InstanceFamily) -> int:
-        """How many instances of a shape a generation has."""
-        most = min(MOST_MEMBERS, MOST_NUMBERS // size(shape), MOST_PATHS // shape.paths)
-        wanted = min(self.population * dimension(shape, family), most)
-        return max(wanted, LEAST_MEMBERS)
-
-
-BUDGETS = {
-    b.name: b
-    for b in (
-        Budget("small", 40, 10, 1, (2,), (1,), 60, 40_000, 800),
-        Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 200_000, 2000, seconds=300.0),
-        Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 1_000_000, 2000, seconds=3600.0),
-    )
-}
-# What is spent on a claim that is proved: a few seconds, in which a fault of the proof may show.
-PROVED = Budget("small, of a proved claim", FIRST, 10, 1, (2,), (1,), 1, 40_000, 800, rungs=1, seconds=1.0)
 
 
 @dataclass(frozen=True)
@@ -104,6 +58,11 @@ class Arm:
         """A short name."""
         return f"{self.shape.label}{', ratio' * (self.scale == 'ratio')}"
 
+    @property
+    def group(self) -> tuple[str, bool]:
+        """What has a share of the budget: a family, with noise or without."""
+        return self.shape.family, bool(self.shape.noise)
+
 
 def arms(
     claim: Claim, reading: Reading, budget: Budget, known: Mapping[str, InstanceFamily] | None = None
@@ -117,33 +76,40 @@ def arms(
         shapes = [Shape(family.key, 2, 1, *family.lengths[claim.scope][0], "fedavg", _schedules(claim, family)[0])]
     ordered = sorted(shapes, key=lambda s: _cost(s, known[s.family]))
     every = [Arm(shape, scale) for shape in ordered for scale in scales(claim)]
-    spent = itertools.accumulate(cost(arm.shape, known[arm.shape.family], budget, FIRST) for arm in every)
-    affordable = [arm for arm, seconds in zip(every, spent, strict=True) if seconds <= budget.seconds / budget.rungs]
-    return affordable or every[:1]
+    own = functions(claim)
+    costs = [cost(arm.shape, known[arm.shape.family], budget, FIRST, own) for arm in every]
+    return _affordable_arms(every, costs, budget.seconds / budget.rungs)
 
 
 def expected_seconds(claim: Claim, reading: Reading, budget: Budget) -> float:
     """About how many seconds of a processor the search takes, quantities of one's own on every path included."""
-    known = families()
-    own = sum(q.statistic != "constant" for q in claim.computed)
-    first = 0.0
-    for arm in arms(claim, reading, budget, known):
-        family = known[arm.shape.family]
-        measured = PER_PATH * own * budget.members(arm.shape, family) * arm.shape.paths
-        first += cost(arm.shape, family, budget, FIRST) + (FIRST + 1) * measured
-    return first * budget.rungs
+    known, own = families(), functions(claim)
+    chosen = arms(claim, reading, budget, known)
+    return budget.rungs * sum(cost(arm.shape, known[arm.shape.family], budget, FIRST, own) for arm in chosen)
 
 
-def size(shape: Shape) -> int:
-    """How many numbers one instance's run has about."""
-    return shape.total * shape.N * shape.d * shape.paths
+def functions(claim: Claim) -> int:
+    """How many quantities of a claim are functions that each path of each instance is put to."""
+    return sum(q.statistic not in ("constant", "scheduled") and at_rounds(q) is None for q in claim.computed)
 
 
-def cost(shape: Shape, family: InstanceFamily, budget: Budget, generations: int) -> float:
-    """About how many seconds of a processor so many generations take: the same on every machine, for a plan."""
-    steps = 0 if shape.straight else shape.total
-    each = PER_CALL + PER_STEP * steps + PER_NUMBER * budget.members(shape, family) * size(shape)
-    return (generations + 1) * each
+def _affordable_arms(every: list[Arm], costs: list[float], seconds: float) -> list[Arm]:
+    """Of each family, with noise and without, the first arms that its share pays; then what the rest of all pays."""
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for k, arm in enumerate(every):
+        groups.setdefault(arm.group, []).append(k)
+    chosen: set[int] = set()
+    for group in groups.values():
+        chosen.update(_paid(group, costs, seconds / len(groups)))
+    left = seconds - sum(costs[k] for k in chosen)
+    chosen.update(_paid([k for k in range(len(every)) if k not in chosen], costs, left))
+    return [every[k] for k in sorted(chosen)] or every[:1]
+
+
+def _paid(items: list[int], costs: list[float], seconds: float) -> list[int]:
+    """The first of the items, as many as so many seconds pay."""
+    spent = itertools.accumulate(costs[k] for k in items)
+    return [k for k, total in zip(items, spent, strict=True) if total <= seconds]
 
 
 def _cost(shape: Shape, family: InstanceFamily) -> tuple[int, bool, bool, int]:
@@ -257,15 +223,26 @@ def _possible(
     What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length.
     """
     step = replace(shape, tau=1, rounds=1, schedule="one step")
-    if narrow and not answers.get(step, True):
+    if not answers.get(step, True):
         return False
     population = examples(shape, family, claim)
-    values = simulate(population).measurement(reading).constants
+    run = simulate(population)
+    if step not in answers and not _equal(assumed, claim, reading, run):
+        answers[step] = False
+        return False
+    values = run.measurement(reading).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
     met = bool(admitted(narrow, claim, reading, population, near)[near].any())
     if len(near):
         answers[step] = answers.get(step, False) or met
     return met
+
+
+def _equal(assumed: Sequence[Assumption], claim: Claim, reading: Reading, run: PopulationRun) -> bool:
+    """Whether some members meet the equalities assumed of constants of the user's: mostly a shape decides that."""
+    own = {q.name for q in claim.computed if q.statistic == "constant"}
+    equal = [a for a in assumed if a.symbols() <= own and a.parts and all(part.sign == "=" for part in a.parts)]
+    return not equal or bool((penalty(equal, run.constants_of(claim, reading, FEW), FEW) == 0).any())
 
 
 def examples(shape: Shape, family: InstanceFamily, claim: Claim) -> Population:

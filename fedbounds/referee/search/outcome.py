@@ -13,7 +13,8 @@ import numpy as np
 
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.referee.search.candidates import Arm, Budget, admitted, without_penalty
+from fedbounds.referee.search.budget import Budget
+from fedbounds.referee.search.candidates import Arm, admitted, without_penalty
 from fedbounds.referee.search.family import (
     MAX_CONDITION,
     MAX_STEP,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import Any
@@ -20,8 +20,9 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import RARE, Population, Shape
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.computed_quantities import Delta_round, Delta_round_next, gap_round
 from fedbounds.theory.measurement import Measurement, OnDemand, first_of
-from fedbounds.theory.quantity import Path
+from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 from fedbounds.weightings.fixed import FixedByRound
@@ -51,9 +52,10 @@ class PopulationRun:
         """The values of the claim's quantities, as `measurement` has the others; nan where a member has none."""
         if not claim.computed:
             return Values()
-        members = [self._member(claim, reading, k) for k in range(len(self.population.w0))]
-        nothing = np.full(1, np.nan)
-        names = {symbol.name for symbol in claim.computed}
+        every, nothing = range(len(self.population.w0)), np.full(1, np.nan)
+        measured = {symbol: source for symbol in claim.computed if (source := at_rounds(symbol))}
+        names = {symbol.name for symbol in claim.computed if symbol not in measured}
+        members = [self._member(claim, reading, k, measured) for k in every] if names else []
         constants = {n for result in members for n in result.constants}
         rows = {n: [np.atleast_1d(m.constants.get(n, m.fields.get(n, nothing))) for m in members] for n in names}
         longest = {n: max(map(len, row)) for n, row in rows.items()}
@@ -63,9 +65,24 @@ class PopulationRun:
         constant, varying = (
             {n: row for n, row in table.items() if (n in constants) is fixed} for fixed in (True, False)
         )
+        for symbol, (name, later) in measured.items():
+            varying[symbol.name] = self._rounds(claim, reading, name, later)
         return Values(constant, varying)
 
-    def _member(self, claim: Claim, reading: Reading, k: int) -> Values:
+    def constants_of(self, claim: Claim, reading: Reading, count: int) -> dict[str, Array]:
+        """The claim's own constants of the problem (count, 1), of so many members."""
+        later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
+        members = [self._member(claim, reading, k, later).constants for k in range(count)]
+        shared = set.intersection(*map(set, members))
+        return {name: np.array([[float(member[name])] for member in members]) for name in shared}
+
+    def _rounds(self, claim: Claim, reading: Reading, name: str, later: bool) -> Array:
+        """An expectation at the start of each step's round, or at its end, which a run that goes on has."""
+        tau, total = self.population.shape.tau, self.population.shape.total
+        times = np.arange(total + (claim.scope == "horizon" and not later))
+        return self.measured.paths[reading.virtual][name][:, times - times % tau + later * tau]
+
+    def _member(self, claim: Claim, reading: Reading, k: int, measured: Collection[Quantity]) -> Values:
         population = self.population
         eta, tau, losses = population.eta[k], population.shape.tau, population.member(k).losses
         alone = replace(losses, **{name: row[0] for name in ROWS if (row := getattr(losses, name)) is not None})
@@ -73,7 +90,7 @@ class PopulationRun:
         def paths() -> Any:
             return list(self._paths(reading.virtual).of(k, tau, eta, alone))
 
-        return values(claim, alone, Path(tau, eta), paths)
+        return values(claim, alone, Path(tau, eta), paths, measured)
 
     def measurement(self, reading: Reading, computed: Values | None = None) -> Measurement[Array]:
         """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
@@ -104,6 +121,15 @@ class PopulationRun:
         columns = OnDemand({name: partial(_column, recorded, name) for name in recorded})
         constants: Any = first_of(computed.constants, columns)
         return Measurement(constants, at, field, computed.fields)
+
+
+# Shipped functions of a path that the run's expectations at the start of a round give, or (True) at its end.
+AT_ROUNDS = ((Delta_round, "distance_sq", False), (Delta_round_next, "distance_sq", True), (gap_round, "gap", False))
+
+
+def at_rounds(symbol: Quantity) -> tuple[str, bool] | None:
+    """Which expectation of a run a shipped function of a path is, and whether at the end of the round."""
+    return next(((name, later) for q, name, later in AT_ROUNDS if q.on_path is symbol.on_path), None)
 
 
 def _column(rows: Mapping[str, Array], name: str) -> Array:

@@ -18,10 +18,12 @@ import numpy as np
 from fedbounds import io
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
+from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
-from fedbounds.referee.search.candidates import FIRST, Budget, admitted, arms, examples, without_penalty
-from fedbounds.referee.search.family import InstanceFamily, Shape, decode, dimension, families, schedule
+from fedbounds.referee.search.budget import FIRST, Budget, cost
+from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, functions, without_penalty
+from fedbounds.referee.search.family import InstanceFamily, decode, dimension, families, schedule
 from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
 from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
@@ -109,29 +111,41 @@ def refute(
     if claim.kind is Kind.RATE:
         return fixed_points(claim, reading)
     search = Search(claim, reading, budget, seed, known or families())
-    violates, outcomes, unconfirmed = judge(claim, reading), [], []
+    violates = judge(claim, reading)
+    outcomes: list[Outcome] = []
+    unconfirmed: list[Outcome] = []
     for outcome in _outcomes(search, progress, each):
         outcomes.append(outcome)
-        verdict = _confirmed(search, outcome, violates) if outcome.margin <= WORTH_TRYING else None
-        if verdict is not None:
-            spent = sum(o.evaluations for o in outcomes)
-            return replace(verdict, data={**verdict.data, "budget": budget.name, "evaluations": spent})
-        if outcome.margin <= WORTH_TRYING and not _rounding(search, outcome):
-            unconfirmed.append(outcome)
+        if outcome.margin <= WORTH_TRYING:
+            so_far(lambda: survived(search, outcomes, [*unconfirmed, outcomes[-1]]))
+            instance = _confirmed(search, outcomes, violates, so_far)
+            if instance is not None:
+                return _refuted(search, outcomes, instance)
+            if not _rounding(search, outcome):
+                unconfirmed.append(outcome)
         so_far(lambda: survived(search, outcomes, unconfirmed))
     return survived(search, outcomes, unconfirmed)
 
 
-def _confirmed(search: Search, outcome: Outcome, violates: Judge) -> Verdict | None:
-    """REFUTED with the smallest instance found, or None where no instance was confirmed."""
-    population = search.population(outcome)
+def _confirmed(
+    search: Search, outcomes: list[Outcome], violates: Judge, so_far: Callable[[Callable[[], Verdict]], None]
+) -> Instance | None:
+    """The smallest instance found that refutes the claim, near the last outcome's; None where none was confirmed."""
+    population = search.population(outcomes[-1])
     instance = rationalise(population, search.claim, violates)
     if instance is None:
         return None
-    formula = schedule(search.claim, population.shape)
-    smallest = shrink(instance, formula, violates, search.budget.shrink)
-    verdict = examine(smallest, search.claim, search.reading)
-    return replace(verdict, data={**verdict.data, **by_hand(smallest, search.claim, search.reading)})
+    formula, effort = schedule(search.claim, population.shape), search.budget.shrink
+    return shrink(
+        instance, formula, violates, effort, lambda smallest: so_far(lambda: _refuted(search, outcomes, smallest))
+    )
+
+
+def _refuted(search: Search, outcomes: list[Outcome], instance: Instance) -> Verdict:
+    """REFUTED by an instance, with what checks it by hand and what was spent."""
+    verdict = examine(instance, search.claim, search.reading)
+    spent = {"budget": search.budget.name, "evaluations": sum(o.evaluations for o in outcomes)}
+    return replace(verdict, data={**verdict.data, **by_hand(instance, search.claim, search.reading), **spent})
 
 
 def _rounding(search: Search, outcome: Outcome) -> bool:
@@ -148,7 +162,7 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
     """The outcomes of every rung."""
     done, budget = 0, search.budget
     left: list[tuple[Any, int, tuple[float, ...]]] = [
-        (arm, k, ()) for k, arm in enumerate(arms(search.claim, search.reading, budget, search.known))
+        (arm, k, ()) for k, arm in _in_turn(arms(search.claim, search.reading, budget, search.known))
     ]
     total = sum(-(-len(left) // KEPT**rung) for rung in range(budget.rungs))  # at least
     for rung in range(budget.rungs):
@@ -162,20 +176,34 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
                 progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
             reached.append(_of_json(next(results)))
             yield reached[-1]
+        next(results, None)  # ended, so that processes stay for the next rung
         done += len(tasks)
-        rank = _best([task.arm.shape for task in tasks], [item.margin for item in reached])
-        left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in sorted(rank)]
+        rank = _best([task.arm for task in tasks], [item.margin for item in reached])
+        rank.sort(key=lambda k: (_price(search, tasks[k]), k))  # the search may be cut
+        left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in rank]
 
 
-def _best(shapes: list[Shape], margins: list[float]) -> list[int]:
-    """The best third of the arms of each family, with noise and without, in which instances meet the assumptions.
+def _price(search: Search, task: Task) -> float:
+    """About how many seconds a task takes."""
+    shape = task.arm.shape
+    return cost(shape, search.known[shape.family], search.budget, task.generations, functions(search.claim))
+
+
+def _in_turn(every: list[Arm]) -> list[tuple[int, Arm]]:
+    """Arms with their numbers, the first of each family, then the second of each: a search may be cut."""
+    groups = [arm.group for arm in every]
+    return sorted(enumerate(every), key=lambda item: groups[: item[0]].count(item[1].group))
+
+
+def _best(every: list[Arm], margins: list[float]) -> list[int]:
+    """The best third of the arms of each family, noise and objective, in which instances meet the assumptions.
 
     Where a bound is attained nothing more is to be had: such arms come last. A family whose bound is nearly attained
-    would else leave no arm of the others.
+    would else leave no arm of the others, and the ratio, near 1 where steps are tiny, none of the change.
     """
-    groups: dict[tuple[str, bool], list[int]] = {}
-    for k, shape in enumerate(shapes):
-        groups.setdefault((shape.family, bool(shape.noise)), []).append(k)
+    groups: dict[Any, list[int]] = {}
+    for k, arm in enumerate(every):
+        groups.setdefault((arm.group, arm.scale), []).append(k)
     chosen: list[int] = []
     for group in groups.values():
         ranked = sorted(group, key=lambda k: (abs(margins[k]) <= -WORTH_TRYING, margins[k], k))

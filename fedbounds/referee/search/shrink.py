@@ -5,8 +5,9 @@ Every candidate is judged by the exact evaluator alone; sizes are counted in cli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import sympy as sp
@@ -26,8 +27,6 @@ from fedbounds.theory.reading import Reading
 
 # Simple values tried for every number while shrinking.
 SIMPLE = tuple(Fraction(a, b) for b in (1, 2, 3, 4, 5, 6, 8, 10) for a in (0, 1, -1, 2, -2, 3))
-# Constants that a person who checks an instance needs whether or not the claim uses them.
-BY_HAND = frozenset({"G_sq", "sigma_sq", "C", "rho_bar", "rho_tilde", "Gamma"})
 
 # Outcomes beyond which a linear run is taken along 2 N T + 1 paths: enumerating thousands takes seconds.
 FEW_OUTCOMES = 2**8
@@ -43,14 +42,15 @@ OF_CLIENTS = ("curvatures", "minima", "upper", "kinks")
 def judge(claim: Claim, reading: Reading) -> Judge:
     """instance -> a violated place (the latest), exactly, or None if there is none or an assumption fails."""
 
-    every_outcome = claim.scope == "point" or any(q.statistic != "constant" for q in claim.computed)
-    by_pairs = not needs_every_outcome(claim, reading, bent=True, biased=True)
+    @cache
+    def every_outcome(bent: bool, biased: bool) -> bool:
+        return bool(needs_every_outcome(claim, reading, bent, biased))
 
     def violated(instance: Instance) -> Sides | None:
-        few = linear(instance) or (pairwise(instance) and by_pairs)
-        most = FEW_OUTCOMES if few and not every_outcome else MAX_OUTCOMES
+        few = linear(instance) or pairwise(instance)
+        few = few and not every_outcome(bool(instance.kinks), instance.weighting != "fedavg")
         try:
-            result = violation(instance, claim, reading, most)
+            result = violation(instance, claim, reading, FEW_OUTCOMES if few else MAX_OUTCOMES)
         except InputError:
             return None  # too many outcomes, or too many digits
         return None if result is None else result[1]
@@ -76,7 +76,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
         place = {name: column[k] for name, column in seen.places(claim.scope).items()}
         values |= place
-    shown = {name: text(values[name]) for name in values if name in BY_HAND or (name in used and name not in place)}
+    shown = {name: text(values[name]) for name in values if name in used and name not in place}
     return {
         "alpha": [list(map(text, row)) for row in sorted(record.alphas)],
         "constants": shown,
@@ -122,10 +122,17 @@ def numbers(instance: Instance) -> int:
     return instance.N * instance.d * instance.total * min(outcomes, MAX_OUTCOMES)
 
 
-def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, effort: int) -> Instance:
+def shrink(
+    instance: Instance,
+    formula: sp.Expr | None,
+    violates: Judge,
+    effort: int,
+    so_far: Callable[[Instance], None] = lambda instance: None,
+) -> Instance:
     """Replace the instance by smaller violating ones until none is found or so many numbers were computed.
 
-    Numbers are simplified one after the other, the plainest replacement first; then all over again.
+    Numbers are simplified one after the other, the plainest replacement first; then all over again. ``so_far`` is
+    called with the smallest instance after every one that was tried; it may end the search by raising.
     """
     left = effort
 
@@ -136,6 +143,7 @@ def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, effort:
                 return None
             if size(candidate) < size(current):
                 left -= OVERHEAD + numbers(candidate)
+                so_far(current)
                 if violates(candidate) is not None:
                     return candidate
         return None

@@ -13,7 +13,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from fedbounds.io import write
-from fedbounds.report.figures import line_styles
+from fedbounds.report.figures import styles
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,7 +35,7 @@ class Plot:
 
 def save(build: Callable[[], Figure], out: Path, stem: str) -> list[Path]:
     """Write the figure that ``build`` makes as ``stem``.png and ``stem``.svg in ``out``."""
-    with matplotlib.rc_context(line_styles.RC):
+    with matplotlib.rc_context(styles.RC):
         figure = build()
         if figure.get_layout_engine() is not None:
             # One pass of layout serves both formats.
@@ -52,7 +52,7 @@ def _print_svg(figure: Figure, file: Any) -> None:
 
 def svg(build: Callable[[], Figure]) -> str:
     """The figure that ``build`` makes as the text of an SVG document."""
-    with matplotlib.rc_context(line_styles.RC):
+    with matplotlib.rc_context(styles.RC):
         file = io.BytesIO()
         _print_svg(build(), file)
     return file.getvalue().decode()

@@ -19,10 +19,9 @@ from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.report.figures import line_styles, series, titles
+from fedbounds.report.figures import series, styles
 from fedbounds.report.figures.files import save
-from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
-from fedbounds.report.figures.panel_grid import legend, panels_of
+from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of
 from fedbounds.report.number_format import EQUAL
 from fedbounds.study import store
 from fedbounds.study.bounds import gamma_of
@@ -48,12 +47,12 @@ def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0
     axes.plot(x, y, label=label, markevery=every, markerfacecolor="white", markeredgewidth=0.9, **style)
 
 
-def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None = None) -> Figure:
+def bounds_figure(result: Result, drawn: Drawn, bounds: styles.Lines | None = None) -> Figure:
     """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
-    bounds = distinct(bounds or line_styles.lines("horizon"), drawn)
+    bounds = distinct(bounds or styles.lines("horizon"), drawn)
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
-    figure, panels = panels_of(result, titles.bounds_title(result), labels, "xy", sharex=True, sharey=True)
+    figure, panels = panels_of(result, styles.bounds_title(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         seen = series.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
@@ -88,9 +87,9 @@ def _say_negative(axes: Axes, side: Any, label: str, style: Style) -> None:
         axes.text(0.02, height, words, transform=axes.transAxes, fontsize=7, color=style["color"])
 
 
-def distinct(lines: line_styles.Lines, drawn: Drawn) -> line_styles.Lines:
+def distinct(lines: styles.Lines, drawn: Drawn) -> styles.Lines:
     """The lines without those that coincide with an earlier one in every run; that one is named for both."""
-    result: line_styles.Lines = {}
+    result: styles.Lines = {}
     for key, (label, style) in lines.items():
         same = next((other for other in result if _coincide(key, other, drawn)), None)
         if same is None:
@@ -119,10 +118,10 @@ def weighted(result: Result, drawn: Drawn) -> tuple[Result, Drawn]:
     return replace(result, runs=tuple(result.runs[k] for k in chosen)), [drawn[k] for k in chosen]
 
 
-def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None = None) -> Figure:
+def ratio_figure(result: Result, drawn: Drawn, steps: styles.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
-    steps = distinct(steps or line_styles.lines("step"), drawn)
-    title = titles.one_step_title(result, {key for key, _ in steps})
+    steps = distinct(steps or styles.lines("step"), drawn)
+    title = styles.one_step_title(result, {key for key, _ in steps})
     figure, panels = panels_of(result, title, ("$t+1$", "left / right side"), "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
@@ -145,7 +144,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None =
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     result, drawn = weighted(result, drawn)
-    figure, panels = panels_of(result, titles.skew_title(result), ("$t+1$", "skew"), sharex=True)
+    figure, panels = panels_of(result, styles.skew_title(result), ("$t+1$", "skew"), sharex=True)
     for axes, run, items in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
@@ -184,7 +183,7 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
     N, tau = result.facts.N, result.settings.tau
     result, drawn = weighted(result, drawn)
     count = series.marked(N)
-    title = titles.participation_title(result, drawn, count)
+    title = styles.participation_title(result, drawn, count)
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), sharex=True)
     grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
@@ -208,12 +207,12 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
     return figure
 
 
-def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> line_styles.Lines:
+def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.Lines:
     """The lines of a picture of claims over ``scope``: the usual ones that were examined and the reader's own.
 
     Where none of the usual ones was examined, every claim that was.
     """
-    usual = line_styles.lines(scope)
+    usual = styles.lines(scope)
     result = dict.fromkeys(key for run in drawn for key in run.sides)
     known = {key: line for key, line in usual.items() if key in result}
     shipped = plugins.claims()
@@ -226,7 +225,7 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> line_st
         and (scope == "step" or claims[key].lhs.has(gap))
         and (not known or shipped.get(key) is not claims[key])
     ]
-    return known | {key: (", ".join(key), style) for key, style in zip(others, line_styles.OWN, strict=False)}
+    return known | {key: (", ".join(key), style) for key, style in zip(others, styles.OWN, strict=False)}
 
 
 FIGURES: dict[str, Callable[..., Figure]] = {

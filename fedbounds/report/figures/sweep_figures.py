@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
-from fedbounds.report.figures import files, line_styles
+from fedbounds.report.figures import files, styles
 from fedbounds.study.bounds import main_tightness
 from fedbounds.study.sweep_table import COLUMNS, NUMBERS, Stored, read_table
 from fedbounds.theory.symbols import QUANTITIES
@@ -103,14 +103,14 @@ def _text(value: Any) -> str:
 
 def figure_of(lines: Sequence[Line], x: str, y: str, title: str = "") -> Figure:
     """The lines of ``y`` against ``x``."""
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained", dpi=line_styles.DPI)
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained", dpi=styles.DPI)
     axes = figure.subplots()
     for j, line in enumerate(lines):
         style: dict[str, Any] = {
-            "color": line_styles.CLIENTS[j % len(line_styles.CLIENTS)],
+            "color": styles.CLIENTS[j % len(styles.CLIENTS)],
             # Between two names there is nothing to draw.
-            "ls": "none" if line.labels else line_styles.DASHES[j // len(line_styles.CLIENTS) % 4],
-            "marker": line_styles.MARKERS[j % len(line_styles.MARKERS)],
+            "ls": "none" if line.labels else styles.DASHES[j // len(styles.CLIENTS) % 4],
+            "marker": styles.MARKERS[j % len(styles.MARKERS)],
         }
         # A floor may have any interval around the gap that was measured.
         bars = np.abs([np.minimum(line.lower - line.y, 0), np.maximum(line.upper - line.y, 0)])

@@ -1,6 +1,6 @@
 """A study as one page: the answer, the ledger, a section a claim with its evidence, and the run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from fedbounds.report.check_text import (
     answer_table,
+    data_name,
     footnotes,
     known_sentences,
     problem_sentence,
@@ -23,20 +24,23 @@ from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
 from fedbounds.theory.claim import Claim, statement
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence
 
 LEDGER = (
     "Claims by kind of evidence. The numbers beside a status: how many of the {} weightings; the smallest margin "
     "(right side − left side) / the larger of the two, band included; and bound / measured, below 1 if violated. "
-    "Run evidence is at family-wise error rate {} a claim. A dash: this kind says nothing."
+    "Run evidence is at family-wise error rate {} a claim. Grey: this run did not refute, which proves nothing. "
+    "Holds here: on this problem, without sampling error. A dash: this kind says nothing."
 )
 
 
 @dataclass(frozen=True)
 class Sortable:
-    """A table that a reader can sort and filter."""
+    """A table that a reader can sort and filter, and what its first words mean."""
 
     sortable: Table
+    notes: Mapping[str, str]
 
 
 PageBlock = Block | Picture | Sortable
@@ -52,6 +56,8 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     known = {line.claim.key: line.claim for line in lines}
     of_runs, of_claims = all_pictures(known.values(), result, drawn)
     caption = LEDGER.format(len(result.runs), result.settings.error_rate)
+    notes = {claim.key: claim.title for claim in known.values()}
+    notes |= {line.reading: READINGS[line.reading].summary for line in lines if line.reading in READINGS}
     blocks: list[PageBlock] = [
         *_head(result),
         Heading("The ledger", 2, "ledger"),
@@ -59,7 +65,7 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
         Bullets("Known", (*known_sentences(lines), summary_line(result, lines))),
         replace(answer_table(result, lines), caption="Each weighting on this run"),
         "\n".join(footnotes(result, lines)),
-        Sortable(replace(ledger_table(lines), caption=caption)),
+        Sortable(replace(ledger_table(lines), caption=caption), notes),
         Heading("The claims", 2, "claims"),
     ]
     for claim, picture in zip(known.values(), of_claims, strict=True):
@@ -71,17 +77,20 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     engines = ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING
     settings = {**chosen, "engine used": engines, **result.versions}
     blocks.append(Bullets("Settings and versions", tuple(f"{name}: {value}" for name, value in settings.items())))
-    return blocks_page(answer(result), blocks)
+    return blocks_page(answer(result, lines), blocks)
 
 
-def answer(result: Result) -> str:
-    """The title of the page: which weightings stop at a floor, and which show none."""
+def answer(result: Result, lines: Sequence[Line]) -> str:
+    """The title of the page: which weightings stop at a floor or fall as 1/T; if none is seen, what is known."""
     floors = [run.weighting for run in result.runs if run.decay and run.decay.answer == "no"]
     fast = [run.weighting for run in result.runs if run.decay and run.decay.answer == "yes"]
     parts = [f"{', '.join(fast)} {'falls' if len(fast) == 1 else 'fall'} as fast as 1/T" if fast else ""]
     parts += [f"{', '.join(floors)} {'stops' if len(floors) == 1 else 'stop'} at a floor" if floors else ""]
+    known = known_sentences(lines)
+    if not any(parts) and known:
+        return known[0].rstrip(".")
     words = "; ".join(filter(None, parts)) or "Neither a floor nor 1/T is seen"
-    data = f" on {result.settings.data}" if result.settings.data else ""
+    data = f" on {data_name(result.settings.data)}" if result.settings.data else ""
     return f"{words}: {result.facts.kind}{data}, {result.facts.N} clients"
 
 

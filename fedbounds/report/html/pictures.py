@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from fedbounds.engine.processes import in_processes
 from fedbounds.report.figures import files, study_figures
-from fedbounds.report.figures.line_styles import READING_STYLES
+from fedbounds.report.figures.styles import READING_STYLES
 from fedbounds.study.result import Result
 from fedbounds.study.store import RunSeries
 from fedbounds.theory.claim import Claim

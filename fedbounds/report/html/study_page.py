@@ -19,8 +19,7 @@ from fedbounds.study.bounds import main_tightness
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep_table import TABLE, Stored, read_table
-from fedbounds.theory.labels import shown
-from fedbounds.theory.verdict import Evidence
+from fedbounds.theory.verdict import Evidence, shown
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,13 @@ def counts_table(stored: Stored) -> Table:
     counts, rows = stored.counts, []
     for *about, kind in sorted({key[:3] for key in counts}):
         result = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
-        cell = Cell(tuple(Phrase(f"{shown(status, Evidence(kind))} {n}", status) for status, n in result if n))
+        cell = Cell(
+            tuple(
+                Phrase(f"{shown(status, Evidence(kind))} {n}", status, on_run=Evidence(kind).on_run)
+                for status, n in result
+                if n
+            )
+        )
         rows.append([*about, kind, cell])
     return Table.of(HEAD, rows, "How many cells x weightings have each status")
 

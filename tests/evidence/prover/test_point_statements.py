@@ -12,7 +12,7 @@ from fedbounds.evidence.symbolic.derivation import ONE, Derivation, premise, ste
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.points import F, F_star, grad, mean, norm_sq, w, w_i, w_star
+from fedbounds.theory.points import F, F_i, F_star, grad, mean, norm_sq, w, w_i, w_i_star, w_star
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Gamma, L, eta, gap_t, mu, zeta_star_sq
@@ -94,6 +94,32 @@ def test_a_statement_in_expressions_of_points_is_proved_and_a_changed_one_is_not
     assert proved(scope, lhs, rhs, (*CLASS, *more))
     assert not any(proved(scope, lhs, wrong, (*CLASS, *more)) for wrong in false)
     assert not more or not proved(scope, lhs, rhs, CLASS)
+
+
+def test_convexity_alone_is_enough_where_nothing_is_said_of_mu():
+    bound = 4 * L * gap_t + 2 * zeta_star_sq
+    assert proved("step", pq.slope_sq, bound, (a.smooth, a.convex))
+    assert not proved("step", pq.slope_sq, bound, (a.smooth,))
+    assert not proved("step", pq.slope_sq, 3 * L * gap_t + 2 * zeta_star_sq, (a.smooth, a.convex))
+
+
+def test_one_function_has_one_gradient_at_a_point_of_all_clients():
+    values = measured("values", mean(F_i(w_i)) - F_star)
+    for left, right, wrong in (
+        (pq.average_models_gap, values - mu / 2 * pq.dispersion, values - mu * pq.dispersion),
+        (values, pq.average_models_gap + L / 2 * pq.dispersion, pq.average_models_gap + mu / 2 * pq.dispersion),
+    ):
+        assert proved("step", left, right, (*CLASS, a.identical))
+        assert not proved("step", left, right, CLASS)
+        assert not proved("step", left, wrong, (*CLASS, a.identical))
+
+
+@pytest.mark.parametrize("point", [w_i, w + w_i, w_i_star])
+def test_one_function_has_other_gradients_at_points_of_each_client(point):
+    claim = Claim("own", "", "", "step", sp.Integer(0), {"all": pq.slope_sq}, assumptions=(*CLASS, a.identical))
+    last = step("conclude", 0, "<=", pq.slope_sq).by((pq.slope_sq, ONE), premise("one-function", point, w))
+    proof = Derivation("own-proof", "", (last,), claim="own", readings=("plain",))
+    assert "gives nothing" in automatic.check(proof, claim, READINGS["plain"]).fault
 
 
 def _checks(quantity):

@@ -9,7 +9,7 @@ from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import client_error
+from fedbounds.theory.point_quantities import client_error, p_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
     Delta,
@@ -159,3 +159,11 @@ def test_the_gap_decreases_from_step_to_step_by_what_a_gradient_is_worth():
     for bound in (KEPT**T * gap_0 + noise / 2, KEPT ** (2 * T) * gap_0 + noise):
         assert not proved(claim_of(gap, bound, assumed, steps))
     assert not proved(claim_of(gap, KEPT**T * gap_0 + noise, assumed, {"eta": sp.Min(eta_0, 2 / L)}))
+
+
+def test_independent_noises_of_one_variance_add_up_by_the_squares_of_the_weights():
+    assumed, steps = (*SMOOTH, *ALL, a.bounded_variance, ONE), STATEMENTS["contraction"][3]
+    noise = eta_0 * sigma_sq * p_sq / (mu * (2 - eta_0 * mu))
+    assert proved(claim_of(Delta_T, KEPT ** (2 * T) * Delta_0 + noise, assumed, steps))
+    for wrong in (noise / 2, noise * p_sq):
+        assert not proved(claim_of(Delta_T, KEPT ** (2 * T) * Delta_0 + wrong, assumed, steps))

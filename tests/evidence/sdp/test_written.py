@@ -92,21 +92,23 @@ FAR = norm_sq(w - w_star)
 @pytest.mark.parametrize(
     "expression",
     [
-        FAR + 1,
-        FAR - 1,
-        FAR + eta**2,
-        mean(FAR + weight_ratio**2),
         mean(p_i) * FAR,
         norm_sq(mean((weight_ratio - 1) * grad(w))),
         FAR**2,
-        FAR / (1 + FAR),
+        FAR**2 / (FAR + norm_sq(w)),
     ],
 )
-def test_a_number_in_a_sum_is_no_form_and_is_not_read_as_nothing(expression):
+def test_a_product_or_a_quotient_is_no_form_and_is_not_read_as_nothing(expression):
     own = measured("own_form", expression)
     assert not written({own})
     assert not applies(claim(own, Delta)) and not applies(claim(Delta, own))
     assert examine(claim(own, Delta), SETTING).status is Status.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize("expression", [FAR + 1, FAR - 1, FAR + eta, mean(FAR + weight_ratio**2), FAR / (1 + FAR)])
+def test_a_sum_of_unlike_terms_is_no_quantity(expression):
+    with pytest.raises(InputError, match="different units"):
+        measured("own_form", expression)
 
 
 @pytest.mark.parametrize("one", [eta * mean(weight_ratio**2), mean(weight_ratio**2) / eta, L * mean(weight_ratio**2)])

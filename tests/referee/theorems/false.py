@@ -30,7 +30,7 @@ NOISE = with_term(true.LOCAL_STEP, "sigma^2/N", "noise", eta**2 * sigma_sq / N)
 PARTIAL = slip(
     true.LOCAL_STEP,
     "no-(1-C)/C",
-    assumptions=(*true.EVERYONE[:3], a.equal_p, a.monotone_steps, at_most_half),
+    assumptions=(*true.EVERYONE[:3], a.equal_p, a.steps_up_to_2_over_L_plus_mu, at_most_half),
 )
 INDEX = with_term(true.KHALED, "T-for-T+1", "start", (1 - eta_0 * mu) ** (T + 1) * Delta_0)
 SYNCHRONISED = slip(true.SKEWED, "minimum-over-rounds", readings=("sync",))

@@ -41,7 +41,7 @@ SELECTION = Claim(
         "noise": eta**2 * sigma_sq / m,
         "selection": eta**2 * (N - m) / (N - 1) / m * G_sq,
     },
-    assumptions=(*CONVEX, a.bounded_gradient, a.equal_selection, a.equal_p, a.monotone_steps),
+    assumptions=(*CONVEX, a.bounded_gradient, a.equal_selection, a.equal_p, a.steps_up_to_2_over_L_plus_mu),
 )
 # The sum of (1 - eta mu)^(2k) is 1/(eta mu (2 - eta mu)), not 1/(2 eta mu).
 step = 1 / (4 * L)
@@ -91,7 +91,7 @@ SHARED = Claim(
     scope="step",
     lhs=Delta_next,
     terms={"contraction": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq},
-    assumptions=(*CONVEX, a.homogeneous, a.full_participation, a.unbiased, a.monotone_steps),
+    assumptions=(*CONVEX, a.homogeneous, a.full_participation, a.unbiased, a.steps_up_to_2_over_L_plus_mu),
 )
 CLAIMS = (SELECTION, FLOOR, RATE, RATIO, SHARED)
 

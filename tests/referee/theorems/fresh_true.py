@@ -63,7 +63,7 @@ DRIFT = Claim(
     scope="step",
     lhs=drift,
     terms={"drift": (1 - sp.Integer(1) / N) * (tau - 1) * eta_ratio**2 * eta**2 * sigma_sq},
-    assumptions=(*CONVEX, a.full_participation, a.unbiased, a.equal_p, a.identical, a.monotone_steps),
+    assumptions=(*CONVEX, a.full_participation, a.unbiased, a.equal_p, a.identical, a.steps_up_to_2_over_L_plus_mu),
 )
 SHARED = Claim(
     key="shared-minimiser",
@@ -72,7 +72,7 @@ SHARED = Claim(
     scope="step",
     lhs=Delta_next,
     terms={"contraction": (1 - eta * mu) ** 2 * (Delta + drift), "noise": eta**2 * sigma_sq},
-    assumptions=(*CONVEX, a.homogeneous, a.monotone_steps),
+    assumptions=(*CONVEX, a.homogeneous, a.steps_up_to_2_over_L_plus_mu),
 )
 NOISE = step * sigma_sq / (mu * (2 - step * mu))
 SPEED_UP = Claim(

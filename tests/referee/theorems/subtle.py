@@ -65,7 +65,7 @@ BALANCED = draft(
     definitions={gamma: sp.Max(8 * L / mu, tau)},
     eta=2 / (mu * (gamma + t)),
 )
-ONE_LOSS = (*CONVEX, a.equal_p, a.identical, a.monotone_steps)
+ONE_LOSS = (*CONVEX, a.equal_p, a.identical, a.steps_up_to_2_over_L_plus_mu)
 NO_TAU = draft("identical-no-tau", "step", drift, (1 - 1 / N) * eta_ratio**2 * eta**2 * sigma_sq, ONE_LOSS)
 step = 1 / (4 * L)
 L_FOR_MU = draft(

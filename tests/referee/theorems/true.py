@@ -132,7 +132,7 @@ LOCAL_STEP = Claim(
     scope="step",
     lhs=Delta_next,
     terms={**STEP, "noise": eta**2 * sigma_sq},
-    assumptions=(*FEDAVG, a.monotone_steps),
+    assumptions=(*FEDAVG, a.steps_up_to_2_over_L_plus_mu),
 )
 SHARED_NOISE = Claim(
     key="shared-noise",
@@ -141,7 +141,7 @@ SHARED_NOISE = Claim(
     scope="step",
     lhs=Delta_next,
     terms={**STEP, "noise": eta**2 * sigma_p_sq},
-    assumptions=(*FEDAVG, a.monotone_steps),
+    assumptions=(*FEDAVG, a.steps_up_to_2_over_L_plus_mu),
 )
 DISTANCE = Claim(
     key="distance-by-gap",

@@ -52,8 +52,8 @@ def verify(bound: Bound) -> bool:
     program = of_clients(bound.run) if bound.every_client else program_of(bound.run)
     gap = program.sum({"Delta_0": bound.a, "variance": bound.b, "bias": bound.bias}) - program["measured"]
     positive = verification.is_psd if bound.every_client else is_definite
-    known = bound.multipliers.keys() <= set(program.labels)
-    return known and verification.verify(program, gap, bound.multipliers, positive)[0]
+    labelled = bound.multipliers.keys() <= set(program.labels)
+    return labelled and verification.verify(program, gap, bound.multipliers, positive)[0]
 
 
 def above(value: Fraction) -> float:

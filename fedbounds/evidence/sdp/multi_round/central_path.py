@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import Bound, above, verify
-from fedbounds.evidence.sdp.multi_round.program import Run, measured, of_clients, points, program_of
-from fedbounds.evidence.sdp.rounding import prove
-from fedbounds.evidence.sdp.solver import Solved, worst_case
+from fedbounds.evidence.sdp.multi_round.by_solver import by_solver
+from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of
 
 Array = NDArray[Any]
 # The path ends where the barrier's bound on the remaining gap is this part of the value.
@@ -27,8 +26,6 @@ ACCURATE = 1e-3
 ALL_PAIRS = 12
 # Gradients of a run in all, up to which every client's are kept apart where the two blocks lose something.
 EVERY_CLIENT = 16
-# How far above the solver's value a proof with room to spare is sought then, relatively.
-HEADROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4))
 # Proofs on the path, the last first, of which one must verify; each leaves GROWTH times the room of the next.
 TRIED = 6
 # Newton's steps: the most in all, the least length that is still progress, the part of the way to a bound taken.
@@ -61,14 +58,25 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
     few = 0 < len(run.p) * run.T <= EVERY_CLIENT
     if few and not run.exact and not run.free and run.measure == "distance" and zeta_sq:
-        bound = _worst_of_clients(run, delta_0, zeta_sq)
+        bound = by_solver(run, delta_0, zeta_sq, every_client=True)
         if bound is not None:
             return bound
+    if run.server != 1:
+        return _with_server_step(run, delta_0, zeta_sq)
     if run.T <= ALL_PAIRS and not run.all_pairs:
         bound = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
         if bound is not None and bound.certified:
             return bound
     return _worst_on_path(run, delta_0, zeta_sq)
+
+
+def _with_server_step(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
+    """The path begins at a proof for a server's step of 1, so the solver is asked."""
+    if run.biased:
+        received = f"{run.T} steps of {len(run.p)} clients"
+        what = f"a server's step with weights that are not p is bounded for up to {EVERY_CLIENT} gradients in all"
+        raise reject(what, received, "take fewer steps, or the server's step 1")
+    return by_solver(replace(run, all_pairs=run.T <= ALL_PAIRS), delta_0, zeta_sq)
 
 
 def _worst_on_path(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
@@ -91,21 +99,6 @@ def _worst_on_path(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | No
             return replace(bound, certified=True)
         tried.append(bound)
     return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None  # type: ignore[operator]
-
-
-def _worst_of_clients(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
-    """The exact worst case at the run's weights, certified; None where no proof was found."""
-    program, rational = of_clients(run, float), of_clients(run)
-    units = [program[name] * float(1 / most) for name, most in (("Delta_0", delta_0), ("variance", zeta_sq))]
-    solved = worst_case(program, program["measured"], units, "nonneg")
-    for room in HEADROOM if solved.outcome is Solved.OPTIMAL else ():
-        shares = [Fraction(float(y)) + room * Fraction(solved.value) for y in solved.y]
-        a, b = shares[0] / delta_0, shares[1] / zeta_sq
-        result = prove(program, rational, "measured", {"Delta_0": a, "variance": b})
-        if result is not None:
-            value = above(a * delta_0 + b * zeta_sq)
-            return Bound(run, a, b, value, value - solved.value, True, result, attained=True, every_client=True)
-    return None
 
 
 def _balanced(run: Run, multipliers: list[Fraction]) -> list[Fraction]:

@@ -14,21 +14,24 @@ floating point, and enclosed by `surely` where it is to refute.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from fedbounds.algorithms.fedavg import FedAvg as WithServerStep
+from fedbounds.engine.algorithms import run_algorithm
+from fedbounds.engine.reference import algorithm_1
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.ball_arithmetic import enclosed, in_digits
+from fedbounds.evidence.ball_arithmetic import Ball, enclosed, in_digits
+from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.weightings.fedavg import FedAvg
-from fedbounds.weightings.fixed import Fixed
+from fedbounds.weightings.fixed import Fixed, FixedByRound
 
 # Points a side of the search's grid, how often it is made finer, and how much; points of one at random.
 POINTS, TIMES, FINER, RANDOM = 41, 6, 0.2, 2000
@@ -36,6 +39,11 @@ POINTS, TIMES, FINER, RANDOM = 41, 6, 0.2, 2000
 SURE_DIGITS = 400
 # (which Hessian, -grad F_i(w*) along e_2 as a signed square over zeta_*^2, alpha, p).
 Client = tuple[int, Fraction, Fraction, Fraction]
+# A number, its cosine, sine and root, in floats and in intervals.
+FLOATS: tuple[Any, ...] = (float, np.cos, np.sin, np.sqrt)
+BALLS = tuple(
+    np.frompyfunc(lambda x, of=of: Ball(getattr(enclosed(x), of)()), 1, 1) for of in ("__pos__", "cos", "sin", "sqrt")
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,10 @@ def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
         w: Any = simulate(begun, record="iterates").w
         means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
         return np.array([float(problem.gap(item)) for item in means])
-    trajectory = simulate(begun, record="distance")
+    if run.server == 1:
+        trajectory = simulate(begun, record="distance")
+    else:
+        trajectory = run_algorithm(WithServerStep(float(run.server)), begun)
     path: Array = (trajectory.distance_sq if run.measure == "distance" else trajectory.gap)[0]
     return path
 
@@ -112,21 +123,12 @@ def surely(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -
     """A number that what is measured of an instance of that shape is not below, in interval arithmetic."""
     shape = instance.shape
     with in_digits(SURE_DIGITS):
-        m = enclosed(delta_0).sqrt()
         if len(shape) == 1:
+            m = enclosed(delta_0).sqrt()
             end = _on_a_line(run, enclosed, enclosed(shape[0]), m, lambda x, y: x.min(y))
-            return math.nextafter(float(end.lower()), 0.0)
-        angles, highs = map(enclosed, shape[:2]), (min(max(Fraction(high), run.mu), run.L) for high in shape[2:4])
-        turned = [
-            _hessian(enclosed(run.mu), c.cos(), c.sin(), enclosed(h)) for c, h in zip(angles, highs, strict=True)
-        ]
-        several = [
-            (*turned[k], enclosed(abs(pull) * zeta_sq).sqrt() * (1 if pull > 0 else -1), enclosed(alpha))
-            for k, pull, alpha, _ in clients(run)
-        ]
-        direction = enclosed(shape[4])
-        sizes = [enclosed(size) for size in run.sizes]
-        end = _run(run, sizes, several, (m * direction.cos(), m * direction.sin()))
+        else:
+            highs = (min(max(Fraction(high), run.mu), run.L) for high in shape[2:4])
+            end = _ends(run, (*shape[:2], *highs, shape[4]), delta_0, zeta_sq, BALLS).ball
         return math.nextafter(float(end.lower()), 0.0)
 
 
@@ -136,14 +138,14 @@ def with_noise(run: Run, instance: Attained, sigma_sq: float) -> float:
     The clients are those of the run: two, or as many as one likes of equal weight.
     """
     several, end, value = clients(run), np.eye(2), instance.value
-    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, instance.shape)]
+    turned = _hessians(quadratics(run, instance.shape, 0.0))
     for start in reversed(range(0, run.T, run.tau)):
         mean = np.zeros((2, 2))
-        for k, _, _, p in several:
+        for i, (_, _, _, p) in enumerate(several):
             later = np.eye(2)
             for size in map(float, reversed(run.sizes[start : start + run.tau])):
                 value += sigma_sq * (float(p) * size) ** 2 * float(np.linalg.eigvalsh(later.T @ end @ later)[-1])
-                later = later @ (np.eye(2) - size * turned[k])
+                later = later @ (np.eye(2) - size * turned[i])
             mean += float(p) * later
         end = mean.T @ end @ mean
     return value
@@ -160,63 +162,47 @@ def alike(run: Run, delta_0: Fraction, noise: Fraction) -> Fraction:
     return max(ends)
 
 
-def _hessian(mu: Any, c: Any, s: Any, high: Any) -> tuple[Any, Any, Any]:
-    """(first, mixed, second) entries, of eigenvalues mu and high."""
-    return mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c
+def quadratics(run: Run, shape: Any, zeta_sq: Any, arithmetic: tuple[Any, ...] = FLOATS) -> Quadratics:
+    """The clients of a shape, or of several (P,), with w* = 0 and grad F_i(w*) along e_2."""
+    number, cos, sin, root = arithmetic
+    rows: list[tuple[Any, ...]] = []
+    for k, pull, _, _ in clients(run):
+        c, s, mu, high = cos(shape[k]), sin(shape[k]), 0 * shape[2 + k] + number(run.mu), shape[2 + k] + number(0)
+        along = root(number(abs(pull) * zeta_sq)) * (1 if pull > 0 else -1)
+        rows.append(((mu, high), (s * along / mu, c * along / high), (c, s)))
+    pairs = ([np.stack(row[part], axis=-1) for row in rows] for part in range(3))
+    curvatures, minima, turns = (np.stack(part, axis=-2) for part in pairs)
+    p = np.array([number(client[3]) for client in clients(run)])
+    return Quadratics(curvatures, minima, p, number(run.L), number(run.mu), turns=turns)
 
 
-def _turned(run: Run, shape: Iterable[Any]) -> list[tuple[Any, Any, Any]]:
-    """Both Hessians."""
-    one, other, high, higher, _ = shape
-    return [_hessian(float(run.mu), np.cos(a), np.sin(a), h) for a, h in ((one, high), (other, higher))]
-
-
-def _pulls(run: Run, zeta_sq: float) -> list[float]:
-    """-grad F_i(w*) along e_2 of each of `clients`."""
-    return [math.copysign(math.sqrt(abs(client[1]) * zeta_sq), client[1]) for client in clients(run)]
-
-
-def _ends(run: Run, shape: tuple[Array, ...], delta_0: float, zeta_sq: float) -> Any:
+def _ends(run: Run, shape: Any, delta_0: Any, zeta_sq: Any, arithmetic: tuple[Any, ...] = FLOATS) -> Any:
     """What is measured of every instance of several shapes."""
-    turned, pulls = _turned(run, shape), _pulls(run, zeta_sq)
-    several = [(*turned[item[0]], pull, float(item[2])) for item, pull in zip(clients(run), pulls, strict=True)]
-    start = delta_0**0.5 * np.cos(shape[4]), delta_0**0.5 * np.sin(shape[4])
-    return _run(run, [float(size) for size in run.sizes], several, start)
-
-
-def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[Any, Any]) -> Any:
-    """What is measured of clients (three entries of the Hessian, pull, weight), in any arithmetic."""
-
-    def mean(several: list[Any], *places: int) -> tuple[Any, ...]:
-        weighted = list(zip((client[-1] for client in clients), several, strict=True))
-        return tuple(sum(weight * item[k] for weight, item in weighted) for k in places)
-
-    def moved(eta: Any, client: tuple[Any, ...], x: Any, y: Any) -> tuple[Any, Any]:
-        first, mixed, second, pull, _ = client
-        return x - eta * (first * x + mixed * y), y - eta * (mixed * x + second * y - pull)
-
-    summed: tuple[Any, ...] = (0, 0)
-    for t, size in enumerate(sizes):
-        if t % run.tau == 0:
-            several = [w] * len(clients)
-        if run.measure == "average":
-            summed = tuple(a + b / run.T for a, b in zip(summed, mean(several, 0, 1), strict=True))
-        several = [moved(size, client, *item) for client, item in zip(clients, several, strict=True)]
-        if (t + 1) % run.tau == 0:
-            w = mean(several, 0, 1)
-    x, y = summed if run.measure == "average" else w
-    if run.measure == "distance":
-        return x * x + y * y
-    first, mixed, second = mean(list(clients), 0, 1, 2)
-    return (first * x * x + 2 * mixed * x * y + second * y * y) / 2
+    number, cos, sin, root = arithmetic
+    losses, m = quadratics(run, shape, zeta_sq, arithmetic), root(number(delta_0))
+    start = np.stack([m * cos(shape[4]), m * sin(shape[4])], axis=-1)
+    alpha = np.array([[number(client[2]) if arithmetic is FLOATS else client[2] for client in clients(run)]])
+    eta = np.array([number(size) for size in run.sizes])
+    summed: Any = 0
+    # The server's step comes between rounds, which are then run one by one.
+    for sizes in (eta,) if run.server == 1 else np.split(eta, run.rounds):
+        for step in algorithm_1(losses, start, sizes, run.tau, FixedByRound(alpha)):
+            if run.measure == "average" and step.t < run.T:
+                summed = summed + step.virtual(step.alpha) * number(Fraction(1, run.T))
+        w = step.x[..., 0, :]
+        start = w if run.server == 1 else start + number(run.server) * (w - start)
+    w = summed if run.measure == "average" else start
+    return (w * w).sum(-1) if run.measure == "distance" else losses.gap(w)
 
 
 def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
     """F - F* where it is measured, of one function of curvature L up to ``far`` from 0 and mu beyond."""
-    mu, K, summed = number(run.mu), number(run.L - run.mu), 0 * far
-    for size in run.sizes:
+    mu, K, summed, start = number(run.mu), number(run.L - run.mu), 0 * far, x
+    for t, size in enumerate(run.sizes):
         summed = summed + x / run.T
         x = x - number(size) * (mu * x - K * least(far, -least(far, x)))
+        if (t + 1) % run.tau == 0:
+            start = x = x if run.server == 1 else start + number(run.server) * (x - start)
     x = abs(summed if run.measure == "average" else x)
     bent = least(x, far)
     return mu * x * x / 2 + K * bent * (x - bent / 2)
@@ -224,12 +210,13 @@ def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
 
 def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:
     """The clients of a shape, with F_i(w*) = 0 at w* = 0."""
-    several, turned = clients(run), _turned(run, shape)
-    H = np.array([[[a, b], [b, c]] for a, b, c in (turned[item[0]] for item in several)])
-    pull = np.array([[0.0, pull] for pull in _pulls(run, zeta_sq)])
-    own = np.linalg.solve(H, pull[..., None])[..., 0]
-    p = np.array([float(item[3]) for item in several])
-    return QuadraticProblem(H, own, -np.einsum("nd,nd->n", own, pull) / 2, p)
+    losses = quadratics(run, shape, zeta_sq)
+    return QuadraticProblem(_hessians(losses), losses.w_i_star, -losses.client_excess(0 * losses.minima), losses.p)
+
+
+def _hessians(losses: Quadratics) -> Array:
+    first, mixed, second = losses.hessians
+    return np.stack([np.stack([first, mixed], axis=-1), np.stack([mixed, second], axis=-1)], axis=-2)
 
 
 def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:

@@ -72,6 +72,8 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         received = "weights that are not p" if run.biased else f"the {run.measure}"
         what = "noise needs the measure distance and a server with the weights p"
         raise reject(what, received, "leave out the noise")
+    if run.server != 1:
+        raise reject("noise needs the server's step 1", run.server, "leave out the noise")
     if delta_0 <= 0 or zeta_sq < 0 or sigma_sq < 0:
         received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
         raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", received, "mend them")

@@ -52,7 +52,8 @@ class Run:
 
     ``eta`` is the size of all steps, or a tuple with that of each. The server averages with ``alpha``; w* minimises
     sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2. ``free``: alpha may be another in every round, and is all on a
-    client of least p. ``all_pairs``: every interpolation inequality is used. InputError where it is no run.
+    client of least p. ``all_pairs``: every interpolation inequality is used. ``server`` is eta_s: a round moves w by
+    eta_s times the mean move of the clients. InputError where it is no run.
     """
 
     rounds: int
@@ -65,6 +66,7 @@ class Run:
     free: bool = False
     measure: Measure = "distance"
     all_pairs: bool = False
+    server: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
         for wrong, what, received, remedy in self._checks():
@@ -84,6 +86,14 @@ class Run:
         for size in set(sizes):
             wrong = not 0 < size * self.L < 2
             yield wrong, "gradient descent needs 0 < eta < 2/L", size, "take a smaller step"
+        yield self.server <= 0, "the server's step must be positive", self.server, "take 1, which is FedAvg's"
+        wrong = self.server != 1 and self.measure == "average"
+        yield (
+            wrong,
+            "the mean of the iterates is bounded for a server's step of 1",
+            self.server,
+            "take another measure",
+        )
         alpha, p = (", ".join(map(str, given)) for given in (self.alpha, self.p))
         for name, weights, received in (("alpha", self.alpha, alpha), ("p", self.p, p)):
             wrong = len(self.alpha) != len(self.p) or bool(weights and (min(weights) < 0 or sum(weights) != 1))
@@ -126,6 +136,8 @@ class Run:
     @property
     def contraction(self) -> Fraction | None:
         """By what all steps bring two points nearer, where one quadratic needs that much; else None."""
+        if self.server != 1:
+            return None
         several = [[abs(1 - size * curvature) for size in self.sizes] for curvature in (self.mu, self.L)]
         least = list(map(max, *several))
         return math.prod(least, start=Fraction(1)) if least in several else None
@@ -178,12 +190,37 @@ def points(run: Run, number: Any) -> list[Point]:
     result = []
     for k, size in enumerate(run.sizes):
         x = moment("m", k) + moment("d", k) if k % run.tau else moment("m", k)
-        after = moment("m", k + 1) + moment("d", k + 1)
+        mean = moment("m", k + 1)
+        if (k + 1) % run.tau == 0 and run.server != 1:  # the clients' mean, of which the server takes eta_s
+            start = moment("m", k + 1 - run.tau)
+            mean = number(1 / run.server) * mean + number(1 - 1 / run.server) * start
+        after = mean + moment("d", k + 1)
         result.append(Point(str(k), x, number((1 - size * run.mu) / size) * x - number(1 / size) * after, value(k)))
     if run.star > T:
         result.append(Point(str(T), measured(run, number), moment("m", T + 1) + moment("d", T + 1), value(T)))
     slopes = moment("m", T + 1) + moment("d", 0) if run.biased else moment("d", 0)
     return [*result, Point(str(run.star), _Moment(), slopes, Expression())]
+
+
+def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[Point], Vector]:
+    """(the same points, w_R) of a run that is not biased, in the coordinates of the gradients, not for an average.
+
+    m_0 is the start, m_{k+1} and d_{k+1} are the gradient of point k, and d_0 is s, which is 0 where the minimiser is
+    ``common``. A solver is more accurate in these.
+    """
+    start = x = _Moment({Symbol("m", step=0): number(Fraction(1))})
+    result = list[Point]()
+    for k in range(run.star):
+        start = x if k % run.tau == 0 else start
+        slope = _Moment({Symbol(letter, step=k + 1): number(Fraction(1)) for letter in "md"})
+        result.append(Point(str(k), x, slope, Expression({(Symbol("f", step=k),): number(Fraction(1))})))
+        if k < run.T:
+            x = number(1 - run.sizes[k] * run.mu) * x - number(run.sizes[k]) * slope
+        if (k + 1) % run.tau == 0 and k < run.T:
+            mean = _Moment(_part(x, "m").terms)
+            x = number(1 - run.server) * start + number(run.server) * mean
+    slopes = _Moment({} if common else {Symbol("d", step=0): number(Fraction(1))})
+    return [*result, Point(str(run.star), _Moment(), slopes, Expression())], x
 
 
 def measured(run: Run, number: Any) -> Vector:
@@ -195,13 +232,21 @@ def measured(run: Run, number: Any) -> Vector:
 
 def program_of(run: Run, number: Any = exact) -> Program:
     """The programme of a run in two blocks, with what bounds it and what is measured as quantities."""
-    every, K = points(run, number), number(run.L - run.mu)
-    last = run.star + run.biased
-    symbols = [Symbol("m", step=k) for k in range(last + 1)] + [Symbol("d", step=k) for k in range(run.star + 1)]
+    return _program(run, number, points(run, number), measured(run, number))
+
+
+def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
+    """The same, in the coordinates of `gradient_points`."""
+    return _program(run, number, *gradient_points(run, number, common), first=int(common))
+
+
+def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int = 0) -> Program:
+    K, last = number(run.L - run.mu), run.star + run.biased
+    symbols = [Symbol("m", step=k) for k in range(last + 1)]
+    symbols += [Symbol("d", step=k) for k in range(first, run.star + 1)]
     constraints = tuple(
         Constraint("interpolation", -1, f"{a}|{b}", interpolation(every[a], every[b], 0 * K, K)) for a, b in run.pairs
     )
-    end = measured(run, number)
 
     def squared(letter: str, k: int) -> Expression:
         return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared
@@ -234,7 +279,8 @@ def of_clients(run: Run, number: Any = exact) -> Program:
         for i in clients:
             every[i].append(Point(f"x{t}", x[i], slope[i], Expression({(Symbol("f", i, t),): one})))
         x = [x[i] - eta * slope[i] for i in clients]
-        w = Vector.mean(alpha, x)
+        if (t + 1) % run.tau == 0:
+            w = number(1 - run.server) * w + number(run.server) * Vector.mean(alpha, x)
     vectors = [Symbol("w0"), *(Symbol("g", i, t) for i in clients for t in range(run.T))]
     vectors += [Symbol("s", i) for i in clients if i != pivot]
     mu, L = number(run.mu), number(run.L)

@@ -10,8 +10,16 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.one_step.gradient_descent import descends
-from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, LINEAR, NOISE, Setting, applies, numbers
+from fedbounds.evidence.sdp.one_step.parameters import (
+    FORMS,
+    FREE_BIAS,
+    LINEAR,
+    NOISE,
+    Setting,
+    applies,
+    descends,
+    numbers,
+)
 from fedbounds.evidence.sdp.one_step.written import number, written
 from fedbounds.evidence.sdp.rational_functions import Function, require_defined, require_finite
 from fedbounds.theory.claim import Claim

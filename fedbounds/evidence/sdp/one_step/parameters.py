@@ -1,4 +1,4 @@
-"""The parameters of a one-round statement, in exact rationals, and a claim's terms at these parameters."""
+"""The parameters of a one-round statement, in exact rationals, and which claims are such statements."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from fedbounds.evidence.sdp.rational_functions import (
 )
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
+from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.claim import Claim, Kind, Role
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.theory.symbols import QUANTITIES, eta_0
 
 Local = Literal["steps", "any"]
 Gradients = Literal["full", "stochastic"]
@@ -80,8 +81,8 @@ class Setting:
             given,
             "use kappa = L/mu above 1 (at 1 F_i is fixed)",
         )
-        known = f"use one of {', '.join(READINGS)}"
-        yield self.reading not in READINGS, "reading must be a known name", self.reading, known
+        available = f"use one of {', '.join(READINGS)}"
+        yield self.reading not in READINGS, "reading must be a known name", self.reading, available
         what = f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes"
         wrong = type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0
         yield wrong, what, f"{len(self.eta)} of them", "use a local step s with 0 <= s < tau"
@@ -178,8 +179,8 @@ def round_setting(
     p = (Fraction(1, N),) * N if p is None else tuple(p)
     alpha = p if alpha is None else tuple(alpha)
     mu, L = Fraction(1) / kappa, Fraction(1)
-    known = {"L": L, "mu": mu}
-    sizes = sizes_at(with_role(Role.MAIN)[0], known, start, step + 1) if eta is None else (eta,) * (step + 1)
+    values = {"L": L, "mu": mu}
+    sizes = sizes_at(with_role(Role.MAIN)[0], values, start, step + 1) if eta is None else (eta,) * (step + 1)
     if rho_bar is None:
         rho_bar = min((a / q for a, q in zip(alpha, p, strict=False) if q > 0), default=Fraction(0))
     return Setting(alpha, p, sizes, tau, mu, L, rho_bar, rho_tilde, reading, local)
@@ -252,3 +253,16 @@ def numbers(setting: Setting) -> dict[str, Fraction]:
         **{name: q.in_class(setting) for name, q in QUANTITIES.items() if q.in_class is not None},
     }
     return result if setting.rho_tilde is None else {**result, "rho_tilde": setting.rho_tilde}
+
+
+OF_A_RUN = {"Delta_0", "T", "eta_0", "L", "mu"}
+
+
+def descends(claim: Claim, reading: Reading) -> bool:
+    """Whether a claim bounds F(w_T) - F* of gradient descent: one exact local step by all, alpha = p."""
+    parts = [part for assumption in claim.assumptions for part in assumption.parts]
+    one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
+    needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
+    symbols = {s.name for term in claim.sides(reading).terms.values() for s in term.free_symbols}
+    about = claim.on_fedavg and claim.kind is Kind.INEQUALITY and (str(claim.lhs), claim.eta) == ("gap", eta_0)
+    return about and one_step and needed and symbols <= OF_A_RUN

@@ -14,7 +14,6 @@ from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting, written_by
 from fedbounds.evidence.sdp.one_step.verdict import VIOLATION, certify, certify_form, round_model
 from fedbounds.evidence.sdp.solver import Solved, worst_case
-from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 
 # How far above the solver's tight constant a rational proof is sought, relative to max(1, |constant|).
@@ -123,20 +122,6 @@ class Split:
         names = (*FORMS, FREE_BIAS, *self.rest, *self.direction)
         every = {k: self.rest.get(k, none) + scale * self.direction.get(k, none) for k in dict.fromkeys(names)}
         return {k: v for k, v in every.items() if v}
-
-
-def noted(certificate: Certificate) -> TightConstant | None:
-    """The constant that a verified certificate proves; None where its inequality is not what its note says of it."""
-    note = certificate.note
-    try:
-        claim, term, constant = claim_named(str(note["claim"])), str(note["term"]), Fraction(str(note["certified"]))
-        parts = split(claim, Setting.from_json(certificate.setting), term)
-    except (KeyError, ValueError, ZeroDivisionError):
-        return None
-    given = {form: Fraction(str(value)) for form, value in certificate.rhs.items()}
-    if {form: value for form, value in given.items() if value} != parts.rhs(constant):
-        return None
-    return TightConstant(claim.key, term, float(parts.stated), float(constant), constant, certificate)
 
 
 def _require_contraction(claim: Claim, setting: Setting) -> None:

@@ -1,0 +1,126 @@
+"""The objects that every proof speaks of: points, weights over clients and steps, noise, and sums over a run."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from fedbounds.theory import points
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, Excess, Mean, Noise, Positive, Ratio, Slack, Vec, Weights, norm_sq
+
+__all__ = [
+    "ALPHA",
+    "AT_PI",
+    "AWAY_0",
+    "ETA_S",
+    "F_MIN",
+    "GAPS",
+    "GAP_NEXT",
+    "G_S",
+    "LAMBDA",
+    "MODELS",
+    "MODELS_NEXT",
+    "MODELS_T",
+    "MOVED",
+    "M_S",
+    "NOISE",
+    "NOISE_0",
+    "OTHERS",
+    "OWN",
+    "OWN_SYMBOLS",
+    "SHARE",
+    "SHIPPED_OWN",
+    "SIGMA_I",
+    "START",
+    "STEPPED",
+    "STEPS",
+    "TOP_SHARE",
+    "W_ALPHA",
+    "W_NEXT",
+    "W_PLUS",
+    "W_STAR",
+    "W_T",
+    "X_NEXT",
+    "X_S",
+    "X_T",
+    "Z_SQ",
+    "G",
+    "I",
+    "P",
+    "S",
+    "U",
+    "W",
+    "X",
+    "Y",
+    "excess",
+    "gap",
+    "grad",
+    "loss",
+    "n",
+    "ratio",
+    "rho",
+]
+
+I, S, ALPHA, P = points.I, points.S, points.ALPHA, points.P
+LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("lambda_i", "others"))
+U = Weights(sp.Symbol("u_s"), S)
+
+
+def _vec(name: str, *indices: sp.Symbol) -> sp.Expr:
+    return Vec(sp.Symbol(name), *indices)
+
+
+# w_t^i, the virtual iterate at t, t + 1 and T, w*, a client's own minimiser, that of sum_i lambda_i F_i for weights
+# lambda that never change, the round's start, an earlier local model of the round, and any point.
+X, OWN, W, W_NEXT, W_STAR = points.w_i, points.w_i_star, points.w, points.w_next, points.w_star
+W_ALPHA = points.w_alpha
+X_S, W_T, W_PLUS = _vec("x_s", I, S), _vec("w_T"), _vec("w_plus")
+START, Y = _vec("w_0"), _vec("y")
+# The local models at t + 1 and at T.
+X_NEXT, X_T = _vec("x_next", I), _vec("x_T", I)
+# ||w_0 - w_+||^2, and a bound on ||sum_i alpha_i grad F_i(w_+)||^2.
+AWAY_0, Z_SQ = (sp.Symbol(name, nonnegative=True) for name in ("away_0", "Z_sq"))
+NOISE, NOISE_0 = Noise(sp.Symbol("noise"), I), Noise(sp.Symbol("noise_0"), I)
+G_S = _vec("g", I, S)
+F_MIN = points.F_i_star
+# The step size of an earlier step s of the round, and s + gamma; how many there are.
+ETA_S, M_S = Positive(sp.Symbol("eta_s"), S), Positive(sp.Symbol("m_s"), S)
+n = sp.Symbol("n", nonnegative=True)
+SHARE, TOP_SHARE = points.p_i, sp.Symbol("top_share", nonnegative=True)
+SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
+# A weighting skew rho(t, w), of any time and point.
+rho = sp.Symbol("rho", nonnegative=True)
+# Sums over s < t, of eta_s and of E F(w_s) - F*.
+STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
+SHIPPED_OWN = tuple(
+    q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
+)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
+MOVED = n * Centre(U, ETA_S * G_S)
+
+
+loss, grad = points.F_i, points.grad
+
+
+def gap(point: sp.Expr) -> sp.Expr:
+    """e_i at a point: F_i less its minimum."""
+    return loss(point) - F_MIN
+
+
+def ratio(at: sp.Symbol) -> sp.Expr:
+    """alpha_i/p_i where the skew ``at`` is taken."""
+    return Ratio(sp.Symbol(f"kappa_{at.name}"), I)
+
+
+def excess(at: sp.Symbol) -> sp.Expr:
+    """e_i where the skew ``at`` is taken."""
+    return Excess(sp.Symbol(f"e_{at.name}"), I)
+
+
+AT_PI = ratio(sy.pi_max)
+G = grad(X) + NOISE
+# sum_i p_i ||w_T^i - w*||^2 of the local models, and the same at t and t + 1; E F(w_{t+1}) - F*.
+# A client's model after a step from w_t itself.
+STEPPED = W - sy.eta * (grad(W) + NOISE)
+MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
+GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))

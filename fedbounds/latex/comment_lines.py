@@ -1,0 +1,203 @@
+"""What the comment lines of a theorem declare: its notation, assumptions, definitions and step size."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.errors import Gathered, InputError
+from fedbounds.latex import formulas
+from fedbounds.latex.assumed import every_key, keys, same, shipped_assumption
+from fedbounds.latex.formulas import Term
+from fedbounds.latex.letters import Notation, shipped_names
+from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases
+from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of
+from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
+from fedbounds.plugins import algorithm_named
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import FEDAVG
+from fedbounds.theory.quantity import Quantity, measured
+from fedbounds.theory.symbols import R, T, eta, eta_0, t, tau
+from fedbounds.theory.units import same_units
+
+RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
+
+
+@dataclass(frozen=True)
+class CommentLines:
+    """The comment lines of a theorem, and the notation that they declare."""
+
+    theorem: Theorem
+    words: Words
+
+    @property
+    def notation(self) -> Notation:
+        names = (
+            shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
+        )
+        words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
+        return Notation(names, start=int(self.choice("start", "0", ("0", "1"))), averages="unbiased" in words)
+
+    def declared(self, *verbs: str) -> Iterable[tuple[Token, list[Token], list[Token]]]:
+        """The name, its scripts and its body in every such line that can be read."""
+        for line in (line for verb in verbs for line in self.theorem.of(verb)):
+            with contextlib.suppress(InputError):
+                for part in parts_of(line, self.theorem):
+                    if not is_number(part):
+                        (name, *scripts), body = equation(part, line)
+                        yield name, scripts, body
+
+    def value(self, tokens: Sequence[Token], setting: Setting, place: Token) -> sp.Expr:
+        return meant([Term(formulas.value(self.words.of(tokens), self.notation), place)], setting)[0]
+
+    def assumptions(self) -> tuple[Assumption, ...]:
+        result: dict[str, Assumption] = {}
+        faults = Gathered()
+        for line in self.theorem.of("assume"):
+            for text, column in between_commas(line.text):
+                place = Token(text, line.line, line.column + column)
+                with faults.caught():
+                    item = shipped_assumption(text) or self._relation(
+                        replace(line, text=text, column=line.column + column), place
+                    )
+                    result[item.key] = item
+        faults.raise_all()
+        return tuple(result.values())
+
+    def _relation(self, line: Line, place: Token) -> Assumption:
+        """An assumption that is a relation between symbols."""
+        tokens = normal(expanded(line.tokens(), self.theorem.macros))
+        if not any(token.text in RELATIONS for token in tokens):
+            near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
+            raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
+        said = self.said(tokens, place)
+        for key in keys().values():
+            if key.relation == said or (len(key.parts) == 1 and same(key, said)):
+                return key
+        relation = next(token for token in tokens if token.text in RELATIONS)
+        text = f"{said.lhs} {relation.text} {said.rhs}"
+        try:
+            return Assumption(text, text, _without_divisors(said))
+        except (TypeError, ValueError):
+            raise wrong(place, "an assumption must restrict something", "leave it out") from None
+
+    def said(self, tokens: Sequence[Token], place: Token) -> Any:
+        """A relation between symbols as one of sympy's."""
+        left, relation, right = formulas.sides(self.words.of(tokens), self.notation)
+        sides = [sp.Add(*meant(side, Setting(frozenset()))).subs(eta_0, eta) for side in (left, right)]
+        require_same_units(sides, place)
+        return RELATIONS[relation.text](*sides, evaluate=False)
+
+    def definitions(self, setting: Setting) -> dict[sp.Symbol, sp.Expr]:
+        result = {}
+        faults = Gathered()
+        for name, scripts, body in self.declared("where"):
+            if (constant := constant_of(name, scripts)) is not None:
+                with faults.caught():
+                    result[constant] = self.value(body, setting, name)
+        faults.raise_all()
+        return result
+
+    def step(self, setting: Setting, constant: bool) -> sp.Expr | None:
+        lines = self.theorem.of("step")
+        if not lines:
+            return eta_0 if constant else None
+        if len(lines) > 1:
+            raise wrong(lines[1].place, "a theorem has one step size", "keep one line")
+        tokens = normal(expanded(lines[0].tokens(), self.theorem.macros))
+        step = self.value(tokens, setting, lines[0].place)
+        step = step.xreplace({R: T / tau})  # the steps of a horizon's last round, for a step size tuned to it
+        if constant and t in step.free_symbols:
+            raise wrong(lines[0].place, r"\eta without an index must be one step size for all steps", r"write \eta_t")
+        if not self.theorem.of("units"):
+            require_same_units((eta, step), lines[0].place)
+        return step
+
+    def let(self) -> set[str]:
+        """The letters of the table that a let names."""
+        parts = [part for line in self.theorem.of("let") for part in parts_of(line, self.theorem)]
+        return {part[-1].text for part in parts}
+
+    def text(self, verb: str, default: str) -> str:
+        return next((line.text for line in self.theorem.of(verb) if line.text), default)
+
+    def algorithm(self) -> str:
+        text = self.text("algorithm", FEDAVG)
+        try:
+            algorithm_named(text)
+        except InputError as fault:
+            what, _, remedy = str(fault).partition(f", but received {text!r}: ")
+            place = self.theorem.of("algorithm")[0].place
+            raise wrong(place, what, remedy.rstrip(".") or "use a known one") from None
+        return text
+
+    def choice(self, verb: str, default: str, known: Iterable[str]) -> str:
+        lines = self.theorem.of(verb)
+        if lines and lines[0].text not in known:
+            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(known)}")
+        return lines[0].text if lines else default
+
+    @property
+    def start(self) -> Token:
+        return Token(self.theorem.label, self.theorem.line, 1)
+
+    def equations(self) -> Iterable[tuple[Sequence[Token], Sequence[Token]]]:
+        """What the comment lines define: the names of let and where, and the step size."""
+        for name, scripts, body in self.declared("let", "where"):
+            yield [name, *scripts], body
+        for line in self.theorem.of("step"):
+            for step in (r"\eta_t", r"\eta"):
+                yield normal(scanned(step, 1)), normal(expanded(line.tokens(), self.theorem.macros))
+
+    def cover(
+        self, assumed: Sequence[Assumption], left: Sequence[Token], relation: Token, right: Sequence[Token]
+    ) -> bool:
+        """Whether the comment lines, or the signs of its symbols, give a relation of the text."""
+        for name, body in self.equations() if relation.text == "=" else ():
+            if spelled(name) == spelled(left):
+                return spelled(body) == spelled(right) or self._equal(body, right)
+        said = self.said([*left, relation, *right], relation)
+        said = said.reversed if isinstance(said, sp.Ge | sp.Gt) else said
+        true = said.func(*said.args) is sp.true
+        return true or any(item.relation == said or (len(item.parts) == 1 and same(item, said)) for item in assumed)
+
+    def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
+        values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
+        return sp.cancel(sp.Add(next(values), -next(values))) == 0
+
+    def author_names(self, setting: Setting) -> dict[Quantity, Quantity]:
+        """Quantities that have no name in the table, by the author's: V_t becomes V, and V_{t+1} V_next."""
+        named: dict[Quantity, Quantity] = {}
+        inside = replace(setting, in_expectation=True)
+        for name, scripts, _ in self.declared("let", "where"):
+            for at, suffix in (("t", ""), ("t+1", "_next"), ("T", "_T")) if scripts else (("", ""),):
+                short = [name, *(replace(script, inside=tuple(scanned(at, 1))) for script in scripts)]
+                text = re.sub(r"\W+", "_", name.text).strip("_") + suffix
+                with contextlib.suppress(InputError):
+                    value = self.value(short, inside, name)
+                    if isinstance(value, Quantity) and value.name.startswith(UNNAMED):
+                        named.setdefault(value, measured(text, value.expression, latex=spelled(short)))
+        return named
+
+
+def _without_divisors(relation: Any) -> Any:
+    """eta <= 1/(4 L) as L eta <= 1/4, where the divisors are positive: the form that proofs use."""
+    divisor = sp.Mul(*(sp.fraction(sp.together(side))[1].as_coeff_Mul()[1] for side in relation.args))
+    if divisor == 1 or not divisor.is_positive:
+        return relation
+    return relation.func(*(sp.cancel(side * divisor) for side in relation.args), evaluate=False)
+
+
+def require_same_units(parts: Iterable[sp.Expr], place: Token) -> None:
+    try:
+        same_units(parts)
+    except InputError as fault:
+        what = str(fault).partition(", but received")[0]
+        raise wrong(place, what, "correct it, or add % fedbounds: units as written") from None

@@ -1,0 +1,59 @@
+"""A designed method in words: the answer, its tables, and the commands that prove and run it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fedbounds.report.number_format import downward, number, upward
+from fedbounds.report.terminal import plain_table
+from fedbounds.study.design import Design
+
+
+def answer(item: Design) -> str:
+    """The best method in one sentence."""
+    what = "||w_R - w*||^2" if item.measure == "distance" else "F(w_R) - F*"
+    proved = "proved for" if item.certified else "by the solver, without proof, for"
+    start = f"{item.rounds} x {item.tau} local steps at kappa = {item.kappa:g}, zeta_* = {item.zeta_star:g}"
+    method = f"eta = {item.eta:.4g}/L with eta_s = {item.server:.4g}"
+    return (
+        f"Best found for {start}: {method} has {what} <= {upward(item.worst)}, {proved} every problem of the class; "
+        f"no method of the search is below {downward(item.lower)}."
+    )
+
+
+def commands(item: Design) -> list[str]:
+    """What proves the worst case and runs an instance of it, and what runs the best method at eta_s = 1."""
+    shared = f"--rounds {item.rounds} --tau {item.tau}"
+    steps = f"--step {item.eta:.8g} --server {item.server:.8g}"
+    at = f"--kappa {item.kappa:.12g} --zeta-star {item.zeta_star:.12g} --measure {item.measure}"
+    runs = f"--step constant:{item.plain_eta / item.kappa:.8g} --batch full --replicates 1 --claim fedavg-rounds"
+    problem = "--problem quadratic --clients 2 --weighting fedavg --condition"
+    return [
+        f"fedbounds worst {shared} {steps} {at}",
+        f"fedbounds check {problem} {item.kappa:.12g} {shared} {runs}",
+    ]
+
+
+def choices(item: Design) -> str:
+    rows = [(f"best found: eta L = {item.eta:.4g}, eta_s = {item.server:.4g}", item.worst)]
+    if item.tau > 1:
+        rows.append((f"best at eta_s = 1: eta L = {item.plain_eta:.4g}", item.plain_worst))
+    body = [
+        [name, "not established" if value is None else upward(value), "-" if value is None else _over(value, item)]
+        for name, value in (*rows, *item.standard.items())
+    ]
+    body.append(["no method below", downward(item.lower), number(item.lower / item.worst)])
+    return plain_table(["method", "worst case", "over the best"], body)
+
+
+def _over(value: float, item: Design) -> str:
+    return f"{value / item.worst:.4g}"
+
+
+def over_tau(result: Sequence[Design]) -> str:
+    head = ["tau", "rounds", "eta L", "eta_s", "worst case", "no method below", "eta L at eta_s = 1", "worst case"]
+    rows = []
+    for item in result:
+        row = [item.tau, item.rounds, f"{item.eta:.4g}", f"{item.server:.4g}", upward(item.worst)]
+        rows.append([*row, downward(item.lower), f"{item.plain_eta:.4g}", upward(item.plain_worst)])
+    return plain_table(head, rows)

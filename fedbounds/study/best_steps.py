@@ -1,0 +1,158 @@
+"""The step sizes with the least worst case, by exchange: a method against the instances so far, then its worst one.
+
+Every instance is run at every method of a grid, so that the largest of its values is a lower bound there. The method
+where that is least is asked for its worst case, whose instance joins the others (Blankenship and Falk, 1976). Where
+both meet the grid is made finer around the best method. The upper bound is that of one method; the lower one is the
+least over the grid, run in floating point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.errors import reject
+from fedbounds.evidence.sdp.multi_round.by_solver import solved
+from fedbounds.evidence.sdp.multi_round.central_path import ALL_PAIRS
+from fedbounds.evidence.sdp.multi_round.mirrored_clients import MirroredClients, rebuilt
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.solver import Solved
+
+Array = NDArray[Any]
+# Points of the grid a side, and the least eta L on it: below, local steps are one step as long as all of them.
+POINTS, LEAST = 40, 1e-3
+# Significant digits of step sizes.
+DIGITS = 8
+# Curvatures of the equal clients that are run before anything is solved, from mu to L.
+CURVATURES = 9
+# Both bounds meet where they differ by less, relatively.
+MEET = 2e-4
+# The most worst cases of a search: where not every inequality is used its instances stay below them.
+MOST, MOST_FEWER = 150, 25
+# How often the grid is made finer.
+FINER = 12
+
+
+@dataclass(frozen=True)
+class BestSteps:
+    """The best method found, its worst case by the solver, and what no method of the grid is below."""
+
+    eta: Fraction
+    server: Fraction
+    upper: float
+    lower: float
+    solved: int
+    methods: int
+
+
+class _Grid:
+    """Methods (eta, eta_s) with the largest value of any instance there, and the worst cases that were computed.
+
+    A method is given by eta L and ``reach`` = eta_s (1 - (1 - eta L)^tau), by which a round shortens the way of a
+    client of curvature L: beyond 2 it lengthens it. Without a server's step ``reach`` follows from eta.
+    """
+
+    def __init__(self, run: Run, delta_0: float, zeta_sq: float, server: bool) -> None:
+        self.run, self.delta_0, self.zeta_sq, self.server = run, delta_0, zeta_sq, server
+        self.eta = self.reach = self.values = self.solved = np.empty(0)
+        self.instances: list[MirroredClients] = []
+        self.width = np.log(2 / LEAST) / POINTS, 1 / POINTS
+        sides = np.geomspace(LEAST, 1.99, POINTS), (np.arange(POINTS) + 0.5) * 2 / POINTS if server else np.zeros(1)
+        self.add(*(side.ravel() for side in np.meshgrid(*sides)))
+
+    def steps(self, eta: Array, reach: Array) -> tuple[Array, Array]:
+        """(eta, eta_s)."""
+        L, whole = float(self.run.L), 1 - (1 - eta) ** self.run.tau
+        return eta / L, reach / whole if self.server else np.ones(len(eta))
+
+    def add(self, eta: Array, reach: Array) -> None:
+        values = self.of_equal_clients(*self.steps(eta, reach))
+        for instance in reversed(self.instances):
+            self.raise_values(instance, values, eta, reach)
+        self.eta, self.reach = np.append(self.eta, eta), np.append(self.reach, reach)
+        self.values = np.append(self.values, values)
+        self.solved = np.append(self.solved, np.full(len(eta), np.nan))
+
+    def of_equal_clients(self, eta: Array, server: Array) -> Array:
+        """The largest value of equal quadratic clients."""
+        run, values = self.run, np.zeros(len(eta))
+        for h in np.linspace(float(run.mu), float(run.L), CURVATURES):
+            factor = 1 - server * (1 - (1 - eta * h) ** run.tau)
+            with np.errstate(over="ignore"):
+                square = factor ** (2 * run.rounds) * self.delta_0
+            values = np.maximum(values, square if run.measure == "distance" else h / 2 * square)
+        return values
+
+    def method(self, k: int) -> Run:
+        eta, server = (float(item[0]) for item in self.steps(self.eta[[k]], self.reach[[k]]))
+        sizes = {name: Fraction(f"{value:.{DIGITS}g}") for name, value in (("eta", eta), ("server", server))}
+        return replace(self.run, **sizes, all_pairs=self.run.T <= ALL_PAIRS)  # type: ignore[arg-type]
+
+    @property
+    def upper(self) -> float:
+        return float(np.nanmin(self.solved, initial=np.inf))
+
+    @property
+    def candidate(self) -> int:
+        """The method that may be the best: the worst cases that are not known are taken as low as they may be."""
+        return int(np.argmin(np.where(np.isnan(self.solved), self.values, self.solved)))
+
+    def solve(self, k: int) -> None:
+        """Compute the worst case of a method, and run its instance at every method that may be better."""
+        run = self.method(k)
+        solution = solved(run, Fraction(self.delta_0), Fraction(self.zeta_sq))
+        known = solution.outcome is Solved.OPTIMAL
+        self.solved[k] = solution.value if known else np.inf
+        if known:
+            instance = rebuilt(run, solution, self.delta_0, self.zeta_sq)
+            self.instances.append(instance)
+            self.raise_values(instance, self.values, self.eta, self.reach)
+
+    def raise_values(self, instance: MirroredClients, values: Array, eta: Array, reach: Array) -> None:
+        """Run an instance at the methods that may still be better than the best, in place."""
+        open_ = np.flatnonzero(values < self.upper * (1 - MEET / 2))
+        ends = instance.run(self.run, *self.steps(eta[open_], reach[open_]))
+        values[open_] = np.maximum(values[open_], ends)
+
+    def refine(self, k: int) -> None:
+        """Add methods around one, at half the distances of before."""
+        self.width = self.width[0] / 2, self.width[1] / 2
+        around = np.arange(-2, 3)
+        eta = self.eta[k] * np.exp(around * self.width[0])
+        reach = self.reach[k] * np.exp(around * self.width[1]) if self.server else self.reach[[k]]
+        several = [side.ravel() for side in np.meshgrid(eta, reach)]
+        inside = (several[0] < 2) & (several[1] < 2)
+        self.add(*(side[inside] for side in several))
+
+
+def best_steps(
+    run: Run, delta_0: Fraction, zeta_sq: Fraction, server: bool = True, known: Sequence[float] = ()
+) -> BestSteps:
+    """The constant eta, and eta_s unless it is 1, that make the worst case of the run the least.
+
+    ``known`` are values of eta L that are tried at eta_s = 1 besides.
+    """
+    grid, finer = _Grid(run, float(delta_0), float(zeta_sq), server and run.tau > 1), 0
+    usual = np.array([2 / (1 + float(run.mu / run.L)), *known])
+    grid.add(usual, 1 - (1 - usual) ** run.tau)
+    for _ in range(FINER + (MOST if run.T <= ALL_PAIRS else MOST_FEWER)):
+        k = grid.candidate
+        if np.isnan(grid.solved[k]) and grid.values[k] < grid.upper * (1 - MEET):
+            grid.solve(k)
+        elif finer < FINER:
+            grid.refine(int(np.nanargmin(grid.solved)))
+            finer += 1
+        else:
+            break
+    if not np.isfinite(grid.upper):
+        raise reject("no worst case was computed", f"{run.T} steps", "take fewer rounds, or zeta_* nearer to 1")
+    best = int(np.nanargmin(grid.solved))
+    method, lower = grid.method(best), min(float(grid.values.min()), grid.upper)
+    return BestSteps(
+        method.sizes[0], method.server, grid.upper, lower, int((~np.isnan(grid.solved)).sum()), len(grid.eta)
+    )

@@ -1,0 +1,179 @@
+"""The best federated method over a class: the step sizes, of clients and server, with the least worst case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal
+
+from fedbounds.errors import reject
+from fedbounds.plugins import with_role
+from fedbounds.study.tabular import Findings
+from fedbounds.study.worst import Number
+from fedbounds.theory.claim import Role
+
+if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.multi_round.program import Run
+    from fedbounds.model.experiment import Progress
+
+# Steps of a run in all: beyond this each of the worst cases of a search takes seconds.
+LONGEST = 24
+# Rows of a table, as many as a screen shows beside the answer.
+MOST_TAU = 12
+
+
+@dataclass(frozen=True)
+class Design:
+    """The best method found, in units of 1/L: ``worst`` is its worst case, no method searched is below ``lower``.
+
+    ``plain_eta`` and ``plain_worst`` are those of the best eta at eta_s = 1, ``standard`` the proved worst cases of
+    usual choices, None where none was established. ``certified`` says that both other worst cases are proved;
+    ``lower`` is a number in floating point, over a grid. ``solved`` worst cases were computed.
+    """
+
+    rounds: int
+    tau: int
+    kappa: float
+    zeta_star: float
+    measure: str
+    eta: float
+    server: float
+    worst: float
+    lower: float
+    certified: bool
+    plain_eta: float
+    plain_worst: float
+    standard: dict[str, float | None] = field(repr=False)
+    solved: int
+
+    @property
+    def gap(self) -> float:
+        """The minimax gap, relative to the worst case."""
+        return (self.worst - self.lower) / self.worst
+
+
+def design(
+    *,
+    rounds: int = 3,
+    tau: int | str = 4,
+    kappa: Number = 10,
+    zeta_star: Number = 1,
+    Delta_0: Number = 1,
+    measure: Literal["distance", "gap"] = "distance",
+    budget_steps: int | None = None,
+    progress: Progress | None = None,
+) -> Findings[Design]:
+    """The constant local step eta and server's step eta_s with the least worst case over a class, for every N >= 2.
+
+    Clients are L-smooth and mu-strongly convex with L = 1, and equally weighted or of weights of at most 1/2.
+    Raises InputError for parameters that no run has.
+
+    rounds: Rounds.
+    tau: Local steps a round, or several as 1..6.
+    kappa: L/mu, with L = 1.
+    zeta_star: Root mean square of ||grad F_i(w*)||.
+    Delta_0: Largest ||w_0 - w*||^2.
+    measure: The distance ||w_R - w*||^2, or the gap F(w_R) - F*.
+    budget_steps: Gradient steps in all, in place of the rounds.
+
+    >>> [(round(item.eta, 2), round(item.worst, 4)) for item in design(rounds=1, tau=1)]
+    [(1.82, 0.6695)]
+    """
+    from fedbounds.evidence.sdp.one_step.coverage import fraction
+
+    if measure not in ("distance", "gap"):
+        raise reject("what is measured is distance or gap", measure, "choose one")
+    if fraction(zeta_star) < 0:
+        raise reject("zeta_star is a root of a mean of squares, at least 0", zeta_star, "leave out its sign")
+    if fraction(Delta_0) <= 0:
+        raise reject("Delta_0 must be positive", Delta_0, "start away from w*")
+    runs = list(_runs(rounds, tau, fraction(kappa), measure, budget_steps))
+    result = []
+    for k, run in enumerate(runs):
+        if progress is not None:
+            progress("methods", k, len(runs), f"tau = {run.tau}")
+        result.append(best(run, fraction(Delta_0), fraction(zeta_star) ** 2))
+    return Findings(tuple(result), lambda item: [asdict(item) | {"gap": item.gap}])
+
+
+def _runs(
+    rounds: int, tau: int | str, kappa: Fraction, measure: Literal["distance", "gap"], budget: int | None
+) -> Iterator[Run]:
+    from fedbounds.evidence.sdp.multi_round.program import Run
+
+    if kappa <= 1:
+        raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
+    for each in _several(tau):
+        several = rounds if budget is None else budget // each
+        if budget is not None and several < 1:
+            raise reject("a budget of gradient steps pays for a round or more", budget, f"give {each} or more")
+        if several * each > LONGEST:
+            what = f"a search is for runs of up to {LONGEST} local steps in all"
+            raise reject(what, f"{several} rounds of {each}", "take fewer")
+        yield Run(several, each, 1 / kappa, Fraction(1), Fraction(1), measure=measure)
+
+
+def _several(tau: int | str) -> list[int]:
+    first, dots, last = str(tau).partition("..")
+    if not (first.strip().isdecimal() and (not dots or last.strip().isdecimal())):
+        raise reject("tau must be a whole number, or two as 1..6", tau, "mend it")
+    low, high = (int(text) if len(text) < 9 else 0 for text in (first, last or first))
+    if not 1 <= low <= high < low + MOST_TAU:
+        raise reject(f"tau must be at least 1, and at most {MOST_TAU} values upwards", tau, "mend it")
+    return list(range(low, high + 1))
+
+
+def best(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
+    """The best step sizes found for a run whose own are of no account."""
+    from fedbounds.evidence.sdp.multi_round.central_path import worst
+    from fedbounds.study.best_steps import best_steps
+
+    plain = best_steps(run, delta_0, zeta_sq, server=False)
+    steps = best_steps(run, delta_0, zeta_sq, known=(float(plain.eta * run.L),)) if run.tau > 1 else plain
+    values, certified = [], True
+    for item in (steps, plain):
+        bound = worst(replace(run, eta=item.eta, server=item.server), delta_0, zeta_sq)
+        proved = bound is not None and (bound.certified or bound.exact)
+        certified = certified and proved
+        values.append(bound.value if bound is not None and proved else item.upper)
+    usual = standard(run, delta_0, zeta_sq)
+    return Design(
+        run.rounds,
+        run.tau,
+        float(run.L / run.mu),
+        float(zeta_sq) ** 0.5,
+        run.measure,
+        float(steps.eta * run.L),
+        float(steps.server),
+        values[0],
+        min(steps.lower, values[0]),
+        certified,
+        float(plain.eta * run.L),
+        values[1],
+        usual,
+        steps.solved + plain.solved,
+    )
+
+
+def standard(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> dict[str, float | None]:
+    """The certified worst cases of usual choices at eta_s = 1, and of gradient descent once a round."""
+    from fedbounds.evidence.sdp.multi_round.central_path import worst
+    from fedbounds.study.worst_case import scheduled
+
+    L, mu = run.L, run.mu
+    main = with_role(Role.MAIN, ())[0]
+    several = {
+        "eta = 1/L": replace(run, eta=1 / L),
+        "eta = 2/(L + mu)": replace(run, eta=2 / (L + mu)),
+        "eta = 1/(tau L)": replace(run, eta=1 / (run.tau * L)),
+        f"the steps of {main.key}": scheduled(run, main),
+        "one step a round, 2/(L + mu)": replace(run, tau=1, eta=2 / (L + mu)),
+    }
+    if run.tau == 1:
+        del several["eta = 1/(tau L)"], several["one step a round, 2/(L + mu)"]
+    result = {}
+    for name, other in several.items():
+        bound = worst(other, delta_0, zeta_sq)
+        result[name] = bound.value if bound is not None and (bound.certified or bound.exact) else None
+    return result

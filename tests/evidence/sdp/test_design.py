@@ -1,0 +1,201 @@
+"""Methods with the least worst case: known optima, instances that attain it, and runs that stay below."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction as Q
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy.optimize import brentq
+
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.multi_round.bound import verify
+from fedbounds.evidence.sdp.multi_round.by_solver import by_solver, solved
+from fedbounds.evidence.sdp.multi_round.central_path import worst
+from fedbounds.evidence.sdp.multi_round.lower_bound import attained
+from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt, simplex_maxima
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
+from fedbounds.report.design_text import answer, commands
+from fedbounds.study.best_steps import MEET, best_steps
+from fedbounds.study.design import design
+
+HALVES = (Q(1, 2),) * 2
+
+
+def run_of(rounds, tau, eta="1/5", server="1", kappa=10, **more):
+    return Run(rounds, tau, Q(1, kappa), Q(1), Q(eta), server=Q(server), all_pairs=True, **more)
+
+
+RUNS = [
+    (run_of(1, 4, "1/10", 6), Q(1)),
+    (run_of(3, 2, "1/20", 12), Q(1)),
+    (run_of(2, 3, "9/10", "7/5"), Q(1, 100)),
+    (run_of(2, 2, "1/5", 3, measure="gap"), Q(1)),
+    (run_of(2, 2, "4/3", "6/5", measure="gap"), Q(0)),
+    (run_of(2, 3, "3/2"), Q(0)),
+]
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+@pytest.mark.parametrize("kappa", [10, 10**6])
+def test_gradient_descent_has_its_known_best_step(rounds, kappa):
+    """Kim, arXiv 2412.04427: both branches are equal; at mu = 0 they are 1/(2 N a + 1) and (1 - a)^(2 N)."""
+
+    def short(a):
+        return 1 / (1 + kappa * ((1 - a / kappa) ** (-2 * rounds) - 1))
+
+    known = brentq(lambda a: short(a) - (1 - a) ** (2 * rounds), 1, 2 - 1e-9)
+    if kappa == 10**6:
+        assert 1 / (2 * rounds * known + 1) == pytest.approx((1 - known) ** (2 * rounds), rel=1e-4)
+    steps = best_steps(run_of(rounds, 1, kappa=kappa, measure="gap"), Q(1), Q(0))
+    assert float(steps.eta) == pytest.approx(known, rel=3 * MEET)
+    assert short(known) / 2 * (1 - 1e-6) <= steps.upper < short(known) / 2 * (1 + 2 * MEET)
+    assert steps.lower >= steps.upper * (1 - 2 * MEET)
+
+
+@pytest.mark.parametrize("rounds", [1, 4])
+def test_the_distance_of_gradient_descent_has_its_known_best_step(rounds):
+    (result,) = design(rounds=rounds, tau=1)
+    assert result.eta == pytest.approx(20 / 11, rel=1e-6) and result.server == 1 and result.certified
+    assert result.worst == pytest.approx((9 / 11) ** (2 * rounds), rel=1e-5)
+
+
+@pytest.mark.parametrize(("run", "zeta_sq"), RUNS)
+def test_the_rebuilt_clients_attain_the_worst_case(run, zeta_sq):
+    solution = solved(run, Q(1), zeta_sq)
+    instance = rebuilt(run, solution, 1.0, float(zeta_sq))
+    eta, server = np.array([float(run.sizes[0])]), np.array([float(run.server)])
+    assert instance.run(run, eta, server)[0] == pytest.approx(solution.value, rel=1e-4)
+    bound = worst(run, Q(1), zeta_sq)
+    assert bound.certified or bound.exact
+    assert bound.value == pytest.approx(solution.value, rel=1e-5 if zeta_sq else 1e-4)
+    assert attained(run, 1.0, float(zeta_sq)).value <= bound.value * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(("run", "zeta_sq"), RUNS[::3])
+def test_the_rebuilt_clients_are_of_the_class(run, zeta_sq):
+    instance, rng = rebuilt(run, solved(run, Q(1), zeta_sq), 1.0, float(zeta_sq)), np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 500, len(instance.start))) * np.geomspace(0.01, 10, 500)[:, None]
+    (f, g), (h, k) = instance.at(x), instance.at(y)
+    dx, dg, mu, L = x - y, g - k, 0.1, 1.0
+    bent = (dg**2).sum(1) + mu * L * (dx**2).sum(1) - 2 * mu * (dg * dx).sum(1)
+    slack = f - h - (k * dx).sum(1) - bent / (2 * (L - mu))
+    assert (slack > -1e-8 * (1 + abs(f) + abs(h))).all()
+    at_star = instance.at(np.zeros((1, len(instance.start))))[1][0]
+    assert abs(at_star[: instance.means]).max(initial=0) < 1e-9
+    assert (at_star**2).sum() == pytest.approx(float(zeta_sq), abs=1e-9)
+    assert (instance.start**2).sum() == pytest.approx(1) and not instance.start[instance.means :].any()
+
+
+def test_maxima_over_the_simplex():
+    rng = np.random.default_rng(1)
+    for rank in (1, 3, 6):
+        C = rng.normal(size=(6, rank))
+        G, heights = C @ C.T + 1e-6 * np.eye(6), rng.normal(size=(50, 6))
+        result = simplex_maxima(G, heights)
+        assert (result >= 0).all() and np.allclose(result.sum(axis=1), 1)
+        for weights, height in zip(result, heights, strict=True):
+            other = simplex_minimum(G, -height)
+            assert weights @ height - weights @ G @ weights / 2 >= other @ height - other @ G @ other / 2 - 1e-9
+
+
+def test_a_servers_step_is_that_of_the_programme_of_all_clients():
+    run = replace(run_of(2, 2, "1/10", 4), alpha=HALVES, p=HALVES)
+    every = by_solver(run, Q(1), Q(1), every_client=True)
+    assert every.certified and worst(run).value == pytest.approx(every.value, rel=5e-6)
+    other = replace(run, alpha=(Q(1, 4), Q(3, 4)))
+    bound = worst(other)
+    assert bound.every_client and verify(bound) and attained(other).value <= bound.value
+
+
+def test_a_servers_step_at_one_local_step_is_the_step():
+    """And what is proved for one is refused for another."""
+    one, other = worst(run_of(2, 1, "1/4", 4)), worst(run_of(2, 1, "1"))
+    assert one.value == pytest.approx(other.value, rel=5e-6)
+    assert verify(one) and not verify(replace(one, run=replace(one.run, server=Q(5))))
+    assert not verify(replace(one, a=one.a * (1 - Q(1, 1000))))
+
+
+def runs_of_quadratics(item, count, rng):
+    """||w_R - w*||^2 of random quadratic clients of the class, equally weighted."""
+    N, d = int(rng.integers(2, 5)), 3
+    frames = np.linalg.qr(rng.normal(size=(count, N, d, d)))[0]
+    spectra = 1 / item.kappa + (1 - 1 / item.kappa) * rng.beta(0.3, 0.3, size=(count, N, d))
+    H = np.einsum("bnij,bnj,bnkj->bnik", frames, spectra, frames)
+    s = rng.normal(size=(count, N, d))
+    s -= s.mean(axis=1, keepdims=True)
+    s *= item.zeta_star / np.sqrt((s**2).sum(axis=2).mean(axis=1))[:, None, None]
+    w = rng.normal(size=(count, d))
+    w /= np.linalg.norm(w, axis=1, keepdims=True)
+    for _ in range(item.rounds):
+        x = np.repeat(w[:, None], N, axis=1)
+        for _ in range(item.tau):
+            x = x - item.eta * (np.einsum("bnij,bnj->bni", H, x) + s)
+        w = w + item.server * (x.mean(axis=1) - w)
+    return (w**2).sum(axis=1)
+
+
+def test_a_design_is_between_its_bounds_and_above_runs():
+    for item in design(rounds=2, tau="1..2", kappa=10, zeta_star="1/2"):
+        assert item.certified and item.lower <= item.worst <= item.plain_worst * (1 + 1e-5) and item.gap < 1e-3
+        assert all(item.worst <= value * (1 + MEET) for value in item.standard.values() if value)
+        assert runs_of_quadratics(item, 3000, np.random.default_rng(item.tau)).max() < item.worst
+        assert f"{item.eta:.4g}/L" in answer(item) and f"--tau {item.tau}" in commands(item)[0]
+
+
+def test_a_budget_of_steps_is_shared_over_rounds():
+    assert [(item.tau, item.rounds) for item in design(tau="1..2", budget_steps=3)] == [(1, 3), (2, 1)]
+
+
+def call(*words):
+    return CliRunner().invoke(main, ["design", *words])
+
+
+def test_the_command(tmp_path):
+    words = ("--rounds", "1", "--tau", "2", "--out", str(tmp_path / "picture"))
+    table = call(*words)
+    assert table.exit_code == 0 and table.stdout.startswith("Best found") and len(table.stdout.splitlines()) <= 15
+    assert (tmp_path / "picture.png").exists() and "no method below" in table.stdout
+    (item,) = json.loads(call("--rounds", "1", "--tau", "2", "--format", "json").stdout)
+    assert item["worst"] < item["plain_worst"] and item["gap"] < 1e-3 and item["certified"]
+    proof = next(line for line in table.stderr.splitlines() if "fedbounds worst" in line)
+    again = CliRunner().invoke(main, [*proof.split()[1:], "--format", "json"])
+    (shown,) = json.loads(again.stdout)
+    assert shown["certified"] and shown["worst"] == pytest.approx(item["worst"], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--tau 0",
+        "--tau two",
+        "--tau 3..1",
+        "--tau 1..40",
+        "--rounds 0",
+        "--rounds 9 --tau 9",
+        "--kappa 1",
+        "--zeta-star -1",
+        "--delta0 0",
+        "--budget-steps 1 --tau 2",
+        "--measure average",
+    ],
+)
+def test_a_wrong_word_is_one_sentence(words):
+    result = call(*words.split())
+    assert result.exit_code == 2 and result.stderr.strip() and "Traceback" not in result.output
+
+
+def test_a_run_with_a_servers_step_that_is_not_bounded_is_refused():
+    for match, make in (
+        ("server's step must be positive", lambda: run_of(1, 2, server=0)),
+        ("mean of the iterates", lambda: run_of(1, 2, server=2, measure="average")),
+        (
+            "up to 16 gradients",
+            lambda: worst(replace(run_of(3, 4, server=2), alpha=(Q(1, 4), Q(3, 4)), p=HALVES)),
+        ),
+    ):
+        with pytest.raises(InputError, match=match):
+            make()

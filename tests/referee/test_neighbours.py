@@ -1,0 +1,91 @@
+"""An open claim says with which further assumptions it is proved, and not covered is only what it speaks of."""
+
+import pytest
+import sympy as sp
+
+from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.symbolic import library
+from fedbounds.referee.case import Case, Stage
+from fedbounds.referee.neighbours import neighbours
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.trial import Trial
+from fedbounds.report import trial_text
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+PLAIN = READINGS["plain"]
+GIVEN = (a.smooth, a.strongly_convex, a.full_gradients, a.steps_up_to_2_over_L_plus_mu)
+NESTEROV = {"start": (1 - 2 * s.eta * s.mu * s.L / (s.L + s.mu)) * s.Delta}
+
+
+def step(terms, *more):
+    return Claim("draft", "", "", "step", s.Delta_next, terms, assumptions=(*GIVEN, *more))
+
+
+def test_the_textbook_lemma_of_gradient_descent_is_proved_for_one_client():
+    proof = automatic.examine(step(NESTEROV, a.one_client), PLAIN)
+    assert proof.status is Status.HOLDS and "one-client" in proof.detail
+
+
+def open_lines(claim, near=()):
+    """The headline of a claim that a search did not refute, and what stands below it."""
+    axes = {"N": only(2, 3), "tau": only(1, 10), "T": Span(1, 10), "kappa": Span(1, 10**6), "eta_L": Span(0, 2)}
+    axes |= {"gradients": only("full"), "participation": Span(0, 1), "weights": only("fedavg")}
+    data = {"limits": "quadratics", "searched": [Coverage(axes).to_json()], "approach": "x"}
+    verdict = Verdict(claim.key, "plain", Evidence.EXACT, Status.UNDECIDED, margin=0.1, data=data)
+    stages = (Stage("search", 0.0, (), (verdict,)), Stage("neighbours", 0.0, near))
+    return trial_text.verdict(Trial(claim, "plain", "small", 0, stages, finished=True))
+
+
+@pytest.fixture
+def prover(monkeypatch):
+    """A prover that needs one client, or that each client takes part and a round is one step."""
+
+    def examine(claim, reading):
+        keys = {item.key for item in claim.assumptions}
+        unmet = library.UNMET if "several" in keys and "one-client" in keys else ""
+        if "one-client" in keys or {"full-participation", "one-local-step"} <= keys:
+            return Verdict(claim.key, "plain", Evidence.SYMBOLIC, Status.HOLDS, detail=f"proved{unmet}")
+        return None
+
+    monkeypatch.setattr(automatic, "examine", examine)
+
+
+def near(*more):
+    claim = step(NESTEROV, *more)
+    return claim, neighbours(Case(claim, PLAIN, "small", 0, Suite(()))).lines
+
+
+def test_an_open_claim_names_the_fewest_assumptions_with_which_it_is_proved(prover):
+    claim, lines = near()
+    head, first, second, third, *_ = open_lines(claim, lines)
+    assert head == "draft [plain]: OPEN." and first == "PROVED if also N = 1."
+    assert second == "PROVED if also every client takes part (C = 1) and tau = 1."
+    assert third.startswith("Not covered")
+
+
+def test_no_proof_is_offered_under_assumptions_that_contradict_the_claim(prover):
+    _, lines = near(Assumption("several", "N >= 2", sp.Ge(s.N, 2)))
+    assert lines == ("proved if also every client takes part (C = 1) and tau = 1",)
+
+
+def test_what_the_claim_assumes_is_not_added(prover):
+    _, lines = near(a.full_participation)
+    assert lines == ("proved if also N = 1", "proved if also tau = 1")
+
+
+@pytest.mark.parametrize("word", ["tau", "T >", "absent", "weights other", "noise"])
+def test_of_one_client_and_one_step_nothing_else_is_called_uncovered(word):
+    everything = Claim("draft", "", "", "horizon", s.gap, {"a": s.L / 2 * s.Delta_0}, assumptions=(a.smooth,))
+    assert word in open_lines(everything)[1]
+    assert word not in open_lines(step(NESTEROV, a.one_client))[1]
+
+
+def test_a_step_of_several_clients_speaks_of_local_steps_but_not_of_the_length_of_a_run():
+    uncovered = open_lines(step(NESTEROV))[1]
+    assert "tau" in uncovered and "T >" not in uncovered and "absent" not in uncovered
