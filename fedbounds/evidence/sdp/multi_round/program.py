@@ -53,7 +53,8 @@ class Run:
     ``eta`` is the size of all steps, or a tuple with that of each. The server averages with ``alpha``; w* minimises
     sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2. ``free``: alpha may be another in every round, and is all on a
     client of least p. ``all_pairs``: every interpolation inequality is used. ``server`` is eta_s: a round moves w by
-    eta_s times the mean move of the clients. InputError where it is no run.
+    eta_s times the mean move of the clients. ``present`` = (K, N): each round K of N equal clients take part, drawn
+    without replacement, and N is None where it is any of at least max(K, 2). InputError where it is no run.
     """
 
     rounds: int
@@ -67,6 +68,7 @@ class Run:
     measure: Measure = "distance"
     all_pairs: bool = False
     server: Fraction = Fraction(1)
+    present: tuple[int, int | None] | None = None
 
     def __post_init__(self) -> None:
         for wrong, what, received, remedy in self._checks():
@@ -87,6 +89,17 @@ class Run:
             wrong = not 0 < size * self.L < 2
             yield wrong, "gradient descent needs 0 < eta < 2/L", size, "take a smaller step"
         yield self.server <= 0, "the server's step must be positive", self.server, "take 1, which is FedAvg's"
+        K, N = self.present or (1, None)
+        received = f"{K} of {N or 'any'}"
+        yield (
+            K < 1 or (N is not None and not max(K, 2) <= N),
+            "K of N >= 2 clients take part, K >= 1",
+            received,
+            "mend them",
+        )
+        wrong = self.present is not None and bool(self.p or self.server != 1 or self.measure != "distance")
+        what = "with K of N present the clients and the server's step are plain, and the measure is the distance"
+        yield wrong, what, received, "leave out the weights, the server's step and the measure"
         wrong = self.server != 1 and self.measure == "average"
         yield (
             wrong,
@@ -110,6 +123,14 @@ class Run:
     def sizes(self) -> tuple[Fraction, ...]:
         """The size of every step."""
         return self.eta if isinstance(self.eta, tuple) else (self.eta,) * self.T
+
+    @property
+    def sampling(self) -> Fraction:
+        """The variance of the mean of those present, over that of the clients: (N - K)/(K (N - 1)), or its limit."""
+        if self.present is None:
+            return Fraction(0)
+        K, N = self.present
+        return Fraction(1, K) if N is None else Fraction(N - K, K * (N - 1))
 
     @property
     def T(self) -> int:
