@@ -10,9 +10,13 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
-from fedbounds.latex.grammar import Leaf, Tree, apart, parsed
+from fedbounds.latex.grammar import CONDITION, Leaf, Tree, apart, parsed
 from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.sums import (
+    CLIENTS,
+    LEAST_OF,
+    ROUNDS,
+    STEPS,
     ClientSum,
     Least,
     LeastStep,
@@ -26,10 +30,7 @@ from fedbounds.latex.sums import (
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
 
-# The spans of a sum over the steps of a run, by the number of its first step, and over its rounds.
-STEPS, ROUNDS = {0: ("<T", "=0 to T-1"), 1: ("=1 to T", r"\leT", "<=T")}, ("<R", "=0 to R-1")
-CLIENTS = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
-LEAST_OF = ("t<T", "0<=t<T", r"t\in[T]")
+NO_LIST = ("max and min must be of a list", r"write \max\{a, b\}, \min_i p_i or \min_{t<T}")
 # What stands for a letter whose error is kept.
 UNREAD = sp.Dummy("unread", positive=True)
 FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
@@ -150,13 +151,16 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     bracket = "" if following is None or isinstance(following.children[0], Leaf) else following.children[0].data
     if kind == "EXPECT":
         if scripts:
-            raise wrong(_at(head, notation), "conditional expectations cannot be read", "take the full expectation")
+            raise wrong(_at(head, notation), *CONDITION)
         alone = bracket in ("round", "square", "curly") and len(following.children) == 1
         end = place + 2 if alone else len(factors)
         inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
         return expected(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
         return _total(scripts, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
+    if kind == "BIG" and head == r"\min" and getattr(following.children[0], "type", "") == "EXPECT":
+        inner, end = _next(factors, operators, place + 1, notation)
+        return _least(head, scripts, inner, notation), end
     if kind == "BIG":
         _one_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
         return _extreme(head, scripts, following, bracket, notation), place + 2
@@ -195,12 +199,8 @@ def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.E
     """F, F_i or a gradient at a point."""
     index = [spelled(notation.tokens[child.start_pos].inside) for child in name.children[1:]]
     brackets = point.children[0]
-    if (
-        isinstance(brackets, Leaf)
-        or brackets.data != "round"
-        or len(point.children) > 1
-        or len(brackets.children) > 1
-    ):
+    bracketed = not isinstance(brackets, Leaf) and brackets.data == "round"
+    if not bracketed or len(point.children) > 1 or len(brackets.children) > 1:
         raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
     where = _sum(brackets.children[0], notation)
     if not at.is_vector(where):
@@ -303,10 +303,17 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
             token = notation.tokens[script.start_pos]
             result = power(result, value(token.inside, notation), token)
         return result
-    if kind is sp.Min and scripts and notation.tokens[scripts[0].start_pos].inside:
-        name = notation.tokens[scripts[0].start_pos].inside[0].text
-        if spelled(notation.tokens[scripts[0].start_pos].inside) in LEAST_OF:
-            return LeastStep(_factor(following, notation))
-        if (inner := _factor(following, replace(notation, client=name))) == at.p_i:
-            return Least(inner)
-    raise wrong(_at(head, notation), f"{head} must be of a list", r"write \max\{a, b\} or \min_i p_i")
+    below = notation.tokens[scripts[0].start_pos].inside if scripts else ()
+    if kind is sp.Min and below:
+        over_clients = replace(notation, client=below[0].text) if spelled(below) not in LEAST_OF else notation
+        return _least(head, scripts, _factor(following, over_clients), notation)
+    raise wrong(_at(head, notation), *NO_LIST)
+
+
+def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation) -> sp.Expr:
+    """The least over the steps, or the smallest p_i."""
+    if scripts and spelled(notation.tokens[scripts[0].start_pos].inside) in LEAST_OF:
+        return LeastStep(inner)
+    if inner != at.p_i:
+        raise wrong(_at(head, notation), *NO_LIST)
+    return Least(inner)

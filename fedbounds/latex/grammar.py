@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Any, Literal
 
 import lark
@@ -39,15 +40,17 @@ OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>"}
 ORDER = "an order without constants is no inequality"
 ROUGHLY = ("a relation that holds roughly cannot be judged", "write \\le or =")
 PROBABILITY = "a statement with a probability cannot be judged, as runs measure expectations"
-CONDITION = "a norm has two bars, and a condition in an expectation cannot be read"
+IN_FULL = "add % fedbounds: in expectation to read it in full expectation, which is weaker"
+CONDITION = ("an expectation with a condition says more than one without", IN_FULL)
 REASONS = {
     r"\lesssim": (ORDER, "write the constants and \\le"),
-    "|": (CONDITION, r"write \| for a norm, and take the full expectation"),
+    "|": ("a norm has two bars, and one is a condition", rf"write \| for a norm; {IN_FULL}"),
     r"\langle": ("inner products cannot be read", "write a quantity of the table"),
 }
 REASONS |= dict.fromkeys(
     ("O", r"\mathcal{O}", r"\tilde{O}", r"\tilde{\mathcal{O}}", r"\Omega"), (ORDER, "write the constants")
 )
+REASONS[r"\rangle"] = REASONS[r"\langle"]
 REASONS |= dict.fromkeys((r"\Pr", r"\mathbb{P}", r"\mathrm{Pr}"), (PROBABILITY, "state it in expectation"))
 REASONS |= dict.fromkeys((r"\approx", r"\asymp", r"\propto", r"\sim", r"\simeq"), ROUGHLY)
 
@@ -98,6 +101,36 @@ def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
         else:
             what, remedy = "a formula must be readable here", "write it with the symbols that fedbounds symbols lists"
         raise wrong(token, what, remedy) from None
+
+
+def in_full(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens without the conditions of expectations: their indices, and what stands behind a bar in them."""
+    result: list[Token] = []
+    place = 0
+    while place < len(tokens):
+        token, place = tokens[place], place + 1
+        result.append(token)
+        if KINDS.get(token.text) != "EXPECT":
+            continue
+        while place < len(tokens) and tokens[place].text in "^_":
+            place += 1
+        end = _closing(tokens, place)
+        inner = tokens[place:end]
+        depths = list(accumulate((x.text in OPENS) - (x.text in OPENS.values()) for x in inner))
+        bars = [k for k, x in enumerate(inner) if x.text == "|" and depths[k] == 1]
+        result += in_full(inner[: bars[0]] if len(bars) == 1 else inner)
+        place = end
+    return result
+
+
+def _closing(tokens: Sequence[Token], place: int) -> int:
+    """The place of the bracket that closes the one at a place, or that place where there is none."""
+    depth = 0
+    for end in range(place, len(tokens)):
+        depth += (tokens[end].text in OPENS) - (tokens[end].text in OPENS.values())
+        if depth <= 0:
+            return end
+    return place
 
 
 def apart(tokens: Sequence[Token]) -> list[list[Token]]:

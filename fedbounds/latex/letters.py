@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -20,6 +21,8 @@ from fedbounds.theory.vectors import Vec
 CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha}
 TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
+# Indices of F and F_i that mean the least value, as F_{\inf}.
+LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
 UNKNOWN = "a symbol must be one of the table, or declared"
 AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = r"add % fedbounds: let {0} = \bar{{w}} for the mean over steps, or let {0} = w for that over clients"
@@ -69,6 +72,8 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         return _point(name, scripts, notation), ()
     if name.text == "F":
         star = {spelled(script.inside) for script in scripts}
+        if star & LEAST_VALUE:
+            star = {r"\star"}
         if star in ({r"\star"}, {r"\star", notation.client}):
             return (at.F_star if len(star) == 1 else at.F_i_star), ()
     own = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
@@ -87,6 +92,8 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
         if name.text.startswith(r"\bar{"):
             remedy = MEANS.format(name.text)
+        elif name.text.startswith((r"\hat{", r"\tilde{")) and scripts:
+            remedy = f"add % fedbounds: let {name.text} = w where it is the average of the local models"
         raise wrong(replace(name, text=letter), UNKNOWN, remedy)
     return known[name.text, below], above
 
@@ -117,6 +124,8 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
         return ETA_AVERAGE
     written = spelled([name, *scripts])
     remedy = r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"
+    if re.fullmatch("[a-z]", time) and time not in "tr":
+        remedy = f"where {time} counts steps, add % fedbounds: let {time} = t"
     if time == "1" and not notation.start:
         remedy = "where steps count from 1, add % fedbounds: start 1"
     raise wrong(replace(name, text=written), "a point must be one that a run visits", remedy)

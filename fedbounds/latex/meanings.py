@@ -234,7 +234,7 @@ def of_any_point(*sides: Iterable[Term]) -> bool:
     formula = sp.Tuple(*(term.value for side in sides for term in side))
     if formula.atoms(Vec) - set(FIXED) != {ANY_POINT}:
         return False
-    of_all = formula.replace(lambda x: isinstance(x, Mean | Centre), lambda x: sp.S.Zero)
+    of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum), lambda x: sp.S.Zero)
     return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))
 
 

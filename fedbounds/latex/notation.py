@@ -150,8 +150,11 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
             for part in parts_of(line, theorem):
                 with faults.caught():
                     words.declare(part, line)
-    for text in [text for text, body in names.items() if spelled(body) == "w" and text not in BOLD]:
-        names.setdefault(rf"\bar{{{text}}}", names.get(r"\bar{w}", normal(scanned(r"\bar{w}", 1))))
+    # A bar over an author's letter for w is one over w, in bold too.
+    average = names.get(r"\bar{w}", normal(scanned(r"\bar{w}", 1)))
+    for text in [text for text, body in names.items() if spelled(body) == "w"]:
+        names.setdefault(rf"\bar{{{text}}}", average)
+    names |= {text: average for text, body in names.items() if spelled(body) == r"\bar{w}"}
     moved = {}
     for text, (before, after) in words.short.items():
         (key,) = names.get(text, [Token(text, 1, 1)])

@@ -17,6 +17,7 @@ from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.formulas import Term
+from fedbounds.latex.grammar import in_full
 from fedbounds.latex.letters import AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
 from fedbounds.latex.meanings import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.notation import DECLARES, words_of
@@ -242,6 +243,7 @@ class _Reader:
 
     def _display(self) -> list[Token]:
         tokens = self.lines.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
+        tokens = in_full(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
         every = list(flat(tokens))

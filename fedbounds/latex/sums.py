@@ -16,6 +16,11 @@ from fedbounds.theory.vectors import Value, Vec
 Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
     sp.Function, ("E", "sum_i", "sum_S", "sum_t", "sum_r", "min_i", "min_t")
 )
+# The spans of a sum over the steps of a run, by the number of its first step, over its rounds and over clients.
+STEPS = {0: ("<T", "=0 to T-1", "<=T-1", r"\in\{0,\dots,T-1\}"), 1: ("=1 to T", r"\leT", "<=T")}
+ROUNDS = ("<R", "=0 to R-1")
+CLIENTS = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
+LEAST_OF = {"t<T", "0<=t<T", r"t\in[T]", "0<=t<=T-1", "t<=T-1", r"t\in\{0,\dots,T-1\}", r"t=0,\dots,T-1"}
 # Sums over a run, and how many terms they have.
 RUN_SUMS = {StepSum: T, RoundSum: R}
 STEP_AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r"\bar{w}_{T}^{\eta}"))

@@ -21,7 +21,7 @@ from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.evidence.symbolic.rebuilt import rebuilt
-from fedbounds.referee import limit_cases, run_certificates
+from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.implication import PROVERS, inherited
@@ -143,7 +143,7 @@ def proof(case: Case) -> Found:
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
-        return run_certificates.examined(case, GRIDS[case.budget])
+        return certificate_settings.examined(case, GRIDS[case.budget])
     result: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]

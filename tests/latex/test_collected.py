@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.latex.reader import claim_of
-from fedbounds.latex.source import theorems
+from fedbounds.latex.source import Line, theorems
 from fedbounds.plugins import claim_named
 from fedbounds.theory import symbols as s
 from fedbounds.theory.point_quantities import mean_slope_sq
@@ -135,6 +135,19 @@ READ = {
     # As it was misquoted: the brackets of Li et al. are lost.
     "li-misquoted": (gap, L / mu / (gamma + T) * 2 * B / mu + mu * gamma / 2 * Delta_0),
 }
+# label -> the line that its error asks for, and both sides, which are then read.
+LOCAL = (1 - eta_0 * mu / 2) ** T * gap_0 + L * eta_0**2 * sigma_sq / (2 * mu * N)
+ANSWERED = {
+    "conditional-step": ("in expectation", (1 - mu * eta_0) * gap_t + L * eta_0**2 * sigma_sq / 2),
+    "given-the-iterate": ("in expectation", gap_t - eta * mean_slope_sq + L * eta**2 * sigma_sq / 2),
+    "fedavg-main": ("units as written", LOCAL + L * eta_0**2 * G_sq * tau**2 / (2 * mu)),
+    "fedavg-iid": ("units as written", LOCAL),
+    "fedavg-nonconvex": (
+        "units as written",
+        2 * L * gap_0 / (eta_0 * T) + eta_0 * L**2 * (sigma_sq + 2 * G_sq * tau**2),
+    ),
+    "wrong-units": ("units as written", Delta - 2 * eta * mu * gap_t + L * eta**2 * (G_sq + sigma_sq)),
+}
 # label -> what the refusal says.
 REFUSED = {
     "li-4": "order without constants",
@@ -151,12 +164,12 @@ REFUSED = {
     "over-the-air": "F_{0}",
     "byzantine": "w_{i}^{T}",
     "chain": "must have one relation",
-    "conditional-step": "a condition in an expectation",
+    "conditional-step": "one is a condition",
     "heavy-ball": "not t=1",
     "average-from-one": "not t=1",
     "quantised": r"\epsilon_{q}",
     "equals-an-order": "must have one relation",
-    "over-the-selection": "conditional expectations",
+    "over-the-selection": "an expectation with a condition",
     "lost-norms": "received P",
     "two-times": "one of horizon, step",
     "exp-in-letters": "received x",
@@ -170,7 +183,7 @@ REFUSED = {
     "two-starts": "not t=1",
     "one-dimension": "w_{t+1}^{2}",
     "moving-optimum": r"w_{t+1}^{\star}",
-    "given-the-iterate": "a condition in an expectation",
+    "given-the-iterate": "one is a condition",
     "fedpaq": "a sum must be over",
     "fedprox-dissimilarity": "received B",
 }
@@ -189,6 +202,17 @@ def test_a_display_reads_as_its_author_means_it(label):
         claim = replace(claim, terms={"all": claim.rhs.subs(eta, eta_0)})
     assert sp.simplify(claim.lhs - left) == 0
     assert sp.expand(claim.rhs - right) == 0 or sp.simplify(claim.rhs - right) == 0
+
+
+@pytest.mark.parametrize("label", ANSWERED)
+def test_a_display_is_read_with_the_line_that_its_error_asks_for(label):
+    theorem, (line, right) = THEOREMS[label], ANSWERED[label]
+    with pytest.raises(InputError, match=line):
+        claim_of(theorem)
+    verb, _, text = line.partition(" ")
+    claim = claim_of(replace(theorem, lines=(*theorem.lines, Line(verb, text, 1, 1))))
+    constant = {eta: eta_0} if claim.eta == eta_0 else {}
+    assert sp.simplify(claim.rhs.subs(constant) - right) == 0
 
 
 @pytest.mark.parametrize("label", REFUSED)

@@ -1,5 +1,6 @@
 """Fifty displays as their authors typeset them (displays.tex): each reads as meant, or is refused for the reason."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.latex.reader import claim_of
-from fedbounds.latex.source import theorems
+from fedbounds.latex.source import Line, theorems
 from fedbounds.theory import points as at
 from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.sums import sum_over_steps
@@ -43,6 +44,7 @@ from fedbounds.theory.symbols import (
     sigma_dif_sq,
     sigma_p_sq,
     sigma_sq,
+    t,
     tau,
     zeta_sq,
     zeta_star_sq,
@@ -120,10 +122,29 @@ READ = {
     "gower-main-T": (Delta_T, (1 - eta_0 * mu) ** T * Delta_0 + 2 * eta_0 * sigma_sq / mu),
     "gower-recursion": (Delta_next, (1 - eta_0 * mu) * Delta + 2 * eta_0**2 * sigma_sq),
     "bottou-diminishing": (gap, sp.Max(2 * L * sigma_sq / mu**2, L * gamma / 2 * Delta_0) / (gamma + T)),
+    "scaffold-smooth": (None, gap_t),
     "bottou-decrease": (None, (1 - eta * mu) * gap_t + eta**2 * L * sigma_sq / 2),
     "nesterov-contraction": (Delta_next, (1 - 2 * eta_0 * mu * L / (mu + L)) * Delta),
     "nesterov-rate": (gap, L / 2 * ((L - mu) / (L + mu)) ** (2 * T) * Delta_0),
     "nesterov-distance": (sp.sqrt(Delta_T), ((L / mu - 1) / (L / mu + 1)) ** T * sp.sqrt(Delta_0)),
+}
+OF_POINTS = {
+    "scaffold-smooth": at.mean(at.norm_sq(at.grad(at.w) - at.grad(at.w_star))),
+    "bottou-decrease": at.F(at.w_next) - at.F_star,
+}
+# label -> the line that its error asks for, and both sides, which are then read.
+ANSWERED = {
+    "li-start-at-one": ("start 1", gap, L / mu / (gamma + T) * (2 * B / mu + mu * gamma / 2 * Delta_0)),
+    "gower-main": ("let k = t", Delta, (1 - eta_0 * mu) ** t * Delta_0 + 2 * eta_0 * sigma_sq / mu),
+    "gower-conditional": ("in expectation", Delta_next, (1 - eta_0 * mu) * Delta + 2 * eta_0**2 * sigma_sq),
+    "khaled-start-gap": ("units as written", average_gap, 2 * gap_0 / (eta_0 * T) + eta_0 * sigma_sq / N),
+    "scaffold-round-tau": (
+        "units as written",
+        Delta_round_next,
+        (1 - mu * eta_0 * tau / 2) * Delta_round
+        - eta_0 * tau * gap_round
+        + 3 * tau * eta_0**2 * sigma_sq / N * (1 + N / L),
+    ),
 }
 # label -> what the refusal says: mostly quantities that do not exist.
 REFUSED = {
@@ -134,22 +155,22 @@ REFUSED = {
     "stich-main": r"\hat{w}_{T}",
     "stich-order": "order without constants",
     "khaled-start-gap": "different units",
-    "scaffold-smooth": "outside an expectation",
     "scaffold-round-tau": "different units",
     "scaffold-tilde-order": "order without constants",
     "scaffold-bgd": "received B",
     "woodworth-constant": r"\hat{w}",
-    "koloskova-mixing": "conditional expectations",
+    "koloskova-mixing": "an expectation with a condition",
     "proxskip-main": r"\Psi",
     "fednova-main": "order without constants",
     "gower-main": "w^{k}",
-    "gower-conditional": "conditional expectations",
+    "gower-conditional": "an expectation with a condition",
     "bottou-fixed": "different units",
     "bottou-nonconvex": "a sum must be over",
 }
 
 
 def test_the_fifty_are_all_expected_to_be_something():
+    assert len(READ) == 32
     assert len(THEOREMS) == 50 == len(READ) + len(REFUSED)
     assert set(THEOREMS) == set(READ) | set(REFUSED)
 
@@ -160,10 +181,21 @@ def test_a_display_reads_as_its_author_means_it(label):
     if claim.eta == eta_0:  # a constant step is that of every step
         claim = replace(claim, terms={"all": claim.rhs.subs(eta, eta_0)})
     if left is None:  # made of points: no quantity of the table
-        assert claim.lhs.expression == at.F(at.w_next) - at.F_star
+        (quantity,) = (x for x in claim.lhs.free_symbols if x not in (L, mu))
+        assert sp.expand(at.normal(quantity.expression - OF_POINTS[label])) == 0
     else:
         assert claim.lhs == left
     assert sp.expand(claim.rhs - right) == 0 or sp.simplify(claim.rhs - right) == 0
+
+
+@pytest.mark.parametrize("label", ANSWERED)
+def test_a_display_is_read_with_the_line_that_its_error_asks_for(label):
+    theorem, (line, left, right) = THEOREMS[label], ANSWERED[label]
+    with pytest.raises(InputError, match=re.escape(line)):
+        claim_of(theorem)
+    verb, _, text = line.partition(" ")
+    claim = claim_of(replace(theorem, lines=(*theorem.lines, Line(verb, text, 1, 1))))
+    assert claim.lhs == left and sp.simplify(claim.rhs.subs(eta, eta_0) - right) == 0
 
 
 @pytest.mark.parametrize("label", REFUSED)

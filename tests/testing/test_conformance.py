@@ -6,9 +6,8 @@ import pytest
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.testing import conforms
-from fedbounds.testing.conformance.law import law
 from fedbounds.testing.conformance.slips import slips
-from fedbounds.testing.conformance.tasks import tasks
+from fedbounds.testing.conformance.tasks import law, tasks
 from validate import conformance as study
 
 SAMPLES = 250

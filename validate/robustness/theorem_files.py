@@ -23,7 +23,8 @@ from fedbounds.theory.claim import in_readings
 from validate.robustness.formats import PATIENCE, answered
 
 DISPLAYS = [
-    Path(__file__).resolve().parents[2] / "tests" / "latex" / name for name in ("displays.tex", "collected.tex")
+    Path(__file__).resolve().parents[2] / "tests" / "latex" / name
+    for name in ("displays.tex", "collected.tex", "from_memory.tex")
 ]
 PIECE = re.compile(r"\\[A-Za-z]+|[0-9]+|[A-Za-z]|[^\sA-Za-z0-9]")
 HOSTILE = (

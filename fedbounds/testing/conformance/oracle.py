@@ -1,6 +1,6 @@
 """Is a round function the algorithm it is meant to be? Its next states against their exact law, found by enumeration.
 
-The laws are those of `fedbounds.testing.conformance.law`. The comparison's error rate holds at every number of
+The laws are those of `fedbounds.testing.conformance.tasks`. The comparison's error rate holds at every number of
 samples, as the exact variances and ranges are known. Every sample must be one of the outcomes.
 """
 
@@ -16,9 +16,8 @@ from fedbounds.errors import quoted, reject
 from fedbounds.model.algorithm import Algorithm, State
 from fedbounds.model.problem import Array
 from fedbounds.plugins import algorithm_named
-from fedbounds.testing.conformance.law import ROUNDING, flat, law
 from fedbounds.testing.conformance.slips import slips
-from fedbounds.testing.conformance.tasks import Task, equally_weighted, tasks, warm_state
+from fedbounds.testing.conformance.tasks import ROUNDING, Task, equally_weighted, flat, law, tasks, warm_state
 
 # Values at which a parameter equals its square, its complement, or nothing at all.
 HIDING = (0.0, 0.5, 1.0)

@@ -11,9 +11,8 @@ from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
 from fedbounds.referee.case import Case
-from fedbounds.referee.certificate_settings import GRIDS, runs
+from fedbounds.referee.certificate_settings import GRIDS, examined, runs, tightness
 from fedbounds.referee.regime import Suite
-from fedbounds.referee.run_certificates import examined, tightness
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
 from fedbounds.theory.quantity import constant

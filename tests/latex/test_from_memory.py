@@ -1,0 +1,133 @@
+"""Statements of well-known papers (from_memory.tex): read at once, or after the lines that the errors ask for."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.latex.reader import claim_of
+from fedbounds.latex.source import Line, theorems
+from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.sums import sum_over_steps
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_0,
+    Delta_next,
+    Delta_T,
+    G_sq,
+    Gamma,
+    L,
+    N,
+    T,
+    average_gap,
+    drift,
+    eta,
+    eta_0,
+    gamma,
+    gap,
+    gap_0,
+    gap_sum,
+    gap_t,
+    m,
+    mu,
+    rho_bar,
+    rho_tilde,
+    sigma_p_sq,
+    sigma_sq,
+    t,
+    tau,
+    zeta_sq,
+)
+
+THEOREMS = {theorem.label: theorem for theorem in theorems(Path(__file__).parent / "from_memory.tex")}
+B = sigma_p_sq + 6 * L * Gamma + 8 * (tau - 1) ** 2 * G_sq
+STICH = (1 - mu * eta) * Delta - eta * gap_t / 2 + eta**2 * sigma_sq / N + 2 * eta * L * drift
+DESCENT = gap_t - eta * (1 - L * eta / 2) * mean_slope_sq + L * eta**2 * sigma_sq / 2
+# label -> both sides, as the author means them.
+AT_ONCE = {
+    "li-one-step": (Delta_next, (1 - eta * mu) * Delta + eta**2 * (sigma_p_sq + 6 * L * Gamma) + 2 * drift),
+    "li-divergence": (drift, 4 * eta**2 * (tau - 1) ** 2 * G_sq),
+    "li-rate": (gap, 2 * L / mu / (gamma + T) * (B / mu + 2 * L * Delta_0)),
+    "stich-step": (Delta_next, STICH),
+    "stich-deviation": (drift, 4 * tau**2 * eta**2 * G_sq),
+    "khaled-variance": (drift, (tau - 1) * eta**2 * sigma_sq),
+    "woodworth-drift": (drift, 3 * tau * sigma_sq * eta**2 + 6 * tau**2 * eta**2 * zeta_sq),
+    "sgd-convex": (gap_sum / T, Delta_0 / (eta_0 * T) + eta_0 * sigma_sq),
+    "descent": (None, DESCENT),
+}
+NOISE = 32 * tau**2 * G_sq + sigma_sq / m
+CHO = 4 * L * NOISE / (3 * mu**2 * rho_bar) + 8 * L**2 * Gamma / mu**2 + L * gamma * Delta_0 / 2
+# label -> the line that its error asks for, and both sides.
+ANSWERED = {
+    "khaled-strongly": (
+        r"let \hat{x} = w",
+        Delta_T,
+        (1 - eta_0 * mu) ** T * Delta_0 + eta_0 * sigma_sq / (mu * N) + 2 * L * eta_0**2 * (tau - 1) * sigma_sq / mu,
+    ),
+    "khaled-convex": (
+        r"let \bar{w} = \bar{w}",
+        average_gap,
+        2 * Delta_0 / (eta_0 * T) + 2 * eta_0 * sigma_sq / N + 4 * eta_0**2 * L * sigma_sq * (tau - 1),
+    ),
+    "woodworth-homogeneous": (
+        r"let \bar{w} = \bar{w}",
+        average_gap,
+        Delta_0 / (eta_0 * T) + eta_0 * sigma_sq / N + 4 * L * eta_0**2 * sigma_sq * tau,
+    ),
+    "koloskova-descent": (
+        "in expectation",
+        Delta_next,
+        (1 - eta * mu / 2) * Delta + eta**2 * sigma_sq / N - eta * gap_t + 3 * eta * L * drift,
+    ),
+    "joshi-nonconvex": (
+        "start 1",
+        sum_over_steps(mean_slope_sq) / T,
+        2 * gap_0 / (eta_0 * T) + eta_0 * L * sigma_sq / N + eta_0**2 * L**2 * sigma_sq * (tau - 1),
+    ),
+    "cho-rate": (
+        r"let \bar{w} = w",
+        gap,
+        CHO / (T + gamma) + 8 * L * Gamma / (3 * mu) * (rho_tilde / rho_bar - 1),
+    ),
+    "gd-linear": ("let k = t", Delta, (1 - eta_0 * mu) ** t * Delta_0),
+}
+REFUSED = {
+    "scaffold-fedavg": "order without constants",
+    "scaffold-perturbed": "inner products",
+    "fedprox": r"received \rho",
+    "nova-nonconvex": r"received w^{t,0}",
+}
+
+
+def test_every_statement_is_expected_to_be_something():
+    assert set(THEOREMS) == {*AT_ONCE, *ANSWERED, *REFUSED} and len(THEOREMS) == 20
+
+
+def reads_as(theorem, left, right):
+    claim = claim_of(theorem)
+    assert left is None or sp.simplify(claim.lhs - left) == 0
+    assert sp.expand(claim.rhs - right) == 0 or sp.simplify(claim.rhs - right) == 0
+
+
+@pytest.mark.parametrize("label", AT_ONCE)
+def test_a_statement_reads_as_its_author_means_it(label):
+    reads_as(THEOREMS[label], *AT_ONCE[label])
+
+
+@pytest.mark.parametrize("label", ANSWERED)
+def test_an_error_names_the_line_with_which_it_reads(label):
+    theorem, (line, left, right) = THEOREMS[label], ANSWERED[label]
+    with pytest.raises(InputError) as wrong:
+        claim_of(theorem)
+    verb, _, text = line.partition(" ")
+    assert line in str(wrong.value)
+    reads_as(replace(theorem, lines=(*theorem.lines, Line(verb, text, 1, 1))), left, right)
+
+
+@pytest.mark.parametrize("label", REFUSED)
+def test_a_statement_is_refused_for_the_reason(label):
+    with pytest.raises(InputError) as wrong:
+        claim_of(THEOREMS[label])
+    assert REFUSED[label] in str(wrong.value)
