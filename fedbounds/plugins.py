@@ -100,8 +100,8 @@ def load_plugin(file: PluginFile) -> ModuleType:
     except InputError:
         raise
     except (Exception, SystemExit) as wrong:  # whatever a file of somebody's own may raise
-        said = f"{type(wrong).__name__}: {wrong}"
-        raise reject(f"the plug-in {file.path} must run", said, "mend the file") from wrong
+        text = f"{type(wrong).__name__}: {wrong}"
+        raise reject(f"the plug-in {file.path} must run", text, "mend the file") from wrong
     _check_plugin(module, file.path)
     return module
 
@@ -204,10 +204,10 @@ def _of(module: ModuleType) -> str:
 
 
 def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:
-    known = claims(extra)
-    if key not in known:
-        raise nearest("claim", key, known)
-    return known[key]
+    available = claims(extra)
+    if key not in available:
+        raise nearest("claim", key, available)
+    return available[key]
 
 
 Plugins = Iterable[str | Path | ModuleType]
@@ -240,10 +240,10 @@ def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:
     from fedbounds.model.weighting import as_weighting
 
     key, _, argument = text.partition(":")
-    known = weightings(extra)
-    if key not in known:
-        raise nearest("weighting", key, known)
-    return as_weighting(known[key].build(argument or None))
+    available = weightings(extra)
+    if key not in available:
+        raise nearest("weighting", key, available)
+    return as_weighting(available[key].build(argument or None))
 
 
 def algorithms(extra: Iterable[ModuleType] = ()) -> dict[str, type[Algorithm]]:
@@ -254,10 +254,10 @@ def algorithms(extra: Iterable[ModuleType] = ()) -> dict[str, type[Algorithm]]:
 def algorithm_named(text: str, extra: Iterable[ModuleType] = ()) -> Algorithm:
     """Build an algorithm from the command line's ``key`` or ``key:name=number,...``."""
     key, _, given = text.partition(":")
-    known = algorithms(extra)
-    if key not in known:
-        raise nearest("algorithm", key, known)
-    kind: Any = known[key]
+    available = algorithms(extra)
+    if key not in available:
+        raise nearest("algorithm", key, available)
+    kind: Any = available[key]
     fields: dict[str, Any] = {field.name: type(field.default) for field in dataclasses.fields(kind)}
     parts = dict(part.partition("=")[::2] for part in given.split(",") if part)
     try:

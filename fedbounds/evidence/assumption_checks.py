@@ -74,8 +74,10 @@ def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str
 def judged(assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]) -> Unmet:
     """The assumptions that are answered not to hold, and the keys of those that cannot be expressed."""
     answers = [(assumption, answer(assumption)) for assumption in assumptions]
-    failed = [Failure(a.key, a.statement, said.found) for a, said in answers if said is not None and not said.holds]
-    return Unmet(tuple(failed), tuple(assumption.key for assumption, said in answers if said is None))
+    failed = [
+        Failure(a.key, a.statement, given.found) for a, given in answers if given is not None and not given.holds
+    ]
+    return Unmet(tuple(failed), tuple(assumption.key for assumption, given in answers if given is None))
 
 
 def with_quantities_if_needed(claim: Claim, run: MeasuredRun) -> MeasuredRun:

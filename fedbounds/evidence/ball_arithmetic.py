@@ -287,9 +287,11 @@ def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tupl
         return None
     for digits in DIGITS:
         with in_digits(digits):
-            known = {name: enclosed(value) for name, value in values.items() if isinstance(value, Fraction | Ball)}
+            enclosures = {
+                name: enclosed(value) for name, value in values.items() if isinstance(value, Fraction | Ball)
+            }
             try:
-                a, b = (side(known) for side in sides if side is not None)
+                a, b = (side(enclosures) for side in sides if side is not None)
                 a, b = a + arb(0), b + arb(0)
             except KeyError:
                 return None  # a symbol without a value

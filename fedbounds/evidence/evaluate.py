@@ -62,16 +62,16 @@ def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
     if missing:
         raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), f"give {missing[0]}")
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        known = {name: np.asarray(values[name], dtype=np.float64) for name in names}
-        return np.asarray(function(known), dtype=np.float64)
+        arrays = {name: np.asarray(values[name], dtype=np.float64) for name in names}
+        return np.asarray(function(arrays), dtype=np.float64)
 
 
 def nudged(expression: sp.Expr, values: Mapping[str, Numbers], by: float) -> Iterator[Array]:
     """The expression as `evaluate` has it, with the values of each of its symbols in turn ``by`` times as large."""
     names, function = _in_floats(expression)
-    known = {name: np.asarray(values[name], dtype=np.float64) for name in names}
+    arrays = {name: np.asarray(values[name], dtype=np.float64) for name in names}
     for name in names:
-        yield np.asarray(function({**known, name: np.asarray(known[name] * by)}), dtype=np.float64)
+        yield np.asarray(function({**arrays, name: np.asarray(arrays[name] * by)}), dtype=np.float64)
 
 
 @lru_cache(maxsize=512)
@@ -133,8 +133,8 @@ def rational(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | 
             return None
     if not all(isinstance(values[name], Fraction | int) for name in names):
         return None
-    known = {s: sp.Rational(values[s.name].numerator, values[s.name].denominator) for s in expression.free_symbols}
-    result = expression.xreplace(known)
+    numbers = {s: sp.Rational(values[s.name].numerator, values[s.name].denominator) for s in expression.free_symbols}
+    result = expression.xreplace(numbers)
     return Fraction(int(result.p), int(result.q)) if isinstance(result, sp.Rational) else None
 
 

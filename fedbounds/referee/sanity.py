@@ -41,8 +41,8 @@ def sanity(case: Case) -> Found:
 def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
     """Each term, and the step size, whose dimension is not what the statement needs, w in metres and F in joules."""
     left, _, terms = claim.sides(reading)
-    known = {name: sp.sympify(term) for name, term in terms.items() if _known(left) and _known(term)}
-    wanted = {f"the term {name!r}": (term, _dimension(left)) for name, term in known.items() if term != 0}
+    sides = {name: sp.sympify(term) for name, term in terms.items() if _known(left) and _known(term)}
+    wanted = {f"the term {name!r}": (term, _dimension(left)) for name, term in sides.items() if term != 0}
     if claim.steps is not None:
         wanted["the step size"] = (claim.steps, _dimension(eta))
     result = ((what, _dimension(side), needed) for what, (side, needed) in wanted.items() if left != 0)
@@ -69,12 +69,12 @@ def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, 
         return Found((*lines, "no exact instance was tested"))
     seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
     unseen = ", ".join(name for name in limits if name not in tested)
-    said = f"no violation at {total.count} exact instances"
+    text = f"no violation at {total.count} exact instances"
     seen += [f"  not seen (outside its assumptions, or 0 on both sides): {unseen}"] if unseen else []
     seen += [f"  {limit_cases.NOISY}"] if "noise" in tested else []
-    verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, said)
+    verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, text)
     verdict = replace(verdict, margin=total.margin, data={"seen": [name for name in limits if name in tested]})
-    return Found((*lines, said, *seen), (verdict,))
+    return Found((*lines, text, *seen), (verdict,))
 
 
 def confirmed(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:

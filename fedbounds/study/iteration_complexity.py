@@ -77,8 +77,8 @@ def _level(claim: Claim, experiment: Experiment, level: float) -> float:
 def _formula(claim: Claim, run: MeasuredRun) -> Callable[[Array], Array] | None:
     """The right-hand side as a function of rounds; None where it has symbols that vary along a run."""
     values = run.values(claim.symbols)
-    known = {symbol.name for symbol in claim.sides(run.reading).rhs.free_symbols} <= {*values, "T"}
-    return partial(_bound, claim, run, values) if known else None
+    complete = {symbol.name for symbol in claim.sides(run.reading).rhs.free_symbols} <= {*values, "T"}
+    return partial(_bound, claim, run, values) if complete else None
 
 
 def rounds_to_target(claim: Claim, run: MeasuredRun, bounds: Array, level: float) -> int | None:

@@ -130,8 +130,8 @@ def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
     chosen = {key: shipped[key] for key in sorted(own)}
     verdicts = None if afresh else remembered(chosen)
     if verdicts is None:
-        again = partial(verified, chosen)
-        verdicts = again() if afresh else cached("known", again, verdicts_from, written, ABOVE, of=sorted(own))
+        repeated = partial(verified, chosen)
+        verdicts = repeated() if afresh else cached("known", repeated, verdicts_from, written, ABOVE, of=sorted(own))
     foreign = {key: claim for key, claim in claims.items() if key not in own}
     return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in own)]
 
@@ -266,14 +266,14 @@ def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
     from fedbounds.evidence.sdp.one_step.certificate import check, read, subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
 
-    known, result = plugins.claims(), dict[object, Verdict]()
+    available, result = plugins.claims(), dict[object, Verdict]()
     for certificate in (item for path in plugins.shipped("certificates/*.json*") for item in read(path)):
         if certificate.claim is None or certificate.claim not in keys:
             continue
         about = subject(certificate)
-        if about is None or not check(certificate, known)[0]:  # one with a scale is about no claim as stated
+        if about is None or not check(certificate, available)[0]:  # one with a scale is about no claim as stated
             continue
-        setting, claim = certificate.parameters, known[certificate.claim]
+        setting, claim = certificate.parameters, available[certificate.claim]
         verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting))
         record = "" if certificate.interval else kernel.of_certificate(certificate)
         result[about] = replace(verdict, detail=record, data={"kernel": True}) if record else verdict

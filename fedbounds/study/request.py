@@ -104,10 +104,10 @@ def _objects(
     problem: object, weightings: Sequence[Any], claims: Mapping[str, Claim], extra: Sequence[ModuleType]
 ) -> tuple[str, ...]:
     """What a study was given as objects of Python that the names in its settings do not give again."""
-    known = plugins.claims(extra)
+    available = plugins.claims(extra)
     result = ["problem"] if isinstance(problem, Problem) else []
     result += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
-    return (*result, *(f"claim {key}" for key, claim in claims.items() if known.get(key) != claim))
+    return (*result, *(f"claim {key}" for key, claim in claims.items() if available.get(key) != claim))
 
 
 def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:

@@ -116,8 +116,8 @@ def _fewest_rounds(bound_after: Callable[[int], SmallestBound], target: float) -
 
 def assumable(extra: Iterable[ModuleType] = ()) -> frozenset[str]:
     """Keys of the assumptions that neither a constant nor the class of smooth, strongly convex functions shows."""
-    known = claims(extra).values()
-    every = [*(c.assumptions for c in known), *(c.repair.assumptions for c in known if c.repair)]
+    available = claims(extra).values()
+    every = [*(c.assumptions for c in available), *(c.repair.assumptions for c in available if c.repair)]
     return frozenset(item.key for items in every for item in items if not item.parts and item.in_class is None)
 
 

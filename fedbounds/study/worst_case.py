@@ -178,8 +178,8 @@ def scheduled(run: Run, claim: Claim) -> Run:
         raise reject(
             f"the step size of {claim.key} must be one in L, mu, tau and t", claim.eta, "choose another claim"
         )
-    known = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau)}
-    return replace(run, eta=sizes_at(claim, known, 0, run.T))
+    values = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau)}
+    return replace(run, eta=sizes_at(claim, values, 0, run.T))
 
 
 def curve(
@@ -222,20 +222,20 @@ def bounds(
     """
     if run.biased or run.server != 1 or run.present:
         return {}
-    known: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
-    known |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
-    known |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
-    known |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
-    known |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(own or {})
+    constants: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
+    constants |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
+    constants |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
+    constants |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
+    constants |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(own or {})
     result = {}
     for claim in claims(extra).values():
         factor = FACTORS.get((run.measure, claim.lhs))
         if factor is None or claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
             continue
         left = {s.name for s in claim.lhs.free_symbols}
-        if claim.symbols <= {*known, *left, *map(str, claim.definitions)} and _applies(claim, run, known):
+        if claim.symbols <= {*constants, *left, *map(str, claim.definitions)} and _applies(claim, run, constants):
             rhs = factor * claim.sides(READINGS[claim.readings[-1]]).rhs
-            result[claim.key] = float(upper(rhs, known))
+            result[claim.key] = float(upper(rhs, constants))
     return result
 
 

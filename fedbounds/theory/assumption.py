@@ -175,8 +175,8 @@ class Assumption:
         if shipped:
             return _shipped, (shipped[0],)
         written = tuple((relation.func, relation.args) for relation in self._relations())
-        known = {item.name: getattr(self, item.name) for item in fields(self)}
-        return _written, (type(self), known | {"relation": written})
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return _written, (type(self), values | {"relation": written})
 
     def _relations(self) -> Sequence[Any]:
         if self.relation is None:

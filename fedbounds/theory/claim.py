@@ -90,8 +90,8 @@ class OtherAlgorithm(Assumption):
     """That a run is of the algorithm its claim is about: no evidence on FedAvg meets it."""
 
     def __init__(self, algorithm: str) -> None:
-        said = f"the algorithm is {algorithm}"
-        super().__init__("algorithm", said, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
+        text = f"the algorithm is {algorithm}"
+        super().__init__("algorithm", text, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
 
 
 def _pairs(known: Mapping[sp.Symbol, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:

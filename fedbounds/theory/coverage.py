@@ -89,8 +89,8 @@ class Along:
         return frozenset({there, *there} if len(set(there)) == 1 else {there})
 
     def __str__(self) -> str:
-        said = [_quotient(self.axis, *quotient) for quotient in self.quotients]
-        return f"= {said[0]}" if len(set(said)) == 1 else f"= ({', '.join(said)})"
+        text = [_quotient(self.axis, *quotient) for quotient in self.quotients]
+        return f"= {text[0]}" if len(set(text)) == 1 else f"= ({', '.join(text)})"
 
 
 @lru_cache(maxsize=512)
@@ -132,14 +132,14 @@ class Coverage:
 
     def words(self, claimed: Coverage | None = None) -> str:
         """The set in words; with ``claimed`` also what the claim speaks of beyond it."""
-        said = ", ".join(_phrase(axis, self.axes[axis]) for axis in AXES if axis in self.axes) or "every experiment"
+        text = ", ".join(_phrase(axis, self.axes[axis]) for axis in AXES if axis in self.axes) or "every experiment"
         wider = [axis for axis in AXES if axis in self.axes and not _covers(self.axes[axis], axis, claimed)]
         if claimed is None or not wider:
-            return said
+            return text
         named = [words for axis in wider if (words := BEYOND.get((axis, self.axes[axis])))]
         others = [OTHER.get(axis, AXES[axis]) for axis in wider if (axis, self.axes[axis]) not in BEYOND]
         named += [f"other {', '.join(others)}"] if others else []
-        return f"{said}; the claim also speaks of {' and '.join(named)}"
+        return f"{text}; the claim also speaks of {' and '.join(named)}"
 
     def to_json(self) -> dict[str, Any]:
         """The set as a JSON object: axis -> {low, high} or a list of values; rationals as text."""

@@ -115,8 +115,8 @@ class Quantity(sp.Symbol):
             in_proof = statistic in ("constant", "measured") and not on_path.expression.has(points.w_i_next)
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))
         facets = {"on_path": on_path, "in_class": in_class, "in_proof": in_proof, "in_rocq": in_rocq}
-        said = {"statistic": statistic, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}
-        for slot, value in (said | facets | {"units": units, "recorded": recorded}).items():
+        text = {"statistic": statistic, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}
+        for slot, value in (text | facets | {"units": units, "recorded": recorded}).items():
             setattr(symbol, slot, value)
         return symbol  # type: ignore[no-any-return]
 
@@ -126,8 +126,8 @@ class Quantity(sp.Symbol):
         return sp.Symbol.class_key()
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        told = id(self.on_path) if self.expression is None else self.expression
-        return (*super()._hashable_content(), self.statistic, told)
+        message = id(self.on_path) if self.expression is None else self.expression
+        return (*super()._hashable_content(), self.statistic, message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: a shipped one is itself there."""

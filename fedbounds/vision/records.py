@@ -72,8 +72,8 @@ class ImageRun:
     @cached_property
     def choices(self) -> dict[str, str]:
         """The settings that make an experiment, seed and weighting aside, each as JSON text."""
-        kept = sorted(self.settings.items())
-        return {key: json.dumps(value, sort_keys=True) for key, value in kept if key not in NOT_A_CHOICE}
+        remaining = sorted(self.settings.items())
+        return {key: json.dumps(value, sort_keys=True) for key, value in remaining if key not in NOT_A_CHOICE}
 
     @cached_property
     def experiment(self) -> str:

@@ -132,3 +132,4 @@ def test_a_lemma_without_chance_needs_no_expectation_and_others_are_told_what_is
     assert "right" in read_text(text.replace(", unbiased", ""))
     with pytest.raises(InputError, match=r"or assume full-participation\.$"):
         read_text(text.replace(", full-participation", ""))
+    assert "right" in read_text(text.replace("full-participation, unbiased", "one-client"))

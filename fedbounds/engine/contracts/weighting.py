@@ -102,9 +102,9 @@ def _determined(tried: _Tried) -> Iterator[Finding]:
     before, remedy = _global_state(), "draw from stream.uniform(count) only, and keep no state"
     for e in tried.gaps:
         for r in ROUNDS:
-            first, again = tried(e, r), tried(e, r)
-            if not np.array_equal(first, again):
-                yield _fault(DETERMINED, f"{first[0]}, then {again[0]},", remedy, e)
+            first, repeated = tried(e, r), tried(e, r)
+            if not np.array_equal(first, repeated):
+                yield _fault(DETERMINED, f"{first[0]}, then {repeated[0]},", remedy, e)
             if not np.array_equal(first[:2], tried(e[:2], r)):
                 text = "weights of a replicate that change with the others"
                 yield _fault(DETERMINED, text, "compute each row by itself", e)

@@ -274,7 +274,7 @@ def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
 def _without_run(instance: Instance) -> dict[str, Fraction]:
     """The constants that are known before a run."""
     losses, eta, tau, N = instance.losses, array(instance.eta), instance.tau, instance.N
-    known = {
+    values = {
         "L": losses.L,
         "mu": losses.mu,
         "Gamma": heterogeneity(losses),
@@ -286,8 +286,8 @@ def _without_run(instance: Instance) -> dict[str, Fraction]:
         "eta_ratio": ratios_of_steps(eta, tau).max(),
         "eta_growth": growth_of_steps(eta, tau).max(),
     }
-    known |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
-    return known | ({"pi_min": Fraction(1), "pi_max": Fraction(1)} if instance.weighting == "fedavg" else {})
+    values |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
+    return values | ({"pi_min": Fraction(1), "pi_max": Fraction(1)} if instance.weighting == "fedavg" else {})
 
 
 def _answer(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:

@@ -84,16 +84,18 @@ class Counterexample:
         _, sides = next(iter(result.values()))
         recorded = fraction(self.document["lhs"]), fraction(self.document["rhs"])
         if recorded != (sides.lhs, sides.rhs):
-            computed, kept = (f"{lhs} and {rhs}" for lhs, rhs in ((sides.lhs, sides.rhs), recorded))
+            computed, stored = (f"{lhs} and {rhs}" for lhs, rhs in ((sides.lhs, sides.rhs), recorded))
             remedy = f"the claim has changed since, so write the exact ones into {self.name}.json"
-            raise reject(f"the sides recorded in {self.name} must be the exact ones, {computed}", kept, remedy)
+            raise reject(f"the sides recorded in {self.name} must be the exact ones, {computed}", stored, remedy)
         return sides
 
     def _from_check(self) -> tuple[Kind, Sides]:
-        name, known = self.document["check"], checks()
-        if name not in known:
-            raise reject(f"the check of {self.name} must be known", name, f"use one of {', '.join(sorted(known))}")
-        lhs, rhs, relation = known[name](self.document["data"])
+        name, available = self.document["check"], checks()
+        if name not in available:
+            raise reject(
+                f"the check of {self.name} must be known", name, f"use one of {', '.join(sorted(available))}"
+            )
+        lhs, rhs, relation = available[name](self.document["data"])
         return Kind.IDENTITY if relation == "=" else Kind.INEQUALITY, Sides(lhs, rhs)
 
     def _in_reading(self, reading: Reading) -> tuple[Kind, Sides]:
@@ -136,10 +138,10 @@ class Counterexample:
 
 def reading_named(name: str) -> Reading:
     """A reading of the paper, or one that isolates a single difference from the repair."""
-    known = READINGS | ISOLATED
-    if name not in known:
-        raise reject("a reading must be known", name, f"use one of {', '.join(known)}")
-    return known[name]
+    available = READINGS | ISOLATED
+    if name not in available:
+        raise reject("a reading must be known", name, f"use one of {', '.join(available)}")
+    return available[name]
 
 
 def read(path: Path) -> Counterexample:
@@ -169,8 +171,8 @@ def chosen(name: str | None = None, reading: str | None = None) -> list[Countere
     every = [read(path) for path in all_files()]
     result = [example for example in every if name in (None, example.name, example.subject)]
     if not result:
-        known = {text for example in every for text in (example.name, example.subject)}
-        raise nearest("a counterexample or what it refutes", name, known)
+        names = {text for example in every for text in (example.name, example.subject)}
+        raise nearest("a counterexample or what it refutes", name, names)
     readings = {r for example in result for r in example.readings}
     if reading is not None and reading not in readings:
         raise nearest("the reading of a counterexample", reading, readings)

@@ -104,7 +104,7 @@ class ExactRun:
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
         """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
         instance, sizes = self.instance, tuple(size * self.instance.L for size in self.instance.eta)
-        known: dict[str, object] = {
+        axes: dict[str, object] = {
             "problem": "the quadratic in fractions of this counterexample",
             "kappa": instance.L / instance.mu,
             "tau": instance.tau,
@@ -121,12 +121,12 @@ class ExactRun:
             "T": instance.total,
         }
         if step is None:
-            return known
+            return axes
         start = step - step % instance.tau
         seen = sizes[start : step + 1]
-        known["weights"] = tuple(weights_in_words(alpha, instance.p) for alpha in sorted(self.alphas))
-        known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
-        return known
+        axes["weights"] = tuple(weights_in_words(alpha, instance.p) for alpha in sorted(self.alphas))
+        axes |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
+        return axes
 
     def beyond(self, claim: Claim, reading: Reading) -> tuple[str, ...]:
         """The symbols of a claim that the outcomes taken do not give."""

@@ -112,10 +112,10 @@ def interior(
     else:
         # On the kernel S is zero by the exact repair; the rest must be positive definite.
         rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
-        sizes, kept = (rest.shape[1],), model.quad[keep]
+        sizes, active = (rest.shape[1],), model.quad[keep]
         form = model.form(gap)
-        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (kept, form.quad))
-        lin = np.concatenate([model.lin[keep], (kept @ kernel).reshape(len(kept), -1)], axis=1)
+        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (active, form.quad))
+        lin = np.concatenate([model.lin[keep], (active @ kernel).reshape(len(active), -1)], axis=1)
         target = np.concatenate([form.lin, (form.quad @ kernel).ravel()])
     (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
     m, one = len(rows), np.eye(len(rows) + 1)[-1]

@@ -180,8 +180,8 @@ def _cited(cited: d.Cited, scope: Context) -> Total:
     admit(value, scope)
     if named := value.atoms(sp.Symbol, Slack) & taken:
         raise Unproved(f"{cited.derivation} speaks of {', '.join(map(str, named))}, which has another meaning here")
-    kept = frozenset(used for used in below.used if used.key in keys)
-    return Total(value, sign, grounds | Grounds(frozenset(keys), used=kept))
+    remaining = frozenset(used for used in below.used if used.key in keys)
+    return Total(value, sign, grounds | Grounds(frozenset(keys), used=remaining))
 
 
 def _require_free(used: frozenset[Used], taken: set[sp.Basic], other: Checked) -> None:

@@ -199,8 +199,8 @@ def _written(quantity: Quantity, scope: Context) -> Grounds:
     meaning = scope.states.get(quantity) if scope is not None else None
     if meaning is None or fault(quantity.expression, quantity.statistic == "constant"):
         raise Unproved(f"{quantity} is not written as an expression of points that this claim speaks of")
-    known = {fact: value for fact, value in dict(quantity._assumptions).items() if value is not None}
-    if known not in FACTS[: 1 + points.never_negative(quantity.expression)]:
+    signs = {fact: value for fact, value in dict(quantity._assumptions).items() if value is not None}
+    if signs not in FACTS[: 1 + points.never_negative(quantity.expression)]:
         raise Unproved(f"the sign of {quantity} is declared, and not seen from its expression")
     return admit(meaning, scope)
 

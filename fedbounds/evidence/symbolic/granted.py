@@ -119,8 +119,8 @@ def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
     bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
     if not bottom.is_polynomial(sy.T):
         return []
-    kept = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
-    return sorted(kept, key=sp.default_sort_key)
+    remaining = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
+    return sorted(remaining, key=sp.default_sort_key)
 
 
 def _divides_by_time(claim: Claim, reading: Reading) -> bool:
@@ -173,10 +173,10 @@ def require_own_words(assumption: Assumption, points: tuple[Any, ...], value: sp
     # What the points bring with them is the proof's own: there it has another name.
     fresh = {symbol: _renamed(symbol) for symbol in meanings}
     part = given(assumption, tuple(sp.sympify(point).xreplace(fresh) for point in points))
-    again = sp.sympify(part.right - part.left)
-    if again.xreplace({name: symbol for symbol, name in fresh.items()}) != value:
+    repeated = sp.sympify(part.right - part.left)
+    if repeated.xreplace({name: symbol for symbol, name in fresh.items()}) != value:
         raise Unproved(f"{assumption.key} says another thing each time that it is asked")
-    taken = meanings & again.atoms(sp.Symbol, formal.Slack)
+    taken = meanings & repeated.atoms(sp.Symbol, formal.Slack)
     if taken:
         names = ", ".join(sorted(map(str, taken)))
         raise Unproved(f"{assumption.key} speaks of {names}, which the proof gives another meaning")

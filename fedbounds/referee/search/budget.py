@@ -15,7 +15,7 @@ MOST_PATHS = 2**12
 # Seconds of one processor, measured: for a population's run, for each of its steps, and for each number in it.
 PER_CALL, PER_STEP, PER_NUMBER = 6e-3, 1.2e-4, 2e-7
 # And for a function of the user's, of each member on each path, and more for so many steps that it may go through.
-PER_PATH, STEPS_OF_A_PATH = 1.2e-4, 8
+PER_PATH, STEPS_OF_A_PATH = 3e-4, 8
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from fedbounds.referee.search.family import (
     families,
 )
 from fedbounds.referee.search.objective import Scale, scales
-from fedbounds.referee.search.populations import at_rounds, simulate
+from fedbounds.referee.search.populations import PopulationRun, at_rounds, simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -37,6 +37,8 @@ from fedbounds.theory.reading import Reading
 TRIED = 64
 # Costs within this power of two are the same: plain shapes then come first.
 SAME_COST = 4
+# And of which the constants are asked that the user computes.
+FEW = 8
 # Rounds of the instances looked at.
 FEW_ROUNDS = 2
 # Denominators in an instance of which only the assumptions are asked.
@@ -221,15 +223,26 @@ def _possible(
     What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length.
     """
     step = replace(shape, tau=1, rounds=1, schedule="one step")
-    if narrow and not answers.get(step, True):
+    if not answers.get(step, True):
         return False
     population = examples(shape, family, claim)
-    values = simulate(population).measurement(reading).constants
+    run = simulate(population)
+    if step not in answers and not _equal(assumed, claim, reading, run):
+        answers[step] = False
+        return False
+    values = run.measurement(reading).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
     met = bool(admitted(narrow, claim, reading, population, near)[near].any())
     if len(near):
         answers[step] = answers.get(step, False) or met
     return met
+
+
+def _equal(assumed: Sequence[Assumption], claim: Claim, reading: Reading, run: PopulationRun) -> bool:
+    """Whether some members meet the equalities assumed of constants of the user's: mostly a shape decides that."""
+    own = {q.name for q in claim.computed if q.statistic == "constant"}
+    equal = [a for a in assumed if a.symbols() <= own and a.parts and all(part.sign == "=" for part in a.parts)]
+    return not equal or bool((penalty(equal, run.constants_of(claim, reading, FEW), FEW) == 0).any())
 
 
 def examples(shape: Shape, family: InstanceFamily, claim: Claim) -> Population:

@@ -53,9 +53,9 @@ Length = tuple[int, int]
 class Shape:
     """The discrete part of an instance: what stays fixed while its numbers are searched.
 
-    ``losses``: ``any``; ``same minimisers``; or ``one loss`` for all clients. ``equal`` clients have p_i = 1/N;
-    ``absent`` clients, drawn uniformly, miss a round. ``schedule``: ``free`` step sizes, one ``constant`` one, the
-    ``claim``'s formula (from a searched eta_0: ``start``), or that of the theory under study (``paper``).
+    ``losses``: ``any``; ``one Hessian``, ``same minimisers`` or ``one loss`` for all clients. ``equal`` clients have
+    p_i = 1/N; ``absent`` clients, drawn uniformly, miss a round. ``schedule``: ``free`` step sizes, one ``constant``
+    one, the ``claim``'s formula (from a searched eta_0: ``start``), or that of the theory under study (``paper``).
     """
 
     family: str

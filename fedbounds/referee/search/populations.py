@@ -69,6 +69,13 @@ class PopulationRun:
             varying[symbol.name] = self._rounds(claim, reading, name, later)
         return Values(constant, varying)
 
+    def constants_of(self, claim: Claim, reading: Reading, count: int) -> dict[str, Array]:
+        """The claim's own constants of the problem (count, 1), of so many members."""
+        later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
+        members = [self._member(claim, reading, k, later).constants for k in range(count)]
+        shared = set.intersection(*map(set, members))
+        return {name: np.array([[float(member[name])] for member in members]) for name in shared}
+
     def _rounds(self, claim: Claim, reading: Reading, name: str, later: bool) -> Array:
         """An expectation at the start of each step's round, or at its end, which a run that goes on has."""
         tau, total = self.population.shape.tau, self.population.shape.total

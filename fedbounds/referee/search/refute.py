@@ -21,8 +21,8 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
-from fedbounds.referee.search.budget import FIRST, Budget
-from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, without_penalty
+from fedbounds.referee.search.budget import FIRST, Budget, cost
+from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, functions, without_penalty
 from fedbounds.referee.search.family import InstanceFamily, decode, dimension, families, schedule
 from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
@@ -179,7 +179,14 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
         next(results, None)  # ended, so that processes stay for the next rung
         done += len(tasks)
         rank = _best([task.arm for task in tasks], [item.margin for item in reached])
-        left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in sorted(rank)]
+        rank.sort(key=lambda k: (_price(search, tasks[k]), k))  # the search may be cut
+        left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in rank]
+
+
+def _price(search: Search, task: Task) -> float:
+    """About how many seconds a task takes."""
+    shape = task.arm.shape
+    return cost(shape, search.known[shape.family], search.budget, task.generations, functions(search.claim))
 
 
 def _in_turn(every: list[Arm]) -> list[tuple[int, Arm]]:
@@ -189,14 +196,14 @@ def _in_turn(every: list[Arm]) -> list[tuple[int, Arm]]:
 
 
 def _best(every: list[Arm], margins: list[float]) -> list[int]:
-    """The best third of the arms of each family, with noise and without, in which instances meet the assumptions.
+    """The best third of the arms of each family, noise and objective, in which instances meet the assumptions.
 
     Where a bound is attained nothing more is to be had: such arms come last. A family whose bound is nearly attained
-    would else leave no arm of the others.
+    would else leave no arm of the others, and the ratio, near 1 where steps are tiny, none of the change.
     """
-    groups: dict[tuple[str, bool], list[int]] = {}
+    groups: dict[Any, list[int]] = {}
     for k, arm in enumerate(every):
-        groups.setdefault(arm.group, []).append(k)
+        groups.setdefault((arm.group, arm.scale), []).append(k)
     chosen: list[int] = []
     for group in groups.values():
         ranked = sorted(group, key=lambda k: (abs(margins[k]) <= -WORTH_TRYING, margins[k], k))

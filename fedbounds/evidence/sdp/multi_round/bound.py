@@ -53,8 +53,8 @@ def verify(bound: Bound) -> bool:
     program = of_clients(bound.run) if bound.every_client else program_of(bound.run)
     gap = program.sum({"Delta_0": bound.a, "variance": bound.b, "bias": bound.bias}) - program["measured"]
     positive = sdp.is_psd if bound.every_client else is_definite
-    known = bound.multipliers.keys() <= set(program.labels)
-    return known and sdp.verify(program, gap, bound.multipliers, positive)[0]
+    labelled = bound.multipliers.keys() <= set(program.labels)
+    return labelled and sdp.verify(program, gap, bound.multipliers, positive)[0]
 
 
 def above(value: Fraction) -> float:

@@ -86,14 +86,14 @@ class ClaimAtRun:
     def values(self) -> dict[str, Fraction]:
         """What is known of the run at its end."""
         run = self.run
-        known = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau), "T": Fraction(run.T), "eta_0": self.eta_0}
-        known |= {"eta_sum": sum(run.sizes, Fraction(0))}
-        known |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
+        constants = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau), "T": Fraction(run.T), "eta_0": self.eta_0}
+        constants |= {"eta_sum": sum(run.sizes, Fraction(0))}
+        constants |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
         path = Path(run.tau, np.array(run.sizes, dtype=object))
         for item in self.claim.computed:
-            if item.statistic == "scheduled" and item.on_path is not None and item.name not in known:
-                known[item.name] = Fraction(item.on_path(path)[-1])
-        return known
+            if item.statistic == "scheduled" and item.on_path is not None and item.name not in constants:
+                constants[item.name] = Fraction(item.on_path(path)[-1])
+        return constants
 
     @property
     def common(self) -> bool:
@@ -110,10 +110,10 @@ class ClaimAtRun:
     @property
     def narrower(self) -> bool:
         """Whether an assumption is not decided here, so that the class may be smaller than the programme's."""
-        known = {"smooth", "strongly-convex", "bounded-variance", "full-participation", "unbiased", "equal-p"}
+        built_in = {"smooth", "strongly-convex", "bounded-variance", "full-participation", "unbiased", "equal-p"}
         return any(
             self.holds(assumption) is None
-            and assumption.key not in known
+            and assumption.key not in built_in
             and not set(_relations(assumption)) & {sp.Eq(sy.Gamma, 0), sp.Eq(sy.sigma_sq, 0)}
             for assumption in self.assumptions
         )
@@ -178,11 +178,11 @@ class ClaimAtRun:
 
     def right(self, values: Mapping[str, Fraction]) -> Fraction | None:
         """The right side, where no more is needed to know it."""
-        known = {"sigma_p_sq": values["sigma_sq"], "Gamma": Fraction(0), **self.values, **values}
+        constants = {"sigma_p_sq": values["sigma_sq"], "Gamma": Fraction(0), **self.values, **values}
         if values["zeta_star_sq"]:
-            del known["Gamma"]
+            del constants["Gamma"]
         right = self.claim.sides(self.reading).rhs
-        return _number(right / sy.T if sp.sympify(self.claim.lhs) == sy.T * sy.average_gap else right, known)
+        return _number(right / sy.T if sp.sympify(self.claim.lhs) == sy.T * sy.average_gap else right, constants)
 
     def in_words(self) -> str:
         run = self.run
@@ -224,8 +224,8 @@ def _grows(bound: sp.Expr, peak: sp.Expr) -> bool:
 def _number(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | None:
     """Its value; None where it is not rational, or has symbols without one."""
     expression = sp.sympify(expression)
-    known = {s.name for s in expression.free_symbols} <= values.keys()
-    return rational(expression, values) if known else None
+    complete = {s.name for s in expression.free_symbols} <= values.keys()
+    return rational(expression, values) if complete else None
 
 
 def _relations(one: Assumption) -> list[sp.Expr]:

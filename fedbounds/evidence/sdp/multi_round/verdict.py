@@ -131,16 +131,16 @@ def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict
 
 def _of_one_step(run: Run) -> Bounded | None:
     """The exact bound of one local step a round: each keeps (1 - eta mu)^2 of the distance, and adds its noise."""
-    kept, steps = [Fraction(1)], list[Fraction]()
+    factors, steps = [Fraction(1)], list[Fraction]()
     for size in reversed(run.sizes):
         q = 1 - size * run.mu
-        steps.append(2 * q * size * kept[-1])
-        kept.append(q**2 * kept[-1])
+        steps.append(2 * q * size * factors[-1])
+        factors.append(q**2 * factors[-1])
     zero = Fraction(0)
-    potentials = tuple((item, zero, zero, zero) for item in reversed(kept))
+    potentials = tuple((item, zero, zero, zero) for item in reversed(factors))
     if not noise.verify(run, tuple(reversed(steps)), potentials):
         return None
-    return Bounded(kept[-1], zero, *_added(run, potentials))
+    return Bounded(factors[-1], zero, *_added(run, potentials))
 
 
 def _added(run: Run, potentials: tuple[noise.Potential, ...]) -> tuple[Fraction, Fraction]:

@@ -149,15 +149,15 @@ def own_step(claim: Claim, setting: Setting) -> bool:
         return True
     if over is not None:
         there = replace(setting, **at_point({name: getattr(setting, name) for name in FUNCTIONS}, over))
-    known = numbers(there) | {"eta_0": there.eta[0]}
-    put = formula.xreplace({s: sp.Rational(known[s.name]) for s in formula.free_symbols if s.name != "t"})
+    values = numbers(there) | {"eta_0": there.eta[0]}
+    put = formula.xreplace({s: sp.Rational(values[s.name]) for s in formula.free_symbols if s.name != "t"})
     try:
         starts = sp.solve(put - sp.Rational(there.eta[0]), *put.free_symbols) if put.free_symbols else [sp.Integer(0)]
     except NotImplementedError:  # as for Min(1/2, 2/(t + 1)), constant at first
         starts = [sp.Integer(t) for t in range(setting.tau)]
     times = [int(t) for t in starts if t.is_Integer and t >= 0]
-    known = numbers(setting) | {"eta_0": setting.eta[0]}
-    return any(sizes_at(claim, known, start, len(setting.eta)) == setting.eta for start in times)
+    values = numbers(setting) | {"eta_0": setting.eta[0]}
+    return any(sizes_at(claim, values, start, len(setting.eta)) == setting.eta for start in times)
 
 
 def at_point(given: Mapping[str, Any], over: Interval) -> dict[str, Any]:

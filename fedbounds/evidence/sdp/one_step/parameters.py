@@ -81,8 +81,8 @@ class Setting:
             given,
             "use kappa = L/mu above 1 (at 1 F_i is fixed)",
         )
-        known = f"use one of {', '.join(READINGS)}"
-        yield self.reading not in READINGS, "reading must be a known name", self.reading, known
+        available = f"use one of {', '.join(READINGS)}"
+        yield self.reading not in READINGS, "reading must be a known name", self.reading, available
         what = f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes"
         wrong = type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0
         yield wrong, what, f"{len(self.eta)} of them", "use a local step s with 0 <= s < tau"
@@ -179,8 +179,8 @@ def round_setting(
     p = (Fraction(1, N),) * N if p is None else tuple(p)
     alpha = p if alpha is None else tuple(alpha)
     mu, L = Fraction(1) / kappa, Fraction(1)
-    known = {"L": L, "mu": mu}
-    sizes = sizes_at(with_role(Role.MAIN)[0], known, start, step + 1) if eta is None else (eta,) * (step + 1)
+    values = {"L": L, "mu": mu}
+    sizes = sizes_at(with_role(Role.MAIN)[0], values, start, step + 1) if eta is None else (eta,) * (step + 1)
     if rho_bar is None:
         rho_bar = min((a / q for a, q in zip(alpha, p, strict=False) if q > 0), default=Fraction(0))
     return Setting(alpha, p, sizes, tau, mu, L, rho_bar, rho_tilde, reading, local)

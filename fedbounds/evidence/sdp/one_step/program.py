@@ -147,8 +147,8 @@ class _Writer:
         own = [mine[-1] for mine in points]
         here = {at.w: [w], at.w_i: [q.x for q in local], at.w_i_star: [q.x for q in own]}
         weights = {at.ALPHA: self.alpha, at.P: self.p}
-        known: dict[sp.Expr, list[Point]] = {at.w_i: local, at.w_star: star, at.w_i_star: own}
-        return Reader(here, weights, lambda number: self.number(value_of(number, self.setting)), known)
+        located: dict[sp.Expr, list[Point]] = {at.w_i: local, at.w_star: star, at.w_i_star: own}
+        return Reader(here, weights, lambda number: self.number(value_of(number, self.setting)), located)
 
     def further(self, points: Points, place: sp.Expr, reader: Reader) -> Points:
         """Every client's points with one more, unless it is one of them."""

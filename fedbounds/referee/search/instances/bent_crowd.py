@@ -32,7 +32,7 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
     m = crowd.minima(kind, parts["minima"])
     reach = REACH * np.maximum(2 * parts["kinks"] - 1, 0)
     c, h, above = (
-        np.take_along_axis(part, kind, axis=1)[..., None]
+        crowd.of_kinds(part, kind)
         for part in (MAX_CONDITION ** parts["curvatures"], MAX_CONDITION ** parts["upper"], reach)
     )
     return quadratics(c, m, p, upper=h, kinks=m + above), starts(parts["w0"])

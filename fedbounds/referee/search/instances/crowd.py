@@ -12,6 +12,10 @@ from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import MAX_CONDITION, InstanceFamily, Shape, quadratics, starts
 
 CLIENTS = 25
+# This share of the coordinate of the start means w*, where noise and drift show best.
+AT_REST = 0.25
+# Of a coordinate of the curvatures: those of all kinds are often alike.
+NEAR = 3
 
 
 def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
@@ -23,14 +27,27 @@ def coordinates(shape: Shape) -> dict[str, int]:
     """Three curvatures, the minimisers of the second and third kinds, the sizes of the first two, and the start."""
     if shape.losses == "one loss":
         return {"curvatures": 1, "minima": 0, "share": 0, "w0": 1}
-    return {"curvatures": 3, "minima": 0 if shape.losses == "same minimisers" else 2, "share": 2, "w0": 1}
+    one_hessian = shape.losses == "one Hessian"
+    return {
+        "curvatures": 1 if one_hessian else 3,
+        "minima": 0 if shape.losses == "same minimisers" else 2,
+        "share": 2,
+        "w0": 1,
+    }
 
 
 def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
     """The first kind has its minimiser at 0, the others theirs in [-1, 1]; or all have one loss."""
     kind = kinds(shape, parts["share"], len(p))
-    c = np.take_along_axis(MAX_CONDITION ** parts["curvatures"], kind, axis=1)[..., None]
-    return quadratics(c, minima(kind, parts["minima"]), p), starts(parts["w0"])
+    c = of_kinds(MAX_CONDITION ** parts["curvatures"] ** NEAR, kind)
+    losses, part = quadratics(c, minima(kind, parts["minima"]), p), parts["w0"]
+    return losses, np.where(part < AT_REST, losses.w_star, starts((part - AT_REST) / (1 - AT_REST)))
+
+
+def of_kinds(part: Array, kind: NDArray[np.int_]) -> Array:
+    """Numbers of each kind, or one of all, as those (P, N, 1) of the clients."""
+    three = np.broadcast_to(part, (len(part), 3))
+    return np.take_along_axis(three, kind, axis=1)[..., None]
 
 
 def kinds(shape: Shape, share: Array, P: int) -> NDArray[np.int_]:
@@ -61,5 +78,5 @@ FAMILY = InstanceFamily(
     coordinates,
     build,
     noises=("", "additive"),
-    losses=("any", "same minimisers", "one loss"),
+    losses=("any", "one Hessian", "same minimisers", "one loss"),
 )

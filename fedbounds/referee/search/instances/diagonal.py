@@ -20,8 +20,9 @@ def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tup
 def coordinates(shape: Shape) -> dict[str, int]:
     """Curvatures, minimisers but the first, and the start."""
     N, d = shape.N, shape.d
-    same = shape.losses != "any"
-    return {"curvatures": d * (1 if shape.losses == "one loss" else N), "minima": 0 if same else (N - 1) * d, "w0": d}
+    one_hessian = shape.losses in ("one Hessian", "one loss")
+    apart = shape.losses in ("any", "one Hessian")
+    return {"curvatures": d * (1 if one_hessian else N), "minima": (N - 1) * d if apart else 0, "w0": d}
 
 
 def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
@@ -48,5 +49,5 @@ FAMILY = InstanceFamily(
     schedules=("paper", "free", "constant"),
     noises=("", "additive", "proportional", "samples", "rare"),
     absent=True,
-    losses=("any", "same minimisers", "one loss"),
+    losses=("any", "one Hessian", "same minimisers", "one loss"),
 )

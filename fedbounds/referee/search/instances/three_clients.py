@@ -27,5 +27,5 @@ FAMILY = InstanceFamily(
     build,
     noises=("", "additive", "proportional", "rare"),
     absent=True,
-    losses=("any", "same minimisers"),
+    losses=("any", "one Hessian", "same minimisers"),
 )
