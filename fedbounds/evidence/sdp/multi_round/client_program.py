@@ -5,6 +5,7 @@ It loses nothing at any weights, where that of two blocks does.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
