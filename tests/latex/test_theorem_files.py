@@ -132,6 +132,20 @@ def test_a_statement_about_any_point_needs_neither_a_run_nor_an_expectation(disp
     assert (claim.lhs, claim.rhs) == POINTS[display]
 
 
+@pytest.mark.parametrize(
+    "display",
+    [
+        r"\mathbb{E}[F(w)] - F^* \le \frac{\|w_0 - w^*\|^2}{\eta T}",
+        r"\mathbb{E}[F(w)] - F^* \le \frac{L}{2} \mathbb{E}\|w - w^*\|^2",
+        r"F(w) - F^* \le \frac{L}{2} \|w_0 - w^*\|^2",
+        r"F(w) - F^* \le \frac{1}{\mu \eta_t} \|w - w^*\|^2",
+    ],
+)
+def test_a_point_that_a_run_returns_is_not_any_point(display):
+    with pytest.raises(InputError):
+        read_text(f"% fedbounds: assume smooth, strongly-convex\n% fedbounds: units as written\n\\[ {display} \\]")
+
+
 LOCAL = r"\mathbb{E}\|\bar{x}_{t+1} - x^\star\|^2 \le \mathbb{E}\|\bar{x}_t - x^\star\|^2 + \eta_t^2 \sigma^2 / N"
 
 
