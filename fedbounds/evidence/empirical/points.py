@@ -15,7 +15,7 @@ from fedbounds.evidence.empirical.sides import Cells, Comparison, compare
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.theory.claim import Claim
 
 # Points compared at once: a dozen arrays of them are 6 MB, and stay in the processor's cache.
