@@ -21,6 +21,7 @@ from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
 from fedbounds.report.design_text import answer, commands
 from fedbounds.study.best_steps import MEET, best_steps
 from fedbounds.study.design import design
+from validate.design_cells import runs_of_quadratics
 
 HALVES = (Q(1, 2),) * 2
 
@@ -117,25 +118,6 @@ def test_a_servers_step_at_one_local_step_is_the_step():
     assert one.value == pytest.approx(other.value, rel=5e-6)
     assert verify(one) and not verify(replace(one, run=replace(one.run, server=Q(5))))
     assert not verify(replace(one, a=one.a * (1 - Q(1, 1000))))
-
-
-def runs_of_quadratics(item, count, rng):
-    """||w_R - w*||^2 of random quadratic clients of the class, equally weighted."""
-    N, d = int(rng.integers(2, 5)), 3
-    frames = np.linalg.qr(rng.normal(size=(count, N, d, d)))[0]
-    spectra = 1 / item.kappa + (1 - 1 / item.kappa) * rng.beta(0.3, 0.3, size=(count, N, d))
-    H = np.einsum("bnij,bnj,bnkj->bnik", frames, spectra, frames)
-    s = rng.normal(size=(count, N, d))
-    s -= s.mean(axis=1, keepdims=True)
-    s *= item.zeta_star / np.sqrt((s**2).sum(axis=2).mean(axis=1))[:, None, None]
-    w = rng.normal(size=(count, d))
-    w /= np.linalg.norm(w, axis=1, keepdims=True)
-    for _ in range(item.rounds):
-        x = np.repeat(w[:, None], N, axis=1)
-        for _ in range(item.tau):
-            x = x - item.eta * (np.einsum("bnij,bnj->bni", H, x) + s)
-        w = w + item.server * (x.mean(axis=1) - w)
-    return (w**2).sum(axis=1)
 
 
 def test_a_design_is_between_its_bounds_and_above_runs():

@@ -9,7 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.evidence.sdp.multi_round.bound import Bound, above
-from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program, of_clients
+from fedbounds.evidence.sdp.multi_round.client_program import of_clients
+from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
 from fedbounds.evidence.sdp.program import Program, exact
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
