@@ -187,6 +187,15 @@ def test_what_may_mean_two_things_or_nothing_is_refused_by_name(right):
         one_display(rf"\|w_T - w^\star\|^2 \le {right}")
 
 
+def test_a_relation_stands_alone_between_two_sides():
+    for display, said in (
+        (r"\|w_T - w^\star\|^2 \le", r"something on both sides, but received \le:"),
+        (r"\|w_T - w^\star\|^2 \le L \ge \mu", r"must have one relation, but received \ge:"),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            one_display(display)
+
+
 def test_a_relation_that_holds_roughly_is_refused():
     with pytest.raises(InputError, match="holds roughly"):
         one_display(r"\|w_T - w^\star\|^2 \approx L")
