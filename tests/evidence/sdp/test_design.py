@@ -121,7 +121,7 @@ def test_a_servers_step_at_one_local_step_is_the_step():
 
 
 def test_a_design_is_between_its_bounds_and_above_runs():
-    for item in design(rounds=2, tau="1..2", kappa=10, zeta_star="1/2"):
+    for item in design(rounds=1, tau="2..3", kappa=10, zeta_star="1/2"):
         assert item.certified and item.lower <= item.worst <= item.plain_worst * (1 + 1e-5) and item.gap < 1e-3
         assert all(item.worst <= value * (1 + MEET) for value in item.standard.values() if value)
         assert runs_of_quadratics(item, 3000, np.random.default_rng(item.tau)).max() < item.worst
@@ -155,6 +155,7 @@ def test_the_command(tmp_path):
     assert (tmp_path / "picture.png").exists() and "no method below" in table.stdout
     (item,) = json.loads(call("--rounds", "1", "--tau", "2", "--format", "json").stdout)
     assert item["worst"] < item["plain_worst"] and item["gap"] < 1e-3 and item["certified"]
+    assert item["answer"] == table.stdout.splitlines()[0]
     proof = next(line for line in table.stderr.splitlines() if "fedbounds worst" in line)
     again = CliRunner().invoke(main, [*proof.split()[1:], "--format", "json"])
     (shown,) = json.loads(again.stdout)
