@@ -132,6 +132,18 @@ def test_a_budget_of_steps_is_shared_over_rounds():
     assert [(item.tau, item.rounds) for item in design(tau="1..2", budget_steps=3)] == [(1, 3), (2, 1)]
 
 
+@pytest.mark.parametrize("p", ["1/2,1/2", "1/2,1/4,1/4", "9/10,1/10"])
+def test_weights_for_unequal_clients(p):
+    """Where no weight exceeds 1/2 the search finds nothing better than alpha = p; where one does it goes a little."""
+    (item,) = design(rounds=1, tau=2, p=p)
+    assert item.certified and item.lower is None and sum(item.alpha) == pytest.approx(1)
+    if max(item.p) > 0.5:
+        assert 0.88 < item.alpha[0] < 0.9 and item.worst < 0.99 * item.plain_worst
+    else:
+        assert item.alpha == item.p and item.worst == pytest.approx(item.plain_worst, rel=1e-6)
+    assert "alpha = p" in answer(item) and f"--p {','.join(f'{value:g}' for value in item.p)}" in commands(item)[0]
+
+
 def call(*words):
     return CliRunner().invoke(main, ["design", *words])
 
@@ -163,6 +175,9 @@ def test_the_command(tmp_path):
         "--delta0 0",
         "--budget-steps 1 --tau 2",
         "--measure average",
+        "--p 1/2,1/3",
+        "--p 1/2,1/2 --measure gap",
+        "--p 1/2,1/2 --rounds 3 --tau 4",
     ],
 )
 def test_a_wrong_word_is_one_sentence(words):
