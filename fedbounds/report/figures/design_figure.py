@@ -15,7 +15,8 @@ def title(result: Sequence[Design]) -> str:
     first, best, plain = result[0], min(result, key=lambda item: item.worst), result[-1]
     change = f"tau = {best.tau} has {number(best.worst / first.worst, 3)} times the worst case of tau = {first.tau}"
     chosen, usual = ("alpha", "alpha = p") if first.alpha else ("eta_s", "eta_s = 1")
-    return f"With {chosen}, {change}; at {usual}, tau = {plain.tau} has {number(plain.plain_worst / first.worst, 3)} times"
+    more = number(plain.plain_worst / first.worst, 3)
+    return f"With {chosen}, {change}; at {usual}, tau = {plain.tau} has {more} times"
 
 
 def design_figure(result: Sequence[Design]) -> Figure:
