@@ -2,7 +2,8 @@
 
     nice python -m validate.design_cells --out validate/results/design.json        (an hour on one core)
 
-A cell that the file has is not computed again, and the file is written after every cell.
+A cell that the file has is not computed again, and the file is written after every cell. At kappa = 2 and
+zeta_* = 0 eight steps or more leave less than a solver resolves: there is no such cell.
 """
 
 from __future__ import annotations
@@ -59,7 +60,8 @@ def main() -> None:
     rows = read_json(out) if out.exists() else []
     stored = {(row["tau"], row["rounds"], row["kappa"], row["zeta_star"]) for row in rows}
     for seed, ((tau, rounds), kappa, zeta) in enumerate(itertools.product(RUNS, KAPPAS, ZETAS)):
-        if (tau, rounds, float(kappa), float(zeta)) not in stored:
+        small = kappa == 2 and zeta == 0 and tau * rounds >= 8
+        if not small and (tau, rounds, float(kappa), float(zeta)) not in stored:
             rows.append(cell(tau, rounds, kappa, zeta, seed))
             write_json(out, rows)
             print(*(rows[-1][name] for name in ("tau", "rounds", "kappa", "zeta_star", "worst", "gap")), flush=True)

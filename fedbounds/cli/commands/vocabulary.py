@@ -210,11 +210,13 @@ def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = No
 
     label: Only the theorem with this label.
     """
-    from fedbounds.latex.reader import read_each
+    from fedbounds.latex.reader import read_each, unmarked
     from fedbounds.report.claim_text import read_back
 
     claims, faults = read_each(file, label)
     if not claims:
         faults.raise_all()
     show("\n".join(map(read_back, claims.values())))
+    if label is None and (without := unmarked(file)):
+        say(f"Left out without comment lines: {', '.join(without)}; --theorem {without[0]} shows some to add.")
     return say_faults(faults)
