@@ -10,7 +10,7 @@ from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import fedbounds.evidence.sdp.program as module
+import fedbounds.evidence.sdp.verification as module
 from fedbounds.evidence.sdp.one_step.certificate import check, read
 from fedbounds.evidence.sdp.one_step.coverage import coverage
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.multi_round.program import Run, of_clients, program_of
+from fedbounds.evidence.sdp.multi_round.client_program import of_clients
+from fedbounds.evidence.sdp.multi_round.program import Run, program_of
 from fedbounds.evidence.sdp.program import exact
 
 # A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
