@@ -75,10 +75,11 @@ def claims(
         _require_reading(reading, format)
     from fedbounds.plugins import claim_named
     from fedbounds.plugins import claims as known_claims
+    from fedbounds.study.release_evidence import titles
 
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
-        formatter.write_dl([(key, f"{item.title} ({item.source})") for key, item in known_claims(plugins).items()])
+        formatter.write_dl(list(titles(plugins).items()))
         show(formatter.getvalue())
         say("fedbounds explain CLAIM shows one in full.")
         return

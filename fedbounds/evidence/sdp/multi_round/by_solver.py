@@ -26,6 +26,11 @@ def solved(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
     return _solved(gradient_program(run, float, common=not zeta_sq), delta_0, zeta_sq)
 
 
+def solved_of_clients(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
+    """The same at any weights, with every client in the programme."""
+    return _solved(of_clients(run, float), delta_0, zeta_sq or COMMON * run.L**2 * delta_0)
+
+
 def _solved(program: Program, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
     most = {"Delta_0": delta_0, "variance": zeta_sq}
     units = [program[name] * float(1 / value) for name, value in most.items() if value]
