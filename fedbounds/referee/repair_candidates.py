@@ -66,11 +66,11 @@ def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> 
     pieces = [part for part in parts(claim) if part.expression != 0]
     near = sorted(_near(claim, reading, shipped), key=lambda item: item[0])
     yield from ([change] for differences, change in near if differences == 1)
+    if len(claim.terms) > 1:
+        yield _all_larger(claim)
     yield from ([change] for change in _exchanged(claim))
     yield from ([_times(claim, part, sp.Integer(-1), "the sign changed")] for part in pieces)
     yield from (_larger(claim, part) for part in pieces)
-    if len(claim.terms) > 1:
-        yield _all_larger(claim)
     yield from ([change] for part in pieces for change in _to_a_power(claim, part))
     yield from ([change] for change in _assumed(claim, reading))
     for name, stated in claim.terms.items():
