@@ -11,6 +11,7 @@ that is too large, a pass over the samples.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,10 +42,14 @@ class Batches:
     tabled: Indices
     tables: Array
 
+    # The upper triangle of a (d, d) matrix, and the clients whose samples are gone through: looked up at every step.
+    _triangle = cached_property(lambda batches: np.triu_indices(batches.slope.shape[1]))
+    _passed = cached_property(lambda batches: np.setdiff1d(np.arange(len(batches.slope)), batches.tabled))
+
     def covariances(self, C: Array, z: Array) -> Array:
         """The expected covariances (N, d, d) of the stochastic gradients where u has means z and covariances C."""
-        form, (k, l) = np.empty(C.shape), np.triu_indices(z.shape[1])
-        for i in np.setdiff1d(np.arange(len(z)), self.tabled):
+        form, (k, l) = np.empty(C.shape), self._triangle
+        for i in self._passed:
             X, r = self.samples[i]
             weight = ((X @ C[i]) * X).sum(-1) + (X @ z[i] + r) ** 2
             form[i] = X.T @ (weight[:, None] * X) / len(X)
@@ -101,25 +106,20 @@ class Clients:
         n, (N, d), lam = len(etas), start.shape, self.lam
         shift, gone, V = np.zeros((n + 1, N, d)), np.zeros((n + 1, N, d)), np.zeros((n + 1, N, d, d))
         local, offset = np.zeros((6, n + 1, N)), np.einsum("nak,na->nk", self.U, self.away)
-        for s in range(n + 1):
-            y = start - shift[s]
-            z, left = y + offset, 1 - gone[s]
-            C = left[:, :, None] * S * left[:, None, :] + V[s]
-            variance = np.einsum("nkk->nk", C)
-            square = z**2 + variance
-            moved, spread = gone[s] ** 2 * np.einsum("nkk->nk", S), np.einsum("nkk->nk", V[s])
-            sums = (lam**2 * square, lam * square / 2, y**2 + variance, moved, spread)
-            local[[0, 1, 3, 4, 5], s] = [values.sum(-1) for values in sums]
-            if s < n:
-                eta, kept = etas[s], 1 - etas[s] * lam
-                Q = (
-                    self.additive[:, None, None] * np.eye(d)
-                    if self.batches is None
-                    else self.batches.covariances(C, z)
-                )
-                local[2, s] = np.einsum("nkk->n", Q)
-                V[s + 1] = kept[:, :, None] * V[s] * kept[:, None, :] + eta**2 * Q
-                shift[s + 1], gone[s + 1] = shift[s] + eta * lam * z, gone[s] + eta * lam * left
+        for s, eta in enumerate(etas):
+            z, left, kept = start - shift[s] + offset, 1 - gone[s], 1 - eta * lam
+            if self.batches is None:
+                Q = self.additive[:, None, None] * np.eye(d)
+            else:
+                Q = self.batches.covariances(left[:, :, None] * S * left[:, None, :] + V[s], z)
+            local[2, s] = np.einsum("nkk->n", Q)
+            V[s + 1] = kept[:, :, None] * V[s] * kept[:, None, :] + eta**2 * Q
+            shift[s + 1], gone[s + 1] = shift[s] + eta * lam * z, gone[s] + eta * lam * left
+        y, left, common, spread = start - shift, 1 - gone, np.einsum("nkk->nk", S), np.einsum("snkk->snk", V)
+        variance = left * common * left + spread
+        square = (y + offset) ** 2 + variance
+        sums = (lam**2 * square, lam * square / 2, y**2 + variance, gone**2 * common, spread)
+        local[[0, 1, 3, 4, 5]] = [values.sum(-1) for values in sums]
         return shift, gone, V, local
 
 

@@ -83,8 +83,8 @@ class MeasuredRun:
     def _known(self) -> dict[str, Numbers]:
         experiment = self.trajectory.experiment
         share = 1.0 if experiment.everyone_present else experiment.participation
-        growth = make_time_grid(experiment).eta_growth
-        protocol = {"C": share, "eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": growth}
+        ratios = {"eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": self.once(_eta_growth)}
+        protocol = {"C": share, **ratios}
         return {**protocol, **{name: constant.value for name, constant in self.constants.items()}, **self.overrides}
 
     def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:
@@ -213,6 +213,10 @@ class MeasuredRun:
 
 def _moments(run: MeasuredRun) -> PathMoments:
     return run.trajectory.moments(run.reading.virtual)
+
+
+def _eta_growth(run: MeasuredRun) -> float:
+    return make_time_grid(run.trajectory.experiment).eta_growth
 
 
 def _pairs(run: MeasuredRun) -> tuple[float, bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import re
+import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +24,8 @@ from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wr
 from fedbounds.plugins import algorithm_named
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG
-from fedbounds.theory.quantity import Quantity, measured
+from fedbounds.theory.quantity import Quantity, Scope, measured
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import R, T, eta, eta_0, t, tau
 from fedbounds.theory.units import same_units
 
@@ -137,6 +139,13 @@ class CommentLines:
             place = self.theorem.of("algorithm")[0].place
             raise wrong(place, what, remedy.rstrip(".") or "use a known one") from None
         return text
+
+    def reading(self) -> str:
+        return self.choice("reading", "plain", READINGS)
+
+    def scope(self) -> str:
+        """The scope that a line names, "" where none does."""
+        return self.choice("scope", "", typing.get_args(Scope))
 
     def choice(self, verb: str, default: str, known: Iterable[str]) -> str:
         lines = self.theorem.of(verb)

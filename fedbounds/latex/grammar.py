@@ -92,7 +92,9 @@ def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
         at = fault.token.start_pos if fault.token.type != "$END" else None
         token = tokens[at] if at is not None else (tokens[-1] if tokens else Token("nothing", 1, 1))
         if KINDS.get(token.text) == "REL":
-            what, remedy = "a statement must have one relation", "state one inequality"
+            several = sum(KINDS.get(item.text) == "REL" for item in tokens) > 1
+            what = f"a statement must have one relation{'' if several else ' with something on both sides'}"
+            remedy = "state one inequality"
         elif at is None:
             what, remedy = (
                 "the formula must go on",

@@ -15,7 +15,6 @@ from fedbounds.latex.formulas import Term
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.sums import (
     ALPHA_I,
-    FIXED,
     RUN_SUMS,
     SIGMA_I,
     SIGMA_STAR,
@@ -58,7 +57,7 @@ class Setting:
 
     @property
     def certain(self) -> bool:
-        return self.assumed >= CERTAIN
+        return self.assumed >= CERTAIN or self.assumed >= {"full-gradients", "one-client"}
 
 
 @cache
@@ -230,9 +229,10 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
 
 
 def of_any_point(*sides: Iterable[Term]) -> bool:
-    """Whether F at any point w is spoken of, and nothing of a run or of one client."""
+    """Whether F at any point w is spoken of, and nothing of a run, of its start or of one client."""
     formula = sp.Tuple(*(term.value for side in sides for term in side))
-    if formula.atoms(Vec) - set(FIXED) != {ANY_POINT}:
+    run = formula.has(Expect, CONSTANT_STEP) or any(getattr(x, "scopes", ()) for x in formula.free_symbols)
+    if run or not formula.atoms(Vec) <= {ANY_POINT, at.w_star, at.w_i_star} or not formula.has(ANY_POINT):
         return False
     of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum), lambda x: sp.S.Zero)
     return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))

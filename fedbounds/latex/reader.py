@@ -30,7 +30,6 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import offset
 from fedbounds.theory.quantity import Quantity, Scope
-from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t
 from fedbounds.theory.vectors import Vec
 
@@ -66,6 +65,11 @@ def read_each(path: str | Path, theorem: str | None = None) -> tuple[dict[str, C
     return _claims_of(item for item in every if theorem in (None, item.label))
 
 
+def unmarked(path: str | Path) -> list[str]:
+    """The labels of the theorems of a file that have no comment lines, and are left out."""
+    return [theorem.label for theorem in unmarked_in(text_of(path))]
+
+
 def read_text(text: str) -> dict[str, Claim]:
     """Label -> claim of every marked theorem of a text; all errors are raised together."""
     claims, faults = _claims_of(theorems_in(text))
@@ -98,7 +102,7 @@ def suggested(theorem: Theorem) -> InputError:
     faults = Gathered()
     with faults.caught():
         claim_of(replace(theorem, lines=tuple(lines)))
-    lines += other_letters(InputErrors(faults).faults)
+    lines += other_letters(theorem, InputErrors(faults).faults)
     start = Token(theorem.label, theorem.line, 1)
     fault = wrong(start, "a theorem must be marked", "put what is true of these comment lines below its \\begin")
     text = "".join(f"\n% fedbounds: {line.verb} {line.text}" for line in lines)
@@ -147,6 +151,14 @@ class _Reader:
         step = None
         with faults.caught():
             step = self.lines.step(setting, statement.constant)
+        for field in (
+            self.lines.algorithm,
+            self.lines.reading,
+            self.lines.scope,
+            partial(self._named, statement.terms),
+        ):
+            with faults.caught():
+                field()
         _each_once(faults, declared_by).raise_all()
         return self._stated(statement, assumed or (), definitions, step)
 
@@ -193,22 +205,10 @@ class _Reader:
         lhs, terms = said.lhs.xreplace(said.counted), [term.xreplace(said.counted) for term in said.terms]
         step = None if step is None else step.xreplace(said.counted)
         defined = definitions | offset(step, definitions)
-        used = {s for x in (lhs, *terms, *definitions.values(), step or 0) for s in sp.sympify(x).free_symbols}
-        keys_assumed = frozenset(item.key for item in assumed)
-        lacking = missing(used, set(defined), keys_assumed, self.lines.let(), self.lines.words.numbers.values())
-        faults = Gathered(wrong(self.lines.start, *fault) for fault in lacking)
-        if not faults and not self.theorem.of("units"):
-            with faults.caught():
-                require_same_units((lhs, *terms), self.theorem.display[0])
-        scope, named, algorithm, reading = "constant", {}, "", ""
+        faults = self._lacking((lhs, *terms), (*definitions.values(), step or 0), set(defined), assumed)
+        scope: Scope = "constant"
         with faults.caught():
             scope = self._scope(said.scopes, (lhs, *terms))
-        with faults.caught():
-            named = self._named(terms)
-        with faults.caught():
-            algorithm = self.lines.algorithm()
-        with faults.caught():
-            reading = self.lines.choice("reading", "plain", READINGS)
         faults.raise_all()
         try:
             return Claim(
@@ -217,18 +217,35 @@ class _Reader:
                 source=self.lines.text("source", "a theorem file"),
                 scope=scope,
                 lhs=lhs,
-                terms=named,
+                terms=self._named(terms),
                 kind=said.kind,
                 units="as written" if self.theorem.of("units") else "checked",
                 assumptions=assumed,
                 definitions=defined,
                 eta=step,
-                readings=(reading,),
-                algorithm=algorithm,
+                readings=(self.lines.reading(),),
+                algorithm=self.lines.algorithm(),
                 unread=unread(self.theorem, partial(self.lines.cover, assumed)),
             )
         except InputError as fault:
             raise MisreadError(f"line {self.theorem.line}, column 1: {fault}", self.lines.start) from None
+
+    def _lacking(
+        self,
+        sides: Sequence[sp.Expr],
+        others: Sequence[sp.Expr | int],
+        defined: set[sp.Symbol],
+        assumed: Sequence[Assumption],
+    ) -> Gathered:
+        """What constants lack, a value or a meaning; where they lack nothing, whether units differ."""
+        used = {symbol for x in (*sides, *others) for symbol in sp.sympify(x).free_symbols}
+        keys = frozenset(item.key for item in assumed)
+        lacking = missing(used, defined, keys, self.lines.let(), self.lines.words.numbers.values())
+        faults = Gathered(wrong(self.lines.start, *fault) for fault in lacking)
+        if not faults and not self.theorem.of("units"):
+            with faults.caught():
+                require_same_units(sides, self.theorem.display[0])
+        return faults
 
     def _counted(self, parts: Sequence[sp.Expr]) -> dict[sp.Expr, sp.Expr]:
         """What t and T become where the author's steps count from 1: w_T is then reached after T - 1 steps."""
@@ -255,11 +272,10 @@ class _Reader:
         return tokens
 
     def _scope(self, scopes: set[str], parts: Sequence[sp.Expr]) -> Scope:
-        lines = self.theorem.of("scope")
         known = [q for x in parts for q in x.free_symbols if isinstance(q, Quantity)]
         scopes = scopes | {q.scopes[0] for q in known if len(q.scopes) == 1}
-        if lines:
-            return typing.cast(Scope, self.lines.choice("scope", "", typing.get_args(Scope)))
+        if said := self.lines.scope():
+            return typing.cast(Scope, said)
         if len(scopes) > 1:
             what = f"a theorem ranges over one of {', '.join(sorted(scopes))}"
             raise wrong(self.lines.start, what, "write w_t or w_T, or add % fedbounds: scope ...")

@@ -89,11 +89,15 @@ class Theorem:
 def text_of(path: str | Path) -> str:
     """The text of a theorem file."""
     try:
-        text = io.read_bytes(path, what="a theorem file").decode()
+        return io.read_bytes(path, what="a theorem file").decode()
     except UnicodeDecodeError:
         raise reject(f"the theorem file {path} must be text", "other bytes", "save it as UTF-8") from None
+
+
+def _plain(text: str) -> str:
+    """A text with the comments of Markdown as those of LaTeX, each letter at its place."""
     if len(text) > LARGEST:
-        raise reject(f"{path} must have at most {LARGEST} characters", len(text), "keep its theorems alone")
+        raise reject(f"a theorem file must have at most {LARGEST} characters", len(text), "keep its theorems alone")
     return HTML.sub(lambda m: "%" + m[1] + " " * (len(m[0]) - len(m[1]) - 1), text.replace("\r\n", "\n"))
 
 
@@ -104,6 +108,7 @@ def theorems(path: str | Path) -> list[Theorem]:
 
 def theorems_in(text: str, name: str = "the file") -> list[Theorem]:
     """The marked theorems of a text."""
+    text = _plain(text)
     marked, _ = _spans(text)
     if not marked:
         remedy = "add % fedbounds: assume ... to a theorem; fedbounds claims theorem-1 --format latex shows one"
@@ -121,6 +126,7 @@ def theorems_in(text: str, name: str = "the file") -> list[Theorem]:
 
 def unmarked_in(text: str) -> list[Theorem]:
     """The theorems of a text without comment lines, as far as they have one display with a relation."""
+    text = _plain(text)
     commands = macros(text)
     every = [_theorem(text, span, number + 1, commands) for number, span in enumerate(_spans(text)[1])]
     return [theorem for theorem in every if not theorem.faults]

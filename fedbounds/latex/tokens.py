@@ -83,6 +83,7 @@ class MisreadError(InputError):
 def wrong(token: Token, what: str, remedy: str) -> MisreadError:
     """One sentence with the place of a token, in the author's symbols."""
     received = re.sub("quantity (\\w+)", r"\1", str(token))
+    received = {"<=": r"\le", ">=": r"\ge"}.get(received, received)
     texts = (re.sub("<norm|norm>", r"\\|", text) for text in (what, received, remedy))
     what, received, remedy = texts
     return MisreadError(str(reject(f"line {token.line}, column {token.column}: {what}", received, remedy)), token)

@@ -39,8 +39,8 @@ def guessed(theorem: Theorem) -> list[Line]:
     return [*lines, *(Line("step", step, theorem.line, 1) for step in steps[:1])]
 
 
-def other_letters(faults: Iterable[InputError]) -> list[Line]:
-    """The line that declares the letters which the table does not have."""
+def other_letters(theorem: Theorem, faults: Iterable[InputError]) -> list[Line]:
+    """The line that declares the letters which the table does not have, and gamma where it must be the step size."""
     names = [
         fault.token.text.partition("_{")[0]
         for fault in faults
@@ -52,4 +52,6 @@ def other_letters(faults: Iterable[InputError]) -> list[Line]:
         while found := FONT.match(plain):
             plain = found[1]
         parts.append(f"{name} = {OURS.get(plain, '...')}")
+    letters = [token.text for token in theorem.display]
+    parts += [r"\gamma = \eta"] if r"\gamma" in letters and r"\eta" not in letters else []
     return [Line("let", ", ".join(parts), 1, 1)] if parts else []

@@ -57,6 +57,9 @@ def omissions(claim: Claim, reading: Reading) -> tuple[str, ...]:
         for name, (letter, what, needed) in MOMENTS.items()
         if name in used - related and needed.key not in keys
     ]
+    if {a.bounded_gradient_everywhere.key, a.strongly_convex.key} <= keys:
+        why = "no strongly convex F_i has gradients that are bounded on all of R^d"
+        result.append(f"vacuous: {why}; assume {a.bounded_gradient.key}, of the points visited")
     facets = ("relation", "on_run", "exactly", "in_class", "gives")
     for item in assumed:
         if all(getattr(item, facet) is None for facet in facets):

@@ -125,7 +125,8 @@ def _decay_cell(run: WeightingRun, lines: Sequence[Line]) -> Cell | None:
     rates = {line.claim.key for line in lines if line.claim.kind is Kind.RATE}
     statuses = [v.status for v in run.verdicts if v.claim in rates and v.evidence is Evidence.EMPIRICAL]
     floor = Status.REFUTED if run.decay.decision == "floor" else None
-    return Cell((Phrase(decay_words(run.decay), next((s for s in statuses if s is Status.REFUTED), floor)),))
+    words = decay_words(run.decay).replace("], ", "],\n")  # two lines, so that a row is no higher
+    return Cell((Phrase(words, next((s for s in statuses if s is Status.REFUTED), floor)),))
 
 
 def _claims(lines: Sequence[Line]) -> list[Claim]:

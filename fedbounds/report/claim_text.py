@@ -187,10 +187,11 @@ def read_back(claim: Claim) -> str:
     told = explain(claim)
     named = {item.key for item in claim.assumptions}
     related = {s for item in claim.assumptions for part in item.parts for s in part.left.free_symbols}
+    several = "one-client" not in named
     varies = {
         "the step sizes": claim.eta is None,
-        "the weights, with the losses": "unbiased" not in named,
-        "who takes part": "full-participation" not in named,
+        "the weights, with the losses": several and "unbiased" not in named,
+        "who takes part": several and "full-participation" not in named,
         "the noise of gradients": "full-gradients" not in named,
         "the number of clients N": N not in related,
         "the local steps tau": not any(

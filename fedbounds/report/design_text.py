@@ -14,10 +14,15 @@ def answer(item: Design) -> str:
     what = "||w_R - w*||^2" if item.measure == "distance" else "F(w_R) - F*"
     proved = "proved for" if item.certified else "by the solver, without proof, for"
     start = f"{item.rounds} x {item.tau} local steps at kappa = {item.kappa:g}, zeta_* = {item.zeta_star:g}"
+    if item.alpha:
+        alpha, p = (", ".join(f"{value:.6g}" for value in weights) for weights in (item.alpha, item.p))
+        gain = f"alpha = p with its own best step has {upward(item.plain_worst)}"
+        weights = f"alpha = ({alpha}) for p = ({p}) and eta = {item.eta:.4g}/L"
+        return f"Best found for {start}: {weights} has {what} <= {upward(item.worst)}, {proved} this class; {gain}."
     method = f"eta = {item.eta:.4g}/L with eta_s = {item.server:.4g}"
     return (
         f"Best found for {start}: {method} has {what} <= {upward(item.worst)}, {proved} every problem of the class; "
-        f"no method of the search is below {downward(item.lower)}."
+        f"no method of the search is below {downward(item.lower or 0.0)}."
     )
 
 
@@ -26,6 +31,9 @@ def commands(item: Design) -> list[str]:
     shared = f"--rounds {item.rounds} --tau {item.tau}"
     steps = f"--step {item.eta:.8g} --server {item.server:.8g}"
     at = f"--kappa {item.kappa:.12g} --zeta-star {item.zeta_star:.12g} --measure {item.measure}"
+    if item.alpha:
+        alpha, p = (",".join(f"{value:.6g}" for value in weights) for weights in (item.alpha, item.p))
+        return [f"fedbounds worst {shared} --step {item.eta:.8g} {at} --weights {alpha} --p {p}"]
     runs = f"--step constant:{item.plain_eta / item.kappa:.8g} --batch full --replicates 1 --claim fedavg-rounds"
     problem = "--problem quadratic --clients 2 --weighting fedavg --condition"
     return [
@@ -36,13 +44,18 @@ def commands(item: Design) -> list[str]:
 
 def choices(item: Design) -> str:
     rows = [(f"best found: eta L = {item.eta:.4g}, eta_s = {item.server:.4g}", item.worst)]
-    if item.tau > 1:
+    if item.alpha:
+        alpha = ", ".join(f"{value:.4g}" for value in item.alpha)
+        rows = [(f"best found: alpha = {alpha}, eta L = {item.eta:.4g}", item.worst)]
+        rows.append((f"best at alpha = p: eta L = {item.plain_eta:.4g}", item.plain_worst))
+    elif item.tau > 1:
         rows.append((f"best at eta_s = 1: eta L = {item.plain_eta:.4g}", item.plain_worst))
     body = [
         [name, "not established" if value is None else upward(value), "-" if value is None else _over(value, item)]
         for name, value in (*rows, *item.standard.items())
     ]
-    body.append(["no method below", downward(item.lower), number(item.lower / item.worst)])
+    if item.lower is not None:
+        body.append(["no method below", downward(item.lower), number(item.lower / item.worst)])
     return plain_table(["method", "worst case", "over the best"], body)
 
 
@@ -51,9 +64,11 @@ def _over(value: float, item: Design) -> str:
 
 
 def over_tau(result: Sequence[Design]) -> str:
-    head = ["tau", "rounds", "eta L", "eta_s", "worst case", "no method below", "eta L at eta_s = 1", "worst case"]
+    usual = "alpha = p" if result[0].alpha else "eta_s = 1"
+    head = ["tau", "rounds", "eta L", "eta_s", "worst case", "no method below", f"eta L at {usual}", "worst case"]
     rows = []
     for item in result:
-        row = [item.tau, item.rounds, f"{item.eta:.4g}", f"{item.server:.4g}", upward(item.worst)]
-        rows.append([*row, downward(item.lower), f"{item.plain_eta:.4g}", upward(item.plain_worst)])
+        lower = None if item.lower is None else downward(item.lower)
+        row = [item.tau, item.rounds, f"{item.eta:.4g}", f"{item.server:.4g}", upward(item.worst), lower]
+        rows.append([*row, f"{item.plain_eta:.4g}", upward(item.plain_worst)])
     return plain_table(head, rows)

@@ -59,8 +59,9 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> str:
 def _drawn(table: Table) -> Rows:
     """A table for the terminal, statuses in colour."""
     made = Rows(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in table.head:
-        made.add_column(Text(name), overflow="fold")
+    for k, name in enumerate(table.head):
+        broken = any("\n" in str(row[k]) for row in table.rows)
+        made.add_column(Text(name), overflow="fold", no_wrap=broken)
     for row in table.rows:
         made.add_row(*map(_cell, row))
     return made
@@ -88,7 +89,7 @@ def _render(pieces: Iterable[RenderableType], width: int, colour: bool) -> str:
     )
     for piece in pieces:
         console.print(piece, soft_wrap=False)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).rstrip("\n") + "\n"
 
 
 def plain_table(

@@ -73,8 +73,9 @@ def _headline(trial: Trial) -> list[str]:
             *_noise(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
             *(["Rocq: checked."] if "rocq" in proof.data else []),
+            *_length(automatic.proof_of(proof)),
         ]
-        return [proved, *known, *automatic.proof_of(proof)]
+        return [proved, *known]
     if outcome is Outcome.NOT_TESTED:
         unknown: dict[str, list[str]] = {}
         for line in (*trial.said("read back"), *trial.said("regimes")):
@@ -83,6 +84,14 @@ def _headline(trial: Trial) -> list[str]:
         reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
         return [f"{head}: {outcome}.", MEANING[outcome], *reasons]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_noise(trial), MEANING[outcome]]
+
+
+def _length(proof: Sequence[str]) -> list[str]:
+    """How long a proof of the prover's is, and where it stands."""
+    steps = sum(line.startswith("✓") for line in proof)
+    return (
+        [f"The proof has {steps} {'step' if steps == 1 else 'steps'}, each checked; -v prints it."] if steps else []
+    )
 
 
 def _noise(trial: Trial) -> list[str]:
@@ -185,7 +194,12 @@ def blocks(trial: Trial) -> list[Block]:
 def _details(trial: Trial) -> list[Block]:
     """What every stage found, and the map of what is certified."""
     blocks: list[Block] = []
-    blocks += [Bullets(f"{stage.name} ({stage.seconds:.1f} s)", stage.lines) for stage in trial.stages]
+    for stage in trial.stages:
+        title = f"{stage.name} ({stage.seconds:.1f} s)"
+        proof = stage.lines[1:] if stage.name == "proof" else ()
+        blocks += (
+            [Bullets(title, stage.lines[:1]), Code("\n".join(proof))] if proof else [Bullets(title, stage.lines)]
+        )
     certified = certified_map(trial)
     return blocks if certified is None else [*blocks, certified]
 

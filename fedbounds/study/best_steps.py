@@ -34,6 +34,8 @@ CURVATURES = 9
 MEET = 2e-4
 # The most worst cases of a search: where not every inequality is used its instances stay below them.
 MOST, MOST_FEWER = 150, 25
+# Worst cases below this part of Delta_0 are the solver's rounding.
+RESOLVED = 1e-7
 # How often the grid is made finer.
 FINER = 12
 
@@ -151,6 +153,9 @@ def best_steps(
             break
     if not np.isfinite(grid.upper):
         raise reject("no worst case was computed", f"{run.T} steps", "take fewer rounds, or zeta_* nearer to 1")
+    if grid.upper < RESOLVED * float(delta_0):
+        what = f"a worst case below {RESOLVED:g} Delta_0 is beyond the solver's accuracy"
+        raise reject(what, f"{grid.upper:.2g} after {run.T} steps", "take fewer rounds, or a larger kappa or zeta_*")
     best = int(np.nanargmin(grid.solved))
     method, lower = grid.method(best), min(float(grid.values.min()), grid.upper)
     return BestSteps(

@@ -1,7 +1,8 @@
 """The alarm: one kind of evidence says that a claim holds where another refutes it, so one of them is wrong."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 
 from fedbounds.study.ledger import Line
 from fedbounds.theory.coverage import Span
@@ -42,15 +43,14 @@ def _contradictions(line: Line, tested: int) -> Iterator[Alarm]:
     for refuted in verdicts:
         if refuted.status is not Status.REFUTED or refuted.error_rate * tested > ERROR_RATE:
             continue
+        instance = cache(partial(instance_of, refuted))
         for holds in verdicts:
-            if holds.status is Status.HOLDS and holds.evidence is not refuted.evidence and _covers(holds, refuted):
+            if holds.status is Status.HOLDS and holds.evidence is not refuted.evidence and _covers(holds, instance):
                 yield Alarm(line, holds, refuted)
 
 
-def _covers(holds: Verdict, refuted: Verdict) -> bool:
-    if holds.coverage is None:
-        return False
-    return holds.coverage.contains(instance_of(refuted, "local_step" in holds.coverage.axes))
+def _covers(holds: Verdict, instance: Callable[[bool], Mapping[str, object]]) -> bool:
+    return holds.coverage is not None and holds.coverage.contains(instance("local_step" in holds.coverage.axes))
 
 
 def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object]:

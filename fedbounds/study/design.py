@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
@@ -29,7 +29,8 @@ class Design:
 
     ``plain_eta`` and ``plain_worst`` are those of the best eta at eta_s = 1, ``standard`` the proved worst cases of
     usual choices, None where none was established. ``certified`` says that both other worst cases are proved;
-    ``lower`` is a number in floating point, over a grid. ``solved`` worst cases were computed.
+    ``lower`` is a number in floating point, over a grid. ``solved`` worst cases were computed. Where ``p`` is given
+    the server's weights ``alpha`` are chosen at eta_s = 1, without a lower bound, and ``plain_eta`` is for alpha = p.
     """
 
     rounds: int
@@ -40,17 +41,19 @@ class Design:
     eta: float
     server: float
     worst: float
-    lower: float
+    lower: float | None
     certified: bool
     plain_eta: float
     plain_worst: float
     standard: dict[str, float | None] = field(repr=False)
     solved: int
+    p: tuple[float, ...] = ()
+    alpha: tuple[float, ...] = ()
 
     @property
-    def gap(self) -> float:
+    def gap(self) -> float | None:
         """The minimax gap, relative to the worst case."""
-        return (self.worst - self.lower) / self.worst
+        return None if self.lower is None else (self.worst - self.lower) / self.worst
 
 
 def design(
@@ -62,6 +65,7 @@ def design(
     Delta_0: Number = 1,
     measure: Literal["distance", "gap"] = "distance",
     budget_steps: int | None = None,
+    p: str | Sequence[Number] = (),
     progress: Progress | None = None,
 ) -> Findings[Design]:
     """The constant local step eta and server's step eta_s with the least worst case over a class, for every N >= 2.
@@ -76,11 +80,12 @@ def design(
     Delta_0: Largest ||w_0 - w*||^2.
     measure: The distance ||w_R - w*||^2, or the gap F(w_R) - F*.
     budget_steps: Gradient steps in all, in place of the rounds.
+    p: The clients' weights, with commas: the server's weights are chosen then, at eta_s = 1.
 
     >>> [(round(item.eta, 2), round(item.worst, 4)) for item in design(rounds=1, tau=1)]
     [(1.82, 0.6695)]
     """
-    from fedbounds.evidence.sdp.one_step.coverage import fraction
+    from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
 
     if measure not in ("distance", "gap"):
         raise reject("what is measured is distance or gap", measure, "choose one")
@@ -88,12 +93,18 @@ def design(
         raise reject("zeta_star is a root of a mean of squares, at least 0", zeta_star, "leave out its sign")
     if fraction(Delta_0) <= 0:
         raise reject("Delta_0 must be positive", Delta_0, "start away from w*")
-    runs = list(_runs(rounds, tau, fraction(kappa), measure, budget_steps))
+    weights = fractions(p) if p else ()
+    runs = [
+        replace(run, alpha=weights, p=weights) for run in _runs(rounds, tau, fraction(kappa), measure, budget_steps)
+    ]
+    if p and measure != "distance":
+        raise reject("the server's weights are chosen for the distance", measure, "leave out --p")
     result = []
     for k, run in enumerate(runs):
         if progress is not None:
             progress("methods", k, len(runs), f"tau = {run.tau}")
-        result.append(best(run, fraction(Delta_0), fraction(zeta_star) ** 2))
+        chosen = best if not p else best_of_weights
+        result.append(chosen(run, fraction(Delta_0), fraction(zeta_star) ** 2))
     return Findings(tuple(result), lambda item: [asdict(item) | {"gap": item.gap}])
 
 
@@ -154,6 +165,24 @@ def best(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
         usual,
         steps.solved + plain.solved,
     )
+
+
+def best_of_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
+    """The best local step and server's weights found for clients of the run's p."""
+    from fedbounds.evidence.sdp.multi_round.central_path import worst
+    from fedbounds.study.best_weights import best_weights
+
+    several = best_weights(run, delta_0, zeta_sq)
+    bounds = [worst(item, delta_0, zeta_sq) for item in several]
+    values = [bound.value for bound in bounds if bound is not None and (bound.certified or bound.exact)]
+    if len(values) < len(several):
+        raise reject("no worst case was proved", f"{run.T} steps", "take fewer rounds, or zeta_* nearer to 1")
+    (best, plain), usual = several, standard(run, delta_0, zeta_sq)
+    kappa, zeta_star = float(run.L / run.mu), float(zeta_sq) ** 0.5
+    steps = [float(item.sizes[0] * run.L) for item in (best, plain)]
+    start = (run.rounds, run.tau, kappa, zeta_star, run.measure, steps[0], 1.0, values[0], None, True)
+    weights = (tuple(map(float, item)) for item in (run.p, best.alpha))
+    return Design(*start, steps[1], values[1], usual, 0, *weights)
 
 
 def standard(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> dict[str, float | None]:

@@ -4,20 +4,24 @@ They hold while every file that the verification read, and every statement in qu
 doubts them verifies again: `fedbounds ledger`, `fedbounds derive`.
 """
 
+from __future__ import annotations
+
 import hashlib
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TypedDict
+from types import ModuleType
+from typing import TYPE_CHECKING, TypedDict
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.io import read_json, shaped, write_json
-from fedbounds.study.result import verdicts_from
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.verdict import Verdict
+
+if TYPE_CHECKING:
+    from fedbounds.theory.claim import Claim
+    from fedbounds.theory.verdict import Verdict
 
 RECORD = "verified.json"
 # The modules of `study` that decide what a verdict is; the others of that folder are only loaded beside them.
@@ -27,21 +31,34 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 class Record(TypedDict):
     """``modules``: the package's files that the verification ran, ``digest`` theirs and that of the derivations;
-    ``stated``: key -> digest of the claim's statement; ``by``: versions of Python and sympy."""
+    ``stated``: key -> digest of the claim's statement, ``listed`` its title; ``by``: versions of Python and sympy."""
 
     by: str
     modules: list[str]
     digest: str
     stated: dict[str, str]
+    listed: dict[str, str]
     verdicts: list[object]
 
 
 def remembered(claims: Mapping[str, Claim]) -> list[Verdict] | None:
     """The verdicts on shipped ``claims`` of a verification at release; None where anything has changed since."""
+    from fedbounds.study.result import verdicts_from
+
     record = _record()
     if record is None or any(record["stated"].get(key) != _stated(claim) for key, claim in claims.items()):
         return None
     return [verdict for verdict in verdicts_from(record["verdicts"]) if verdict.claim in claims]
+
+
+def titles(extra: Sequence[ModuleType] = ()) -> Mapping[str, str]:
+    """Key -> title and source of all claims and ``extra`` ones; none is imported where the record has them all."""
+    record = None if extra else _record()
+    return _listed(plugins.claims(extra)) if record is None else record["listed"]
+
+
+def _listed(claims: Mapping[str, Claim]) -> dict[str, str]:
+    return {key: f"{claim.title} ({claim.source})" for key, claim in claims.items()}
 
 
 def remember(claims: Mapping[str, Claim], verdicts: Sequence[Verdict], folder: Path) -> Path:
@@ -55,6 +72,7 @@ def remember(claims: Mapping[str, Claim], verdicts: Sequence[Verdict], folder: P
         "modules": used,
         "digest": _digest(used, folder),
         "stated": {key: _stated(claim) for key, claim in claims.items()},
+        "listed": _listed(claims),
         "verdicts": [verdict.to_json() for verdict in verdicts],
     }
     return write_json(folder / RECORD, record) or folder / RECORD

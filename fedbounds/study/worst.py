@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fedbounds.theory.claim import Claim
 
 Number = int | float | str | Fraction
+# Of a number of clients.
+MOST_DIGITS = 10
 MEASURES = {"distance": "||w_R - w*||^2", "gap": "F(w_R) - F*", "average": "F - F* at the mean of w_0 .. w_(T-1)"}
 
 
@@ -31,6 +33,7 @@ def worst(
     measure: Literal["distance", "gap", "average"] = "distance",
     zeta_star: Number = 1,
     sigma: Number = 0,
+    participation: str = "",
     Delta_0: Number = 1,
     weights: str | Sequence[Number] = (),
     p: str | Sequence[Number] = (),
@@ -51,6 +54,7 @@ def worst(
     measure: The distance ||w_R - w*||^2, the gap F(w_R) - F*, or the gap at the mean of the iterates before w_R.
     zeta_star: Root mean square of ||grad F_i(w*)||.
     sigma: Root of the largest variance of a client's noise.
+    participation: K/N where K of N clients take part in a round, or K/any.
     Delta_0: Largest ||w_0 - w*||^2.
     weights: alpha, with commas, or any (default: equal weights and every N).
     p: p, where it is not the weights.
@@ -82,6 +86,7 @@ def worst(
         size,
         measure=measure,
         server=fraction(server),
+        present=_present(participation),
         **_weights(weights, fractions(p) if p else ()),
     )
     along = tuple(fractions(values)) if values else ()
@@ -97,6 +102,15 @@ def worst(
             progress("worst cases", k, len(todo), *todo[k : k + 1])
         rows.append(next(each))
     return Findings(tuple(rows), lambda item: [{"claim": item.theorem or "", **asdict(item)}])
+
+
+def _present(participation: str) -> tuple[int, int | None] | None:
+    if not participation:
+        return None
+    K, _, N = (text.strip() for text in participation.partition("/"))
+    if not (K.isdecimal() and (N == "any" or N.isdecimal()) and max(len(K), len(N)) < MOST_DIGITS):
+        raise reject("participation is K/N, as 2/10 or 2/any", participation, "give two whole numbers")
+    return int(K), None if N == "any" else int(N)
 
 
 def step_claim(step: Number, plugins: Plugins = ()) -> Claim | None:

@@ -21,6 +21,7 @@ from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, alike, attained, experiment, surely, with_noise
 from fedbounds.evidence.sdp.multi_round.noise import noisy, shares
 from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
+from fedbounds.evidence.sdp.multi_round.sampled_clients import sampled
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.model.experiment import Experiment
@@ -120,16 +121,19 @@ def sandwich(
 ) -> Sandwich:
     """All three at one setting; ``extra`` are modules with claims of one's own, ``sigma_sq`` the noise's variance."""
     begun = time.perf_counter()
-    result = noisy(run, delta_0, zeta_sq, sigma_sq) if sigma_sq else worst(run, delta_0, zeta_sq)
+    random = bool(sigma_sq or run.present)
+    result = noisy(run, delta_0, zeta_sq, sigma_sq) if random else worst(run, delta_0, zeta_sq)
     seconds = time.perf_counter() - begun
-    instance = attained(run, float(delta_0), float(zeta_sq))
+    instance = attained(replace(run, present=None), float(delta_0), float(zeta_sq))
     stated = bounds(run, delta_0, zeta_sq, extra, sigma_sq=sigma_sq)
-    own = {} if stated or run.biased or sigma_sq or run.server != 1 else _own(run, instance, float(delta_0))
+    own = {} if stated or run.biased or random or run.server != 1 else _own(run, instance, float(delta_0))
     stated = stated or bounds(run, delta_0, zeta_sq, extra, own, sigma_sq)
     lower, still = instance.value, 0.0
     if sigma_sq:
         still = float(alike(run, delta_0, sigma_sq * shares(run)[0]))
         lower = max(still, with_noise(run, instance, float(sigma_sq)) if len(run.p) in (0, 2) else lower)
+    if run.present:
+        lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
         lower = max(surely(run, instance, delta_0, zeta_sq), still)
     if result is not None and not (result.certified or result.exact) and result.value < lower:
@@ -150,7 +154,7 @@ def sandwich(
         best,
         refuted,
         seconds,
-        bool(sigma_sq) or result is None or not result.attained,
+        random or result is None or not result.attained,
         {key: bound for key, bound in stated.items() if key not in refuted},
         own if stated else {},
     )
@@ -214,9 +218,9 @@ def bounds(
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
     ``own`` are further constants. None where the server's weights are not p: rho_bar and rho_tilde are not among
-    them; and none where its step is not 1.
+    them; and none where its step is not 1, or where clients are absent.
     """
-    if run.biased or run.server != 1:
+    if run.biased or run.server != 1 or run.present:
         return {}
     constants: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
     constants |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}

@@ -150,6 +150,19 @@ bounded_gradient = Assumption(
     in_class=_of_the_class,
     gives=lambda o, x: _at_least_zero(G_sq - o.norm_sq(o.stochastic(x))),
 )
+
+
+def _unbounded(*_: object) -> Found:
+    return False, "gradients of strongly convex losses grow without bound on R^d"
+
+
+bounded_gradient_everywhere = Assumption(
+    "bounded-gradient-everywhere",
+    "E||g_i||^2 <= G^2 on all of R^d",
+    on_run=_unbounded,
+    exactly=_unbounded,
+    in_class=_unbounded,
+)
 full_gradients = Assumption(
     "full-gradients",
     "gradients are full (sigma^2 = 0)",

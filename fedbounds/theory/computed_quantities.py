@@ -39,7 +39,7 @@ zeta_star_sq = written(
 )
 
 
-@defined("largest", r"\zeta^2", SLOPE_SQ)
+@defined("largest", r"\zeta^2", SLOPE_SQ, in_proof=True)
 def zeta_sq(path: Path) -> Numbers:
     """largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2 at the iterates visited"""
     slopes, mean = on.slopes_and_mean(path)

@@ -127,8 +127,41 @@ def test_an_unmarked_theorem_is_answered_with_lines_to_paste_with_which_it_reads
         read(path, "new")
 
 
+FIELDS = r"""
+% fedbounds: assume smooth, full-gradients, full-participation
+% fedbounds: step \frac{1}{L}
+% fedbounds: step \frac{2}{L}
+% fedbounds: reading odd
+% fedbounds: scope everywhere
+% fedbounds: terms a, b
+% fedbounds: algorithm nope
+\[ \|w_{t+1} - w^\star\|^2 \le \|w_t - w^\star\|^2 \]
+"""
+
+
+def test_each_comment_line_is_examined_whatever_is_wrong_with_others():
+    with pytest.raises(InputErrors) as wrong:
+        read_text(FIELDS)
+    assert [fault.place[0] for fault in wrong.value.faults] == [4, 5, 6, 7, 8]
+
+
+def test_theorems_without_comment_lines_are_named_as_left_out(path):
+    path.write_text(
+        FILE[FILE.index(r"\begin{lemma}\label{right}") : FILE.index(r"\begin{lemma}\label{unclear}")] + UNMARKED
+    )
+    result = CliRunner().invoke(main, ["read", str(path)], standalone_mode=False)
+    assert result.return_value == 0 and "Left out without comment lines: new;" in result.stderr
+
+
+def test_gamma_is_guessed_to_be_the_step_size_where_no_other_is(path):
+    path.write_text(UNMARKED.replace(r"\eta", r"\gamma"))
+    with pytest.raises(InputError, match=r"K = N, \\gamma = \\eta$"):
+        read(path)
+
+
 def test_a_lemma_without_chance_needs_no_expectation_and_others_are_told_what_is_missing():
     text = FILE[FILE.index(r"\begin{lemma}\label{right}") : FILE.index(r"\begin{lemma}\label{unclear}")]
     assert "right" in read_text(text.replace(", unbiased", ""))
     with pytest.raises(InputError, match=r"or assume full-participation\.$"):
         read_text(text.replace(", full-participation", ""))
+    assert "right" in read_text(text.replace("full-participation, unbiased", "one-client"))

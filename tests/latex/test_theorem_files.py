@@ -118,6 +118,13 @@ def test_a_mean_that_may_be_over_steps_or_over_clients_is_asked_about(mean, quan
     assert str(claim.lhs) == quantity
 
 
+def test_comments_of_markdown_mark_a_theorem():
+    (claim,) = read_text("<!-- fedbounds: assume smooth -->\r\n$$ F(w) - F^* \\le L \\|w - w^*\\|^2 $$").values()
+    assert claim.lhs == s.gap_t
+    with pytest.raises(InputError, match="at most 4000000 characters"):
+        read_text(" " * 4_000_001)
+
+
 POINTS = {
     r"F(w) - F(w^*) \le \frac{L}{2} \|w - w^*\|^2": (s.gap_t, s.L * s.Delta / 2),
     r"\|w - w^*\|^2 \le \frac{2}{\mu} (F(w) - F^\star)": (s.Delta, 2 * s.gap_t / s.mu),
@@ -130,6 +137,20 @@ POINTS = {
 def test_a_statement_about_any_point_needs_neither_a_run_nor_an_expectation(display):
     (claim,) = read_text(f"% fedbounds: assume smooth, strongly-convex\n\\[ {display} \\]").values()
     assert (claim.lhs, claim.rhs) == POINTS[display]
+
+
+@pytest.mark.parametrize(
+    "display",
+    [
+        r"\mathbb{E}[F(w)] - F^* \le \frac{\|w_0 - w^*\|^2}{\eta T}",
+        r"\mathbb{E}[F(w)] - F^* \le \frac{L}{2} \mathbb{E}\|w - w^*\|^2",
+        r"F(w) - F^* \le \frac{L}{2} \|w_0 - w^*\|^2",
+        r"F(w) - F^* \le \frac{1}{\mu \eta_t} \|w - w^*\|^2",
+    ],
+)
+def test_a_point_that_a_run_returns_is_not_any_point(display):
+    with pytest.raises(InputError):
+        read_text(f"% fedbounds: assume smooth, strongly-convex\n% fedbounds: units as written\n\\[ {display} \\]")
 
 
 LOCAL = r"\mathbb{E}\|\bar{x}_{t+1} - x^\star\|^2 \le \mathbb{E}\|\bar{x}_t - x^\star\|^2 + \eta_t^2 \sigma^2 / N"
@@ -164,6 +185,15 @@ REFUSED = {
 def test_what_may_mean_two_things_or_nothing_is_refused_by_name(right):
     with pytest.raises(InputError, match=re.escape(REFUSED[right])):
         one_display(rf"\|w_T - w^\star\|^2 \le {right}")
+
+
+def test_a_relation_stands_alone_between_two_sides():
+    for display, said in (
+        (r"\|w_T - w^\star\|^2 \le", r"something on both sides, but received \le:"),
+        (r"\|w_T - w^\star\|^2 \le L \ge \mu", r"must have one relation, but received \ge:"),
+    ):
+        with pytest.raises(InputError, match=re.escape(said)):
+            one_display(display)
 
 
 def test_a_relation_that_holds_roughly_is_refused():

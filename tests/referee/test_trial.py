@@ -394,6 +394,16 @@ def test_the_outcome_is_the_strongest_word_that_a_verdict_supports(verdicts, out
     assert trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("s", 0, (), verdicts),), True).outcome is outcome
 
 
+def test_a_proof_that_is_found_is_told_by_its_length_and_printed_on_request():
+    lines = ("found-c: c", "✓ 1. [first]  0 <= 1", "✓ 2. [second]  1 <= 2")
+    proof = replace(held(Evidence.SYMBOLIC), data={"proof": lines})
+    stage = Stage("proof", 0, ("found by the prover:", *lines), (proof,))
+    result = trial.Trial(TRUE.DRIFT, "plain", "small", 0, (stage,), True)
+    brief = show.to_text(result)
+    assert "The proof has 2 steps" in brief and "[first]" not in brief
+    assert "[first]" in show.to_text(result, verbose=True) and "[first]" in show.to_html((result,))
+
+
 def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(monkeypatch):
     def steps(*found):
         made = [stages.Step(str(k), lambda _, v=v: Found((), v), k < 2, 0) for k, v in enumerate(found)]

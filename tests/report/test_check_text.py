@@ -126,6 +126,14 @@ def test_the_decay_is_answered_with_its_slope_and_floor(decay, words):
     assert decay_words(decay).startswith(words)
 
 
+def test_a_row_of_the_first_screen_has_two_lines_at_80_columns():
+    slow = "slower: -0.2 [-0.3, 0.0],\nfloor undecided"
+    rows = [[name, slow, *["not refuted"] * 3, "25,500"] for name in ("fedavg", "fedsoftmax:0.5")]
+    table = plain_table(["", "O(1/T)?", "Theorem 1*", "Lemma 2*", "Corollary 1*", "bound / measured"], rows, 80)
+    assert len(table.splitlines()) == 2 + 2 * len(rows)
+    assert "slower: -0.2 [-0.3, 0.0]," in table
+
+
 def test_verbose_has_the_ledger_with_the_known_evidence_in_its_columns():
     told = text(*made(FIVE), 200, verbose=True)
     assert re.search(r"^theorem-1 +literal +REFUTED 5 .*REFUTED", told, re.MULTILINE)

@@ -22,6 +22,7 @@ from fedbounds.referee.search.shrink import by_hand
 from fedbounds.referee.stages import STAGES
 from fedbounds.report import claim_text, instance_text
 from fedbounds.report.counterexample_script import script, stored_script
+from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -128,6 +129,8 @@ def test_the_constants_of_an_instance_are_those_of_the_claim_alone():
     data = {"instance": fair, "lhs": "1", "rhs": "0", **by_hand(from_json(fair), claim, reading)}
     lines = "\n".join(instance_text.instance(data))
     assert "G_sq" in lines and not any(name in lines for name in ("rho", "Gamma", "sigma_sq", "alpha", "pi_m"))
+    fedavg = replace(claim, assumptions=(*claim.assumptions, unbiased, full_participation))
+    assert not {"C", "pi_min", "pi_max"} & by_hand(from_json(fair), fedavg, reading)["constants"].keys()
     assert "alpha" in "\n".join(instance_text.instance({**data, "alpha": [["1", "0"]]}))
 
 

@@ -12,6 +12,9 @@ from fedbounds.cli.adapter import command, say, show, show_json
 if TYPE_CHECKING:
     from fedbounds.study.design import Design
 
+# A minimax gap that is worth a remark.
+LARGE = 1e-3
+
 
 @command("Study a problem", more="fedbounds.study.design:design", but=("progress",))
 def design(
@@ -55,8 +58,10 @@ def _print(result: Sequence[Design]) -> None:
     first = min(result, key=lambda item: item.worst)
     show(answer(first))
     show(choices(first) if len(result) == 1 else over_tau(result))
-    if first.gap > 1e-3:
-        say(f"The best method may be {100 * first.gap:.2g}% better: not every inequality is used in long runs.")
+    if first.alpha:
+        say("Weights are searched for near p and near equal ones: there is no lower bound.")
+    elif first.gap is not None and first.gap > LARGE:
+        say(f"A better method may have {100 * first.gap:.2g}% less: long runs do not use every inequality.")
     if not all(item.certified for item in result):
         say("A worst case without a verified proof is the solver's number.")
     say("To prove and to run it:")

@@ -75,10 +75,11 @@ def claims(
         _require_reading(reading, format)
     from fedbounds.plugins import claim_named
     from fedbounds.plugins import claims as known_claims
+    from fedbounds.study.release_evidence import titles
 
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
-        formatter.write_dl([(key, f"{item.title} ({item.source})") for key, item in known_claims(plugins).items()])
+        formatter.write_dl(list(titles(plugins).items()))
         show(formatter.getvalue())
         say("fedbounds explain CLAIM shows one in full.")
         return
@@ -209,11 +210,13 @@ def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = No
 
     label: Only the theorem with this label.
     """
-    from fedbounds.latex.reader import read_each
+    from fedbounds.latex.reader import read_each, unmarked
     from fedbounds.report.claim_text import read_back
 
     claims, faults = read_each(file, label)
     if not claims:
         faults.raise_all()
     show("\n".join(map(read_back, claims.values())))
+    if label is None and (without := unmarked(file)):
+        say(f"Left out without comment lines: {', '.join(without)}; --theorem {without[0]} shows some to add.")
     return say_faults(faults)

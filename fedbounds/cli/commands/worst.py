@@ -37,18 +37,20 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     if format == "json":
         show_json([asdict(item) for item in result])
         return
-    noisy = fraction(sigma) != 0
+    present = asked["participation"]
+    noisy = fraction(sigma) != 0 or bool(present)
     message = [f"steps {step}"] if step_claim(step, asked["plugins"]) is not None else []
     message += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
     message += [f"eta_s = {asked['server']}"] if fraction(asked["server"]) != 1 else []
-    message += [f"sigma = {sigma}"] if noisy else []
+    message += [f"{present} clients"] if present else []
+    message += [f"sigma = {sigma}"] if fraction(sigma) else []
     message.append("zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}".format(**asked))
     measured = f"E{MEASURES[measure]}" if noisy else MEASURES[measure]
     print_table(result, over or "rounds", ", ".join(message), measured)
     if quiet:
         return
     if noisy:
-        say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
+        say("Of a random run the worst case is a bound, of one step after the other, which need not be attained.")
     else:
         _say_weights(weights, p, result[0])
     if any(item.instance_constants for item in result):

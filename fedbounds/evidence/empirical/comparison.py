@@ -23,9 +23,9 @@ from fedbounds.evidence.empirical.bands import (
     unsteady,
 )
 from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.empirical.points import Points, Worst, at_points
 from fedbounds.evidence.empirical.sides import Comparison as Comparison
 from fedbounds.evidence.empirical.sides import compare as compare
-from fedbounds.evidence.empirical.sides import one_by_one
 from fedbounds.evidence.evaluate import difference, evaluate, names_in
 from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, verdict
 from fedbounds.evidence.measured_run import MeasuredRun
@@ -78,38 +78,49 @@ class Sampled(OnRun):
         """Whether the run shows a floor."""
         return examine_rate(claim, self.run, self.error_rate, not self.run.trajectory.random)
 
-    def sides(self, claim: Claim) -> Comparison | None:
-        """Both sides at every tested time, or at every point by itself."""
+    def sides(self, claim: Claim) -> Comparison | Points | None:
+        """Both sides at every tested time; of a claim about points what is decided at each by itself."""
+        if claim.scope == "point":
+            points = at_points(claim, self.run)
+            return points if points.total else None
         sides = compare(claim, self.run)
-        if sides.lhs.size == 0:
-            return None
-        return one_by_one(sides) if claim.scope == "point" else sides
+        return sides if sides.lhs.size else None
 
-    def decide(self, claim: Claim, sides: Comparison) -> Verdict:
+    def decide(self, claim: Claim, sides: Comparison | Points) -> Verdict:
         """The decision where the right side is finite, and what was left out."""
-        run, defined = self.run, sides.defined
-        if not defined.any():
-            return _verdict(
-                claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run"
-            )
-        below = np.asarray(np.isneginf(sides.rhs).any(axis=0))
-        first = sides.times[np.argmax(below)]
-        sides = sides.at(defined)
+        run = self.run
+        if isinstance(sides, Points):
+            result = None if sides.worst is None else decide_points(claim, run, sides, sides.worst)
+            return _less_undefined(claim, run, result, len(sides.cells.holds), sides.total, sides.poles)
+        defined, below = sides.defined, np.asarray(np.isneginf(sides.rhs).any(axis=0))
+        poles = int(below.sum()), int(sides.times[np.argmax(below)])
+        result = self._decided(claim, sides.at(defined)) if defined.any() else None
+        return _less_undefined(claim, run, result, int(defined.sum()), defined.size, poles)
+
+    def _decided(self, claim: Claim, sides: Comparison) -> Verdict:
+        run = self.run
         known = known_columns(claim, run, sides.times)
         if claim.computed and unsteady(sides.lhs - sides.rhs, known):
             return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
-        interval = sides.band(CERTAIN if claim.scope == "point" else self.error_rate, known)
+        interval = sides.band(self.error_rate, known)
         if self.compared is not None and claim.scope in ("step", "horizon"):
             self.compared[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
-        result = decide(claim, run, sides, interval, known)
-        if below.any() and result.status is Status.HOLDS:
-            # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
-            pole = (
-                f"the bound is -infinity at {below.sum()} times, first at t = {first}, but {result.detail} elsewhere"
-            )
-            result = replace(result, status=Status.UNDECIDED, detail=pole)
-        left_out = f"; {(~defined).sum()} of {defined.size} times left out, where the bound is infinite or undefined"
-        return result if defined.all() else replace(result, detail=result.detail + left_out)
+        return decide(claim, run, sides, interval, known)
+
+
+def _less_undefined(
+    claim: Claim, run: MeasuredRun, result: Verdict | None, defined: int, total: int, poles: tuple[int, int]
+) -> Verdict:
+    """``result`` on the ``defined`` of ``total`` times, with what was left out; ``poles``: their number and first."""
+    if result is None:
+        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
+    count, first = poles
+    if count and result.status is Status.HOLDS:
+        # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
+        pole = f"the bound is -infinity at {count} times, first at t = {first}, but {result.detail} elsewhere"
+        result = replace(result, status=Status.UNDECIDED, detail=pole)
+    left_out = f"; {total - defined} of {total} times left out, where the bound is infinite or undefined"
+    return result if defined == total else replace(result, detail=result.detail + left_out)
 
 
 def examine(
@@ -134,42 +145,48 @@ def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, kn
 
     Within rounding of 0 is neither, unless rounding is negligible beside the sides; see `conclude`.
     """
-    rounding, lower, upper, error_rate = sides.most, interval.lower, interval.upper, interval.error_rate
-    if claim.kind is Kind.IDENTITY:
-        refuted = (lower > rounding) | (upper < -rounding)
-        holds = np.maximum(np.abs(lower), np.abs(upper)) <= sides.allowed
-        distance = -np.maximum(np.abs(lower), np.abs(upper))
-    else:
-        refuted, holds, distance = lower > rounding, upper <= sides.allowed, -upper
+    lower, upper, error_rate = interval.lower, interval.upper, interval.error_rate
     lhs, rhs = sides.means
-    relative = distance / np.maximum(sides.scale, np.finfo(float).tiny)
-    relative[np.abs(distance) <= rounding] = 0.0
-    relative = np.where(np.isnan(relative), -np.inf, relative)
-    untested = sides.untested(lower, upper)
-    status, grounds = conclude(claim, run, refuted, holds, untested)
+    cells = sides.cells(claim.kind, lower, upper)
+    refuted = cells.refuted
+    status, grounds = conclude(claim, run, refuted, cells.holds, cells.untested)
     if status in (Status.HOLDS, Status.REFUTED) and not (known.all() or (refuted & known).any()):
         doubt = distrust(claim, run, sides.times, np.where(known, np.nan, lhs - rhs), refuted, error_rate)
         status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
-    worst = int(np.argmin(np.where(refuted, relative - 1e9, relative))) if refuted.any() else int(np.argmin(relative))
+    worst = cells.worst(bool(refuted.any()))
     agreeing = np.isposinf(upper) & ~known & (run.trajectory.experiment.replicates >= MIN_REPLICATES)
     if status is Status.UNDECIDED and not grounds and agreeing.any():
         grounds = (
             f"; at {agreeing.sum()} of {agreeing.size} times all replicates agree to rounding, which gives no band"
         )
-    # Of tightness count positive measured values that rounding leaves apart from their bound.
-    chosen = (lhs > 0) & (np.abs(lhs - rhs) > -sides.allowed)
     certain = bool(known.all())
     rate = None if certain else sides.smallest_rate(claim, status, interval)
     return _verdict(
         claim,
         run,
         status,
-        margin=float(relative[worst]),
-        tightness=float(np.min(rhs[chosen] / lhs[chosen])) if chosen.any() else None,
+        margin=float(cells.relative[worst]),
+        tightness=sides.tightness,
         worst_t=None if claim.scope == "constant" else int(sides.times[worst]),
         error_rate=0.0 if certain else error_rate,
         detail=_explain(run, status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
         data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])} | ({} if rate is None else {"smallest_rate": rate}),
+    )
+
+
+def decide_points(claim: Claim, run: MeasuredRun, points: Points, worst: Worst) -> Verdict:
+    """HOLDS if lhs - rhs lies below 0 at every visited point, REFUTED if it lies above at one."""
+    cells, (margin, _, t, lhs, rhs) = points.cells, worst
+    status, grounds = conclude(claim, run, cells.refuted, cells.holds, cells.untested)
+    return _verdict(
+        claim,
+        run,
+        status,
+        margin=margin,
+        tightness=points.tightness,
+        worst_t=t,
+        detail=_explain(run, status, lhs, rhs, "", True) + grounds,
+        data={"lhs": lhs, "rhs": rhs},
     )
 
 

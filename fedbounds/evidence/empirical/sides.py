@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.evidence.ball_arithmetic import upper
@@ -15,7 +17,6 @@ from fedbounds.evidence.empirical import linearity
 from fedbounds.evidence.empirical.band_validity import (
     NEGLIGIBLE,
     RELATIVE_ROUNDING,
-    SQUARED_CANCELLATION,
     position_rounding,
     quantity_rounding,
     value_rounding,
@@ -35,6 +36,21 @@ from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Status
+
+
+class Cells(NamedTuple):
+    """What is decided at each tested time or point (m,), and the distance from 0 ``relative`` to the sides."""
+
+    refuted: NDArray[np.bool_]
+    holds: NDArray[np.bool_]
+    untested: NDArray[np.bool_]
+    relative: Array
+
+    def worst(self, refuted: bool) -> int:
+        """Where the distance is smallest, among what is ``refuted`` if anything is."""
+        return int(
+            np.argmin(np.where(self.refuted, self.relative - 1e9, self.relative) if refuted else self.relative)
+        )
 
 
 @dataclass(frozen=True)
@@ -88,6 +104,27 @@ class Comparison:
         """Where (m,) nothing is compared: both sides are 0, or cannot be told apart for the accuracy of w."""
         near = np.maximum(np.abs(lower), np.abs(upper)) <= self.most
         return np.asarray((self.scale == 0) | (near & (self.floor.max(axis=0) > NEGLIGIBLE * self.scale)))
+
+    def cells(self, kind: Kind, lower: Array, upper: Array) -> Cells:
+        """The decision where lhs - rhs lies between ``lower`` and ``upper`` (m,)."""
+        rounding = self.most
+        if kind is Kind.IDENTITY:
+            refuted = (lower > rounding) | (upper < -rounding)
+            holds = np.maximum(np.abs(lower), np.abs(upper)) <= self.allowed
+            distance = -np.maximum(np.abs(lower), np.abs(upper))
+        else:
+            refuted, holds, distance = lower > rounding, upper <= self.allowed, -upper
+        relative = distance / np.maximum(self.scale, np.finfo(float).tiny)
+        relative[np.abs(distance) <= rounding] = 0.0
+        relative = np.where(np.isnan(relative), -np.inf, relative)
+        return Cells(refuted, holds, self.untested(lower, upper), relative)
+
+    @property
+    def tightness(self) -> float | None:
+        """The smallest rhs/lhs; only positive values that rounding leaves apart from their bound count."""
+        lhs, rhs = self.means
+        chosen = (lhs > 0) & (np.abs(lhs - rhs) > -self.allowed)
+        return float(np.min(rhs[chosen] / lhs[chosen])) if chosen.any() else None
 
     def band(self, error_rate: float, known: np.ndarray) -> Band:
         """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
@@ -145,10 +182,3 @@ def _floor(claim: Claim, run: MeasuredRun, apart: sp.Expr, count: int) -> Array:
         return np.zeros((1, 1))
     floor = position_rounding(run, count) * (run.constants["L"].value if apart.has(gap, gap_t) else 1.0)
     return floor + quantity_rounding(claim, run, apart)
-
-
-def one_by_one(sides: Comparison) -> Comparison:
-    """A statement about every visited point and client: each a column of its own, with nothing to average."""
-    floor = SQUARED_CANCELLATION * float(sides.lhs.max(initial=0.0))
-    lhs, rhs, rounding = (side.reshape(1, -1) for side in (sides.lhs, sides.rhs, sides.rounding + floor))
-    return Comparison(np.tile(sides.times, len(sides.lhs)), lhs, rhs, rounding, np.full_like(lhs, floor))

@@ -9,13 +9,14 @@ from typing import Any
 
 import sympy as sp
 
+from fedbounds.evidence.prover import draws
 from fedbounds.evidence.symbolic.derivation import Condition, Premise, premise
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 
 ELL = sp.Symbol("ell", nonnegative=True)
-PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.tau, sy.eta_0)
+PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.m, sy.tau, sy.eta_0)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class Frame:
             letters = [letter.xreplace(dict(self.numbers)) for letter in letters]
         free = [generator.as_expr() for generator in self.field.gens]
         for ell, step in product((2, 30), ("1/4", "1/14", "1/40", "1/97")):
-            known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.tau: 3}
+            known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.m: 2, sy.tau: 3}
+            known |= {draws.BEYOND_ONE: 1, draws.LEFT_SHARE: sp.Rational(1, 3)}
             values = {symbol: sp.Rational(known.get(symbol, step)) for symbol in free}
             if all(letter.subs(values).is_positive for letter in letters):
                 yield values
@@ -80,7 +82,7 @@ class Frame:
 def unit_of(expression: sp.Expr) -> int | None:
     """The power of metre^2/joule of an expression in curvatures and step sizes; None where it has none."""
     put = {sy.mu: sp.Rational(3, 7), sy.L: sp.Rational(5, 3), sy.eta: sp.Rational(2, 11), sy.t: 3, sy.gamma: 40}
-    put |= {sy.N: 5, sy.tau: 3, sy.eta_0: sp.Rational(1, 13)}
+    put |= {sy.N: 5, sy.m: 2, sy.tau: 3, sy.eta_0: sp.Rational(1, 13)}
     scaled = {
         s: v * {sy.eta: 2, sy.eta_0: 2, sy.mu: sp.Rational(1, 2), sy.L: sp.Rational(1, 2)}.get(s, 1)
         for s, v in put.items()
@@ -117,13 +119,18 @@ def frame(
         bounded = both and unit_of(steps) == 1
     for key, index, value, strict in limits(assumptions):
         unit = unit_of(value)
-        if unit is None or not value.has(sy.eta):
+        if unit is None or not value.has(sy.eta) or value.has(sy.m):
             continue
         slack = sp.Symbol(f"slack_{len(conditions)}", **{"positive" if strict else "nonnegative": True})
         conditions.append(Condition(slack, premise(key, *index)))
         numbers[slack] = value
         letters.append((slack * (sy.L**unit if unit > 0 else sy.eta**-unit), 0))
         bounded = bounded or sp.diff(value, sy.eta).is_negative is True
+    drawn = draws.Draws.of({item.key: item for item in assumptions})
+    conditions += drawn.conditions
+    numbers |= drawn.numbers
+    letters += [(letter, 0) for letter in drawn.letters]
+    bounded = bounded and not drawn.conditions
     for condition, value in limits_shown:
         conditions.append(condition)
         numbers[condition.symbol] = value
@@ -147,7 +154,8 @@ def limits(assumptions: Iterable[Assumption]) -> Iterator[tuple[str, tuple[sp.Ex
     for assumption in assumptions:
         facts = assumption.facts()
         for k, fact in enumerate(facts):
-            value = sp.expand(fact.right - fact.left)
+            value = fact.right - fact.left
+            value = value if value.has(sy.m) else sp.expand(value)
             if assumption.gives is None and fact.sign in ("<=", "<") and value.free_symbols <= set(PARAMETERS):
                 index = (sp.Integer(k),) if len(facts) > 1 else ()
                 yield assumption.key, index, value, fact.sign == "<"

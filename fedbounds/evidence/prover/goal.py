@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from fedbounds.evidence.prover import draws
 from fedbounds.evidence.prover.frame import Frame, equal_curvatures, frame
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
@@ -45,12 +46,17 @@ class Goal:
     @property
     def together(self) -> bool:
         """Whether local models are the virtual iterate."""
-        return SAME_STEP in self.universe
+        return {SAME_STEP, a.full_participation.key} <= self.universe.keys()
+
+    @property
+    def drawn(self) -> bool:
+        """Whether clients are drawn for each step."""
+        return draws.DRAWN in self.universe
 
     @property
     def unbiased(self) -> bool:
         """Whether alpha is p."""
-        return a.unbiased.key in self.universe
+        return {a.unbiased.key, a.full_participation.key} <= self.universe.keys()
 
     @property
     def equal(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import sympy as sp
 
@@ -37,7 +38,7 @@ def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -
             return
         short = short.xreplace({t: T})
     label = d.step("conclude", claim.lhs, "<=", right)
-    for steps, last, conditions in (*telescoping.proposals(setting, short), *_distances(setting, short)):
+    for steps, last, conditions in chain(telescoping.proposals(setting, short), _distances(setting, short)):
         yield d.Derivation(
             f"found-{claim.key}",
             claim.title,
@@ -60,7 +61,8 @@ def _divisors(setting: Setting, right: sp.Expr) -> tuple[list[d.Step], sp.Expr] 
         if power.base == T and power.exp.is_negative and "some-time" in setting.universe:
             lines[T] = telescoping.TIME
             others *= T**-power.exp
-        if not (power.exp.is_negative and power.base.is_Add) or power.base.is_positive:
+        before = any(line.relation == ">" and line.lhs == power.base for line in setting.steps)
+        if not (power.exp.is_negative and power.base.is_Add) or power.base.is_positive or before:
             continue
         times = dict.fromkeys(power.base.xreplace({T: time}) for time in (T, t, t + 1, 0))
         shown = [setting.letters.positive(base) for base in times]

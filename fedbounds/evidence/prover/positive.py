@@ -21,8 +21,19 @@ class Letters:
     names: Mapping[sp.Symbol, sp.Expr] | None = None
 
     def positive(self, number: sp.Expr) -> sp.Expr | None:
-        """The number in letters, all terms of whose numerator and denominator are non-negative; None if not found."""
-        number = sp.sympify(number)
+        """The number in letters, non-negative on sight; None if not found.
+
+        All terms of its numerator and denominator are, or a square (1 - x)^2 is taken off first, x a sum of letters.
+        """
+        form = self._quotient(sp.sympify(number))
+        for k in range(1, len(self.simplex)) if form is None else ():
+            square = (1 - self._named(sp.Add(*self.simplex[:k]))) ** 2
+            rest = self._quotient(sp.sympify(number) - square)
+            if rest is not None:
+                return square + rest
+        return form
+
+    def _quotient(self, number: sp.Expr) -> sp.Expr | None:
         for _ in self.values:
             number = number.xreplace(dict(self.values))
         numerator, denominator = sp.fraction(sp.cancel(sp.together(number)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover import draws, facts, statement
+from fedbounds.evidence.prover.frame import limits
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import (
     BEGUN,
@@ -50,7 +52,7 @@ from fedbounds.evidence.symbolic.definitions import (
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
-SLACK = sp.Symbol("slack", nonnegative=True)
+SLACK, DRAWN_SLACK = (sp.Symbol(name, nonnegative=True) for name in ("slack", "drawn_slack"))
 Uses = tuple[d.Written, ...]
 
 
@@ -80,7 +82,12 @@ class OneStep:
 
 
 def one_steps(setting: Setting) -> Iterator[OneStep]:
-    """Inequalities for one step that the claim may follow from, the sharpest first."""
+    """Inequalities for one step that the claim may follow from, the sharpest first; of drawn clients the easiest."""
+    if draws.DRAWN in setting.universe:
+        for noise, kept in product(setting.noises, (1 - eta * mu, 1 - eta * mu * (2 - eta * L), (1 - eta * mu) ** 2)):
+            right = kept * sy.Delta + eta**2 * noise
+            yield OneStep(kept, eta**2 * noise, partial(recursion, setting, right))
+        return
     unbiased, together = "unbiased" in setting.universe, statement.SAME_STEP in setting.universe
     for noise in setting.noises:
         for kept in ((1 - eta * mu) ** 2, 1 - eta * mu, sp.Integer(1)):
@@ -94,9 +101,9 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
             yield from _of_any_weights(setting, noise)
 
 
-def small(setting: Setting, limits: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
+def small(setting: Setting, among: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
     """eta L <= c shown for the claim's steps: the step, the condition, and the symbol's meaning."""
-    for limit in (item.xreplace({L: mu}) for item in limits) if setting.equal else limits:
+    for limit in (item.xreplace({L: mu}) for item in among) if setting.equal else among:
         shown = setting.letters.positive(limit.subs(eta, setting.eta))
         if shown is not None:
             line = d.step("small", 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
@@ -104,10 +111,20 @@ def small(setting: Setting, limits: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tu
             return
 
 
+def _by_draws(setting: Setting) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
+    """The limit that the claim sets to the step size by how many clients are drawn, as `small` gives others."""
+    for key, index, value, _ in limits(setting.universe.values()):
+        if value.has(eta) and value.has(sy.m):
+            line = d.step("small-for-draws", 0, "<=", value).by(d.premise(key, *index))
+            yield line, d.Condition(DRAWN_SLACK, d.Earlier("small-for-draws")), value
+
+
 def recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> statement.Lines | None:
     """Delta_next <= right, for any step size that is as small as the claim's."""
     for line, condition, value in small(setting):
-        goal = statement.Goal(sy.Delta_next, right, "step", setting.universe, None, ((condition, value),))
+        by_draws = tuple(_by_draws(setting))
+        shown = (*((more, number) for _, more, number in by_draws), (condition, value))
+        goal = statement.Goal(sy.Delta_next, right, "step", setting.universe, None, shown)
         result = statement.prove(goal)
         if result is None:
             return None
@@ -115,7 +132,7 @@ def recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> stat
         known = {item.symbol for item in setting.conditions}
         return replace(
             result,
-            steps=(line, *result.steps, last),
+            steps=(line, *(first for first, *_ in by_draws), *result.steps, last),
             conditions=tuple(item for item in result.conditions if item.symbol not in known),
         )
     return None

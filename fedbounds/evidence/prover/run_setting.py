@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
+from fedbounds.evidence.prover import draws
 from fedbounds.evidence.prover.frame import ELL, equal_curvatures, limits
 from fedbounds.evidence.prover.positive import Letters
 from fedbounds.evidence.symbolic import derivation as d
@@ -24,7 +25,18 @@ KEPT = sp.Symbol("kept_share", nonnegative=True)
 LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wide", "more"))
 LENGTH = sp.Symbol("left_steps", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
-ATOMS = (sy.Delta_0, sy.gap_0, sy.rho_tilde, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq, sy.p_sq)
+ATOMS = (
+    sy.Delta_0,
+    sy.gap_0,
+    sy.rho_tilde,
+    sy.sigma_sq,
+    sy.sigma_p_sq,
+    sy.G_sq,
+    sy.Gamma,
+    sy.zeta_star_sq,
+    sy.p_sq,
+    sy.zeta_sq,
+)
 # What is not negative for small steps, as a step's inequality may need it, the strictest first.
 LIMITS = (
     *(c - eta * L for c in (sp.Rational(1, 4), sp.Rational(1, 2), sp.Integer(1))),
@@ -37,13 +49,15 @@ LIMITS = (
 class Cap:
     """A constant step of at most ``bound`` by the fact ``shown``, in lines that name it ``size``: eta, or eta_0.
 
-    ``steps`` is its formula: eta_0, or Min(eta_0, bound).
+    ``steps`` is its formula: eta_0, or Min(eta_0, bound); 0 where the claim says by ``constant`` only that it is
+    ``size`` at every step.
     """
 
     steps: sp.Expr
     bound: sp.Expr
     size: sp.Expr
     shown: d.Use
+    constant: d.Use = (sp.Integer(1), d.premise("first-step"))
 
     @property
     def abbreviations(self) -> dict[sp.Expr, sp.Expr]:
@@ -53,25 +67,28 @@ class Cap:
     @property
     def room(self) -> sp.Expr:
         """What the bound leaves."""
-        return sp.expand(1 - sp.expand(self.size / self.bound))
+        room = 1 - self.size / self.bound
+        return room if room.has(sy.m) else sp.expand(1 - sp.expand(self.size / self.bound))
 
     @property
     def line(self) -> d.Step:
         """size <= bound."""
-        return d.step("cap", 0, "<=", self.room).by(self.shown, *self.bridge(1 - eta / self.bound))
+        stated = self.bridge(1 - eta / self.bound) if self.steps != 0 else ()
+        return d.step("cap", 0, "<=", self.room).by(self.shown, *stated)
 
     def bridge(self, expression: sp.Expr) -> tuple[d.Use, ...]:
         """The use that makes an expression in eta one in ``size``."""
         if self.size in (eta, self.steps):
             return ()
         difference = expression.subs(eta, self.size) - expression
-        return ((sp.cancel(difference / (eta - self.size)), d.premise("first-step")),)
+        return ((self.constant[0] * sp.cancel(difference / (eta - self.size)), self.constant[1]),)
 
     def letters(self, values: dict[sp.Basic, sp.Expr]) -> Letters | None:
         """Numbers in size mu, size (L - mu) and the room, of which 1 is a sum."""
         put = {L: (A + B) / self.size, mu: A / self.size}
-        used = sp.cancel((self.size / self.bound).xreplace(put))
-        if not used.free_symbols <= {A, B} or not all(c.is_Rational for c in sp.Poly(used, A, B).coeffs()):
+        used = sp.cancel((self.size / self.bound).xreplace({**put, **values}))
+        coefficients = sp.Poly(used, A, B).coeffs() if used.is_polynomial(A, B) else [sp.nan]
+        if not all(c.is_nonnegative for c in sp.Add.make_args(sp.expand(sp.Add(*coefficients)))):
             return None
         values = {**values, **put, ELL: B / self.size}
         return Letters(values, (A, B, ROOM), used + ROOM, {A: self.size * mu, B: self.size * ELL})
@@ -87,14 +104,19 @@ def cap_of(steps: sp.Expr | None, *sides: sp.Expr) -> Cap | None:
     return Cap(steps, bound, sy.eta_0 if speaks else eta, shown) if bound.free_symbols <= {L, mu} else None
 
 
-def _assumed_cap(universe: dict[str, Assumption]) -> Cap | None:
-    """The step eta_0 under the first assumption that bounds it."""
+def _assumed_cap(universe: dict[str, Assumption], stated: bool = True) -> Cap | None:
+    """The step eta_0 under the first assumption that bounds it, where the claim's steps are ``stated`` so or not."""
     for key, index, value, _ in limits(universe.values()):
-        left = sp.expand(value.subs(eta, sy.eta_0))
+        left = value.subs(eta, sy.eta_0)
         top = left.subs(sy.eta_0, 0)
-        bound = sp.cancel(sy.eta_0 * top / (top - left)) if left.has(sy.eta_0) else sp.S.Zero
-        if top.is_Rational and top > 0 and bound.free_symbols <= {L, mu} and bound.is_positive:
-            return Cap(sy.eta_0, bound, sy.eta_0, (1 / top, d.premise(key, *index)))
+        bound = sy.eta_0 * top / (top - left) if left.has(sy.eta_0) and top.is_Rational else sp.S.Zero
+        bound = bound if value.has(sy.m) else sp.cancel(bound)
+        fine = bound.is_positive and bound.free_symbols <= {L, mu}
+        if top.is_Rational and top > 0 and (fine or bound.has(sy.m)):
+            if stated:
+                return Cap(sy.eta_0, bound, sy.eta_0, (1 / top, d.premise(key, *index)))
+            constant = sp.Integer(-1), d.premise("constant-steps")
+            return Cap(sp.Integer(0), bound, sy.eta_0, (1 / top, d.premise(key, *index, sy.eta_0)), constant)
     return None
 
 
@@ -125,6 +147,9 @@ class Setting:
     def noises(self) -> Iterator[sp.Expr]:
         """What the variance of the mean gradient is at most, of that which the claim speaks of."""
         names = self.claim.symbols
+        if draws.DRAWN in self.universe:
+            yield from draws.noises(self.universe)
+            return
         if "no-noise" in self.universe:
             yield sp.Integer(0)
             return
@@ -141,26 +166,33 @@ class Setting:
 
 
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
-    if claim.eta is None or not {"smooth", "strongly-convex", "full-participation"} <= universe.keys():
+    present = {"full-participation", draws.DRAWN} & universe.keys()
+    stated = claim.eta is not None
+    if not {"smooth", "strongly-convex"} <= universe.keys() or not present:
         return None
-    size = sp.sympify(claim.eta)
+    if not stated and "constant-steps" not in universe:
+        return None
+    size = sp.sympify(claim.eta) if stated else sy.eta_0
     cap = cap_of(size, *claim.stated(reading.repaired).values())
     if size == sy.eta_0:
-        cap = _assumed_cap(universe)
+        cap = _assumed_cap(universe, stated)
     equal = equal_curvatures(universe.values()) is not None
     values: dict[sp.Basic, sp.Expr] = {L: mu if equal else mu + ELL, tau: MORE + 1, eta: size}
-    steps: list[d.Step] = []
+    drawn = draws.Draws.of(universe)
+    values |= drawn.numbers
+    steps: list[d.Step] = list(drawn.steps)
     conditions = [] if equal else [d.Condition(ELL, d.premise("curvatures"))]
     conditions.append(d.Condition(MORE, d.premise("whole-steps")))
+    conditions += drawn.conditions
     for line, condition in _defined(claim, values):
         steps.append(line)
         conditions.append(condition)
     letters: Letters | None = Letters(values)
-    free = sp.sympify(claim.steps).free_symbols - {L, mu, t, tau}
+    free = size.subs(dict(claim.definitions)).free_symbols - {L, mu, t, tau}
     if cap is not None:
         steps.append(cap.line)
         conditions.append(d.Condition(ROOM, d.Earlier("cap")))
-        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size})
+        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size, **drawn.numbers})
     elif size.has(t) and free in ({sy.eta_0}, {gamma}):
         offset = _offset(claim, universe, *free)
         if offset is None:

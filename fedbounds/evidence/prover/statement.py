@@ -7,7 +7,7 @@ from itertools import combinations
 
 import sympy as sp
 
-from fedbounds.evidence.prover import certificate, facts, forms
+from fedbounds.evidence.prover import certificate, draws, facts, forms
 from fedbounds.evidence.prover.frame import ELL, Frame
 from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
 from fedbounds.evidence.prover.goal import Goal as Goal
@@ -78,6 +78,8 @@ def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
     places = {vector for vector in vectors if isinstance(vector, Vec)}
     chosen = {key[1] for key in target if key[0] == "loss"} - {F_MIN} | places | {W_STAR}
     chosen |= {vector.args[0] for vector in vectors if isinstance(vector, Grad)}
+    if goal.drawn:
+        chosen -= {W_NEXT}
     if goal.together and W_NEXT in chosen:  # a step is along the gradients at the local models
         chosen = (chosen - {W}) | {X}
     yield tuple(sorted(chosen, key=sp.default_sort_key))
@@ -107,6 +109,8 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
             yield from (facts.equal_slopes(x, y) for x, y in combinations(points, 2))
         if goal.shared and {F_MIN, W_STAR} <= losses and "strongly-convex" in keys:
             yield facts.averaged(facts.common_minimum(), P)
+        if goal.drawn:
+            yield from draws.of_draws(goal.universe)
         for weights in every:
             yield from facts.of_noise(goal.universe, weights)
     constants = {key[1] for key in target if key[0] == "constant"}

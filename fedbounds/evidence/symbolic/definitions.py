@@ -79,6 +79,12 @@ def _common(point: sp.Expr) -> sp.Expr:
     return point
 
 
+def _fixed(point: sp.Expr) -> sp.Expr:
+    if point not in (W_STAR, W_PLUS, W):
+        raise KeyError(point)
+    return point
+
+
 def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
     return key, Assumption(key, statement, gives=gives)  # type: ignore[arg-type]
 
@@ -194,6 +200,44 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(gap_sum - sy.T * average_gap),
         ),
         _define(
+            "drawn-clients",
+            "m of N clients, drawn uniformly whatever came before, make one local step: two of them both take part "
+            "with probability m (m - 1)/(N (N - 1)), so that (N - 1) m E||w_{t+1} - v||^2 is the sum of N - m mean "
+            "squares and N (m - 1) squares of the mean",
+            lambda o, v: zero(
+                (sy.N - sy.m) * Mean(P, norm_sq(STEPPED - _fixed(v)))
+                + sy.N * (sy.m - 1) * norm_sq(Centre(P, STEPPED - _fixed(v)))
+                - sy.m * (sy.N - 1) * norm_sq(W_NEXT - v)
+            ),
+        ),
+        _define(
+            "one-drawn-client",
+            "w_{t+1} is the model of one client, drawn uniformly whatever came before, after one local step",
+            lambda o, v: zero(Mean(P, norm_sq(STEPPED - _fixed(v))) - norm_sq(W_NEXT - v)),
+        ),
+        _define(
+            "drawn-at-most",
+            "m of N clients are drawn uniformly and their noises are independent: the mean of m models has at most "
+            "1/m of the models' variance",
+            lambda o, v: non_negative(
+                Mean(P, norm_sq(STEPPED - _fixed(v)))
+                + (sy.m - 1) * norm_sq(Centre(P, W - sy.eta * grad(W) - _fixed(v)))
+                - sy.m * norm_sq(W_NEXT - v)
+            ),
+        ),
+        _define("some-drawn", "m >= 1", lambda o: non_negative(sy.m - 1)),
+        _define("no-more-drawn", "m <= N", lambda o: non_negative(sy.N - sy.m)),
+        _define(
+            "drawn-noises",
+            "the noises of the clients that may be drawn are independent",
+            lambda o: zero(norm_sq(Centre(P, NOISE)) - Mean(P, SHARE * norm_sq(NOISE))),
+        ),
+        _define(
+            "dissimilarity",
+            "zeta^2 is the largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2",
+            lambda o: non_negative(sy.zeta_sq - Mean(P, norm_sq(grad(W) - Centre(P, grad(W))))),
+        ),
+        _define(
             "client-variances",
             "E||noise_i||^2 <= sigma_i^2, a bound of each client's own",
             lambda o: non_negative(SIGMA_I - norm_sq(NOISE)),
@@ -214,6 +258,8 @@ RESTS_ON = {
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
+# What a claim grants that draws m of N clients for each step.
+OF_DRAWS = ("drawn-clients", "drawn-at-most", "some-drawn", "no-more-drawn", "drawn-noises", "dissimilarity")
 # Symbols whose declared sign is an assumption of some claims.
 SIGN_OF = {sy.p_min: "positive-p_min", sy.m: "equal-selection"}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).

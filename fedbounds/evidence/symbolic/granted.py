@@ -58,6 +58,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
         "one-function": "one-function" not in by,
+        **{key: key not in by for key in (*definitions.OF_DRAWS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
@@ -86,11 +87,23 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     result["one-function"] = frozenset(item.key for item in stated if item == shipped.identical)
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     keys = {item.key for item in stated}
+    drawn = _drawn(stated)
+    result |= dict.fromkeys(definitions.OF_DRAWS, drawn and those((sy.tau, 1)) and drawn | those((sy.tau, 1)))
+    alone_drawn = those((sy.m, 1))
+    result["one-drawn-client"] = result["drawn-clients"] and alone_drawn and result["drawn-clients"] | alone_drawn
     result["first-step"] = (
         frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
     )
     result |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
     return {key: grounds for key, grounds in result.items() if grounds}
+
+
+def _drawn(stated: tuple[Assumption, ...]) -> frozenset[str]:
+    """The keys of what says that m clients of equal weight are drawn uniformly; none where nothing does."""
+    for together in ((shipped.without_replacement,), (shipped.equal_selection, shipped.unbiased)):
+        if all(item in stated for item in (*together, shipped.equal_p)):
+            return frozenset(item.key for item in (*together, shipped.equal_p))
+    return frozenset()
 
 
 def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:

@@ -32,6 +32,7 @@ __all__ = [
     "SHIPPED_OWN",
     "SIGMA_I",
     "START",
+    "STEPPED",
     "STEPS",
     "TOP_SHARE",
     "W_ALPHA",
@@ -119,5 +120,7 @@ def excess(at: sp.Symbol) -> sp.Expr:
 AT_PI = ratio(sy.pi_max)
 G = grad(X) + NOISE
 # sum_i p_i ||w_T^i - w*||^2 of the local models, and the same at t and t + 1; E F(w_{t+1}) - F*.
+# A client's model after a step from w_t itself.
+STEPPED = W - sy.eta * (grad(W) + NOISE)
 MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
 GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))

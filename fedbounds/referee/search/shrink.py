@@ -28,6 +28,9 @@ from fedbounds.theory.reading import Reading
 # Simple values tried for every number while shrinking.
 SIMPLE = tuple(Fraction(a, b) for b in (1, 2, 3, 4, 5, 6, 8, 10) for a in (0, 1, -1, 2, -2, 3))
 
+# What everybody's taking part with FedAvg's weights makes 1, which a person need not check.
+FAIR = {"C": "1", "pi_min": "1", "pi_max": "1"}
+
 # Outcomes beyond which a linear run is taken along 2 N T + 1 paths: enumerating thousands takes seconds.
 FEW_OUTCOMES = 2**8
 
@@ -68,7 +71,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     seen = record.measurement(claim, reading)
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
-    used = used.union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
+    assumed = frozenset[str]().union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
     failing = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
     values, place = dict(seen.constants), {}
     if failing:
@@ -76,11 +79,14 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
         place = {name: column[k] for name, column in seen.places(claim.scope).items()}
         values |= place
-    shown = {name: text(values[name]) for name in values if name in used and name not in place}
+    shown = {name: text(values[name]) for name in values if name in used | assumed and name not in place}
+    for name in FAIR.keys() - used:
+        if shown.get(name) == FAIR[name]:
+            del shown[name]
     return {
         "alpha": [list(map(text, row)) for row in sorted(record.alphas)],
         "constants": shown,
-        "varying": {name: text(value) for name, value in place.items() if name in used},
+        "varying": {name: text(value) for name, value in place.items() if name in used | assumed},
         "terms": {name: _term(term, values) for name, term in terms.items()},
     }
 

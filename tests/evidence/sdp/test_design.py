@@ -21,6 +21,7 @@ from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
 from fedbounds.report.design_text import answer, commands
 from fedbounds.study.best_steps import MEET, best_steps
 from fedbounds.study.design import design
+from validate.design_cells import runs_of_quadratics
 
 HALVES = (Q(1, 2),) * 2
 
@@ -119,27 +120,8 @@ def test_a_servers_step_at_one_local_step_is_the_step():
     assert not verify(replace(one, a=one.a * (1 - Q(1, 1000))))
 
 
-def runs_of_quadratics(item, count, rng):
-    """||w_R - w*||^2 of random quadratic clients of the class, equally weighted."""
-    N, d = int(rng.integers(2, 5)), 3
-    frames = np.linalg.qr(rng.normal(size=(count, N, d, d)))[0]
-    spectra = 1 / item.kappa + (1 - 1 / item.kappa) * rng.beta(0.3, 0.3, size=(count, N, d))
-    H = np.einsum("bnij,bnj,bnkj->bnik", frames, spectra, frames)
-    s = rng.normal(size=(count, N, d))
-    s -= s.mean(axis=1, keepdims=True)
-    s *= item.zeta_star / np.sqrt((s**2).sum(axis=2).mean(axis=1))[:, None, None]
-    w = rng.normal(size=(count, d))
-    w /= np.linalg.norm(w, axis=1, keepdims=True)
-    for _ in range(item.rounds):
-        x = np.repeat(w[:, None], N, axis=1)
-        for _ in range(item.tau):
-            x = x - item.eta * (np.einsum("bnij,bnj->bni", H, x) + s)
-        w = w + item.server * (x.mean(axis=1) - w)
-    return (w**2).sum(axis=1)
-
-
 def test_a_design_is_between_its_bounds_and_above_runs():
-    for item in design(rounds=2, tau="1..2", kappa=10, zeta_star="1/2"):
+    for item in design(rounds=1, tau="2..3", kappa=10, zeta_star="1/2"):
         assert item.certified and item.lower <= item.worst <= item.plain_worst * (1 + 1e-5) and item.gap < 1e-3
         assert all(item.worst <= value * (1 + MEET) for value in item.standard.values() if value)
         assert runs_of_quadratics(item, 3000, np.random.default_rng(item.tau)).max() < item.worst
@@ -148,6 +130,18 @@ def test_a_design_is_between_its_bounds_and_above_runs():
 
 def test_a_budget_of_steps_is_shared_over_rounds():
     assert [(item.tau, item.rounds) for item in design(tau="1..2", budget_steps=3)] == [(1, 3), (2, 1)]
+
+
+@pytest.mark.parametrize("p", ["1/2,1/2", "1/2,1/4,1/4", "9/10,1/10"])
+def test_weights_for_unequal_clients(p):
+    """Where no weight exceeds 1/2 the search finds nothing better than alpha = p; where one does it goes a little."""
+    (item,) = design(rounds=1, tau=2, p=p)
+    assert item.certified and item.lower is None and sum(item.alpha) == pytest.approx(1)
+    if max(item.p) > 0.5:
+        assert 0.88 < item.alpha[0] < 0.9 and item.worst < 0.99 * item.plain_worst
+    else:
+        assert item.alpha == item.p and item.worst == pytest.approx(item.plain_worst, rel=1e-6)
+    assert "alpha = p" in answer(item) and f"--p {','.join(f'{value:g}' for value in item.p)}" in commands(item)[0]
 
 
 def call(*words):
@@ -161,6 +155,7 @@ def test_the_command(tmp_path):
     assert (tmp_path / "picture.png").exists() and "no method below" in table.stdout
     (item,) = json.loads(call("--rounds", "1", "--tau", "2", "--format", "json").stdout)
     assert item["worst"] < item["plain_worst"] and item["gap"] < 1e-3 and item["certified"]
+    assert item["answer"] == table.stdout.splitlines()[0]
     proof = next(line for line in table.stderr.splitlines() if "fedbounds worst" in line)
     again = CliRunner().invoke(main, [*proof.split()[1:], "--format", "json"])
     (shown,) = json.loads(again.stdout)
@@ -181,6 +176,9 @@ def test_the_command(tmp_path):
         "--delta0 0",
         "--budget-steps 1 --tau 2",
         "--measure average",
+        "--p 1/2,1/3",
+        "--p 1/2,1/2 --measure gap",
+        "--p 1/2,1/2 --rounds 3 --tau 4",
     ],
 )
 def test_a_wrong_word_is_one_sentence(words):

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.sdp import program as sdp
-from fedbounds.evidence.sdp.multi_round.program import Run, of_clients, program_of
+from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp.multi_round.client_program import of_clients
+from fedbounds.evidence.sdp.multi_round.program import Run, program_of
 from fedbounds.evidence.sdp.program import exact
 
 # A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
@@ -51,9 +52,9 @@ def verify(bound: Bound) -> bool:
     """
     program = of_clients(bound.run) if bound.every_client else program_of(bound.run)
     gap = program.sum({"Delta_0": bound.a, "variance": bound.b, "bias": bound.bias}) - program["measured"]
-    positive = sdp.is_psd if bound.every_client else is_definite
+    positive = verification.is_psd if bound.every_client else is_definite
     labelled = bound.multipliers.keys() <= set(program.labels)
-    return labelled and sdp.verify(program, gap, bound.multipliers, positive)[0]
+    return labelled and verification.verify(program, gap, bound.multipliers, positive)[0]
 
 
 def above(value: Fraction) -> float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.evidence.sdp.multi_round.bound import Bound, above
-from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program, of_clients
+from fedbounds.evidence.sdp.multi_round.client_program import of_clients
+from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
 from fedbounds.evidence.sdp.program import Program, exact
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
@@ -23,6 +24,11 @@ COMMON = Fraction(1, 10**10)
 def solved(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
     """The worst case in floating point where the server's weights are p."""
     return _solved(gradient_program(run, float, common=not zeta_sq), delta_0, zeta_sq)
+
+
+def solved_of_clients(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
+    """The same at any weights, with every client in the programme."""
+    return _solved(of_clients(run, float), delta_0, zeta_sq or COMMON * run.L**2 * delta_0)
 
 
 def _solved(program: Program, delta_0: Fraction, zeta_sq: Fraction) -> Solution:

@@ -1,11 +1,12 @@
-"""A certified bound on E||w_R - w*||^2 with noise in every local step, by a quadratic potential a step.
+"""A certified bound on E||w_R - w*||^2 with noise in local steps or clients absent, by a quadratic potential a step.
 
 Client i steps along grad F_i(x_i) + xi_i. Given the past the noise has mean 0, E||xi_i||^2 <= sigma^2, and that of
 different clients is uncorrelated. With c, v and d as in `multi_round.program`, m the mean and w* = 0, let
 
     V_k = A_k ||m||^2 + sum_i p_i (B_k ||d_i||^2 + 2 C_k <d_i, s_i> + D_k ||s_i||^2),    V_T = ||m||^2,
 
-where at a round's end, as the d_i are set to 0, B = C = 0. Co-convexity with K = L - mu gives
+where at a round's end, as the d_i are set to 0, B = C = 0; where K of N clients are drawn B is A times the variance
+of their mean, (N - K)/(K (N - 1)). Co-convexity with K = L - mu gives
 
     <c, m> - ||c||^2/K + sum_i p_i (<v_i - s_i, d_i> - ||v_i - s_i||^2/K) >= 0.
 
@@ -26,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp import program as sdp
+from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.multi_round.bound import Bound, above
 from fedbounds.evidence.sdp.multi_round.central_path import Array
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -63,7 +64,17 @@ class NoisyBound(Bound):
 def shares(run: Run) -> tuple[Fraction, Fraction]:
     """The largest and least sum_i p_i^2: that of the weights, or 1/2 and 0 over every N >= 2."""
     of_weights = sum((p**2 for p in run.p), Fraction(0))
-    return (of_weights, of_weights) if run.p else (Fraction(1, 2), Fraction(0))
+    if run.present is not None and run.present[1] is not None:
+        of_weights = Fraction(1, run.present[1])
+    return (of_weights, of_weights) if of_weights else (Fraction(1, 2), Fraction(0))
+
+
+def gathered(run: Run, k: int, V: Potential) -> Potential:
+    """The potential V before step ``k``, as one of the models that step k - 1 left.
+
+    At a round's end those present are averaged: ||w||^2 is then ||m||^2 + `Run.sampling` sum_i p_i ||d_i||^2 in mean.
+    """
+    return V if k % run.tau else (V[0], run.sampling * V[0] if run.sampling else 0 * V[1], 0 * V[2], V[3])
 
 
 def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> NoisyBound | None:
@@ -83,9 +94,8 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         return None
     steps, potentials = _proof(run, best)
     a, b = potentials[0][0], potentials[0][3]
-    c, d = (
-        sum((size**2 * V[k] for size, V in zip(run.sizes, potentials[1:], strict=True)), Fraction(0)) for k in (0, 1)
-    )
+    after = [gathered(run, k, potentials[k]) for k in range(1, run.T + 1)]
+    c, d = (sum((size**2 * V[k] for size, V in zip(run.sizes, after, strict=True)), Fraction(0)) for k in (0, 1))
     noise = sigma_sq * max(c * item + d * (1 - item) for item in shares(run))
     value, certified = above(a * delta_0 + b * zeta_sq + noise), verify(run, steps, potentials)
     return NoisyBound(run, a, b, value, None, certified, steps=steps, potentials=potentials)
@@ -104,10 +114,10 @@ def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potent
         here = d if k % run.tau else Vector()
         eta, q = exact(size), exact(1 - size * run.mu)
         convex = c @ m - bend * c.squared + (v - s) @ here - bend * (v - s).squared
-        after = _potential(potentials[k + 1], q * m - eta * c, q * here - eta * v, s)
+        after = _potential(gathered(run, k + 1, potentials[k + 1]), q * m - eta * c, q * here - eta * v, s)
         program = Program(tuple(symbols), (), (Constraint("convexity", -1, "", convex),), {}, exact, apart=True)
         gap = _potential(potentials[k], m, here, s) - after
-        if not sdp.verify(program, gap, {"convexity": each})[0]:
+        if not verification.verify(program, gap, {"convexity": each})[0]:
             return False
     return True
 
@@ -174,7 +184,7 @@ def _proof(run: Run, ratios: Array) -> tuple[tuple[Fraction, ...], tuple[Potenti
     multipliers, result = [], [(Fraction(1), zero, zero, zero)]
     for k in reversed(range(run.T)):
         multipliers.append(Fraction(float(ratios[k])) * result[-1][0])
-        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], result[-1]))
+        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], gathered(run, k + 1, result[-1])))
         A, D, B = (math.ceil(entry / unit) * unit + more for entry, more in ((A, zero), (D, unit), (B, unit)))
         result.append((A, zero, zero, D) if k % run.tau == 0 else (A, B, round(C / unit) * unit, D))
     return tuple(reversed(multipliers)), tuple(reversed(result))
@@ -185,12 +195,12 @@ def _searched(ratios: Array, run: Run, given: Given) -> tuple[float, Array]:
 
     The slopes are imaginary parts: each ratio has a column of its own in which it is moved by IMAGINARY.
     """
-    (delta_0, zeta_sq, spread), T = given, run.T
+    (delta_0, zeta_sq, spread), T, sampling = given, run.T, float(run.sampling)
     moved: Array = ratios[:, None] + 1j * IMAGINARY * np.eye(T)
     V: tuple[Any, ...] = (1.0, 0.0, 0.0, 0.0)
     noise = np.zeros(T, dtype=complex)
     for k in reversed(range(T)):
-        V = V if (k + 1) % run.tau else (V[0], 0.0, 0.0, V[3])
+        V = V if (k + 1) % run.tau else (V[0], sampling * V[0], 0.0, V[3])
         entries = _step(run, run.sizes[k], moved[k] * V[0], V)
         if not max(entries[2][0].real, entries[6][0].real) < 0:
             return math.inf, np.zeros(T)

@@ -15,8 +15,7 @@ Where F(w) - F* is bounded, w is one more point without deviations; F(w) - F* is
 function values.
 
 Constraints join each point with w* and the points after it, and for F with w and the round's start; leaving the
-others out keeps every proof a proof. `of_clients` keeps every gradient of every client apart, for short runs of a
-few: it loses nothing at any weights.
+others out keeps every proof a proof.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import Any, Literal
 
 from fedbounds.errors import reject
@@ -53,7 +52,8 @@ class Run:
     ``eta`` is the size of all steps, or a tuple with that of each. The server averages with ``alpha``; w* minimises
     sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2. ``free``: alpha may be another in every round, and is all on a
     client of least p. ``all_pairs``: every interpolation inequality is used. ``server`` is eta_s: a round moves w by
-    eta_s times the mean move of the clients. InputError where it is no run.
+    eta_s times the mean move of the clients. ``present`` = (K, N): each round K of N equal clients take part, drawn
+    without replacement, and N is None where it is any of at least max(K, 2). InputError where it is no run.
     """
 
     rounds: int
@@ -67,6 +67,7 @@ class Run:
     measure: Measure = "distance"
     all_pairs: bool = False
     server: Fraction = Fraction(1)
+    present: tuple[int, int | None] | None = None
 
     def __post_init__(self) -> None:
         for wrong, what, received, remedy in self._checks():
@@ -87,6 +88,17 @@ class Run:
             wrong = not 0 < size * self.L < 2
             yield wrong, "gradient descent needs 0 < eta < 2/L", size, "take a smaller step"
         yield self.server <= 0, "the server's step must be positive", self.server, "take 1, which is FedAvg's"
+        K, N = self.present or (1, None)
+        received = f"{K} of {N or 'any'}"
+        yield (
+            K < 1 or (N is not None and not max(K, 2) <= N),
+            "K of N >= 2 clients take part, K >= 1",
+            received,
+            "mend them",
+        )
+        wrong = self.present is not None and bool(self.p or self.server != 1 or self.measure != "distance")
+        what = "with K of N present the clients and the server's step are plain, and the measure is the distance"
+        yield wrong, what, received, "leave out the weights, the server's step and the measure"
         wrong = self.server != 1 and self.measure == "average"
         yield (
             wrong,
@@ -110,6 +122,14 @@ class Run:
     def sizes(self) -> tuple[Fraction, ...]:
         """The size of every step."""
         return self.eta if isinstance(self.eta, tuple) else (self.eta,) * self.T
+
+    @property
+    def sampling(self) -> Fraction:
+        """The variance of the mean of those present, over that of the clients: (N - K)/(K (N - 1)), or its limit."""
+        if self.present is None:
+            return Fraction(0)
+        K, N = self.present
+        return Fraction(1, K) if N is None else Fraction(N - K, K * (N - 1))
 
     @property
     def T(self) -> int:
@@ -261,40 +281,3 @@ def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int 
     }
     values = tuple(Symbol("f", step=k) for k in range(run.star))
     return Program(tuple(symbols), values, constraints, quantities, number, apart=True)
-
-
-def of_clients(run: Run, number: Any = exact) -> Program:
-    """The distance with the points of every client, sum_i p_i grad F_i(w*) = 0 substituted and F_i(w*) = 0."""
-    clients, one = range(len(run.p)), number(Fraction(1))
-    alpha, p, sizes = ([number(v) for v in given] for given in (run.alpha, run.p, run.sizes))
-    pivot = max(clients, key=lambda i: run.p[i])
-    slopes = {i: Vector({Symbol("s", i): one}) for i in clients if i != pivot}
-    slopes[pivot] = -Vector.mean([number(run.p[i] / run.p[pivot]) for i in slopes], list(slopes.values()))
-    start = w = Vector({Symbol("w0"): one})
-    every = [[Point("star", Vector(), slopes[i], Expression())] for i in clients]
-    x = [w] * len(run.p)
-    for t, eta in enumerate(sizes):
-        x = [w] * len(run.p) if t % run.tau == 0 else x
-        slope = [Vector({Symbol("g", i, t): one}) for i in clients]
-        for i in clients:
-            every[i].append(Point(f"x{t}", x[i], slope[i], Expression({(Symbol("f", i, t),): one})))
-        x = [x[i] - eta * slope[i] for i in clients]
-        if (t + 1) % run.tau == 0:
-            w = number(1 - run.server) * w + number(run.server) * Vector.mean(alpha, x)
-    vectors = [Symbol("w0"), *(Symbol("g", i, t) for i in clients for t in range(run.T))]
-    vectors += [Symbol("s", i) for i in clients if i != pivot]
-    mu, L = number(run.mu), number(run.L)
-    constraints = tuple(
-        Constraint("interpolation", i, f"{a.label}|{b.label}", interpolation(a, b, mu, L))
-        for i in clients
-        for a, b in permutations(every[i], 2)
-    )
-    quantities = {
-        "Delta_0": lambda: start.squared,
-        "variance": lambda: Expression.mean(p, [slopes[i].squared for i in clients]),
-        "bias": Expression,
-        "measured": lambda: w.squared,
-    }
-    values = tuple(Symbol("f", i, t) for i in clients for t in range(run.T))
-    weights = tuple(zip(run.alpha, run.p, strict=True))
-    return Program(tuple(vectors), values, constraints, quantities, number, weights=weights)

@@ -1,0 +1,83 @@
+"""An instance where K of N clients take part: two groups of equal quadratics in the plane, with exact moments.
+
+With groups g of shares p_g, a round takes w to x_g = P_g w + q_g plus noise, and those present have the mean
+x-bar plus the deviation of a draw without replacement. So with M = E w w^T and m = E w
+
+    E w' w'^T = (1 - v) E x-bar x-bar^T + v sum_g p_g E x_g x_g^T + (noise of all)/K,    v = (N - K)/(K (N - 1)),
+
+a recursion without any sampling; for any N, v = 1/K is approached by many clients. The angles of both groups' axes,
+their curvatures, the start and the direction of all noise are searched for at random, first near the instance of
+the run in which everyone takes part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.model.problem import Array
+
+# Shapes a try, and tries that narrow by half around the best one.
+RANDOM, TIMES = 600, 14
+
+
+def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]) -> float:
+    """E||w_R||^2 of the best such instance, in floating point; ``near`` is a shape (5,) without noise."""
+    mu, L, rng = float(run.mu), float(run.L), np.random.default_rng(0)
+    best, middle = 0.0, np.array([0.0, 0.0, (mu + L) / 2, (mu + L) / 2, 0.0, 0.0])
+    for first in (np.append(near, 0.0), middle, middle):
+        shape, reach = first, np.array([np.pi / 2, np.pi / 2, L - mu, L - mu, np.pi / 2, np.pi / 2])
+        for _ in range(TIMES):
+            tried = shape[:, None] + reach[:, None] * rng.uniform(-1, 1, (6, RANDOM))
+            tried[:, 0], tried[2:4] = shape, np.clip(tried[2:4], mu, L)
+            values = second_moments(run, tried, delta_0, zeta_sq, sigma_sq)
+            shape, reach, best = tried[:, np.argmax(values)], reach / 2, max(best, float(values.max()))
+    return best
+
+
+def groups(run: Run) -> tuple[float, float]:
+    """The shares of the two groups: halves, or as near as N clients allow."""
+    N = None if run.present is None else run.present[1]
+    share = 0.5 if N is None else N // 2 / N
+    return share, 1 - share
+
+
+def second_moments(run: Run, shape: Array, delta_0: float, zeta_sq: float, sigma_sq: float) -> Array:
+    """E||w_R||^2 at shapes (6, B): two angles, two curvatures, the angles of the start and of the noise."""
+    assert run.present is not None
+    p, v, mu = groups(run), float(run.sampling), float(run.mu)
+    pull = (p[1] / p[0]) ** 0.5 * zeta_sq**0.5, -((p[0] / p[1]) ** 0.5) * zeta_sq**0.5
+    H = [_hessian(mu, np.cos(shape[g]), np.sin(shape[g]), shape[2 + g]) for g in (0, 1)]
+    m = delta_0**0.5 * np.stack([np.cos(shape[4]), np.sin(shape[4])], axis=-1)
+    M, along = m[:, :, None] * m[:, None, :], np.stack([np.cos(shape[5]), np.sin(shape[5])], axis=-1)
+    for start in range(0, run.T, run.tau):
+        sizes = [float(size) for size in run.sizes[start : start + run.tau]]
+        several = [_round(H[g], pull[g], sizes, along) for g in (0, 1)]
+        P, q, C = (p[0] * one + p[1] * other for one, other in zip(*several, strict=True))
+        noise = C * (sigma_sq / run.present[0])
+        parts = (p[g] * _second(*several[g][:2], M, m) for g in (0, 1))
+        M, m = (1 - v) * _second(P, q, M, m) + v * sum(parts) + noise, (P @ m[..., None])[..., 0] + q
+    return np.asarray(M[:, 0, 0] + M[:, 1, 1])
+
+
+def _hessian(mu: float, c: Array, s: Array, high: Array) -> Array:
+    first, mixed, second = mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c
+    return np.stack([np.stack([first, mixed], axis=-1), np.stack([mixed, second], axis=-1)], axis=-2)
+
+
+def _round(H: Array, pull: float, sizes: list[float], along: Array) -> tuple[Array, Array, Array]:
+    """(P, q, covariance of the noise of variance 1) of one client after its local steps."""
+    P, q, C = np.broadcast_to(np.eye(2), H.shape), np.zeros(H.shape[:-1]), np.zeros_like(H)
+    for eta in sizes:
+        step = np.eye(2) - eta * H
+        P, q = step @ P, (step @ q[..., None])[..., 0] - eta * np.array([0.0, pull])
+        C = step @ C @ step + eta**2 * along[:, :, None] * along[:, None, :]
+    return P, q, C
+
+
+def _second(P: Array, q: Array, M: Array, m: Array) -> Any:
+    """E x x^T of x = P w + q."""
+    mixed = (P @ m[..., None])[..., 0][:, :, None] * q[:, None, :]
+    return P @ M @ P.swapaxes(-1, -2) + mixed + mixed.swapaxes(-1, -2) + q[:, :, None] * q[:, None, :]

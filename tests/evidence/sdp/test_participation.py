@@ -1,0 +1,136 @@
+"""K of N clients a round: exact moments against every draw, and certified bounds above runs."""
+
+import itertools
+from dataclasses import replace
+from fractions import Fraction as Q
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.multi_round import noise
+from fedbounds.evidence.sdp.multi_round.lower_bound import alike
+from fedbounds.evidence.sdp.multi_round.noise import noisy
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.sampled_clients import groups, second_moments
+from fedbounds.study.worst import worst
+
+
+def run_of(rounds, tau, present, eta="1/2"):
+    return Run(rounds, tau, Q(1, 10), Q(1), Q(eta), present=present)
+
+
+def hessian(angle, high):
+    axes = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return axes.T @ np.diag([0.1, high]) @ axes
+
+
+@pytest.mark.parametrize(
+    ("rounds", "tau", "present", "sigma"), [(2, 2, (2, 4), 0), (2, 1, (2, 3), 0), (1, 2, (1, 2), 0.7)]
+)
+def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
+    """Noise of two signs, along one line, has the variance that the recursion adds."""
+    (K, N), run, shape = present, run_of(rounds, tau, present), np.array([0.3, -0.8, 0.7, 0.9, 0.4, 1.1])
+    p = groups(run)
+    of_group = [0] * round(p[0] * N) + [1] * round(p[1] * N)
+    s = [(p[1] / p[0]) ** 0.5, -((p[0] / p[1]) ** 0.5)]
+    H = [hessian(shape[g], shape[2 + g]) for g in (0, 1)]
+    along, total, count = sigma * np.array([np.cos(1.1), np.sin(1.1)]), 0.0, 0
+    draws = list(itertools.product(itertools.combinations(range(N), K), repeat=rounds))
+    signs = list(itertools.product((-1, 1), repeat=K * tau * rounds)) if sigma else [(0,) * K * tau * rounds]
+    for draw, several in itertools.product(draws, signs):
+        w, left = np.array([np.cos(0.4), np.sin(0.4)]), iter(several)
+        for those in draw:
+            ends = []
+            for i in those:
+                x, g = w, of_group[i]
+                for _ in range(tau):
+                    x = x - 0.5 * (H[g] @ x + np.array([0, s[g]]) + next(left) * along)
+                ends.append(x)
+            w = np.mean(ends, axis=0)
+        total, count = total + w @ w, count + 1
+    assert second_moments(run, shape[:, None], 1.0, 1.0, sigma**2)[0] == pytest.approx(total / count, rel=1e-12)
+
+
+def test_every_client_present_is_the_run_without_sampling():
+    everyone, plain = run_of(2, 3, (5, 5)), run_of(2, 3, None)
+    assert noisy(everyone, Q(1), Q(1), Q(0)).value == noisy(plain, Q(1), Q(1), Q(0)).value
+    assert run_of(1, 1, (2, 4)).sampling == Q(1, 3) and run_of(1, 1, (2, None)).sampling == Q(1, 2)
+
+
+@pytest.mark.parametrize("tau", [1, 3])
+@pytest.mark.parametrize("present", [(1, 5), (2, 5), (2, None)])
+def test_random_clients_stay_below(tau, present):
+    """The exact second moments of five clients, by a recursion over whole clients."""
+    run, rng, sigma_sq = run_of(3, tau, present), np.random.default_rng(7), 0.5
+    bound = noisy(run, Q(1), Q(1), Q(1, 2))
+    assert bound.certified
+    K, N, count, d = present[0], 5, 1000, 3
+    v = (N - K) / (K * (N - 1))
+    frames = np.linalg.qr(rng.normal(size=(count, N, d, d)))[0]
+    H = np.einsum("bnij,bnj,bnkj->bnik", frames, 0.1 + 0.9 * rng.beta(0.3, 0.3, (count, N, d)), frames)
+    s = rng.normal(size=(count, N, d))
+    s -= s.mean(axis=1, keepdims=True)
+    s /= np.sqrt((s**2).sum(axis=2).mean(axis=1))[:, None, None]
+    m = rng.normal(size=(count, d))
+    m /= np.linalg.norm(m, axis=1, keepdims=True)
+    M, step = m[:, :, None] * m[:, None, :], np.eye(d) - 0.5 * H
+    P, q, C = np.broadcast_to(np.eye(d), H.shape), np.zeros_like(s), np.zeros_like(H)
+    for _ in range(tau):
+        P, q = step @ P, np.einsum("bnij,bnj->bni", step, q) - 0.5 * s
+        C = step @ C @ step + 0.25 * sigma_sq / d * np.eye(d)
+    for _ in range(3):
+        Pm = np.einsum("bnij,bj->bni", P, m)
+        cross = Pm[..., :, None] * q[..., None, :]
+        each = (
+            P @ M[:, None] @ P.swapaxes(-1, -2) + cross + cross.swapaxes(-1, -2) + q[..., :, None] * q[..., None, :]
+        )
+        mean, bar, shift = P.mean(axis=1), (Pm + q).mean(axis=1), q.mean(axis=1)
+        mixed = np.einsum("bij,bj->bi", mean, m)[:, :, None] * shift[:, None, :]
+        whole = mean @ M @ mean.swapaxes(-1, -2) + mixed + mixed.swapaxes(-1, -2)
+        whole = whole + shift[:, :, None] * shift[:, None, :]
+        M, m = (1 - v) * whole + v * each.mean(axis=1) + C.mean(axis=1) / K, bar
+    highest = np.einsum("bii->b", M).max()
+    assert 0.3 * bound.value < highest < bound.value
+
+
+def test_one_local_step_of_one_present_client_is_exact():
+    """tau = 1, one round: (1 - eta mu)^2 + v eta^2 zeta_*^2 at equal curvature is below, and near, the bound."""
+    run = run_of(1, 1, (1, 10), "1/4")
+    (result,) = worst(rounds=1, tau=1, step="1/4", participation="1/10")
+    assert result.certified and result.lower <= result.worst <= result.lower * 1.00001
+    assert result.lower > float(alike(run, Q(1), Q(1)))
+
+
+@pytest.mark.parametrize(("present", "tau", "rounds"), [("2/10", 1, 10), ("2/10", 4, 5), ("1/10", 1, 5)])
+def test_the_bound_is_near_an_instance(present, tau, rounds):
+    (result,) = worst(rounds=rounds, tau=tau, step="1/4", participation=present)
+    assert result.certified and result.above and not result.stated and 1 <= result.worst / result.lower < 1.1
+
+
+def test_a_proof_for_more_present_is_none_for_fewer():
+    run = run_of(2, 2, (3, 6))
+    proof = noisy(run, Q(1), Q(1), Q(1))
+    assert noise.verify(run, proof.steps, proof.potentials)
+    assert not noise.verify(replace(run, present=(2, 6)), proof.steps, proof.potentials)
+
+
+def test_bad_input_is_one_sentence():
+    for words in (
+        "--participation 3",
+        "--participation 3/2",
+        "--participation 0/4",
+        "--participation 1/1",
+        "--participation a/b",
+        "--participation 1/2 --measure gap",
+        "--participation 1/2 --server 2",
+        "--participation 1/2 --weights 1/2,1/2",
+    ):
+        result = CliRunner().invoke(main, ["worst", "--rounds", "1", "--tau", "1", *words.split()])
+        assert result.exit_code == 2 and result.stderr.count("\n") == 1, words
+    with pytest.raises(InputError, match="K of N"):
+        run_of(1, 1, (3, 2))
+    shown = CliRunner().invoke(main, ["worst", "--rounds", "1", "--tau", "1", "--participation", "2/4"])
+    assert shown.exit_code == 0 and "2/4 clients" in shown.stdout and "E||w_R" in shown.stdout

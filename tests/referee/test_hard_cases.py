@@ -1,0 +1,114 @@
+"""Theorems that are hard to judge: they come out right, each by an instance in fractions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.referee import sanity
+from fedbounds.referee.case import Case
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.search import refute as search
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.family import families
+from fedbounds.referee.stages import read_back
+from fedbounds.referee.trial import Outcome, try_claim
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import measured
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, T, eta, eta_0, mu
+from fedbounds.theory.verdict import Status
+
+PLAIN, SMALL = READINGS["plain"], BUDGETS["small"]
+ALONE = (a.smooth, a.strongly_convex, a.full_gradients, a.one_client)
+BENT = {"two-slope": families()["two-slope"]}
+
+
+def draft(key, lhs, bound, *assumed, scope="step", **more):
+    return Claim(key, key, "a draft", scope, lhs, {"bound": bound}, assumptions=assumed, **more)
+
+
+def rises_of_slope(path):
+    """2 F(w_t) - F(w_{t-1}) - F(w_{t+1}), where the curve bends down."""
+    gap = path.losses.gap(path.w)
+    return np.concatenate([gap[:1] * 0, 2 * gap[1:-1] - gap[:-2] - gap[2:]])
+
+
+def curve(largest):
+    """The values of gradient descent make a convex curve for steps up to so many 1/L."""
+    bend = measured("bend", rises_of_slope, meaning="how far the curve bends down")
+    return draft("convex-curve", bend, sp.Integer(0), *ALONE, eta=sp.Min(eta_0, largest / L))
+
+
+def test_the_curve_of_gradient_descent_is_convex_up_to_seven_quarters():
+    assert search.refute(curve(sp.Rational(19, 10)), PLAIN, SMALL, known=BENT).status is Status.REFUTED
+    few = replace(SMALL, generations=4, rungs=1, polish=1)
+    assert search.refute(curve(sp.Rational(7, 4)), PLAIN, few, known=BENT).status is Status.UNDECIDED
+
+
+def heavy_ball(path):
+    """The squared distance to w* after t steps with the tuning of Polyak's for L = 25 mu, along the run's steps."""
+    losses, (x, before), seen = path.losses, (path.w[0], path.w[0]), []
+    for _ in range(len(path.eta) + 1):
+        seen.append(((x - losses.w_star) ** 2).sum())
+        slope = losses.p @ losses.grads(x)
+        x, before = x - slope / (9 * losses.mu) + 4 * (x - before) / 9, x
+    return np.array(seen)
+
+
+def test_heavy_ball_with_the_tuning_of_quadratics_fails_on_two_slopes():
+    ball = measured("ball", heavy_ball, meaning="||x_t - w*||^2 of heavy ball")
+    within = Assumption("kappa", "L <= 25 mu", sp.Le(L, 25 * mu))
+    quadratic = (2 * T + 2) ** 2 * sp.Rational(4, 9) ** T * Delta_0
+    claim = draft("heavy-ball", ball, quadratic, *ALONE, within, scope="horizon")
+    assert search.refute(claim, PLAIN, SMALL, known=BENT).status is Status.REFUTED
+
+
+def unequal_steps(path):
+    """The squared distance to w* after t rounds in which client i takes 1 + (i mod 2) local steps."""
+    losses, w, seen = path.losses, path.w[0], []
+    steps = np.arange(len(losses.p)) % 2
+    for k in range(len(path.eta) + 1):
+        seen.append(((w - losses.w_star) ** 2).sum())
+        eta = path.eta[min(k, len(path.eta) - 1)]
+        once = w - eta * losses.grads(w)
+        twice = once - eta * losses.grads(once)
+        w = losses.p @ np.where(steps[:, None] == 1, twice, once)
+    return np.array(seen)
+
+
+def test_unequal_local_steps_tend_to_another_minimiser():
+    apart = measured("apart", unequal_steps, meaning="||w_r - w*||^2 with unequal local steps")
+    assumed = (a.smooth, a.strongly_convex, a.full_gradients, a.unbiased, a.one_local_step)
+    claim = draft(
+        "unequal", apart, (1 - eta_0 * mu) ** T * Delta_0, *assumed, scope="horizon", eta=sp.Min(eta_0, 1 / L)
+    )
+    violated = (item for item, violated in sanity.limit_cases.sweep(claim, PLAIN, False, {}) if violated)
+    assert examine(next(violated), claim, PLAIN).status is Status.REFUTED
+
+
+def test_bounded_gradients_everywhere_are_vacuous_beside_strong_convexity():
+    claim = draft("everywhere", Delta_next, 0 * Delta, *ALONE, a.bounded_gradient_everywhere)
+    lines = read_back(Case(claim, PLAIN, "small", 0, Suite(()))).lines
+    assert any("vacuous: no strongly convex F_i" in line for line in lines)
+
+
+def interrupted(instance, formula, violates, effort, so_far):
+    so_far(instance)
+    raise KeyboardInterrupt
+
+
+def test_what_refutes_a_claim_outlives_an_interruption_while_it_is_made_smaller(monkeypatch):
+    claim = draft("halved", Delta_next, (1 - eta * mu) * Delta / 2, *ALONE, eta=1 / (2 * L))
+    monkeypatch.setattr(sanity, "shrink", interrupted)
+    stopped = try_claim(claim)
+    assert stopped.outcome is Outcome.FALSE and not stopped.finished and stopped.cut == ("sanity",)
+    monkeypatch.setattr(search, "shrink", interrupted)
+    so_far = []
+    with pytest.raises(KeyboardInterrupt):
+        search.refute(claim, PLAIN, SMALL, known=BENT, so_far=so_far.append)
+    assert so_far[-1]().status is Status.REFUTED

@@ -1,0 +1,51 @@
+"""The table of best step sizes: its gaps, the runs below it, and docs/design.md."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fedbounds.io import read_json
+from validate.design_cells import RANDOM, cell
+
+ROOT = Path(__file__).parent.parent.parent
+ROWS = read_json(ROOT / "validate" / "results" / "design.json")
+PAGE = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+
+
+def test_the_stored_table():
+    good = [row for row in ROWS if row["certified"] and row["gap"] < 1e-3]
+    runs = sum(row["random"] for row in ROWS)
+    assert len(good) >= 100 and runs > 10**5 and all(row["highest"] < row["worst"] for row in ROWS)
+    assert f"{len(ROWS)} cells" in PAGE and f"{len(good)} of them" in PAGE and f"{runs:,} random runs" in PAGE
+
+
+def test_what_was_noticed_in_it():
+    away, gained = [], []
+    for row in ROWS:
+        law = ((row["kappa"] - 1) / (row["kappa"] + 1)) ** (2 * row["rounds"])
+        if row["zeta_star"] == 0 and abs(row["worst"] / law ** row["tau"] - 1) > 2e-4:
+            away.append((row["kappa"], row["tau"], row["rounds"]))
+        if row["zeta_star"] == 1 and row["kappa"] == 100:
+            gained.append(1 - row["worst"] / law)
+    assert away == [(2, 2, 2)] and max(gained) < 1e-3
+
+
+def test_the_page_has_the_stored_numbers():
+    rows = {row["tau"]: row for row in ROWS if (row["rounds"], row["kappa"], row["zeta_star"]) == (3, 10, 1)}
+    shown = re.findall(r"^\| (\d) \| ([\d.]+), ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, re.MULTILINE)
+    assert len(shown) == 4
+    for tau, *numbers in shown:
+        if int(tau) in rows:
+            row = rows[int(tau)]
+            stored = [row[name] for name in ("eta", "server", "worst", "plain_worst")]
+            assert [float(item) for item in numbers] == pytest.approx(stored, rel=2e-2, abs=6e-5)
+
+
+def test_a_cell_is_computed_again():
+    again, (row,) = (
+        cell(2, 1, 10, 1, 0),
+        [r for r in ROWS if (r["tau"], r["rounds"], r["kappa"], r["zeta_star"]) == (2, 1, 10, 1)],
+    )
+    assert again["worst"] == pytest.approx(row["worst"], rel=2e-4) and again["random"] == RANDOM
+    assert again["certified"] and again["lower"] >= row["lower"] * (1 - 4e-4)
