@@ -67,10 +67,13 @@ def inherited(claim: Claim, reading: Reading, other: Claim) -> Iterator[Verdict]
                     yield replace(proof, detail=detail, **own)  # type: ignore[arg-type]
 
 
-def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
+def follows(
+    claim: Claim, reading: Reading, other: Claim, how: Reading, within: Mapping[sp.Symbol, sp.Expr] | None = None
+) -> bool:
     """Whether ``other`` implies the claim on sight: same left side, no further assumption, right side no larger.
 
-    The difference of the right sides must be a sum of non-negative terms once L >= mu and tau >= 1 are put in.
+    The difference of the right sides must be a sum of non-negative terms once L >= mu and tau >= 1 are put in, and
+    before them the conditions ``within``.
     """
     stated = claim.assumptions_in(reading)
     alike = _about(claim, reading) == _about(other, how)
@@ -80,7 +83,7 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
     positive = claim.steps is None or claim.steps.is_positive
     if not (alike and skew and virtual and steps and positive) or claim.kind is Kind.RATE:
         return False
-    if not all(_granted(assumption, claim, stated) for assumption in other.assumptions_in(how)):
+    if not all(granted(assumption, claim, stated) for assumption in other.assumptions_in(how)):
         return False
     symbols = {*claim.definitions, *other.definitions}
     apart = {symbol.name for symbol in symbols if claim.definitions.get(symbol) != other.definitions.get(symbol)}
@@ -95,14 +98,14 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
         return bool(sp.simplify(difference) == 0)
     if computed_quantities(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
         return False  # signs are read off coefficients; that of a symbol of one's own is declared, not proved
-    return never_negative(difference, {s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})
+    return never_negative(difference, {**(within or {}), s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})
 
 
 def _about(claim: Claim, reading: Reading) -> tuple[object, ...]:
     return claim.sides(reading).lhs, claim.scope, claim.kind, claim.algorithm
 
 
-def _granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:
+def granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:
     """Whether the claim makes an assumption too, in the same words or relations, or its step size meets it."""
     if isinstance(assumption, OwnSteps) or any(assumption == item for item in stated):
         return True

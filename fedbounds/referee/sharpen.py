@@ -13,19 +13,22 @@ from typing import TYPE_CHECKING
 
 import sympy as sp
 
+from fedbounds import plugins as installed
 from fedbounds.errors import reject
-from fedbounds.plugins import Plugins, nearest
+from fedbounds.evidence.symbolic import library
+from fedbounds.plugins import Plugins
 from fedbounds.referee.case import TimeSpent, at_most
-from fedbounds.referee.implication import SLACK, never_negative
+from fedbounds.referee.implication import SLACK, follows, never_negative
 from fedbounds.referee.mutants import Part, parts, scaled_term
 from fedbounds.referee.repair import Search, whole_proof
 from fedbounds.referee.theorems import theorem_of, theorems
+from fedbounds.referee.trial import checked
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, in_words
-from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Verdict
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from fedbounds.plugins import Theorem
@@ -43,25 +46,31 @@ SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Sharpened:
-    """The strongest claim found, its ``proof``, the ``changes`` that lead to it, and those that are ``refuted``."""
+    """The strongest claim found, its ``proof``, the ``changes`` that lead to it, and those that are ``refuted``.
+
+    ``shipped`` are proved claims that are sharper than the one that was given.
+    """
 
     of: Claim
     claim: Claim
     proof: Verdict
     changes: tuple[str, ...]
     refuted: tuple[str, ...]
+    shipped: tuple[str, ...]
     finished: bool
 
     def __str__(self) -> str:
         """The answer in a few lines."""
         ended = "" if self.finished else " (ended early: not every change was tried)"
         if not self.changes:
-            lines = [f"{self.of.key}: of the changes tried none was proved{ended}.", f"  Tried: {TRIED}."]
+            lines = [f"{self.of.key}: no sharper form was proved{ended}."]
         else:
             lines = [f"{self.of.key}: a sharper statement is PROVED{ended}.", f"  {in_words(self.claim)}"]
             lines += [f"  {change}" for change in self.changes]
-        return "\n".join([*lines, *(["False, by an instance in fractions:"] if self.refuted else []),
-                          *(f"  {change}" for change in self.refuted)])  # fmt: skip
+        lines += ["False, by an instance in fractions:"] * bool(self.refuted)
+        lines += [f"  {change}" for change in self.refuted]
+        lines += [f"{sharper}." for sharper in self.shipped]
+        return "\n".join([*lines, f"Of the forms tried ({TRIED}) this is the strongest; others may be stronger."])
 
 
 def sharpen(
@@ -81,24 +90,40 @@ def sharpen(
     'ratio-bound'
     """
     chosen = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
-    if not seconds > 0:
-        raise reject("seconds must be positive", seconds, "give the processor seconds to spend")
     if len(chosen) > 1:
         raise reject("one claim is sharpened at a time", ", ".join(chosen), "name it with --theorem")
     (claim,) = chosen.values()
-    reading = claim.readings[-1] if reading is None else reading
-    if reading not in READINGS:
-        raise nearest("reading", reading, READINGS)
-    claim.require_fedavg()
+    claim, reading = checked(claim, reading, "small", 0, seconds)
     proof = whole_proof(claim, READINGS[reading]) if claim.kind is Kind.INEQUALITY else None
     if proof is None:
         raise reject("only an inequality with a proof is sharpened", claim.key, "fedbounds referee judges it first")
     best = _Best(claim, proof, Search(READINGS[reading], [], time.process_time() + seconds))
+    sharper = tuple(sharper_shipped(claim, READINGS[reading]))
     finished = False
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):
         _improve(best, claim)
         finished = not best.search.late
-    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.refuted), finished)
+    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.refuted), sharper, finished)
+
+
+def sharper_shipped(claim: Claim, reading: Reading) -> Iterator[str]:
+    """The proved claims of the package that imply a claim within its step limit, and are not implied by it."""
+    within: dict[sp.Symbol, sp.Expr] = {}
+    for part in (part for item in claim.assumptions_in(reading) for part in item.parts if part.sign == "<="):
+        limit = part.right * symbols.eta / part.left if part.left != 0 else symbols.eta
+        if not limit.has(symbols.eta):
+            within = {symbols.eta: limit / (1 + SLACK[2])}
+    for other in installed.claims().values():
+        how = READINGS[other.readings[-1]]
+        if (
+            other is not claim
+            and (other.lhs, other.scope) == (claim.lhs, claim.scope)
+            and follows(claim, reading, other, how, within)
+            and not follows(other, how, claim, reading, within)
+            and (proof := library.examine(other, how)) is not None
+            and proof.status is Status.HOLDS
+        ):
+            yield f"{other.key} is sharper: {in_words(other)}"
 
 
 def _improve(best: _Best, claim: Claim) -> None:

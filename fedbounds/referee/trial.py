@@ -209,7 +209,7 @@ def try_claim(
     >>> try_claim("lemma-2", "literal").outcome
     <Outcome.FALSE: 'FALSE'>
     """
-    claim, reading = _checked(claim, reading, budget, seed, seconds)
+    claim, reading = checked(claim, reading, budget, seed, seconds)
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
     trial = Trial(claim, reading, budget, seed, kept(claim, reading, budget, seed, state, STAGES))
     beside = None if state is None else state.with_suffix(".pieces.json")
@@ -243,7 +243,7 @@ def try_claim(
     return replace(trial, finished=True)
 
 
-def _checked(
+def checked(
     claim: Claim | str, reading: str | None, budget: str, seed: int, seconds: float | None
 ) -> tuple[Claim, str]:
     """The claim and its reading, if a trial can be made of them."""

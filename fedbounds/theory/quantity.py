@@ -107,6 +107,8 @@ class Quantity(sp.Symbol):
             wrong = fault(on_path.expression, statistic == "constant")
             if wrong:
                 raise reject(f"{name} must be one number", on_path.expression, wrong)
+            if units not in (None, on_path.units):
+                raise reject(f"{name} has the units {on_path.units} of its expression", units, "leave units out")
             signs = signs or ({"nonnegative": True} if points.never_negative(on_path.expression) else {})
             symbols = points.latex(on_path.expression)
             latex = latex or (rf"\mathbb{{E}}\left[{symbols}\right]" if statistic == "measured" else symbols)

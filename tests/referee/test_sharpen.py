@@ -5,13 +5,17 @@ from dataclasses import replace
 import pytest
 
 from fedbounds.errors import InputError
+from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import parts
-from fedbounds.referee.sharpen import _less, sharpen
+from fedbounds.referee.sharpen import _less, sharpen, sharper_shipped
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.points import norm_sq, w
+from fedbounds.theory.quantity import measured
+from fedbounds.theory.reading import READINGS
 
 LOOSE = Claim(
     "loose", "", "", "step", s.gap_t, {"gradient": mean_slope_sq / s.mu},
@@ -40,3 +44,27 @@ def test_a_change_that_makes_a_term_larger_is_none():
 def test_what_is_not_proved_is_refused(name):
     with pytest.raises(InputError):
         sharpen(name)
+
+
+def test_a_shipped_claim_that_is_sharper_is_named():
+    kept = 1 - 2 * s.eta * s.mu * s.L / (s.L + s.mu)
+    assumed = (
+        a.smooth,
+        a.strongly_convex,
+        a.bounded_variance,
+        a.full_participation,
+        a.unbiased,
+        a.steps_up_to_2_over_L_plus_mu,
+    )
+    nesterov = Claim(
+        "nesterov", "", "", "step", s.Delta_next, {"kept": kept * s.Delta, "noise": s.eta**2 * s.sigma_sq},
+        assumptions=(*assumed, a.one_local_step), readings=("repaired",),
+    )  # fmt: skip
+    (sharper,) = sharper_shipped(nesterov, READINGS["repaired"])
+    assert sharper.startswith("fedavg-step is sharper: Delta_next <= ")
+    assert not list(sharper_shipped(claim_named("fedavg-step"), READINGS["repaired"]))
+
+
+def test_the_units_of_an_expression_are_its_own():
+    with pytest.raises(InputError, match="leave units out"):
+        measured("length_sq", norm_sq(w), units=(1, 0))

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 REFUTED = 1
 
 
+# What to ask after a verdict.
+NEXT = {
+    "FALSE": "What would be true instead? Ask with --repair.",
+    "PROVED": "How much stronger could it be? Ask fedbounds sharpen.",
+}
+
+
 @command("Judge a theorem", as_json="--json", label="--theorem")
 def referee(
     theorem: str,
@@ -72,15 +79,15 @@ def referee(
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
 
-    searched = f"Searched for: up to about {SECONDS:.0f} s."
+    searched = f"What would be true instead? Searched for: up to about {SECONDS:.0f} s."
 
     def said(trial: Trial) -> None:
         if script and trial.refutation is not None:
             show(script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
-        if trial.outcome is Outcome.FALSE and not quiet:
-            say(f"What would be true instead? {searched if repair else 'Ask with --repair.'}")
+        if not quiet and trial.outcome in (Outcome.FALSE, Outcome.PROVED):
+            say(searched if repair and trial.outcome is Outcome.FALSE else NEXT[trial.outcome])
 
     def said_nearest(trial: Trial) -> None:
         if not (as_json or script):

@@ -1,0 +1,185 @@
+"""Statements near a refuted one.
+
+Each differs from it in one place: an assumption more or another limit on steps, an exponent, a sign or a symbol
+changed, a coefficient, a term more. Or it is a shipped theorem about the same, with at most two differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.referee.implication import granted
+from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
+from fedbounds.theory.claim import Claim, OwnSteps
+from fedbounds.theory.reading import READINGS, Reading
+
+# What authors leave out, the mildest first.
+ASSUMPTIONS = (
+    *(a.unbiased, a.full_participation, a.small_steps, a.constant_steps, a.equal_p),
+    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, a.one_local_step, a.homogeneous),
+    *(a.strongly_convex, a.smooth, a.bounded_gradient, a.bounded_variance),
+)
+# Terms that bounds on a step usually have.
+USUAL = (
+    *(
+        s.Delta,
+        s.eta * s.L * s.drift,
+        s.drift,
+        s.eta**2 * s.sigma_p_sq,
+        s.eta**2 * s.sigma_sq,
+        s.eta**2 * s.L * s.Gamma,
+    ),
+    *(s.eta * s.Gamma * (s.rho_tilde - s.rho_bar), s.eta**2 * s.zeta_star_sq, s.eta**2 * s.G_sq),
+    *(s.eta**2 * (s.tau - 1) ** 2 * s.G_sq, s.eta**2 * s.tau**2 * s.G_sq),
+)
+# Symbols that are taken for each other, in a term, in all terms, or on the left side.
+EXCHANGES: tuple[Mapping[sp.Symbol, sp.Expr], ...] = (
+    {s.rho_bar: s.rho_tilde, s.rho_tilde: s.rho_bar},
+    *({old: new} for old, new in ((s.rho_bar, s.rho_tilde), (s.rho_tilde, s.rho_bar))),
+    *({s.sigma_sq / s.N: s.sigma_p_sq}, {s.sigma_p_sq: s.sigma_sq}, {1 / s.N: sp.Integer(1)}),
+    *({s.mu: s.L}, {s.L: s.mu}, {s.pi_min: s.pi_max}, {s.pi_max: s.pi_min}, {s.eta: s.eta_0}),
+    *({s.T: s.T - 1}, {s.T: s.T + 1}, {s.tau: s.tau - 1}, {s.tau: s.tau + 1}, {s.N: s.N - 1}, {s.N: s.N + 1}),
+    *({s.Delta_next: s.Delta}, {s.Delta: s.Delta_next}),
+)
+# Coefficients that theorems have.
+COEFFICIENTS = sorted(
+    {sp.Rational(p, q) for p in range(1, 13) for q in (1, 2, 3, 4, 8)} | {*map(sp.Integer, range(14, 33, 2))}
+    | {*map(sp.Integer, (40, 48, 64, 100, 128, 1000))} | {1 / sp.Integer(q) for q in (6, 12, 16, 32, 64)}
+)  # fmt: skip
+POWERS = (1, -1, 2, -2)
+# A shipped theorem with more differences than these is another theorem.
+DIFFERENCES = 2
+
+# A change in words, and what makes the changed claim.
+Change = tuple[str, Callable[[], Claim]]
+
+
+def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Iterable[Change]]:
+    """Ladders of changes; on a ladder each makes a weaker claim than the one before."""
+    pieces = [part for part in parts(claim) if part.expression != 0]
+    near = sorted(_near(claim, reading, shipped), key=lambda item: item[0])
+    yield from ([change] for differences, change in near if differences == 1)
+    if len(claim.terms) > 1:
+        yield _all_larger(claim)
+    yield from ([change] for change in _exchanged(claim))
+    yield from ([_times(claim, part, sp.Integer(-1), "the sign changed")] for part in pieces)
+    yield from (_larger(claim, part) for part in pieces)
+    yield from ([change] for part in pieces for change in _to_a_power(claim, part))
+    yield from ([change] for change in _assumed(claim, reading))
+    for name, stated in claim.terms.items():
+        yield from ([_in_place(claim, name, wrong)] for _, wrong in slipped(sp.sympify(stated)))
+        yield [_in_place(claim, name, sp.sympify(stated) * (1 + sp.log(s.tau)))]
+    if claim.scope == "step":
+        yield from (_with_more(claim, term) for term in USUAL if term not in claim.terms.values())
+    yield from ([change] for differences, change in near if differences > 1)
+
+
+def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[tuple[int, Change]]:
+    """Shipped theorems about the same left side, with the number of differences."""
+    left, _, mine = claim.sides(reading)
+    for other in shipped.values():
+        how = READINGS[other.readings[-1]]
+        if (other.scope, other.kind) == (claim.scope, claim.kind):
+            lhs, _, terms = other.sides(how)
+            if lhs != left:
+                continue
+            more, fewer = ([*map(str, _unlike(one, two))] for one, two in ((terms, mine), (mine, terms)))
+            stated = claim.assumptions_in(reading)
+            missing = [item.statement for item in other.assumptions_in(how) if not granted(item, claim, stated)]
+            missing += [f"eta_t = {other.eta}"] * (other.eta is not None and other.steps != claim.steps)
+            differences = max(len(more), len(fewer)) + len(missing)
+            if 0 < differences <= DIFFERENCES:
+                changes = [f"{' + '.join(more) or '0'} in place of {' + '.join(fewer) or '0'}"] * bool(more or fewer)
+                changes += [f"if also {', '.join(missing)}"] * bool(missing)
+                assumed = tuple(item for item in other.assumptions_in(how) if not isinstance(item, OwnSteps))
+                named = {"key": f"{claim.key} (as in {other.key})", "readings": (reading.name,), "repair": None}
+                read = partial(replace, other, lhs=lhs, terms=terms, assumptions=assumed, **named)
+                yield differences, (f"{'; '.join(changes)}, as in {other.key}", read)
+
+
+def _unlike(terms: Mapping[str, sp.Expr], others: Mapping[str, sp.Expr]) -> list[sp.Expr]:
+    """Those terms that are not among the others."""
+    known = {sp.expand(term) for term in others.values()}
+    return [term for term in terms.values() if sp.expand(term) not in known and term != 0]
+
+
+def _assumed(claim: Claim, reading: Reading) -> Iterator[Change]:
+    """A shipped assumption more; in place of one about the same, such as another limit on the step size."""
+    for item in ASSUMPTIONS:
+        if item not in claim.assumptions_in(reading):
+            about = {part.left for part in item.parts}
+            gone = [old for old in claim.assumptions if about and {part.left for part in old.parts} == about]
+            rest = tuple(old for old in claim.assumptions if old not in gone)
+            change = f"as stated, if also {item.statement}"
+            if gone:
+                limits = (f"{part.left} {part.sign} {part.right}" for old in gone for part in old.parts)
+                change = f"as stated, if {item.statement}, in place of {', '.join(limits)}"
+            yield change, partial(_changed, claim, item.key, assumptions=(*rest, item))
+
+
+def _changed(claim: Claim, change: str, **parts: Any) -> Claim:
+    return replace(claim, key=f"{claim.key} ({change})", **parts)
+
+
+def _in_place(claim: Claim, name: str, term: sp.Expr) -> Change:
+    change = f"{name}: {term} in place of {sp.sympify(claim.terms[name])}"
+    return change, partial(_changed, claim, change, terms={**claim.terms, name: term})
+
+
+def _times(claim: Claim, part: Part, factor: sp.Expr, words: str) -> Change:
+    return f"{part.label}: {words}", lambda: scaled(claim, part, factor, words).claim
+
+
+def _to_a_power(claim: Claim, part: Part) -> Iterator[Change]:
+    """A part times or over a power of tau, N, kappa, eta L, T, or the step alone."""
+    steps = (s.eta,) if claim.scope == "step" else (s.eta_0, s.L * s.eta_0)
+    for base in (*BASES.values(), *steps, *(1 / step for step in steps)):
+        if claim.scope == "step" or not base.has(s.eta):
+            yield from (_times(claim, part, base**power, f"times {base**power}") for power in POWERS)
+
+
+def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[Change]:
+    """One of the usual terms more, times a number."""
+    for factor in COEFFICIENTS:
+        term = factor * usual
+        yield f"{term} added", partial(_changed, claim, f"+ {term}", terms={**claim.terms, f"+ {term}": term})
+
+
+def _exchanged(claim: Claim) -> Iterator[Change]:
+    """One symbol for another: in one term, in all of them, on the left side."""
+    for exchange in EXCHANGES:
+        (old, new), *_ = exchange.items()
+        terms = {name: sp.sympify(term).subs(exchange, simultaneous=True) for name, term in claim.terms.items()}
+        differing = [name for name, term in terms.items() if term != claim.terms[name]]
+        yield from (_in_place(claim, name, terms[name]) for name in differing)
+        if len(differing) > 1:
+            change = f"{new} in place of {old}{', and the other way round' * (len(exchange) > 1)}, in every term"
+            yield change, partial(_changed, claim, change, terms=terms)
+        left = sp.sympify(claim.lhs).subs(exchange, simultaneous=True)
+        if left != claim.lhs and not isinstance(left, sp.Number):
+            yield f"{left} in place of {claim.lhs} on the left side", partial(_changed, claim, str(left), lhs=left)
+
+
+def _larger(claim: Claim, part: Part) -> Iterator[Change]:
+    """A part of a term with a larger coefficient; a smaller one where that makes the term larger."""
+    coefficient = abs(part.expression.as_coeff_Mul()[0])
+    above = [value for value in COEFFICIENTS if value > coefficient]
+    if part.expression.as_coeff_Mul()[0] < 0:
+        above = [value for value in (*reversed(COEFFICIENTS), sp.Integer(0)) if value < coefficient]
+    for value in above:
+        yield _in_place(claim, part.term, scaled_term(claim, part, value / coefficient))
+
+
+def _all_larger(claim: Claim) -> Iterator[Change]:
+    """The whole right side times a number."""
+    for factor in COEFFICIENTS:
+        if factor > 1:
+            terms = {name: factor * term for name, term in claim.terms.items()}
+            yield f"{factor} times the right side", partial(_changed, claim, f"{factor} times", terms=terms)
