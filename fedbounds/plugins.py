@@ -114,7 +114,7 @@ def load_file(path: str | Path) -> ModuleType:
 def _check_plugin(module: ModuleType, path: str) -> None:
     """Refuse a module without a plug-in, and claims that divide by 0."""
     from fedbounds.theory.claim import Claim
-    from fedbounds.theory.expressions import check_finite
+    from fedbounds.theory.expressions import check_written
 
     if not any(hasattr(module, name) for name in KINDS):
         raise reject(f"the plug-in {path} must define one of {', '.join(KINDS)}", "none of them", "define one")
@@ -124,7 +124,7 @@ def _check_plugin(module: ModuleType, path: str) -> None:
             f"CLAIMS of {path} must be a tuple of claims", type(offered).__name__, "write CLAIMS = (MY_CLAIM,)"
         )
     for claim in offered:
-        check_finite(claim)
+        check_written(claim)
 
 
 def shipped(pattern: str, own: bool = False) -> Iterator[Path]:
@@ -221,7 +221,7 @@ def modules_from(plugins: Plugins) -> list[ModuleType]:
 def claims_from(asked: Theorem | None, extra: Sequence[ModuleType]) -> dict[str, Claim]:
     """Key -> claim: all known ones about FedAvg, the one named, or those given."""
     from fedbounds.theory.claim import Claim
-    from fedbounds.theory.expressions import check_finite
+    from fedbounds.theory.expressions import check_written
 
     if asked is None:
         return on_fedavg(claims(extra))
@@ -231,7 +231,7 @@ def claims_from(asked: Theorem | None, extra: Sequence[ModuleType]) -> dict[str,
     words = "a Claim, the key of one, or several"
     result = {claim.key: claim for claim in given if of_kind("a theorem", claim, Claim, words)}
     for claim in result.values():
-        check_finite(claim)
+        check_written(claim)
     return result
 
 

@@ -101,6 +101,7 @@ FEDAVG_SPEED = Claim(
     assumptions=(*a.PAPER, a.unbiased),
     definitions=GAMMA,
     readings=("literal",),
+    units="as written",
     remark="A misprint: the product 4L(32 tau^2 G^2 + sigma^2) became a difference.",
 )
 ERROR_MINIMISER = Claim(

@@ -27,6 +27,7 @@ def _inequality(key: str, title: str, lhs: sp.Expr, term: sp.Expr, *assumptions:
         assumptions=(*POSITIVE, *assumptions),
         definitions=GAMMA,
         readings=("literal", "repaired"),
+        units="as written",
     )
 
 

@@ -17,7 +17,7 @@ from fedbounds.errors import InputError, nearest, of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.expressions import check_claim, offset, warn_of
+from fedbounds.theory.expressions import check_claim, offset, warn_of_units
 from fedbounds.theory.protocol_assumptions import NEVER_RUN
 from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
@@ -152,7 +152,7 @@ class Claim:
         for item in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
             if item.key == OWN_STEPS and not isinstance(item, OwnSteps):
                 raise reject(f"{self.key} may have no assumption {OWN_STEPS}", item.statement, "choose another key")
-        warn_of(self)
+        warn_of_units(self)
         object.__setattr__(self, "units", self.units or "as written")
 
     @property

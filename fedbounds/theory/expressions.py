@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 import typing
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -168,21 +167,32 @@ def never_negative(base: sp.Expr, facts: Iterable[sp.Expr], depth: int = 2) -> b
     return False
 
 
-def warn_of(claim: Any) -> None:
-    """Warn of unknown signs and unlike units in a claim as its author writes it, not in one derived or read."""
-    # Who called __init__: dataclasses, where a claim is derived of another.
-    caller = str(sys._getframe(3).f_globals.get("__name__"))
-    if caller == "dataclasses" or caller.startswith("fedbounds."):
-        return
-    for base, name in unknown_signs(claim):
-        remedy = f"assume Assumption('sign', '{base} > 0', sympy.Gt({base}, 0))"
-        what = f"the sign of {base} in {name} of claim {claim.key} is unknown: {remedy}"
-        warnings.warn(what, StatementWarning, stacklevel=4)
-    if not claim.units:
+def warn_of_units(claim: Any) -> None:
+    """Warn of unlike units where a claim's author says nothing of them."""
+    if not claim.units and not _not_finite(claim):
         try:
             check_units(claim, "checked")
         except InputError as fault:
             warnings.warn(str(fault), StatementWarning, stacklevel=4)
+
+
+def _not_finite(claim: Any) -> list[Any]:
+    """The parts that have no value."""
+    parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *filter(None, (claim.eta,)))
+    return [part for part in parts if sp.sympify(part).has(sp.nan, sp.zoo, sp.oo, -sp.oo)]
+
+
+def check_written(claim: Any) -> None:
+    """Refuse a claim of an author's that divides by 0, and warn of what has no known sign.
+
+    A slip of a claim may divide by 0: what is made of it is then called undefined.
+    """
+    for part in _not_finite(claim):
+        raise reject(f"claim {claim.key} is made of numbers", part, "leave out what divides by 0 or is no number")
+    for base, name in unknown_signs(claim):
+        remedy = f"assume Assumption('sign', '{base} > 0', sympy.Gt({base}, 0))"
+        what = f"the sign of {base} in {name} of claim {claim.key} is unknown: {remedy}"
+        warnings.warn(what, StatementWarning, stacklevel=4)
 
 
 def check_expression(key: str, part: object) -> None:
@@ -212,14 +222,6 @@ def require_own(claim: Any) -> None:
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
         check_assumption(claim.key, item)
     computed_quantities(*parts, *put.values())
-
-
-def check_finite(claim: Any) -> None:
-    """Refuse a claim that divides by 0. A slip of a claim may: what is made of it is then called undefined."""
-    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *filter(None, (claim.eta,))):
-        if sp.sympify(part).has(sp.nan, sp.zoo, sp.oo, -sp.oo):
-            remedy = "leave out what divides by 0 or is no number"
-            raise reject(f"claim {claim.key} is made of numbers", part, remedy)
 
 
 def check_relations(key: str, relation: object) -> None:

@@ -7,6 +7,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError, StatementWarning
+from fedbounds.plugins import claims, claims_from
 from fedbounds.theory import Claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
@@ -18,19 +19,25 @@ def claim(**parts):
     return Claim(**{"key": "mine", "title": "", "source": "", "scope": "step", "lhs": s.Delta_next, **parts})
 
 
+def given(**parts):
+    """A claim where it is given to be examined."""
+    return claims_from((claim(**parts),), ())["mine"]
+
+
 def test_a_divisor_or_root_of_unknown_sign_is_named_with_the_assumption_to_write():
     with pytest.warns(StatementWarning, match=r"the sign of -L\*eta \+ 1 in start of claim mine is unknown: assume"):
-        written = claim(terms=DIVIDED)
+        written = given(terms=DIVIDED)
     with pytest.warns(StatementWarning, match=r"rho_bar \+ rho_tilde"):
-        claim(terms={"root": sp.sqrt(s.rho_tilde - s.rho_bar) * s.Delta})
+        given(terms={"root": sp.sqrt(s.rho_tilde - s.rho_bar) * s.Delta})
     with pytest.warns(StatementWarning, match="in the left side"):
-        claim(lhs=s.Delta_next / (1 - s.L * s.eta), terms={"start": s.Delta})
+        given(lhs=s.Delta_next / (1 - s.L * s.eta), terms={"start": s.Delta})
     with warnings.catch_warnings():
         warnings.simplefilter("error", StatementWarning)
         for known in (a.quarter_steps, a.steps_below_inverse_L):
-            claim(terms=DIVIDED, assumptions=(known,))
-        claim(terms={"start": s.Delta / (1 - s.mu * s.eta)}, assumptions=(a.small_steps,))
+            given(terms=DIVIDED, assumptions=(known,))
+        given(terms={"start": s.Delta / (1 - s.mu * s.eta)}, assumptions=(a.small_steps,))
         replace(written, title="derived of the one that was warned of")
+        claims()
 
 
 def test_unlike_units_are_warned_of_unless_the_author_says_how_they_are_meant():
