@@ -344,7 +344,7 @@ def test_a_run_without_chance_is_not_called_one_at_an_error_rate_of_0():
 def test_constants_that_only_assumptions_need_are_printed_too():
     claim = replace(FRESH_FALSE.SHARED, terms={"nothing": 0 * Delta})
     shown = try_claim(claim, suite=FEW).refutation
-    assert {"L", "mu", "C"} <= shown.data["constants"].keys()
+    assert {"L", "mu", "Gamma"} <= shown.data["constants"].keys()
 
 
 def test_bounds_with_a_maximum_are_typeset_throughout():
@@ -782,13 +782,13 @@ def test_one_claim_of_a_python_file_is_chosen_by_its_key(tmp_path):
         theorem_of(str(file), "three")
 
 
-def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_own_says_that_it_is_long():
+def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_own_takes_no_longer_than_others():
     gradients = points.grad(points.w) - points.grad(points.w_star)
     discrepancy = measured("V", points.mean(points.norm_sq(gradients)))
     mine = Claim("mine", "", "", "step", discrepancy, {"gap": L**2 * Delta}, assumptions=(a.smooth,))
     case = Case(mine, READINGS["plain"], "small", 0, FEW)
     (step,) = (stage for stage in stages.STAGES if stage.name == "search")
-    assert stages.with_estimate(step, case).seconds > 2 * step.seconds
+    assert 10 < stages.with_estimate(step, case).seconds <= step.seconds
     proof = case.verdict(Evidence.SYMBOLIC, Status.HOLDS, "")
     assert stages.with_estimate(step, replace(case, verdicts=(proof,))).seconds == 10
     assert stages.search_budget(replace(case, verdicts=(proof,), budget="large")) == BUDGETS["large"]
