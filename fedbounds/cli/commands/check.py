@@ -127,8 +127,9 @@ def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, lis
     return result, [out / store.TRAJECTORIES, *study_figures.draw(out, result.claims)]
 
 
-# Seconds of what does not depend on the study, and of the runs of the default one, which take so many steps.
-EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS = 20, 15, 320_000
+# Measured seconds of what does not depend on the study, and of the default runs, of so many steps and clients; a
+# logistic step takes so many times as long; the time grows with this power of the number of clients.
+EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, LOGISTIC, GROWTH = 4, 1.2, 320_000, 10, 15, 0.8
 LONG = 120  # seconds from which minutes are told
 
 
@@ -138,6 +139,8 @@ def _beforehand(settings: Settings, weightings: int) -> str:
 
     steps = settings.tau * settings.rounds
     share = weightings * steps * settings.replicates / DEFAULT_STEPS
+    share *= (max(settings.clients or 0, DEFAULT_CLIENTS) / DEFAULT_CLIENTS) ** GROWTH
+    share *= LOGISTIC if settings.problem == "logistic" else 1
     seconds = math.ceil((EVIDENCE + DEFAULT_RUNS * share) / 10) * 10
     time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
     runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
