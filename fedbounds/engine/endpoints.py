@@ -15,8 +15,9 @@ from fedbounds.engine.participation import chosen, chosen_weights, round_weights
 from fedbounds.engine.threads import blocks_of, default_threads, in_threads
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import DivergedError
-from fedbounds.model.experiment import Experiment, Progress
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances
 
 if TYPE_CHECKING:

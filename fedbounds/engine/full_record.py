@@ -15,8 +15,9 @@ from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.streaming import wants_streaming
 from fedbounds.engine.threads import default_threads
 from fedbounds.engine.time_grid import make_time_grid
-from fedbounds.model.experiment import Experiment, Progress, Statistics
+from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 
 

@@ -19,8 +19,9 @@ from fedbounds.engine.participation import round_weights
 from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import reject
-from fedbounds.model.experiment import Experiment, Progress
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, kernel_arrays
+from fedbounds.model.protocol import Progress
 
 
 @dataclass

@@ -5,7 +5,8 @@ from typing import Literal, overload
 from fedbounds.engine.contracts.admission import admitted
 from fedbounds.engine.memory import require_run
 from fedbounds.errors import of_kind, reject
-from fedbounds.model.experiment import Experiment, Progress, Statistics
+from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances, Trajectory
 
 

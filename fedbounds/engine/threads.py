@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TypeVar
 
 from fedbounds.errors import interruptible
-from fedbounds.model.experiment import Progress
+from fedbounds.model.protocol import Progress
 
 T = TypeVar("T")
 S = TypeVar("S")

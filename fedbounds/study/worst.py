@@ -13,7 +13,7 @@ from fedbounds.study.tabular import Findings
 from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
-    from fedbounds.model.experiment import Progress
+    from fedbounds.model.protocol import Progress
     from fedbounds.study.worst_case import Sandwich
     from fedbounds.theory.claim import Claim
 
