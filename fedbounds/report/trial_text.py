@@ -29,6 +29,8 @@ MEANING = {
     Outcome.NOT_TESTED: "Nothing was tested: no experiment tried meets its assumptions, or they cannot be expressed.",
 }
 
+UNREAD = "This says nothing of the theorem until what was not read stands in its comment lines."
+
 # What every test and proof here takes for granted of noise.
 NOISE = "Assumed throughout: noises have mean 0 given the past and are independent between clients."
 
@@ -61,8 +63,11 @@ def _headline(trial: Trial) -> list[str]:
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
         read = f", in the reading {trial.reading} ({READINGS[trial.reading].summary})"
         meant = "" if trial.reading == "plain" else read
-        numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
-        lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
+        unread = [line for line in trial.claim.unread or () if line.startswith("not read")]
+        without = " as read, without a hypothesis of the text" if unread else ""
+        numbers = f"{head}: {outcome}{without}{where}: {_in_decimals(shown)}.{unfinished}"
+        false = UNREAD if unread else MEANING[outcome][:-1] + meant + "."
+        lines = [numbers, f"By {_by(trial, shown)}.", false]
         return [*lines, *_notes(trial, shown), *(nearest(trial) if trial.alternatives else ())]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof = trial.whole_proof

@@ -394,6 +394,15 @@ def test_the_outcome_is_the_strongest_word_that_a_verdict_supports(verdicts, out
     assert trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("s", 0, (), verdicts),), True).outcome is outcome
 
 
+def test_a_refutation_of_a_text_that_was_not_read_in_full_does_not_call_the_theorem_false():
+    claim = replace(TRUE.DRIFT, unread=("not read: $T\\ge1$ (line 2): write it as % fedbounds: assume ...",))
+    result = trial.Trial(claim, "plain", "small", 0, (Stage("s", 0, (), (refuted(Evidence.EXACT),)),), True)
+    shown = show.to_text(result)
+    assert "FALSE as read, without a hypothesis" in shown and "nothing of the theorem" in shown
+    whole = show.to_text(replace(result, claim=TRUE.DRIFT))
+    assert "false as stated" in whole and "as read" not in whole
+
+
 def test_a_proof_that_is_found_is_told_by_its_length_and_printed_on_request():
     lines = ("found-c: c", "✓ 1. [first]  0 <= 1", "✓ 2. [second]  1 <= 2")
     proof = replace(held(Evidence.SYMBOLIC), data={"proof": lines})
