@@ -104,7 +104,8 @@ def suggested(theorem: Theorem) -> InputError:
         claim_of(replace(theorem, lines=tuple(lines)))
     lines += other_letters(theorem, InputErrors(faults).faults)
     start = Token(theorem.label, theorem.line, 1)
-    fault = wrong(start, "a theorem must be marked", "put what is true of these comment lines below its \\begin")
+    remedy = "put what is true of these comment lines, and each hypothesis that they lack, below its \\begin"
+    fault = wrong(start, "a theorem must be marked", remedy)
     text = "".join(f"\n% fedbounds: {line.verb} {line.text}" for line in lines)
     return MisreadError(f"{fault}{text}", start)
 

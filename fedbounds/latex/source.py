@@ -71,7 +71,8 @@ class Line:
 class Theorem:
     """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text.
 
-    ``faults`` are the errors at which it could not be taken apart; then there may be no display.
+    ``words`` is its text without displays. ``faults`` are the errors at which it could not be taken apart; then there
+    may be no display.
     """
 
     label: str
@@ -81,6 +82,7 @@ class Theorem:
     line: int
     inline: tuple[Line, ...] = ()
     faults: tuple[InputError, ...] = ()
+    words: str = ""
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]
@@ -150,6 +152,7 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
     displays = [m for m in DISPLAY.finditer(plain, *span) if RELATION.search(m[0])]
     place = Token(label, first, 1)
     inline = tuple(_inline(plain, span))
+    text_alone = " ".join(DISPLAY.sub(" ", plain[slice(*span)]).split())
     if chance := CHANCE.search(plain, *span):
         words = Token(
             chance[0], plain.count("\n", 0, chance.start()) + 1, chance.start() - plain.rfind("\n", 0, chance.start())
@@ -159,12 +162,12 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
         count = "one display" if displays else "a display"
         remedy = "mark a theorem for each" if displays else "put the inequality into \\[ \\]"
         faults.append(wrong(place, f"a marked theorem must have {count} with a relation", remedy))
-        return Theorem(label, lines, (), commands, first, inline, tuple(faults))
+        return Theorem(label, lines, (), commands, first, inline, tuple(faults), text_alone)
     group = next(name for name in "abc" if displays[0][name] is not None)
     start = displays[0].start(group)
     column = start - plain.rfind("\n", 0, start)
     tokens = scanned(displays[0][group], plain.count("\n", 0, start) + 1, column)
-    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults))
+    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone)
 
 
 def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:

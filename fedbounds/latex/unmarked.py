@@ -9,6 +9,7 @@ from fedbounds.errors import InputError
 from fedbounds.latex.letters import UNKNOWN
 from fedbounds.latex.source import Line, Theorem
 from fedbounds.latex.tokens import MisreadError, expanded, flat, normal
+from fedbounds.latex.unread import in_words
 
 # Letters of a display, and the assumptions that bring them.
 BROUGHT_BY = {
@@ -24,7 +25,7 @@ USUALLY = {
 OURS = {theirs: ours for ours, letters in USUALLY.items() for theirs in letters}
 FONT = re.compile(r"\\(?:mathbf|bm|vec|bar|tilde|hat|mathrm)\{(.*)\}$")
 STEP = re.compile(r"\s*\\(?:eta|gamma|alpha)(?:_t|_\{t\})?\s*=\s*([^=<>]+)$")
-RESTRICTION = re.compile(r"\s*\\eta(?:_t|_\{t\})?\s*\\(?:le|leq|leqslant)\b[^=<>]+$")
+RESTRICTION = re.compile(r"\s*(?:0\s*<\s*)?(\\eta(?:_t|_\{t\})?\s*\\(?:le|leq|leqslant)\b[^=<>]+)$")
 
 
 def guessed(theorem: Theorem) -> list[Line]:
@@ -32,8 +33,9 @@ def guessed(theorem: Theorem) -> list[Line]:
     texts = [token.text for token in flat(normal(expanded(theorem.display, theorem.macros)))]
     stochastic = any(text in EXPECTATIONS for text in texts)
     assumed = ["smooth", *(key for letter, key in BROUGHT_BY.items() if letter in texts)]
+    assumed += [item.key for _, item in in_words(theorem) if item.key]
     assumed += [*([] if stochastic else ["full-gradients"]), "full-participation", "unbiased"]
-    assumed += [line.text.strip() for line in theorem.inline if RESTRICTION.match(line.text)]
+    assumed += [limit[1].strip() for line in theorem.inline if (limit := RESTRICTION.match(line.text))]
     lines = [Line("assume", ", ".join(dict.fromkeys(assumed)), theorem.line, 1)]
     steps = [found[1].strip() for line in theorem.inline if (found := STEP.match(line.text))]
     return [*lines, *(Line("step", step, theorem.line, 1) for step in steps[:1])]

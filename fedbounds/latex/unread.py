@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from fedbounds.errors import InputError
 from fedbounds.latex.source import Line, Theorem
@@ -12,11 +14,44 @@ RELATIONS = {"<=", "<", "=", ">=", ">", r"\in", r"\lesssim", r"\gtrsim", r"\ll",
 RELATIONS |= {r"\equiv", r"\preceq", r"\succeq", r"\propto", r"\sim"}
 # Whether a relation between two sides, (left, relation, right), says what the comment lines say.
 Covered = Callable[[Sequence[Token], Token, Sequence[Token]], bool]
+ASSUME = "write it as % fedbounds: assume "
+
+
+class Words(NamedTuple):
+    """A hypothesis in words: how texts say it, its key, what in comment lines says it too, and the remedy."""
+
+    pattern: str
+    key: str
+    given: str
+    line: str
+
+
+WORDS = (
+    Words(r"strongly[ ~-]+convex", "strongly-convex", "strongly-convex", f"{ASSUME}strongly-convex"),
+    Words(
+        r"(?:common|same|shared) minimi[sz]er",
+        "homogeneous",
+        r"homogeneous|identical|\\Gamma",
+        f"{ASSUME}homogeneous",
+    ),
+    Words(r"averag\w+ after every step|one local step", r"\tau = 1", r"\\tau|one-local", f"{ASSUME}one-local-step"),
+    Words(r"multiples? of \$?\\tau", "", r"(?!)", r"write w_{R\tau} in the display"),
+)
 
 
 def unread(theorem: Theorem, covered: Covered) -> tuple[str, ...]:
-    """A warning for each formula in the text of a theorem with a relation that no comment line covers."""
-    return tuple(_warning(line) for line in theorem.inline if not _read(line, theorem, covered))
+    """A warning for each formula with a relation, and each hypothesis in words, that no comment line covers."""
+    formulas = tuple(_warning(line) for line in theorem.inline if not _read(line, theorem, covered))
+    given = ", ".join(line.text for line in theorem.of("assume"))
+    words = [(said, item.line) for said, item in in_words(theorem) if not re.search(item.given, given)]
+    return formulas + tuple(f'not read: "{said}": {line}' for said, line in words)
+
+
+def in_words(theorem: Theorem) -> Iterator[tuple[str, Words]]:
+    """The hypotheses that the text of a theorem names in words, as it says them."""
+    for item in WORDS:
+        if result := re.search(item.pattern, theorem.words):
+            yield result[0], item
 
 
 def _read(line: Line, theorem: Theorem, covered: Covered) -> bool:

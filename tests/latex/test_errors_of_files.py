@@ -127,6 +127,32 @@ def test_an_unmarked_theorem_is_answered_with_lines_to_paste_with_which_it_reads
         read(path, "new")
 
 
+WORDED = r"""
+\begin{lemma}\label{worded}
+Let each $F_i$ be $L$-smooth and $\mu$-strongly convex with a common minimiser, $0<\eta\le 1/L$, and average after every
+step, $T$ a positive multiple of $\tau$.
+MARKS\[ \|w_{t+1}-w^*\|^2\le\|w_t-w^*\|^2 \]
+\end{lemma}
+"""
+
+
+def test_hypotheses_in_words_are_guessed_and_warned_of(path):
+    path.write_text(WORDED.replace("MARKS", ""))
+    with pytest.raises(InputError) as wrong:
+        read(path)
+    assert r"smooth, strongly-convex, homogeneous, \tau = 1, full-gradients" in str(wrong.value)
+    assert r", \eta\le 1/L" in str(wrong.value)
+    path.write_text(WORDED.replace("MARKS", "% fedbounds: assume smooth, full-gradients, full-participation\n"))
+    warned = [line for line in read(path)["worded"].unread if line.startswith('not read: "')]
+    assert len(warned) == 4 and r"write w_{R\tau} in the display" in warned[3]
+    marks = (
+        "% fedbounds: assume smooth, full-gradients, strongly-convex, homogeneous, \\tau = 1, full-participation\n"
+    )
+    path.write_text(WORDED.replace("MARKS", marks))
+    (warned,) = [line for line in read(path)["worded"].unread if line.startswith('not read: "')]
+    assert warned.startswith('not read: "multiple of')
+
+
 FIELDS = r"""
 % fedbounds: assume smooth, full-gradients, full-participation
 % fedbounds: step \frac{1}{L}

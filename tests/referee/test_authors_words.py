@@ -1,5 +1,6 @@
 """What authors of theorems say, from the claim to the verdict of a trial: a false one refuted, a true one not."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +15,7 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.candidates import _affordable
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.search.rounding import with_steps
@@ -219,3 +221,10 @@ def test_a_mean_of_norms_does_not_bound_the_second_moment_of_one_client_of_sever
         outcome(claim(s.Delta_round, bound, *base, a.steps_up_to_2_over_L_plus_mu, line_only, **more))
         is Outcome.FALSE
     )
+
+
+def test_long_runs_of_drawn_clients_are_not_run_as_each_round_has_an_axis():
+    shape = Shape("diagonal", 1, 1, 1, 60, "multinomial:1", "constant")
+    assert shape.draws and shape.count == 1
+    family = families()["diagonal"]
+    assert not _affordable(shape, family) and _affordable(replace(shape, rounds=2), family)

@@ -43,6 +43,8 @@ FEW = 8
 FEW_ROUNDS = 2
 # Denominators in an instance of which only the assumptions are asked.
 CLOSE = 10**8
+# Rounds of drawn clients: each has an axis of its outcomes, even of one, and arrays have 32 axes.
+DRAWN_ROUNDS = 24
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "eta_growth", "t"})
 
 
@@ -185,6 +187,8 @@ def _kinds(
 
 def _affordable(shape: Shape, family: InstanceFamily) -> bool:
     """Whether a run of the shape is short, has a closed form, or few outcomes."""
+    if shape.draws and shape.rounds > DRAWN_ROUNDS:
+        return False
     if shape.random:
         few = (shape.along_paths and shape.total <= MANY_STEPS) or (shape.pairwise and shape.paths <= MOST_PATHS)
         return few or shape.count <= family.outcomes
