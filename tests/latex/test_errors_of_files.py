@@ -129,8 +129,8 @@ def test_an_unmarked_theorem_is_answered_with_lines_to_paste_with_which_it_reads
 
 WORDED = r"""
 \begin{lemma}\label{worded}
-Let each $F_i$ be $L$-smooth and $\mu$-strongly convex with a common minimiser, $0<\eta\le 1/L$, and average after every
-step, $T$ a positive multiple of $\tau$.
+Let each $F_i$ be $L$-smooth and $\mu$-strongly convex with a common minimiser, $0<\eta\le 1/L$, and average after
+every step, $T$ a positive multiple of $\tau$.
 MARKS\[ \|w_{t+1}-w^*\|^2\le\|w_t-w^*\|^2 \]
 \end{lemma}
 """
