@@ -14,6 +14,9 @@ RELATIONS = {"<=", "<", "=", ">=", ">", r"\in", r"\lesssim", r"\gtrsim", r"\ll",
 RELATIONS |= {r"\equiv", r"\preceq", r"\succeq", r"\propto", r"\sim"}
 # Whether a relation between two sides, (left, relation, right), says what the comment lines say.
 Covered = Callable[[Sequence[Token], Token, Sequence[Token]], bool]
+# What every problem here is: F = sum_i p_i F_i with weights that sum to 1, written without blanks.
+SUM = r"\\sum(?:_i|_\{[^{}]*\})(?:\^N|\^\{N\})?"
+MODEL = re.compile(rf"(?:F(?:\(w\))?={SUM}p_iF_i(?:\(w\))?|{SUM}p_i=1)[.,]?$")
 ASSUME = "write it as % fedbounds: assume "
 
 
@@ -55,6 +58,8 @@ def in_words(theorem: Theorem) -> Iterator[tuple[str, Words]]:
 
 
 def _read(line: Line, theorem: Theorem, covered: Covered) -> bool:
+    if MODEL.match("".join(line.text.split())):
+        return True
     try:
         tokens = normal(expanded(line.tokens(), theorem.macros))
         return all(covered(*pair) for pair in _pairs(tokens))

@@ -153,6 +153,16 @@ def test_hypotheses_in_words_are_guessed_and_warned_of(path):
     assert warned.startswith('not read: "multiple of')
 
 
+@pytest.mark.parametrize(
+    ("formula", "silent"),
+    [(r"F=\sum_{i=1}^N p_i F_i", True), (r"\sum_i p_i = 1", True), (r"F=\sum_i q_iF_i", False), ("p_1=1", False)],
+)
+def test_what_every_problem_is_needs_no_line(path, formula, silent):
+    marks = "% fedbounds: assume smooth, full-gradients, full-participation\n"
+    path.write_text(WORDED.replace("MARKS", marks).replace("0<\\eta\\le 1/L", formula))
+    assert (not any(formula in line for line in read(path)["worded"].unread)) == silent
+
+
 FIELDS = r"""
 % fedbounds: assume smooth, full-gradients, full-participation
 % fedbounds: step \frac{1}{L}
