@@ -59,9 +59,10 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> str:
 def _drawn(table: Table) -> Rows:
     """A table for the terminal, statuses in colour."""
     made = Rows(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    broken = [any("\n" in str(row[k]) for row in table.rows) for k in range(len(table.head))]
     for k, name in enumerate(table.head):
-        broken = any("\n" in str(row[k]) for row in table.rows)
-        made.add_column(Text(name), overflow="fold", no_wrap=broken)
+        # Keys stay whole as long as other columns can give way, and lines of a cell's own always.
+        made.add_column(Text(name), overflow="fold", no_wrap=broken[k] or (k == 0 and not any(broken)))
     for row in table.rows:
         made.add_row(*map(_cell, row))
     return made

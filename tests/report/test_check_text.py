@@ -253,3 +253,9 @@ def test_html_escapes_everything_a_user_may_write():
 )
 def test_compact_numbers_never_round_across_one(value, width, text):
     assert number_format.compact(value, width) == text
+
+
+def test_keys_of_a_wide_table_are_never_broken():
+    rows = [["khaled-2020-opt", *["words that fill a cell"] * 6], ["mishchenko-2022", *["1 of 2"] * 6]]
+    shown = to_text([Table.of(("theorem", *"abcdef"), rows)])
+    assert "khaled-2020-opt" in shown and "mishchenko-2022" in shown
