@@ -63,7 +63,7 @@ def _headline(trial: Trial) -> list[str]:
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
         read = f", in the reading {trial.reading} ({READINGS[trial.reading].summary})"
         meant = "" if trial.reading == "plain" else read
-        unread = [line for line in trial.claim.unread or () if line.startswith("not read")]
+        unread = trial.claim.unread
         without = " as read, without a hypothesis of the text" if unread else ""
         numbers = f"{head}: {outcome}{without}{where}: {_in_decimals(shown)}.{unfinished}"
         false = UNREAD if unread else MEANING[outcome][:-1] + meant + "."

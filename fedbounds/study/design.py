@@ -145,7 +145,7 @@ def best(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
     values, certified = [], True
     for item in (steps, plain):
         bound = worst(replace(run, eta=item.eta, server=item.server), delta_0, zeta_sq)
-        proved = bound is not None and (bound.certified or bound.exact)
+        proved = bound is not None and bound.proved
         certified = certified and proved
         values.append(bound.value if bound is not None and proved else item.upper)
     usual = standard(run, delta_0, zeta_sq)
@@ -174,7 +174,7 @@ def best_of_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
 
     several = best_weights(run, delta_0, zeta_sq)
     bounds = [worst(item, delta_0, zeta_sq) for item in several]
-    values = [bound.value for bound in bounds if bound is not None and (bound.certified or bound.exact)]
+    values = [bound.value for bound in bounds if bound is not None and bound.proved]
     if len(values) < len(several):
         raise reject("no worst case was proved", f"{run.T} steps", "take fewer rounds, or zeta_* nearer to 1")
     (best, plain), usual = several, standard(run, delta_0, zeta_sq)
@@ -204,5 +204,5 @@ def standard(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> dict[str, float 
     result = {}
     for name, other in several.items():
         bound = worst(other, delta_0, zeta_sq)
-        result[name] = bound.value if bound is not None and (bound.certified or bound.exact) else None
+        result[name] = bound.value if bound is not None and bound.proved else None
     return result

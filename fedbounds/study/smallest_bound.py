@@ -282,7 +282,7 @@ def worst_case_plan(constants: ProblemConstants, target: float, extra: Iterable[
             run = Run((low + high) // 2, tau, mu, L, eta)
             certificate = worst(run, Fraction(constants.Delta_0), Fraction(constants.zeta_sq))
             bound = math.inf if certificate is None else upward(factor * Fraction(certificate.value))
-            if certificate is not None and (certificate.certified or certificate.exact) and bound <= target:
+            if certificate is not None and certificate.proved and bound <= target:
                 best = replace(none, bound=bound, tau=tau, step=planned.step, rounds=run.rounds)
                 best, high = replace(best, step_formula=planned.step_formula), run.rounds - 1
             else:

@@ -136,7 +136,7 @@ def sandwich(
         lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
         lower = max(surely(run, instance, delta_0, zeta_sq), still)
-    if result is not None and not (result.certified or result.exact) and result.value < lower:
+    if result is not None and not result.proved and result.value < lower:
         result = None  # a number that a run exceeds is no worst case
     refuted = {key: bound for key, bound in stated.items() if bound < lower * (1 - ROUNDING)}
     best = min(stated.keys() - refuted.keys(), key=lambda key: (stated[key], key), default=None)
@@ -293,4 +293,4 @@ def of_run(
     if total > QUICK or protocol.batch_size is not None or np.ptp(problem.p) > 0:
         return lowest, None
     result = worst(there, Fraction(start), Fraction(pull))
-    return lowest, result.value if result is not None and (result.certified or result.exact) else None
+    return lowest, result.value if result is not None and result.proved else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import typing
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy as sp
@@ -136,7 +136,7 @@ def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
     """What a side divides by or takes a root of though nothing gives it a sign, and the name of its term."""
     facts = [part.right - part.left for assumption in claim.assumptions for part in assumption.parts]
     facts += [fact.subs(symbols.eta, symbols.eta_0) for fact in facts]
-    facts += [symbols.L - symbols.mu, symbols.tau - 1]
+    facts = [*dict.fromkeys(map(sp.expand, [*facts, symbols.L - symbols.mu, symbols.tau - 1]))]
     for name, term in {"the left side": claim.lhs, **claim.terms}.items():
         for power in sorted(sp.sympify(term).atoms(sp.Pow), key=str):
             base, exponent = power.base, power.exp
@@ -145,8 +145,8 @@ def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
                 yield base, name
 
 
-def never_negative(base: sp.Expr, facts: Iterable[sp.Expr], depth: int = 2) -> bool:
-    """Whether an expression is at least 0 as the sum of such facts, times what is positive, and of what is.
+def never_negative(base: sp.Expr, facts: Sequence[sp.Expr], depth: int = 2) -> bool:
+    """Whether an expression is at least 0 as the sum of such expanded facts, times what is positive, and of what is.
 
     >>> L, eta = symbols.L, symbols.eta
     >>> never_negative(1 - L * eta, [1 / (4 * L) - eta]), never_negative(1 - 5 * L * eta, [1 / (4 * L) - eta])
@@ -158,7 +158,7 @@ def never_negative(base: sp.Expr, facts: Iterable[sp.Expr], depth: int = 2) -> b
         return False
     for fact in facts:
         for ours in sp.Add.make_args(base):
-            for theirs in sp.Add.make_args(sp.expand(fact)):
+            for theirs in sp.Add.make_args(fact):
                 times = sp.cancel(ours / theirs)
                 if times.is_positive and not theirs.is_nonnegative:
                     rest = sp.expand(base - times * fact)

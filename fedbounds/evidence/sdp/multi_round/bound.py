@@ -44,6 +44,11 @@ class Bound:
     bias: Fraction = Fraction(0)
     every_client: bool = False
 
+    @property
+    def proved(self) -> bool:
+        """Whether multipliers or a closed form prove it; else it is the solver's number."""
+        return self.certified or self.exact
+
 
 def verify(bound: Bound) -> bool:
     """Whether the multipliers prove a ||w_0||^2 + b V + bias ||mean of s||^2 - what is measured >= 0, exactly.

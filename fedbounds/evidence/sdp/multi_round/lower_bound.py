@@ -215,7 +215,11 @@ def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:
 
 
 def _hessians(losses: Quadratics) -> Array:
-    first, mixed, second = losses.hessians
+    return symmetric(*losses.hessians)
+
+
+def symmetric(first: Array, mixed: Array, second: Array) -> Array:
+    """Symmetric matrices (..., 2, 2) from their three entries."""
     return np.stack([np.stack([first, mixed], axis=-1), np.stack([mixed, second], axis=-1)], axis=-2)
 
 

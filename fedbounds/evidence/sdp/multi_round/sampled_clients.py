@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.evidence.sdp.multi_round.lower_bound import symmetric
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.problem import Array
 
@@ -63,8 +64,7 @@ def second_moments(run: Run, shape: Array, delta_0: float, zeta_sq: float, sigma
 
 
 def _hessian(mu: float, c: Array, s: Array, high: Array) -> Array:
-    first, mixed, second = mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c
-    return np.stack([np.stack([first, mixed], axis=-1), np.stack([mixed, second], axis=-1)], axis=-2)
+    return symmetric(mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c)
 
 
 def _round(H: Array, pull: float, sizes: list[float], along: Array) -> tuple[Array, Array, Array]:

@@ -83,7 +83,7 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
     if at.quiet:
         for ratio in (Fraction(0),) if at.common else RATIOS:
             least = worst(at.run, Fraction(1), ratio * run.mu * run.L)
-            if least is not None and (least.certified or least.exact):
+            if least is not None and least.proved:
                 yield Bounded(least.a, least.b)
         return
     if measure == "average":
