@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedbounds.evidence.assumption_checks import penalty
+from fedbounds.evidence.assumption_checks import penalty, spoken_of
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.judge import substitution
 from fedbounds.model.problem import Array
@@ -74,6 +74,8 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
             [np.broadcast_to(np.abs(x), shape).max(axis=1) for x in (lhs, before + 0 * lhs, *terms)], axis=0
         )
         margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
+        spoken = spoken_of(claim, reading, measurement)
+        margin = margin if spoken is None else np.where(spoken, margin, UNTESTED)
         if claim.scope == "horizon":
             # The start is near the bound of every convergence theorem, trivially: only a violation counts there, and
             # as long as both sides stay what they were, as they do within the first round where rounds are compared.
