@@ -152,7 +152,7 @@ class Run:
     @property
     def permuted(self) -> bool:
         """Whether all alpha that the ratios allow are means of permutations of this one, with clients of equal p."""
-        return self.ratios == (0, self.spread[0]) and len(set(self.p)) == 1 and len({*self.alpha, 0}) == 2
+        return self.ratios == (Fraction(0), self.spread[0]) and len(set(self.p)) == 1 and len({*self.alpha, 0}) == 2
 
     @property
     def spread(self) -> tuple[Fraction, Fraction]:
