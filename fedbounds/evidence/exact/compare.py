@@ -18,8 +18,7 @@ from fedbounds.evidence.ball_arithmetic import Undecided, compared
 from fedbounds.evidence.evaluate import names_in
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import text, to_json
-from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run, runs
-from fedbounds.evidence.exact.record import ExactRun, constants_of
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, constants_of, run, runs
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
@@ -211,7 +210,7 @@ def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
-    if instance.tau != 1 or instance.stochastic or instance.selections > 1 or len(instance.weights) > 1:
+    if instance.tau != 1 or instance.stochastic or instance.chance.selections > 1 or len(instance.weights) > 1:
         detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
         return _verdict(claim, reading, Status.UNDECIDED, detail)
     _, alpha = instance.round_weights(0, instance.excess(instance.w0))
