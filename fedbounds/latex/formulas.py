@@ -254,6 +254,10 @@ def _atom(head: Any, notation: Notation) -> sp.Expr:
             raise wrong(_at(head, notation), "a norm must be of a vector", "write one of w, gradients and their sums")
         vector = -inner[0] if inner[0].could_extract_minus_sign() else inner[0]
         return sp.sqrt(at.norm_sq(vector))
+    if head.data == "inner":
+        if not all(map(at.is_vector, inner)):
+            raise wrong(_at(head, notation), "an inner product must be of vectors", "write two of w and gradients")
+        return at.inner(*inner)
     if any(map(at.is_vector, inner[-1:])):
         raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
     if head.data == "root":

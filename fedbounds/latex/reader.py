@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -17,20 +17,20 @@ from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.grammar import in_full
-from fedbounds.latex.letters import AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
+from fedbounds.latex.grammar import in_full, pairs
+from fedbounds.latex.hypotheses import foreign, of_the_text
+from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
 from fedbounds.latex.meanings import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.notation import DECLARES, words_of
-from fedbounds.latex.source import Theorem, text_of, theorems_in, unmarked_in
+from fedbounds.latex.source import Theorem, of_each_relation, text_of, theorems_in, unmarked_in
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
 from fedbounds.latex.unmarked import guessed, other_letters
-from fedbounds.latex.unread import unread
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import offset
 from fedbounds.theory.quantity import Quantity, Scope
-from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t
+from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t, tau
 from fedbounds.theory.vectors import Vec
 
 # Files that are read as LaTeX.
@@ -51,6 +51,11 @@ def read(path: str | Path, theorem: str | None = None) -> dict[str, Claim]:
 
 def read_each(path: str | Path, theorem: str | None = None) -> tuple[dict[str, Claim], Gathered]:
     """Label -> claim of the marked theorems that can be read, or of one, and the errors of the others."""
+    return _apart(in_order(path, theorem))
+
+
+def in_order(path: str | Path, theorem: str | None = None) -> Iterator[Claim | InputError]:
+    """The claim of each marked theorem of a file, or of one, or its error."""
     text = text_of(path)
     without = [item for item in unmarked_in(text) if theorem in (None, item.label)]
     try:
@@ -62,7 +67,7 @@ def read_each(path: str | Path, theorem: str | None = None) -> tuple[dict[str, C
         if without:
             raise suggested(without[0])
         raise reject(f"the marked theorems of {path} are {', '.join(labels)}", repr(theorem), "name one of them")
-    return _claims_of(item for item in every if theorem in (None, item.label))
+    return _each(item for item in every if theorem in (None, item.label))
 
 
 def unmarked(path: str | Path) -> list[str]:
@@ -72,17 +77,23 @@ def unmarked(path: str | Path) -> list[str]:
 
 def read_text(text: str) -> dict[str, Claim]:
     """Label -> claim of every marked theorem of a text; all errors are raised together."""
-    claims, faults = _claims_of(theorems_in(text))
+    claims, faults = _apart(_each(theorems_in(text)))
     faults.raise_all()
     return claims
 
 
-def _claims_of(every: Iterable[Theorem]) -> tuple[dict[str, Claim], Gathered]:
-    claims, faults = dict[str, Claim](), Gathered()
-    for theorem in every:
-        with faults.caught():
-            claims[theorem.label] = claim_of(theorem)
-    return claims, faults
+def _each(every: Iterable[Theorem]) -> Iterator[Claim | InputError]:
+    for theorem in (part for item in every for part in of_each_relation(item)):
+        try:
+            yield claim_of(theorem)
+        except InputError as fault:
+            yield fault
+
+
+def _apart(every: Iterable[Claim | InputError]) -> tuple[dict[str, Claim], Gathered]:
+    items = list(every)
+    faults = Gathered(item for item in items if isinstance(item, InputError))
+    return {item.key: item for item in items if isinstance(item, Claim)}, faults
 
 
 def claim_of(theorem: Theorem) -> Claim:
@@ -119,9 +130,12 @@ class _Statement(NamedTuple):
     scopes: set[str]
     constant: bool
     counted: dict[sp.Expr, sp.Expr]
+    limits: list[Assumption]
 
 
-NOTHING = _Statement(Kind.RATE, sp.S.Zero, [], set(), False, {})
+NOTHING = _Statement(Kind.RATE, sp.S.Zero, [], set(), False, {}, [])
+# Of what is said of w_tau^i.
+FIRST_ROUND = Assumption("first-round", "t is the last local step of the first round", sp.Eq(t, tau - 1))
 
 
 @dataclass(frozen=True)
@@ -190,10 +204,11 @@ class _Reader:
         lhs, terms = sp.Add(*sides[0]).xreplace(named), [term.xreplace(named) for term in sides[1]]
         scopes = set().union(*map(scopes_of, parts))
         constant = any(x.has(CONSTANT_STEP) for x in parts)
+        limits = [FIRST_ROUND] * any(x.has(AFTER_A_ROUND) for x in parts)
         # One step size for all is that of the step where nothing of the start is said: more evidence knows it.
         if constant and scopes == {"step"} and not any(x.has(t, Delta_0, gap_0) for x in (lhs, *terms)):
             lhs, *terms = (x.xreplace({eta_0: eta}) for x in (lhs, *terms))
-        return _Statement(kind, lhs, terms, scopes, constant, self._counted(parts))
+        return _Statement(kind, lhs, terms, scopes, constant, self._counted(parts), limits)
 
     def _stated(
         self,
@@ -211,6 +226,13 @@ class _Reader:
         with faults.caught():
             scope = self._scope(said.scopes, (lhs, *terms))
         faults.raise_all()
+        further, unread = of_the_text(self.lines, assumed, scope)
+        for item in assumed:
+            if foreign(item, scope):
+                what = f"{item.statement} limits other times than this speaks of"
+                raise wrong(self.lines.start, what, "write it by T of w_T, by t of w_t")
+        every = (*assumed, *further, *said.limits)
+        assumed = tuple(item.with_values(said.counted) if item.limits_times else item for item in every)
         try:
             return Claim(
                 key=self.theorem.label,
@@ -226,7 +248,7 @@ class _Reader:
                 eta=step,
                 readings=(self.lines.reading(),),
                 algorithm=self.lines.algorithm(),
-                unread=unread(self.theorem, partial(self.lines.cover, assumed)),
+                unread=tuple(unread),
             )
         except InputError as fault:
             raise MisreadError(f"line {self.theorem.line}, column 1: {fault}", self.lines.start) from None
@@ -262,6 +284,9 @@ class _Reader:
     def _display(self) -> list[Token]:
         tokens = self.lines.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
         tokens = in_full(tokens) if self.theorem.of("in") else tokens
+        if self.theorem.part is not None:
+            left, sign, right = pairs(tokens)[self.theorem.part]
+            tokens = [*left, sign, *right]
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
         every = list(flat(tokens))

@@ -95,7 +95,7 @@ ANSWERED = {
 }
 REFUSED = {
     "scaffold-fedavg": "order without constants",
-    "scaffold-perturbed": "inner products",
+    "scaffold-perturbed": "received z",
     "fedprox": r"received \rho",
     "nova-nonconvex": r"received w^{t,0}",
 }
