@@ -63,8 +63,8 @@ def inherited(claim: Claim, reading: Reading, other: Claim) -> Iterator[Verdict]
                 proof = examiner(other, READINGS[name])
                 if proof is not None and proof.status is Status.HOLDS:
                     detail = f"it follows from {other.key}, which is {word(proof.status, proof.evidence)}"
-                    own = {"claim": claim.key, "reading": reading.name, "evidence": Evidence.SYMBOLIC}
-                    yield replace(proof, detail=detail, **own)  # type: ignore[arg-type]
+                    about = {"claim": claim.key, "reading": reading.name, "evidence": Evidence.SYMBOLIC}
+                    yield replace(proof, detail=detail, **about)  # type: ignore[arg-type]
 
 
 def follows(
