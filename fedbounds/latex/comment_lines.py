@@ -15,11 +15,11 @@ import sympy as sp
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, keys, same, shipped_assumption
+from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.letters import Notation, shipped_names
-from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases
-from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
 from fedbounds.theory.assumption import Assumption

@@ -16,13 +16,13 @@ from fedbounds.errors import Gathered, InputError, InputErrors, reject
 from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
+from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import in_full
 from fedbounds.latex.letters import AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
-from fedbounds.latex.meanings import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
-from fedbounds.latex.notation import DECLARES, words_of
 from fedbounds.latex.source import Theorem, text_of, theorems_in, unmarked_in
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
+from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
 from fedbounds.latex.unmarked import guessed, other_letters
 from fedbounds.latex.unread import unread

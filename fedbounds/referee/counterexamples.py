@@ -15,8 +15,8 @@ from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import InstanceFamily, families
 from fedbounds.referee.work_items import WorkItems
-from fedbounds.study import fingerprint
-from fedbounds.study.fingerprint import statement_digest, tell_anew
+from fedbounds.study import claim_identity
+from fedbounds.study.claim_identity import statement_digest, tell_anew
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
 from fedbounds.study.tabular import Findings, flat
@@ -106,7 +106,7 @@ def _search_for(
     pair: tuple[Claim, str],
 ) -> Verdict:
     claim, reading = pair
-    items = WorkItems(fingerprint.identity(claim, reading, budget, seed), state)
+    items = WorkItems(claim_identity.identity(claim, reading, budget, seed), state)
     each = partial(items.each, is_usable=search_for.is_outcome)
     return search_for.refute(claim, READINGS[reading], BUDGETS[budget], seed, progress, each, by_family)
 

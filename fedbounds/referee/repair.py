@@ -23,11 +23,11 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import INTERRUPTED, Case, TimeSpent, Watch, at_most
+from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import follows, inherited
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair_candidates import Change, candidates
-from fedbounds.referee.sanity import sanity
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading

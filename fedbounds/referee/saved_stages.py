@@ -11,7 +11,7 @@ from fedbounds import io
 from fedbounds.referee.case import Stage
 from fedbounds.referee.stages import STAGES, Step
 from fedbounds.referee.work_items import SURE
-from fedbounds.study.fingerprint import identity, tell_anew
+from fedbounds.study.claim_identity import identity, tell_anew
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict

@@ -24,10 +24,10 @@ from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
+from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
 from fedbounds.referee.neighbours import neighbours
-from fedbounds.referee.sanity import sanity
 from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
 from fedbounds.referee.search.candidates import expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
@@ -36,8 +36,8 @@ from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
+from fedbounds.theory.path_quantities import is_free
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 

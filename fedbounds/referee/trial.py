@@ -21,8 +21,8 @@ from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.saved_stages import LOOKED_UP, saved_stages
 from fedbounds.referee.stages import STAGES, Step, with_estimate
 from fedbounds.referee.work_items import WorkItems
+from fedbounds.study.claim_identity import identity
 from fedbounds.study.contradictions import Alarm, alarms
-from fedbounds.study.fingerprint import identity
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.tabular import Tabled
 from fedbounds.theory.claim import Claim, in_words

@@ -121,7 +121,7 @@ def compute_cell(cell: Cell) -> CellResult:
     from threadpoolctl import threadpool_limits
 
     try:
-        from fedbounds.study.check import check
+        from fedbounds.study.run_study import check
 
         # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
         with threadpool_limits(1):

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.referee import sanity
+from fedbounds.referee import dimensions_and_limits
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search import refute as search
@@ -87,7 +87,9 @@ def test_unequal_local_steps_tend_to_another_minimiser():
     claim = draft(
         "unequal", apart, (1 - eta_0 * mu) ** T * Delta_0, *assumed, scope="horizon", eta=sp.Min(eta_0, 1 / L)
     )
-    violated = (item for item, violated in sanity.limit_cases.sweep(claim, PLAIN, False, {}) if violated)
+    violated = (
+        item for item, violated in dimensions_and_limits.limit_cases.sweep(claim, PLAIN, False, {}) if violated
+    )
     assert examine(next(violated), claim, PLAIN).status is Status.REFUTED
 
 
@@ -104,7 +106,7 @@ def interrupted(instance, formula, violates, effort, so_far):
 
 def test_what_refutes_a_claim_outlives_an_interruption_while_it_is_made_smaller(monkeypatch):
     claim = draft("halved", Delta_next, (1 - eta * mu) * Delta / 2, *ALONE, eta=1 / (2 * L))
-    monkeypatch.setattr(sanity, "shrink", interrupted)
+    monkeypatch.setattr(dimensions_and_limits, "shrink", interrupted)
     stopped = try_claim(claim)
     assert stopped.outcome is Outcome.FALSE and not stopped.finished and stopped.cut == ("sanity",)
     monkeypatch.setattr(search, "shrink", interrupted)

@@ -23,14 +23,14 @@ from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.case import Case
+from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import follows
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.sanity import misprints
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.study.fingerprint import statement_digest
+from fedbounds.study.claim_identity import statement_digest
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption

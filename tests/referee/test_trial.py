@@ -24,7 +24,7 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
-from fedbounds.referee import limit_cases, sanity, stages, trial
+from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
 from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
@@ -36,8 +36,8 @@ from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
 from fedbounds.report import trial_text as show
 from fedbounds.report.number_format import decimal_pair, with_decimal
-from fedbounds.study import fingerprint as identities
-from fedbounds.study.fingerprint import identity, statement_digest
+from fedbounds.study import claim_identity as identities
+from fedbounds.study.claim_identity import identity, statement_digest
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import points, quantity, symbols
@@ -164,10 +164,12 @@ def test_dimensions():
         units_of(L + N)
     selection = (N - m) / (N - 1) / m * sp.sqrt((1 - C) / C) * sp.sqrt(1 - eta * mu)
     assert units_of(eta**2 * selection * G_sq) == (2, 0)
-    (said,) = sanity.misprints(FALSE.NORM, READINGS["plain"])
+    (said,) = dimensions_and_limits.misprints(FALSE.NORM, READINGS["plain"])
     assert said == "the term 'drift' has the dimension of metre^3 joule^-1, not metre^2"
     wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (L * mu))
-    assert any(said.startswith("the step size") for said in sanity.misprints(wrong_steps, READINGS["plain"]))
+    assert any(
+        said.startswith("the step size") for said in dimensions_and_limits.misprints(wrong_steps, READINGS["plain"])
+    )
 
 
 def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows():
@@ -653,7 +655,7 @@ def test_helpers_in_other_modules_of_ones_own_are_part_of_the_statement(tmp_path
 
 def test_statements_are_the_same_in_every_process():
     program = (
-        "from fedbounds.plugins import claims\nfrom fedbounds.study.fingerprint import statement_digest\n"
+        "from fedbounds.plugins import claims\nfrom fedbounds.study.claim_identity import statement_digest\n"
         "print(*map(statement_digest, claims().values()))"
     )
     result = {

@@ -308,7 +308,7 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.referee.trial import Trial
     from fedbounds.referee.work_items import WorkItems
     from fedbounds.report import trial_text as show
-    from fedbounds.study.fingerprint import statement_digest
+    from fedbounds.study.claim_identity import statement_digest
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 

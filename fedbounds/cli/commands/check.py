@@ -112,8 +112,8 @@ def _interrupted(part: Result, out: Path | None) -> Result:
 def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:
     """The result of a study, and the files that were written beside that in ``out``, if there is one."""
     from fedbounds.report.terminal import progress
-    from fedbounds.study.check import run_request
     from fedbounds.study.request import resolve
+    from fedbounds.study.run_study import run_request
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
     with progress(not quiet, lines=True, first=_beforehand(settings, len(request.weightings))) as bar:

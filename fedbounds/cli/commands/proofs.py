@@ -156,9 +156,7 @@ def ledger(
     result = None if out is None else store.read(out)[0]
     others = {verdict.claim for _, verdict in result.verdicts} - claims(plugins).keys() if result else set()
     if others:
-        say(
-            f"Not shown: {', '.join(sorted(others))}, of the study; --plugin FILE or fedbounds report shows them."
-        )
+        say(f"Not shown: {', '.join(sorted(others))}, of the study; --plugin FILE or fedbounds report shows them.")
     with working("proofs, counterexamples and certificates"):
         lines = fedbounds.ledger(result, plugins=plugins).items
         remarks = study.remarked()

@@ -20,8 +20,8 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import RARE, Population, Shape
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.computed_quantities import Delta_round, Delta_round_next, gap_round
 from fedbounds.theory.measurement import Measurement, OnDemand, first_of
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round
 from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope

@@ -21,7 +21,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.quantity import quantities_on_paths
 
 # Where installed modules lie; numpy's folder is another one after ``pip install --user`` or from a distribution.
 LIBRARIES = {*map(sysconfig.get_path, ("purelib", "platlib", "stdlib")), str(Path(np.__file__).parents[1])}
@@ -61,7 +61,7 @@ def _text(thing: Any, seen: dict[int, int]) -> str:
     if isinstance(thing, sp.Basic):
         functions = [
             f"{symbol.name} {symbol.statistic} {inside(symbol.on_path)}"
-            for symbol in computed_quantities(*thing.free_symbols)
+            for symbol in quantities_on_paths(*thing.free_symbols)
         ]
         return "".join([sp.srepr(thing), *functions])
     if isinstance(thing, Mapping):

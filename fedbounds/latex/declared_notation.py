@@ -10,8 +10,8 @@ import sympy as sp
 
 from fedbounds.errors import Gathered
 from fedbounds.latex.letters import shipped_names
-from fedbounds.latex.meanings import phrases
 from fedbounds.latex.source import Line, Theorem
+from fedbounds.latex.to_quantities import phrases
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity

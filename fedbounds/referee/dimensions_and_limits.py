@@ -16,7 +16,7 @@ from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.quantity import quantities_on_paths
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import L, eta, mu, tau
 from fedbounds.theory.units import NUMBER, shown, units_of
@@ -53,7 +53,7 @@ def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
 
 def _has_units(expression: sp.Expr) -> bool:
     """Whether the user gave the unit of each symbol of theirs."""
-    return all(symbol.units is not None for symbol in computed_quantities(expression))
+    return all(symbol.units is not None for symbol in quantities_on_paths(expression))
 
 
 def _dimension(expression: sp.Expr) -> str:
