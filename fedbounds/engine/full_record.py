@@ -10,9 +10,9 @@ import numpy as np
 
 from fedbounds.engine.divergence import distance_sq
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
+from fedbounds.engine.memory import wants_streaming
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine
 from fedbounds.engine.record import Record, Recorder
-from fedbounds.engine.streaming import wants_streaming
 from fedbounds.engine.threads import default_threads
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.model.experiment import Experiment, Statistics
@@ -35,7 +35,7 @@ def run(
     """
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    streamed = wants_streaming(experiment, grid, virtuals, statistics)
+    streamed = wants_streaming(experiment, statistics)
     record = Record(experiment, grid, virtuals, streamed, iterates)
     workers = default_threads() if threads is None else threads
     if record.statistics is not None:
