@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
+from fedbounds.evidence.assumption_checks import spoken_of
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.empirical import linearity
 from fedbounds.evidence.empirical.band_validity import (
@@ -34,6 +35,7 @@ from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.measurement import OnDemand
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Status
 
@@ -76,7 +78,13 @@ class Comparison:
         if len(self.lhs) == 1 and kept.all():
             return self  # of several rows the copy has another order in memory, and sums of it other roundings
         arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
-        return replace(self, **arrays, std=None if self.std is None else self.std[kept])
+        values = OnDemand({name: partial(self._there, name, kept) for name in self.values})
+        return replace(self, **arrays, std=None if self.std is None else self.std[kept], values=values)
+
+    def _there(self, name: str, kept: np.ndarray) -> Numbers:
+        """The values of a symbol at some of the times."""
+        value = np.asarray(self.values[name])
+        return value[..., kept] if value.shape[-1:] == kept.shape else value
 
     @property
     def defined(self) -> np.ndarray:
@@ -149,10 +157,16 @@ class Comparison:
 
 
 def compare(claim: Claim, run: MeasuredRun) -> Comparison:
-    """Evaluate both sides of a claim on every replicate and tested time of a run."""
+    """Evaluate both sides of a claim on every replicate and tested time of a run that it speaks of."""
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
     run = with_quantities(claim, run)
+    spoken, result = spoken_of(claim, run.reading, run.measurement(claim.symbols)), _compared(claim, run)
+    return result if spoken is None or spoken.all() else result.at(spoken)
+
+
+def _compared(claim: Claim, run: MeasuredRun) -> Comparison:
+    """Both sides at every tested time."""
     measurement = run.measurement(claim.symbols)
     times, places = np.asarray(measurement.times(claim.scope)), measurement.places(claim.scope)
     shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))

@@ -323,7 +323,7 @@ def test_no_run_exceeds_it(seed, measure):
 
 def test_weights_may_be_others_in_every_round():
     """Round by round. An adversary who takes the farthest local model is an instance of it."""
-    free = replace(weighted(4, 2, "0,0,1", "1/2,3/10,1/5"), free=True)
+    free = replace(weighted(4, 2, "0,0,1", "1/2,3/10,1/5"), ratios=(Q(0), Q(5)))
     result, instance = worst(free), attained(free)
     assert result.certified and (downward(instance.value), upward(result.value, 4)) == ("54.68", "55.08")
     delta = Q(1)
@@ -334,7 +334,7 @@ def test_weights_may_be_others_in_every_round():
     start = -s[:, 2] / np.linalg.norm(s[:, 2], axis=1)[:, None]
     farthest = lambda X: X[np.arange(len(X)), (X**2).sum(axis=-1).argmax(axis=1)]  # noqa: E731
     assert 0.85 * result.value < run_through(free, H, s, start, farthest).max() <= result.value
-    one = Run(2, 2, MU, L, (ETA, Q(1, 3), Q(1, 4), Q(1, 5)), (Q(0), Q(1)), (Q(2, 3), Q(1, 3)), True)
+    one = Run(2, 2, MU, L, (ETA, Q(1, 3), Q(1, 4), Q(1, 5)), (Q(0), Q(1)), (Q(2, 3), Q(1, 3)), (Q(0), Q(3)))
     first, last = (dataclasses.replace(one, rounds=1, eta=one.eta[k : k + 2]) for k in (0, 2))
     assert worst(one).value == worst(last, Q(worst(first).value)).value >= attained(one).value
 
@@ -377,7 +377,8 @@ def test_an_upper_bound_is_rounded_up(value):
         ("one or 4", lambda: rounds_of(2, 2, eta=(ETA,) * 3)),
         ("F is bounded where", lambda: rounds_of(1, 2, alpha=(Q(1), Q(0)), p=HALVES, measure="gap")),
         ("needs two steps", lambda: rounds_of(1, 1, measure="average")),
-        ("on its least", lambda: replace(weighted(1, 1, "1,0", "2/3,1/3"), free=True)),
+        ("both sides of 1", lambda: replace(weighted(1, 1, "1,0", "2/3,1/3"), ratios=(Q(2), Q(3)))),
+        ("needs p and ratios", lambda: replace(weighted(1, 1, "1,0", "2/3,1/3"), ratios=(Q(1, 2), Q(2)))),
         ("must be positive", lambda: worst(rounds_of(1, 1), delta_0=Q(0))),
         ("not negative", lambda: worst(rounds_of(1, 1), zeta_sq=Q(-1, 2))),
     ],
