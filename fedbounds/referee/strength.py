@@ -23,6 +23,7 @@ from fedbounds.referee.mutants import (
     Part,
     as_read,
     at_factor,
+    bare,
     dropped,
     kind,
     parts,
@@ -112,7 +113,7 @@ def _row(
 def verdicts_in(
     claim: Claim, reading: Reading, suite: Suite, by_regime: Mapping[str, Verdict] | None = None
 ) -> Iterator[tuple[Regime, Verdict]]:
-    """The claim examined, assumptions included, in every regime that did not diverge; ``by_regime`` has some."""
+    """The claim examined, assumptions included, in every regime that did not diverge; some may be ``known``."""
     read = as_read(claim, reading)
     for regime in suite.regimes:
         verdict = (by_regime or {}).get(regime.name)
@@ -156,7 +157,7 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, regime_runs: Sequence
 
 def _right_side_row(mutant: Mutant, reading: Reading, regime_runs: Sequence[RegimeRun]) -> Row:
     """A mutant that has the claim's left side and assumptions."""
-    read = replace(as_read(mutant.claim, reading), assumptions=())
+    read = bare(as_read(mutant.claim, reading))
     effect = _effect(read, regime_runs)
     if effect is not None:
         return Row(mutant.of.key, reading.name, mutant.part, mutant.change, effect)
