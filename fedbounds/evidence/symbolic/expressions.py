@@ -23,7 +23,8 @@ NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), 
 SYMBOLS = (sp.Symbol, Quantity)
 FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
-MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "kappa", "e_rho"}
+MOVING = {"n", "rho", "steps", "gaps", "weighted_gaps", "weighted_gaps_T", "s", "u_s", "eta_s", "m_s"}
+MOVING |= {"kappa_rho", "kappa", "e_rho"}
 
 
 def in_time(exponent: sp.Basic) -> bool:

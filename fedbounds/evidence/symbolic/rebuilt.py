@@ -25,7 +25,7 @@ from fedbounds.theory import vectors
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
-from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.point_values import PointFormula, WeightedGap
 from fedbounds.theory.quantity import Quantity
 
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
@@ -119,4 +119,6 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
         setattr(made, slot, getattr(one, slot))
     if type(getattr(made, "on_path", None)) is PointFormula:
         made.on_path = PointFormula(_expression(made.on_path.expression))
+    elif type(getattr(made, "on_path", None)) is WeightedGap and isinstance(made.on_path.weights, sp.Basic):
+        made.on_path = WeightedGap(_expression(made.on_path.weights), int(made.on_path.tail))
     return made
