@@ -58,6 +58,12 @@ def R(path: Path) -> Numbers:
     return path.begun // path.tau
 
 
+@defined("scheduled", "k", NUMBER, in_class=lambda setting: Fraction(setting.step), in_proof=True)
+def local_step(path: Path) -> Numbers:
+    """local steps of the round so far"""
+    return path.t - path.begun
+
+
 @defined("measured", r"\mathbb{E}\Vert w_{r\tau}-w^\star\Vert^2", LENGTH_SQ)
 def Delta_round(path: Path) -> Numbers:
     """squared distance to w* at the start of the round"""

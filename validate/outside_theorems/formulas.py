@@ -30,11 +30,6 @@ def own_gradients(path: Path) -> Numbers:
     return every[:, np.arange(every.shape[1]), np.arange(every.shape[1])]
 
 
-def slopes(path: Path) -> Numbers:
-    """sum_i p_i ||grad F_i(w_t)||^2."""
-    return norm_sq(path.losses.grads(path.w)) @ path.losses.p
-
-
 def average(path: Path) -> Numbers:
     """sum_i p_i w_i of the local models."""
     return mean(path.losses.p, path.X)

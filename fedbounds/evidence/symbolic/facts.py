@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
+from fedbounds.evidence.symbolic.expressions import CANONICAL, degree, require_number, require_steady
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.proof_state import (
@@ -24,7 +24,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     line,
 )
-from fedbounds.evidence.symbolic.rebuilt import CANONICAL
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random

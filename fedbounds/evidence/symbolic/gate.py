@@ -14,8 +14,10 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation, Step
 from fedbounds.evidence.symbolic.expressions import (
+    CANONICAL,
     FUNCTIONS,
     NUMBERS,
+    SIGNS,
     claim_sides,
     in_time,
     indices,
@@ -26,7 +28,6 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_positive,
 )
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
-from fedbounds.evidence.symbolic.rebuilt import CANONICAL, SIGNS
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal

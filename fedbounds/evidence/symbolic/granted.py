@@ -10,10 +10,16 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.evidence.symbolic.expressions import indices, require_exact, shown_non_negative, shown_positive
+from fedbounds.evidence.symbolic.expressions import (
+    begin_anew,
+    indices,
+    rebuilt,
+    require_exact,
+    shown_non_negative,
+    shown_positive,
+)
 from fedbounds.evidence.symbolic.gate import meaningful
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
-from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal

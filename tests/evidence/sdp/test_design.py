@@ -11,8 +11,7 @@ from scipy.optimize import brentq
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round.bound import verify
-from fedbounds.evidence.sdp.multi_round.by_solver import by_solver, solved
+from fedbounds.evidence.sdp.multi_round.bound import by_solver, solved, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt, simplex_maxima
