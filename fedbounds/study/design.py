@@ -219,8 +219,8 @@ def best_of_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
     kappa, zeta_star = float(run.L / run.mu), float(zeta_sq) ** 0.5
     steps = [float(item.sizes[0] * run.L) for item in (best, plain)]
     start = (run.rounds, run.tau, kappa, zeta_star, run.measure, steps[0], 1.0, values[0], None, True)
-    weights = (tuple(map(float, item)) for item in (run.p, best.alpha))
-    return Design(*start, steps[1], values[1], usual, 0, *weights)
+    p, alpha = (tuple(map(float, item)) for item in (run.p, best.alpha))
+    return Design(*start, steps[1], values[1], usual, 0, p, alpha)
 
 
 def best_of_random(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma: Fraction) -> Design:
