@@ -55,6 +55,6 @@ def lowest(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -
     for size in sizes:
         there = replace(run, eta=Fraction(size), present=None)
         shapes.append(sampled(replace(there, present=present), *at, attained(there, *at[:2]).shape)[1])
-    grid = np.concatenate([np.geomspace(FIRST[0], FIRST[-1], GRID) / float(run.L), np.linspace(sizes[1], sizes[3], GRID)])
-    runs = (replace(run, eta=Fraction(float(size)), present=present) for size in grid)
+    whole, near = np.geomspace(FIRST[0], FIRST[-1], GRID) / float(run.L), np.linspace(sizes[1], sizes[3], GRID)
+    runs = (replace(run, eta=Fraction(float(size)), present=present) for size in (*whole, *near))
     return min(float(second_moments(each, np.stack(shapes, axis=-1), *at).max()) for each in runs)
