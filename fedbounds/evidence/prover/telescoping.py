@@ -92,7 +92,12 @@ def _sums(
             d.step("all", last + end * sy.Delta_T, "<=", sums).by(d.Induction("base", "carry")),
             *((TIME,) if whole_mean else ()),
         )
-        uses = [d.Earlier("all"), (at_end * sy.Delta_T, d.ONE), *rest[0], *([mean] if mean is not None else [])]
+        uses: list[d.Written] = [
+            d.Earlier("all"),
+            (at_end * sy.Delta_T, d.ONE),
+            *rest[0],
+            *([mean] if mean is not None else []),
+        ]
         of_all = tuple((scale * multiplier, fact) for multiplier, fact in map(d.as_use, uses))
         yield steps, of_all, (*proof.conditions, *(condition for _, condition in rest[1]))
 
