@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine import rng
-from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
-from fedbounds.engine.numpy_engine import draws_at
-from fedbounds.engine.participation import round_weights
-from fedbounds.engine.time_grid import make_time_grid
+from fedbounds.engine.numpy_engine import draws_at, round_weights
+from fedbounds.engine.time_grid import check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State
 from fedbounds.model.experiment import Experiment

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.numpy_engine import NumpyEngine, draws_at
-from fedbounds.engine.participation import present
+from fedbounds.engine.numpy_engine import NumpyEngine, draws_at, present
 from fedbounds.engine.reference import algorithm_1
 from fedbounds.engine.rng import HashedStream
 from fedbounds.model.experiment import Experiment

@@ -37,8 +37,9 @@ def simulate(
 
     ``progress(done, total)`` is called as local steps are taken. ``exact`` gives expectations in place of replicates,
     for constant Hessians and weights that do not depend on w. ``statistics``: every replicate ``stored``, or
-    ``streamed`` into means and covariances; ``auto`` streams what would fill over 1 GiB. ``record``: ``full``;
-    ``distance``, which keeps ||w - w*||^2 and F(w) - F* at the ends of rounds; ``iterates``, full with w_t itself.
+    ``streamed`` into means and covariances; ``auto`` streams where a check of the record would take over 1 GB, or a
+    quarter of the machine's memory. ``record``: ``full``; ``distance``, which keeps ||w - w*||^2 and F(w) - F* at
+    the ends of rounds; ``iterates``, full with w_t itself.
 
     >>> found = simulate(experiment, record="distance")
     >>> found.times.tolist(), found.gap.mean(axis=0).shape
@@ -56,13 +57,13 @@ def simulate(
     if exact and record != "full":
         raise reject("exact expectations have the full record", "exact=True", f'leave out record="{record}"')
     if record == "distance":
-        from fedbounds.engine.endpoints import run_endpoints
+        from fedbounds.engine.observers import run_endpoints
 
         return run_endpoints(experiment, progress)
     if exact:
         from fedbounds.engine.expectations import expectations
 
         return expectations(experiment, progress)
-    from fedbounds.engine.full_record import run
+    from fedbounds.engine.observers import run
 
     return run(experiment, progress, statistics=statistics, iterates=record == "iterates")

@@ -12,27 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.engine.time_grid import TimeGrid
-from fedbounds.errors import reject
-from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.trajectory import PATH_FIELDS, PathMoments, Streamed
 
-# ``auto`` streams a record beyond this many bytes: it would crowd out the rest on a small machine.
-STORED_LIMIT = 2**30
 # Statistics of blocks in flight may take this many bytes; fewer threads run where they would take more.
 STATISTICS_LIMIT = 2**29
 FIELDS = len(PATH_FIELDS)
-
-
-def wants_streaming(
-    experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], statistics: Statistics
-) -> bool:
-    """Whether a run streams; InputError for an unknown ``statistics``."""
-    if statistics not in ("auto", "stored", "streamed"):
-        raise reject("statistics must be auto, stored or streamed", statistics, "use auto")
-    N, per_time = experiment.problem.N, FIELDS * len(virtuals) + 3
-    stored = 8 * experiment.replicates * (len(grid.times) * (per_time + 3 * N) + len(grid.round_times) * N)
-    return statistics == "streamed" or (statistics == "auto" and stored > STORED_LIMIT)
 
 
 @dataclass

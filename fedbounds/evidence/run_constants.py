@@ -70,7 +70,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
         raise reject(
             "skews per path need every replicate's record",
             "a streamed run",
-            'use across="worst", or fewer replicates',
+            'use across="worst", fewer replicates, or more memory',
         )
     experiment, extremes = trajectory.experiment, trajectory.extremes
     problem = experiment.problem

@@ -20,7 +20,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
-from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, run
 from fedbounds.referee.search.rounding import with_steps
 from fedbounds.referee.search.shrink import numbers
 from fedbounds.theory import assumptions as a
@@ -145,7 +145,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 instance = with_steps(from_json(fields | weighting), claim.steps)
             except (InputError, KeyError):
                 continue  # a step size that is no positive fraction here
-            if instance.selections > 1 and instance.outcomes > 2**NOISY_STEPS:
+            if instance.chance.selections > 1 and instance.chance.count > 2**NOISY_STEPS:
                 continue
             if any(noise) and many and max(instance.eta) * L > 1:
                 continue  # its moments are not linear in the noise

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from fedbounds import plugins
 from fedbounds.errors import InputError
+from fedbounds.evidence.empirical.sides import Comparison
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import library
+from fedbounds.model.problem import Array
 from fedbounds.referee.case import Case, Found, processor_seconds
 from fedbounds.referee.regime import NEGLIGIBLE
 from fedbounds.referee.strength import places_of
@@ -81,7 +85,7 @@ def _implications(case: Case) -> Iterator[str]:
             continue
         case.so_far(lambda: Found(()))
         theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
-        both = [(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
+        both = [_at_common_times(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
         if both:
             below = all((x <= y * (1 + NEGLIGIBLE)).all() for x, y in both)
             above = all((y <= x * (1 + NEGLIGIBLE)).all() for x, y in both)
@@ -94,7 +98,13 @@ def _implications(case: Case) -> Iterator[str]:
             yield f"by its bound it {how} {other.key} in the {len(both)} regimes where both apply"
 
 
-def _bounds(claim: Claim, reading: Reading, suite: Any) -> dict[tuple[str, str], Any]:
-    """(regime, step size) -> the right side there, where the claim applies."""
+def _at_common_times(own: Comparison, theirs: Comparison) -> tuple[Array, Array]:
+    """The right sides of two claims at the times of which both speak."""
+    here, there = np.isin(own.times, theirs.times), np.isin(theirs.times, own.times)
+    return own.rhs[..., here], theirs.rhs[..., there]
+
+
+def _bounds(claim: Claim, reading: Reading, suite: Any) -> dict[tuple[str, str], Comparison]:
+    """(regime, step size) -> both sides there, where the claim applies."""
     places = places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
-    return {(place.regime.name, str(claim.steps)): place.sides.rhs for place in places}
+    return {(place.regime.name, str(claim.steps)): place.sides for place in places}

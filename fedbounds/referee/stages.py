@@ -19,8 +19,8 @@ from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, not_carried
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
+from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.proof_state import Unproved
-from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings

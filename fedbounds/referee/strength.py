@@ -23,6 +23,7 @@ from fedbounds.referee.mutants import (
     Part,
     as_read,
     at_factor,
+    bare,
     dropped,
     kind,
     parts,
@@ -156,7 +157,7 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
 
 def _right_side_row(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
     """A mutant that has the claim's left side and assumptions."""
-    read = replace(as_read(mutant.claim, reading), assumptions=())
+    read = bare(as_read(mutant.claim, reading))
     effect = _effect(read, places)
     if effect is not None:
         return Row(mutant.of.key, reading.name, mutant.part, mutant.change, effect)

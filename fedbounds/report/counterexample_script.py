@@ -259,7 +259,7 @@ def script_if_short(claim: Claim, verdict: Verdict | None) -> str:
 
 def _weights(instance: Instance) -> list[Any] | None:
     """The weights of each round; None where they differ between outcomes of chance, or losses are no quadratics."""
-    if not instance.plain or instance.selections > 1:
+    if not instance.plain or instance.chance.selections > 1:
         return None
     fixed = instance.weighting in ("fixed", "fedavg")
     if instance.stochastic and not (fixed and instance.N * instance.total <= MOST_SIGNS):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.by_solver import solved
+from fedbounds.evidence.sdp.multi_round.bound import solved
 from fedbounds.evidence.sdp.multi_round.central_path import ALL_PAIRS
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import MirroredClients, rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import examine_run
+from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
@@ -25,7 +26,7 @@ from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.request import Request, resolve
-from fedbounds.study.resolve import build_experiment
+from fedbounds.study.resolve import build_experiment, streams
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
@@ -56,13 +57,18 @@ def check(
     return run_request(resolve(problem, weightings, claims, settings), progress)
 
 
-def run_request(request: Request, progress: Progress | None = None, records: bool = True) -> Result:
-    """The result of a study; without its ``records`` each run's arrays are let go once its claims are judged."""
+def run_request(
+    request: Request, progress: Progress | None = None, each: Callable[[WeightingRun], object] | None = None
+) -> Result:
+    """The result of a study; where ``each`` is called with a run, its arrays are let go afterwards."""
     runs: list[WeightingRun] = []
     try:
         for weighting in request.weightings:
             run = run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
-            runs.append(run if records else replace(run, simulated=None))
+            if each is not None:
+                each(run)
+                run = replace(run, simulated=None)
+            runs.append(run)
             del run
     except KeyboardInterrupt:
         if runs:
@@ -89,27 +95,29 @@ def run_weighting(
 ) -> WeightingRun:
     """Simulate one weighting, and judge every claim on one measurement a reading."""
     settings, claims = request.settings, request.claims
-    trajectory = simulate(build_experiment(settings, request.problem, weighting), progress)
-    measured: dict[tuple[int, str], MeasuredRun] = {}  # what a run costs is paid once for all claims
-
-    def run_in(reading: str, of: Trajectory = trajectory) -> MeasuredRun:
-        if (id(of), reading) not in measured:
-            measured[id(of), reading] = examine_run(of, READINGS[reading], request.policy)
-        return measured[id(of), reading]
-
-    companions: dict[str, Trajectory] = {}
-    compared: ComparedBands = {}
-    stepped: dict[bytes, Trajectory] = {}  # claims with the same steps share a run
-    verdicts: list[Verdict] = []
+    experiment = build_experiment(settings, request.problem, weighting)
+    statistics: Statistics = "streamed" if streams(settings, experiment) else "stored"
+    trajectory = simulate(experiment, progress, statistics=statistics)
+    run_in = _readings(trajectory, request)
+    # Claims with the same steps share a run, whose record is let go before the next one is made.
+    stepped: dict[bytes, Experiment] = {}
+    companions: dict[str, Experiment] = {}
     for claim in claims.values():
-        seen = _companion(_required_steps(claim, settings, run_in(claim.readings[0])), trajectory, stepped)
-        if seen is not trajectory:
-            companions[claim.key] = seen
-        for name in claim_readings(claim, settings.readings):
-            sampled = empirical.Sampled(run_in(name, seen), settings.error_rate, compared)
-            verdicts.append(judge(claim, READINGS[name], sampled))
+        steps = _required_steps(claim, settings, run_in(claim.readings[0]))
+        if steps is not None:
+            companions[claim.key] = stepped.setdefault(steps.tobytes(), _with_steps(experiment, steps))
+    compared: ComparedBands = {}
+    found: dict[str, list[Verdict]] = {}
+    for other in (None, *stepped.values()):
+        seen = run_in if other is None else _readings(simulate(other, statistics=statistics), request)
+        for claim in [claim for claim in claims.values() if companions.get(claim.key) is other]:
+            names = claim_readings(claim, settings.readings)
+            judged = [empirical.Sampled(seen(name), settings.error_rate, compared) for name in names]
+            found[claim.key] = [judge(claim, sampled.run.reading, sampled) for sampled in judged]
+        del seen
+    verdicts = [verdict for claim in claims.values() for verdict in found[claim.key]]
     examined = [
-        (claim, companions.get(claim.key, trajectory).experiment, claim_readings(claim, settings.readings))
+        (claim, companions.get(claim.key, experiment), claim_readings(claim, settings.readings))
         for claim in claims.values()
     ]
     verdicts += expectation.verdicts(examined, request.policy)
@@ -126,8 +134,17 @@ def run_weighting(
         constants=run_in("all-steps").constants,
         decay=_decay(trajectory, settings.error_rate),
         verdicts=tuple(verdicts),
-        simulated=Simulated(trajectory, {key: run.experiment for key, run in companions.items()}, compared),
+        simulated=Simulated(trajectory, companions, compared),
     )
+
+
+def _readings(trajectory: Trajectory, request: Request) -> Callable[[str], MeasuredRun]:
+    """A run in each reading; what that costs is paid once for all claims."""
+    return cache(lambda name: examine_run(trajectory, READINGS[name], request.policy))
+
+
+def _with_steps(experiment: Experiment, steps: np.ndarray) -> Experiment:
+    return replace(experiment, eta=lambda t: float(steps[t]))
 
 
 def _numbers(run: MeasuredRun, synchronised: MeasuredRun) -> dict[str, float | None]:
@@ -178,13 +195,3 @@ def _required_steps(claim: Claim, settings: Settings, run: MeasuredRun) -> np.nd
     if {failure.key for failure in judged_on(claim, run).failed} != {OWN_STEPS}:
         return None
     return steps_asked(claim.steps, run.values(), run.trajectory.experiment.total_steps)
-
-
-def _companion(steps: np.ndarray | None, trajectory: Trajectory, stepped: dict[bytes, Trajectory]) -> Trajectory:
-    """The run with other ``steps``, simulated unless it is among those ``stepped``; without any the run itself."""
-    if steps is None:
-        return trajectory
-    key = steps.tobytes()
-    if key not in stepped:
-        stepped[key] = simulate(replace(trajectory.experiment, eta=lambda t: float(steps[t])))
-    return stepped[key]

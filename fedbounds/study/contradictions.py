@@ -62,7 +62,7 @@ def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object
     if verdict.evidence is Evidence.EXACT and isinstance(instance, Mapping):
         from fedbounds.evidence.exact.counterexamples import reading_named
         from fedbounds.evidence.exact.instance_json import from_json
-        from fedbounds.evidence.exact.outcomes import runs
+        from fedbounds.evidence.exact.run import runs
 
         record = next(runs(from_json(instance)))
         return record.place(reading_named(verdict.reading), verdict.worst_t if one_step else None)

@@ -23,6 +23,7 @@ from fedbounds.study.bounds import gamma_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 
+GB = 1e9
 # The generators' data: problem they feed and the parameters their text takes.
 SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
 # What a study may be asked for in place of keys; a claim's source says who states it.
@@ -272,6 +273,16 @@ def build_experiment(settings: Settings, problem: Problem, weighting: Weighting)
         aggregation=settings.aggregation,
         engine=settings.engine,
     )
+
+
+def streams(settings: Settings, experiment: Experiment) -> bool:
+    """Whether a check of a run keeps means and covariances; InputError where these take more than ``memory`` too."""
+    limit = None if settings.memory is None else settings.memory * GB
+    streamed = memory.wants_streaming(experiment, "auto", limit)
+    if limit is not None and streamed and (least := memory.check_peak(experiment, streamed=True)) > limit:
+        what = f"memory must be at least the {memory.size(least)} that means and covariances of this study take"
+        raise reject(what, f"{settings.memory:g} GB", "raise it, or make the study smaller")
+    return streamed
 
 
 def name_checks(extra: Sequence[ModuleType]) -> Mapping[str, Callable[[str], object]]:

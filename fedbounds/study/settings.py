@@ -117,6 +117,14 @@ class Settings:
     radius: Annotated[Positive | None, About(READING, "Radius around w* for --constants-from ball.")] = None
     sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2 for --constants-from given.")] = None
     G_sq: Annotated[NonNegative | None, About(READING, "G^2 for --constants-from given.")] = None
+    memory: Annotated[
+        Positive | None,
+        About(
+            PROTOCOL,
+            "GB that a check takes at most: beyond, a run keeps means and covariances. [default: 1, or a quarter of "
+            "the machine's]",
+        ),
+    ] = None
     aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"
     engine: Annotated[Engine, About(PROTOCOL, "How the run is computed.")] = "auto"
     plugins: Annotated[

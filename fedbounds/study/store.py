@@ -10,7 +10,7 @@ ever taken apart. ``study`` is the SHA-256 of the result.json they belong to.
 
 import hashlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from fedbounds.io import json_text, parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
 from fedbounds.study.resolve import build_policy
 from fedbounds.study.result import NAME, Result, WeightingRun
+from fedbounds.study.settings import Settings
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -82,7 +84,7 @@ def save(result: Result, out: str | Path) -> Path:
     return keep(result, series(result), out)
 
 
-def keep(result: Result, drawn: tuple[RunSeries, ...], out: str | Path) -> Path:
+def keep(result: Result, drawn: Sequence[RunSeries], out: str | Path) -> Path:
     """Write a result and its arrays under ``out``; a kill between the two files is noticed by `read`."""
     out = Path(out)
     text = json_text(result.to_json())
@@ -113,12 +115,13 @@ def read(out: str | Path) -> tuple[Result, tuple[RunSeries, ...]]:
 
 def series(result: Result) -> tuple[RunSeries, ...]:
     """What the pictures of a fresh result need, one `RunSeries` a run."""
-    return tuple(_drawn(result, run) for run in result.runs)
+    return tuple(run_series(run, result.claims, result.settings) for run in result.runs)
 
 
-def _drawn(result: Result, run: WeightingRun) -> RunSeries:
+def run_series(run: WeightingRun, claims: Mapping[str, Claim], settings: Settings) -> RunSeries:
+    """What the pictures of one run need, while its record is held."""
     trajectory, path = run.trajectory, run.trajectory.paths["alpha"]
-    applied = (verdict for verdict in run.verdicts if _has_sides(result, verdict))
+    applied = (verdict for verdict in run.verdicts if _has_sides(claims[verdict.claim], verdict))
     return RunSeries(
         times=trajectory.times.astype(float),
         gap=path.gap,
@@ -128,35 +131,40 @@ def _drawn(result: Result, run: WeightingRun) -> RunSeries:
         rho_star=trajectory.rho_star(),
         round_times=trajectory.round_times.astype(float),
         alpha=trajectory.alpha,
-        sides={(verdict.claim, verdict.reading): _sides(result, run, verdict) for verdict in applied},
+        sides={
+            (verdict.claim, verdict.reading): _sides(run, claims[verdict.claim], settings, verdict)
+            for verdict in applied
+        },
     )
 
 
-def _has_sides(result: Result, verdict: Verdict) -> bool:
+def _has_sides(claim: Claim, verdict: Verdict) -> bool:
     """Whether a verdict is about two sides along t; other evidence has the same sides without a band."""
-    claim = result.claims[verdict.claim]
     along = claim.scope in ("step", "horizon") and bool(claim.rhs) and verdict.detail != empirical.NOT_LINEAR
     along = along and (verdict.status in (Status.HOLDS, Status.REFUTED) or not claim.computed)
     return along and verdict.evidence is Evidence.EMPIRICAL and verdict.status is not Status.NOT_APPLICABLE
 
 
-def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> SidesOverTime:
+def _sides(run: WeightingRun, claim: Claim, settings: Settings, verdict: Verdict) -> SidesOverTime:
     compared = run.simulated.compared if run.simulated else {}
     values = compared.get((verdict.claim, verdict.reading))
     # One that was undecided before its sides were looked at has not been compared.
-    times, lhs, rhs, interval = values or _compared(result, run, verdict)
+    times, lhs, rhs, interval = values or _compared(run, claim, settings, verdict)
     return SidesOverTime(times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
 
 
-def _compared(result: Result, run: WeightingRun, verdict: Verdict) -> tuple[Array, Array, Array, Band]:
-    claim = result.claims[verdict.claim]
+def _compared(
+    run: WeightingRun, claim: Claim, settings: Settings, verdict: Verdict
+) -> tuple[Array, Array, Array, Band]:
     companion = run.simulated.companions.get(claim.key) if run.simulated else None
-    trajectory = run.trajectory if companion is None else simulate(companion)  # its record was not held
-    examined = examine_run(trajectory, READINGS[verdict.reading], build_policy(result.settings))
+    trajectory = run.trajectory
+    if companion is not None:  # its record was not held
+        trajectory = simulate(companion, statistics="streamed" if trajectory.streamed else "stored")
+    examined = examine_run(trajectory, READINGS[verdict.reading], build_policy(settings))
     sides = empirical.compare(claim, examined)
     sides = sides.at(sides.defined)
     known = empirical.known_columns(claim, examined, sides.times)
-    return sides.times, *sides.means, sides.band(result.settings.error_rate, known)
+    return sides.times, *sides.means, sides.band(settings.error_rate, known)
 
 
 def _named(j: int, run: WeightingRun, drawn: RunSeries) -> Iterator[tuple[str, Array]]:

@@ -18,7 +18,15 @@ from fedbounds.errors import reject
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.multi_round.central_path import worst
-from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, alike, attained, experiment, surely, with_noise
+from fedbounds.evidence.sdp.multi_round.lower_bound import (
+    Attained,
+    alike,
+    attained,
+    experiment,
+    in_fractions,
+    surely,
+    with_noise,
+)
 from fedbounds.evidence.sdp.multi_round.noise import noisy, shares
 from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import sampled
@@ -132,8 +140,10 @@ def sandwich(
     if sigma_sq:
         still = float(alike(run, delta_0, sigma_sq * shares(run)[0]))
         lower = max(still, with_noise(run, instance, float(sigma_sq)) if len(run.p) in (0, 2) else lower)
+    if run.rule is not None:
+        lower = in_fractions(run, instance, delta_0, zeta_sq)
     if run.present:
-        lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)
+        lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)[0]
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
         lower = max(surely(run, instance, delta_0, zeta_sq), still)
     if result is not None and not result.proved and result.value < lower:

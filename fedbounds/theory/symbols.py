@@ -28,6 +28,7 @@ from fedbounds.theory.computed_quantities import gap_0 as gap_0
 from fedbounds.theory.computed_quantities import gap_round as gap_round
 from fedbounds.theory.computed_quantities import gap_sum as gap_sum
 from fedbounds.theory.computed_quantities import gone_sq as gone_sq
+from fedbounds.theory.computed_quantities import local_step as local_step
 from fedbounds.theory.computed_quantities import mu_F as mu_F
 from fedbounds.theory.computed_quantities import parting as parting
 from fedbounds.theory.computed_quantities import tail_gap as tail_gap

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fedbounds.engine.parallel import in_threads
 from fedbounds.engine.rng import absorb, client_keys, draw
-from fedbounds.engine.threads import in_threads
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
 from fedbounds.vision.settings import ImageSettings

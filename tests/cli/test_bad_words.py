@@ -27,6 +27,7 @@ SETTINGS = {
     "check --clients": COUNTS,
     "check --stride": COUNTS,
     "check --batch": "0 -1 half 1.5",
+    "check --memory": "0 nan x 0.01",
     "check --limit": "0 -1 x",
     "check --seed": "-1 x 1.5 99999999999999999999",
     "check --participation": "0 -0.5 1.5 nan x",

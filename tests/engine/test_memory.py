@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.engine import memory
-from fedbounds.engine.full_record import run
+from fedbounds.engine.observers import run
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment

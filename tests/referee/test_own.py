@@ -16,7 +16,7 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
@@ -28,6 +28,7 @@ from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sanity import misprints
 from fedbounds.referee.search.family import Shape, decode, dimension, families
+from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.study.fingerprint import stated
@@ -200,8 +201,8 @@ def test_fractions_floats_and_populations_agree():
     cube = np.full((3, dimension(shape, families()["diagonal"])), 0.4)
     result = simulate_population(decode(shape, families()["diagonal"], cube, both))
     gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
-    expected = result.measured.paths["alpha"]["gap"]
-    assert result.computed(gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
+    expected = result.paths["alpha"]["gap"]
+    assert computed(result, gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
 
 
 def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():

@@ -22,7 +22,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, text
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all
 from fedbounds.referee.search import refute as module
@@ -292,7 +292,7 @@ SHAPES = st.builds(
     losses=st.sampled_from(["any", "same minimisers"]),
     noise=st.sampled_from(["", *NOISES]),
     absent=st.integers(0, 1),
-).filter(lambda family: family.count <= 64)
+).filter(lambda family: family.chance.count <= 64)
 
 
 def exactly(batch, k):
@@ -314,7 +314,7 @@ def test_populations_run_as_the_exact_evaluator_does(shape, seed):
 def agree(shape, seed):
     """Three members of a shape, in floats and in fractions."""
     batch = members(shape, cube_of(shape, seed, 3), claim_named("theorem-1"))
-    measured = simulate(batch).measured
+    measured = simulate(batch)
     for k in range(3):
         exact = run(exactly(batch, k))
         for virtual, fields in exact.paths.items():

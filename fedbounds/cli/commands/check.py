@@ -12,8 +12,10 @@ from fedbounds.cli.interrupt import INTERRUPTED
 from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:
-    from fedbounds.study.result import Result
+    from fedbounds.study.request import Request
+    from fedbounds.study.result import Result, WeightingRun
     from fedbounds.study.settings import Settings
+    from fedbounds.study.store import RunSeries
 
 
 @command("Study a problem", settings=(), show_constants="--constants")
@@ -99,11 +101,7 @@ def _checked(settings: Settings, out: Path | None, fresh: bool, quiet: bool) -> 
 
 
 def _interrupted(part: Result, out: Path | None) -> Result:
-    """The weightings that were finished, saved in ``out``: they are a study of their own."""
-    from fedbounds.study import store
-
-    if out is not None:
-        store.save(part, out)
+    """The weightings that were finished, which are a study of their own."""
     done = ", ".join(run.weighting for run in part.runs)
     say(f"Interrupted: the answer is about {done} alone{f', and saved in {out}' if out is not None else ''}.")
     return part
@@ -112,18 +110,29 @@ def _interrupted(part: Result, out: Path | None) -> Result:
 def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:
     """The result of a study, and the files that were written beside that in ``out``, if there is one."""
     from fedbounds.report.terminal import progress
+    from fedbounds.study import store
     from fedbounds.study.check import run_request
     from fedbounds.study.request import resolve
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
-    with progress(not quiet, lines=True, first=_beforehand(settings, len(request.weightings))) as bar:
-        result = run_request(request, bar, records=out is not None)
+    drawn: list[RunSeries] = []
+
+    def each(run: WeightingRun) -> None:
+        if out is not None:
+            drawn.append(store.run_series(run, request.claims, request.settings))
+
+    with progress(not quiet, lines=True, first=_beforehand(request, out is not None)) as bar:
+        try:
+            result = run_request(request, bar, each)
+        except Interrupted as stopped:
+            if out is not None:
+                store.keep(stopped.partial, drawn, out)
+            raise
     if out is None:
         return result, []
     from fedbounds.report.figures import study_figures
-    from fedbounds.study import store
 
-    store.save(result, out)
+    store.keep(result, drawn, out)
     return result, [out / store.TRAJECTORIES, *study_figures.draw(out, result.claims)]
 
 
@@ -133,10 +142,16 @@ EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, LOGISTIC, GROWTH = 4, 1.
 LONG = 120  # seconds from which minutes are told
 
 
-def _beforehand(settings: Settings, weightings: int) -> str:
-    """How much is run, and how long that takes about, by the steps of the default study."""
+def _beforehand(request: Request, drawn: bool) -> str:
+    """How much is run, how long that takes about, by the steps of the default study, and in how much memory."""
+    from fedbounds.engine.memory import check_peak, size
     from fedbounds.report.number_format import counted
+    from fedbounds.study.resolve import build_experiment, streams
 
+    settings, weightings = request.settings, len(request.weightings)
+    experiment = build_experiment(settings, request.problem, request.weightings[0])
+    streamed = streams(settings, experiment)
+    peak = check_peak(experiment, streamed, weightings if drawn else 0)
     steps = settings.tau * settings.rounds
     share = weightings * steps * settings.replicates / DEFAULT_STEPS
     share *= (max(settings.clients or 0, DEFAULT_CLIENTS) / DEFAULT_CLIENTS) ** GROWTH
@@ -144,7 +159,8 @@ def _beforehand(settings: Settings, weightings: int) -> str:
     seconds = math.ceil((EVIDENCE + DEFAULT_RUNS * share) / 10) * 10
     time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
     runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
-    return f"{runs}: about {time}, longer with many samples or on a busy machine."
+    kept = " Runs keep means and covariances, as a record of each takes more memory." if streamed else ""
+    return f"{runs}: about {time}, longer with many samples or on a busy machine; up to {size(peak)}.{kept}"
 
 
 @command("Files", settings=())

@@ -68,8 +68,10 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
 def _say_weights(weights: str, p: str, found: Sandwich) -> None:
     from fedbounds.evidence.sdp.one_step.coverage import fractions
 
-    if weights == "any":
+    if weights[:1].isalpha() or ".." in weights:
         say("Weights may be others in every round: the rounds are bounded one by one, and no theorem is asked.")
+        if weights != "any" and p:
+            say(f"The instance is a run of {weights}, the worst case that of all weights with its ratios to p.")
     elif p and found.above and fractions(p) != fractions(weights):
         say("The server's weights are not p: the worst case is a bound, not exact, and no theorem is asked.")
     elif found.above:

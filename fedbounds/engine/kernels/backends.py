@@ -15,10 +15,9 @@ from fedbounds.engine import rng
 from fedbounds.engine.kernels import client_sums as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
-from fedbounds.engine.kernels.matrix_products import padded
-from fedbounds.engine.kernels.vectors import LANES, WORD
+from fedbounds.engine.kernels.vectors import LANES, WORD, padded
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, batch_scale
-from fedbounds.engine.threads import blocks_of
+from fedbounds.engine.parallel import blocks_of
 from fedbounds.model.problem import Array, Indices, LogisticArrays
 
 # Arithmetic of one local step of one block (about 0.5 ms): the bookkeeping between kernels is then a small part, and

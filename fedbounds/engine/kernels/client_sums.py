@@ -7,7 +7,7 @@ where the arrays happen to lie in memory (see APART).
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.matrix_products import product
+from fedbounds.engine.kernels.vectors import product
 
 # More than any vector step: compilers guard a vector loop by comparing addresses, and take the scalar loop,
 # which rounds sums differently, where one array is stored within a vector step after another one is read.

@@ -15,7 +15,7 @@ from fedbounds.engine.kernels.backends import (
     Sampled,
     own,
 )
-from fedbounds.engine.kernels.matrix_products import padded
+from fedbounds.engine.kernels.vectors import padded
 from fedbounds.engine.numpy_engine import Moments
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment

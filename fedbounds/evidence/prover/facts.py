@@ -10,11 +10,13 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
     NOISE,
     OWN,
     SHARE,
     W_STAR,
     P,
+    W,
     X,
     gap,
     grad,
@@ -124,6 +126,12 @@ def common_minimum() -> Candidate:
     square = d.Square(way, "a square")
     uses = (convex(W_STAR, OWN), (-1, d.premise("attained")), (mu / 2, square), d.premise("common-optimum", way))
     return _candidate(-gap(W_STAR), *uses)
+
+
+def least_skew() -> Candidate:
+    """rho_bar sum_i p_i e_i <= sum_i alpha_i e_i, at the local models where they are w_t."""
+    there = (d.averaged(ALPHA, convex(W, X)), (sy.rho_bar, d.averaged(P, convex(X, W))))
+    return _candidate(Mean(ALPHA, gap(X)) - sy.rho_bar * Mean(P, gap(X)), d.premise("rho-bar"), *there)
 
 
 def averaged(one: Candidate, weights: sp.Expr) -> Candidate:

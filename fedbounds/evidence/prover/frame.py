@@ -98,8 +98,9 @@ def frame(
     assumptions: Iterable[Assumption],
     steps: sp.Expr | None,
     limits_shown: Iterable[tuple[Condition, sp.Expr]] = (),
+    further: Iterable[sp.Symbol] = (),
 ) -> Frame:
-    """The parameters under a claim's assumptions, at its own step size where it has one."""
+    """The parameters under a claim's assumptions, at its own step size where it has one, and ``further`` numbers."""
     assumptions = tuple(assumptions)
     both = a.smooth in assumptions and a.strongly_convex in assumptions
     conditions, numbers, letters = [], {}, []
@@ -136,6 +137,7 @@ def frame(
         numbers[condition.symbol] = value
         letters.append((condition.symbol, 0))
         bounded = True
+    letters += [(number, 0) for number in further]
     return Frame(tuple(conditions), tuple(letters), numbers, bounded, equal)
 
 

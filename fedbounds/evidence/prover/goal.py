@@ -12,6 +12,7 @@ from fedbounds.evidence.prover.frame import Frame, equal_curvatures, frame
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 
@@ -36,7 +37,7 @@ class Goal:
     @property
     def frame(self) -> Frame:
         """The parameters."""
-        return frame(self.universe.values(), self.steps, self.limits)
+        return frame(self.universe.values(), self.steps, self.limits, (sy.rho_bar,) if self.skewed else ())
 
     @property
     def client(self) -> bool:
@@ -72,6 +73,12 @@ class Goal:
     def identical(self) -> bool:
         """Whether every F_i is the same function."""
         return ONE_FUNCTION in self.universe
+
+    @property
+    def skewed(self) -> bool:
+        """Whether it speaks of the smallest skew, whatever the weights."""
+        spoken = self.left.free_symbols | self.right.free_symbols
+        return sy.rho_bar in spoken and {"rho-bar", "strongly-convex"} <= self.universe.keys() and self.together
 
     @property
     def meanings(self) -> dict[sp.Basic, sp.Expr]:

@@ -109,6 +109,8 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
             yield from (facts.equal_slopes(x, y) for x, y in combinations(points, 2))
         if goal.shared and {F_MIN, W_STAR} <= losses and "strongly-convex" in keys:
             yield facts.averaged(facts.common_minimum(), P)
+        if goal.skewed:
+            yield facts.least_skew()
         if goal.drawn:
             yield from draws.of_draws(goal.universe)
         for weights in every:

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
-from fedbounds.evidence.exact.few_paths import needs_every_outcome
+from fedbounds.evidence.exact.chance import needs_every_outcome
+from fedbounds.evidence.exact.measure import Measured
+from fedbounds.evidence.quantity_values import Values
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.referee.search.budget import FIRST, MOST_PATHS, Budget, cost, size
 from fedbounds.referee.search.family import (
@@ -25,7 +27,7 @@ from fedbounds.referee.search.family import (
     families,
 )
 from fedbounds.referee.search.objective import Scale, scales
-from fedbounds.referee.search.populations import PopulationRun, at_rounds, simulate
+from fedbounds.referee.search.populations import at_rounds, constants_of, simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -190,14 +192,14 @@ def _affordable(shape: Shape, family: InstanceFamily) -> bool:
     if shape.draws and shape.rounds > DRAWN_ROUNDS:
         return False
     if shape.random:
-        few = (shape.along_paths and shape.total <= MANY_STEPS) or (shape.pairwise and shape.paths <= MOST_PATHS)
-        return few or shape.count <= family.outcomes
+        few = {"linear": shape.total <= MANY_STEPS, "pairwise": shape.paths <= MOST_PATHS, "all": False}[shape.taken]
+        return few or shape.chance.count <= family.outcomes
     return shape.total <= family.loops or shape.straight
 
 
 def _given(claim: Claim, reading: Reading, shape: Shape) -> bool:
     """Whether the outcomes that are run give every symbol of the claim."""
-    if shape.enumerated:
+    if shape.taken == "all":
         return True
     biased = shape.weighting != "fedavg"
     return not needs_every_outcome(claim, reading, bent=not shape.linear, biased=biased)
@@ -237,7 +239,7 @@ def _possible(
         answers[alone] = _equal(assumed, claim, reading, run)
     if not answers[alone]:
         return False
-    values = run.measurement(reading).constants
+    values = run.measurement(reading, Values()).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
     met = bool(admitted(narrow, claim, reading, population, near)[near].any())
     if len(near):
@@ -245,11 +247,11 @@ def _possible(
     return met
 
 
-def _equal(assumed: Sequence[Assumption], claim: Claim, reading: Reading, run: PopulationRun) -> bool:
+def _equal(assumed: Sequence[Assumption], claim: Claim, reading: Reading, run: Measured) -> bool:
     """Whether some members meet the equalities assumed of constants of the user's: mostly a shape decides that."""
     own = {q.name for q in claim.computed if q.statistic == "constant"}
     equal = [a for a in assumed if a.symbols() <= own and a.parts and all(part.sign == "=" for part in a.parts)]
-    return not equal or bool((penalty(equal, run.constants_of(claim, reading, FEW), FEW) == 0).any())
+    return not equal or bool((penalty(equal, constants_of(run, claim, reading.virtual, FEW), FEW) == 0).any())
 
 
 def examples(shape: Shape, family: InstanceFamily, claim: Claim) -> Population:
@@ -280,7 +282,7 @@ def admitted(
     shape = replace(population.shape, tau=1, rounds=1, schedule="free")
     small = 1 / (2 * population.losses.L[:, None])
     short = replace(population, shape=shape, eta=small, weights=population.weights[:, :1])
-    constants = simulate(short).measurement(reading).constants
+    constants = simulate(short).measurement(reading, Values()).constants
     for k in range(len(met)) if members is None else members:
         try:
             instance = round_to(short.member(k), claim, CLOSE)

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from fedbounds.evidence.assumption_checks import penalty
+from fedbounds.evidence.assumption_checks import penalty, spoken_of
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.judge import substitution
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Population
-from fedbounds.referee.search.populations import simulate
+from fedbounds.referee.search.populations import computed, simulate
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.measurement import first_of
 from fedbounds.theory.reading import Reading
@@ -54,7 +54,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
     """
     with np.errstate(all="ignore"):
         run = simulate(population)
-        measurement = run.measurement(reading, run.computed(claim, reading))
+        measurement = run.measurement(reading, computed(run, claim, reading))
         sides = substitution(claim, reading, measurement)
         values = sides.values
         terms = [evaluate(term, values) for term in sides.terms.values()]
@@ -74,6 +74,8 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
             [np.broadcast_to(np.abs(x), shape).max(axis=1) for x in (lhs, before + 0 * lhs, *terms)], axis=0
         )
         margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
+        spoken = spoken_of(claim, reading, measurement)
+        margin = margin if spoken is None else np.where(spoken, margin, UNTESTED)
         if claim.scope == "horizon":
             # The start is near the bound of every convergence theorem, trivially: only a violation counts there, and
             # as long as both sides stay what they were, as they do within the first round where rounds are compared.
@@ -82,7 +84,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         where = margin.argmin(axis=1)
         rows = np.arange(P)
         ratio = (lhs / rhs)[rows, where]
-    if population.shape.along_paths:
+    if population.shape.taken == "linear":
         # With larger steps the largest gradients lie elsewhere than on the paths that are taken.
         stepped = (population.eta.max(1) * population.losses.L)[:, None]
         margin = np.where(stepped > 1, UNTESTED, margin)

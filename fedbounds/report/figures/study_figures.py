@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
-from fedbounds.engine.processes import in_processes
+from fedbounds.engine.parallel import in_processes
 from fedbounds.report.figures import series, styles
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of

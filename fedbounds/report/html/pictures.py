@@ -8,7 +8,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from fedbounds.engine.processes import in_processes
+from fedbounds.engine.parallel import in_processes
 from fedbounds.report.figures import files, study_figures
 from fedbounds.report.figures.styles import READING_STYLES
 from fedbounds.study.result import Result

@@ -15,7 +15,7 @@ from fedbounds.evidence.empirical.bands import (
     band_from_moments,
     critical_value,
 )
-from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.empirical.decay import floor_fit
 from validate import calibration, critical_values
 
 
