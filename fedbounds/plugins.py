@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     Theorem = str | Path | Claim | Iterable[Claim]
 
 
-def modules_in(package: str) -> Iterator[ModuleType]:
-    """The modules of ``package`` itself."""
-    parent = importlib.import_module(package)
-    for info in sorted(pkgutil.iter_modules(parent.__path__), key=lambda item: item.name):
-        yield importlib.import_module(f"{package}.{info.name}")
+@functools.cache
+def modules_in(package: str) -> tuple[ModuleType, ...]:
+    """The modules of ``package`` itself, listed once."""
+    names = sorted(info.name for info in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    return tuple(importlib.import_module(f"{package}.{name}") for name in names)
 
 
 def foreign(item: object, package: str) -> bool:

@@ -9,10 +9,11 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
+from fedbounds.evidence.assumption_checks import with_quantities_if_needed
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun, Policy
-from fedbounds.evidence.run_constants import examine_run, with_quantities
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize
@@ -123,7 +124,7 @@ class Suite:
             if trajectory is None:
                 return None
             self.runs[key] = examine_run(trajectory, reading, regime.policy)
-        self.runs[key] = with_quantities(claim, self.runs[key])
+        self.runs[key] = with_quantities_if_needed(claim, self.runs[key])
         return self.runs[key]
 
     def _trajectory(self, regime: Regime, eta: str, claim: Claim) -> Trajectory | None:

@@ -272,7 +272,7 @@ def _carried_out(step: Step, case: Case, left: float | None, trial: Trial) -> St
 def _share(step: Step, trial: Trial) -> float:
     """The share of what is left of the time that a stage may use, beside those that come after it."""
     done = {stage.name for stage in trial.stages}
-    parts = {item.name: item.seconds * (1 + item.breaks) for item in STAGES if item.name not in done}
+    parts = {item.name: item.seconds * (1 + 2 * item.breaks) for item in STAGES if item.name not in done}
     return parts[step.name] / (sum(parts.values()) or 1)
 
 

@@ -147,7 +147,7 @@ def sandwich(
     if run.rule is not None:
         lower = in_fractions(run, instance, delta_0, zeta_sq)
     if run.present:
-        lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)
+        lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)[0]
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
         lower = max(surely(run, instance, delta_0, zeta_sq), still)
     if result is not None and not result.proved and result.value < lower:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.kernels import client_sums as kernel_common
+from fedbounds.engine.kernels import compiled as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
 from fedbounds.engine.kernels.vectors import LANES, WORD, padded

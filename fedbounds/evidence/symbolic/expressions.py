@@ -29,7 +29,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.point_values import PointFormula, WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
 
@@ -37,7 +37,8 @@ NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), 
 SYMBOLS = (sp.Symbol, Quantity)
 FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
-MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "kappa", "e_rho"}
+MOVING = {"n", "rho", "steps", "gaps", "weighted_gaps", "weighted_gaps_T", "s", "u_s", "eta_s", "m_s"}
+MOVING |= {"kappa_rho", "kappa", "e_rho"}
 
 
 def in_time(exponent: sp.Basic) -> bool:
@@ -222,4 +223,6 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
         setattr(made, slot, getattr(one, slot))
     if type(getattr(made, "on_path", None)) is PointFormula:
         made.on_path = PointFormula(_expression(made.on_path.expression))
+    elif type(getattr(made, "on_path", None)) is WeightedGap and isinstance(made.on_path.weights, sp.Basic):
+        made.on_path = WeightedGap(_expression(made.on_path.weights), int(made.on_path.tail))
     return made

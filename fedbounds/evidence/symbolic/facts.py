@@ -24,6 +24,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     line,
 )
+from fedbounds.evidence.symbolic.weighted_mean import KEY, WeightedMean
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random
@@ -127,6 +128,9 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     induction_sign(label, scope)
     statement = excess(scope.step(label))  # type: ignore[arg-type]
     sequences = {**definitions.SEQUENCES, **scope.derivation.sequences}
+    weighted = getattr(scope.universe.get(KEY), "gives", None)
+    if type(weighted) is WeightedMean:
+        sequences[definitions.WEIGHTED_T] = weighted.sequence
     states = {last: sequence[place] for last, sequence in sequences.items()}
     fixed = [s for sequence in sequences.values() for s in sequence[1:]]
     require_steady(statement.xreplace(dict.fromkeys(states, sp.Integer(0))), scope, fixed)

@@ -230,15 +230,18 @@ def _possible(
 ) -> bool:
     """Whether some of a few instances of a shape meets what is assumed of losses and weights.
 
-    What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length.
+    What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length; equalities of
+    the losses alone are asked once, whatever the weighting and the noise.
     """
     step = replace(shape, tau=1, rounds=1, schedule="one step")
-    if not answers.get(step, True):
+    alone = replace(step, weighting="", noise="", absent=0)
+    if not (answers.get(step, True) and answers.get(alone, True)):
         return False
     population = examples(shape, family, claim)
     run = simulate(population)
-    if step not in answers and not _equal(assumed, claim, reading, run):
-        answers[step] = False
+    if alone not in answers:
+        answers[alone] = _equal(assumed, claim, reading, run)
+    if not answers[alone]:
         return False
     values = run.measurement(reading, Values()).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]

@@ -37,7 +37,7 @@ WORTH_TRYING = -1e-7
 
 @dataclass(frozen=True)
 class Task:
-    """One arm in one rung: so many ``generations``, from the point where the rung before ended."""
+    """One arm in one rung: so many ``generations``, from the point that earlier ones reached or afresh."""
 
     arm: Arm
     rung: int

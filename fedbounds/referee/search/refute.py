@@ -2,7 +2,8 @@
 
 The objective is the claim's relative margin over the families of instances. A budget is spent by successive halving:
 every arm, a shape with an objective, gets a few generations of differential evolution; then the best third gets
-twice as many, and so on. A violation counts once it is confirmed. Where none is, the closest approach and the
+twice as many, afresh lest it stay where bounds are only near, and so on; the last rung goes on from the best point.
+A violation counts once it is confirmed. Where none is, the closest approach and the
 evaluations spent are reported, which proves nothing; a violation that floating point alone shows comes first.
 """
 
@@ -165,26 +166,29 @@ def _rounding(search: Search, outcome: Outcome) -> bool:
 def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator[Outcome]:
     """The outcomes of every rung."""
     done, budget = 0, search.budget
-    left: list[tuple[Any, int, tuple[float, ...]]] = [
-        (arm, k, ()) for k, arm in _in_turn(arms(search.claim, search.reading, budget, search.by_family))
+    left: list[tuple[Arm, int, Outcome | None]] = [
+        (arm, k, None) for k, arm in _in_turn(arms(search.claim, search.reading, budget, search.by_family))
     ]
     total = sum(-(-len(left) // KEPT_SHARE**rung) for rung in range(budget.rungs))  # at least
     for rung in range(budget.rungs):
         last = rung == budget.rungs - 1
         generations = max(min(FIRST, budget.generations), budget.generations >> (budget.rungs - 1 - rung))
-        tasks = [Task(arm, rung, k, generations, start, last) for arm, k, start in left]
+        starts = [before.point if last and before is not None else () for _, _, before in left]
+        tasks = [
+            Task(arm, rung, k, generations, start, last) for (arm, k, _), start in zip(left, starts, strict=True)
+        ]
         results = iter(each(f"search, rung {rung}", partial(_as_json, search), tasks))
         reached: list[Outcome] = []
         for k in range(len(tasks)):
             if progress is not None:
                 progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
-            reached.append(_of_json(next(results)))
-            yield reached[-1]
+            yield (outcome := _of_json(next(results)))
+            reached.append(min(outcome, left[k][2] or outcome, key=lambda item: item.margin))
         next(results, None)  # ended, so that processes stay for the next rung
         done += len(tasks)
         rank = _best([task.arm for task in tasks], [item.margin for item in reached])
         rank.sort(key=lambda k: (_price(search, tasks[k]), k))  # the search may be cut
-        left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in rank]
+        left = [(tasks[k].arm, tasks[k].number, reached[k]) for k in rank]
 
 
 def _price(search: Search, task: Task) -> float:

@@ -336,6 +336,8 @@ def test_weights_may_be_others_in_every_round():
     one = Run(2, 2, MU, L, (ETA, Q(1, 3), Q(1, 4), Q(1, 5)), (Q(0), Q(1)), (Q(2, 3), Q(1, 3)), (Q(0), Q(3)))
     first, last = (dataclasses.replace(one, rounds=1, eta=one.eta[k : k + 2]) for k in (0, 2))
     assert worst(one).value == worst(last, Q(worst(first).value)).value >= attained(one).value
+    assert replace(free, alpha=(Q(0), Q(1)), p=HALVES, ratios=(Q(0), Q(2))).permuted and not free.permuted
+    assert not replace(free, alpha=HALVES, p=HALVES, ratios=(Q(0), Q(2))).permuted
 
 
 @pytest.mark.parametrize("measure", MEASURES)
