@@ -153,7 +153,7 @@ def _compute(packed: bytes, wanted: dict[str, str], parent: int | None, item: An
     """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
     if parent is not None:
         _end_with(parent)
-    _require_versions(wanted, versions())
+    _require_same_versions(wanted, versions())
     return _unpacked(packed)(item)
 
 
@@ -169,7 +169,7 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True, name="follow-parent").start()
 
 
-def _require_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
+def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
     if received != wanted:
         raise reject(f"every worker needs the versions {wanted}", received, "install the same ones")
 
@@ -212,7 +212,7 @@ def cluster(scheduler: str) -> Generator[tuple[Submit, int], None, None]:
         with Client(scheduler, timeout=SCHEDULER, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
             for received in client.run(versions).values():
-                _require_versions(versions(), received)
+                _require_same_versions(versions(), received)
             yield client.get_executor(pure=False).submit, AT_ONCE
     except InputError:
         raise
