@@ -160,10 +160,10 @@ def ledger(
         lines = fedbounds.ledger(result, plugins=plugins).items
         remarks = study.remarked()
     blocks = [
-        *verdict_tables.alarm_blocks(lines),
-        verdict_tables.ledger_table(lines),
-        verdict_tables.remark_table(remarks),
+        *tables.alarm_blocks(lines),
+        tables.ledger_table(lines),
+        tables.remark_table(remarks),
     ]
-    blocks += verdict_tables.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
+    blocks += tables.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
     show_as(format, [*(line.to_json() for line in lines), *(item.to_json() for item in remarks)], blocks)
     return contradiction_code(lines)
