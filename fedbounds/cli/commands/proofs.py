@@ -148,6 +148,7 @@ def ledger(
     import fedbounds
     from fedbounds.cli.click_commands import contradiction_code
     from fedbounds.plugins import claims
+    from fedbounds.report import verdict_tables as tables
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
     from fedbounds.study import saved_study
