@@ -299,11 +299,11 @@ def without_facet(quantities: Sequence[Quantity], facet: str) -> tuple[str, ...]
     return tuple(q.name for q in quantities if q.computed and q not in read)
 
 
-def computed_quantities(*expressions: Any) -> tuple[Quantity, ...]:
+def quantities_on_paths(*expressions: Any) -> tuple[Quantity, ...]:
     """The quantities in expressions that evidence computes by ``on_path``, sorted by name.
 
     >>> from fedbounds.theory.symbols import L, zeta_sq, zeta_star_sq
-    >>> computed_quantities(zeta_sq + 2 * zeta_star_sq + L)
+    >>> quantities_on_paths(zeta_sq + 2 * zeta_star_sq + L)
     (zeta_sq, zeta_star_sq)
     """
     symbols = {s for expression in expressions for s in sp.sympify(expression).free_symbols}

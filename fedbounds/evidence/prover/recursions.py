@@ -10,7 +10,7 @@ from itertools import product
 import sympy as sp
 
 from fedbounds.evidence.prover import draws, facts, statement
-from fedbounds.evidence.prover.frame import limits
+from fedbounds.evidence.prover.goal import limits
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import (
     BEGUN,
