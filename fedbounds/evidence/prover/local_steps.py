@@ -98,7 +98,8 @@ def _positive(setting: Setting, number: sp.Expr) -> list[d.Use] | None:
     """The terms of c sigma^2 + b sum_i p_i ||grad F_i(w)||^2 where neither coefficient is negative on sight."""
     slope = sp.Dummy(nonnegative=True)
     uses: list[d.Use] = []
-    of = {(1, 0): (sigma_sq, d.ONE), (0, 1): (sp.Integer(1), d.averaged(P, d.Square(grad(START), "a square")))}
+    gradients = d.averaged(P, d.Square(grad(START), "a square"))
+    of: dict[tuple[int, ...], d.Use] = {(1, 0): (sigma_sq, d.ONE), (0, 1): (sp.Integer(1), gradients)}
     for powers, coefficient in sp.Poly(
         sp.expand(sp.cancel(number.xreplace({SLOPE: slope}))), sigma_sq, slope
     ).terms():

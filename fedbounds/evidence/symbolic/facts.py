@@ -166,6 +166,7 @@ def _in_a_round(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
     ):
         raise Unproved(f"an induction over local steps speaks of local models, their start and k alone: {line}")
     X, k = definitions.X, sy.local_step
+    places: tuple[dict[sp.Basic, sp.Expr], ...]
     places = ({X: definitions.START, k: sp.Integer(0)}, {}, {X: X - sy.eta * definitions.G, k: k + 1})
     return line.xreplace(places[place])
 
