@@ -192,7 +192,7 @@ def test_a_sweep_is_the_tidy_table_of_its_cells(tmp_path):
     assert (tmp_path / "out" / "sweep.csv").is_file() and "Sweep" in repr(result)
 
 
-@pytest.mark.parametrize("name", ["fedbounds.study.certify", "fedbounds.study.check"])
+@pytest.mark.parametrize("name", ["fedbounds.study.certify", "fedbounds.study.run_study"])
 def test_the_examples_of_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted and not result.failed

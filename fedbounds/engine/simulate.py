@@ -57,13 +57,13 @@ def simulate(
     if exact and record != "full":
         raise reject("exact expectations have the full record", "exact=True", f'leave out record="{record}"')
     if record == "distance":
-        from fedbounds.engine.endpoints import run_endpoints
+        from fedbounds.engine.observers import run_endpoints
 
         return run_endpoints(experiment, progress)
     if exact:
         from fedbounds.engine.expectations import expectations
 
         return expectations(experiment, progress)
-    from fedbounds.engine.full_record import run
+    from fedbounds.engine.observers import run
 
     return run(experiment, progress, statistics=statistics, iterates=record == "iterates")

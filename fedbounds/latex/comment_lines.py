@@ -15,11 +15,11 @@ import sympy as sp
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, keys, same, shipped_assumption
+from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.letters import Notation, shipped_names
-from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases
-from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
 from fedbounds.theory.assumption import Assumption
@@ -79,18 +79,18 @@ class CommentLines:
         if not any(token.text in RELATIONS for token in tokens):
             near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
             raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
-        said = self.said(tokens, place)
+        inequality = self.relation_in(tokens, place)
         for key in keys().values():
-            if key.relation == said or (len(key.parts) == 1 and same(key, said)):
+            if key.relation == inequality or (len(key.parts) == 1 and same(key, inequality)):
                 return key
         relation = next(token for token in tokens if token.text in RELATIONS)
-        text = f"{said.lhs} {relation.text} {said.rhs}"
+        text = f"{inequality.lhs} {relation.text} {inequality.rhs}"
         try:
-            return Assumption(text, text, _without_divisors(said))
+            return Assumption(text, text, _without_divisors(inequality))
         except (TypeError, ValueError):
             raise wrong(place, "an assumption must restrict something", "leave it out") from None
 
-    def said(self, tokens: Sequence[Token], place: Token) -> Any:
+    def relation_in(self, tokens: Sequence[Token], place: Token) -> Any:
         """A relation between symbols as one of sympy's."""
         left, relation, right = formulas.sides(self.words.of(tokens), self.notation)
         sides = [sp.Add(*meant(side, Setting(frozenset()))).subs(eta_0, eta) for side in (left, right)]
@@ -147,10 +147,10 @@ class CommentLines:
         """The scope that a line names, "" where none does."""
         return self.choice("scope", "", typing.get_args(Scope))
 
-    def choice(self, verb: str, default: str, known: Iterable[str]) -> str:
+    def choice(self, verb: str, default: str, choices: Iterable[str]) -> str:
         lines = self.theorem.of(verb)
-        if lines and lines[0].text not in known:
-            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(known)}")
+        if lines and lines[0].text not in choices:
+            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(choices)}")
         return lines[0].text if lines else default
 
     @property
@@ -172,13 +172,15 @@ class CommentLines:
         for name, body in self.equations() if relation.text == "=" else ():
             if spelled(name) == spelled(left):
                 return spelled(body) == spelled(right) or self._equal(body, right)
-        said = self.said([*left, relation, *right], relation)
-        said = said.reversed if isinstance(said, sp.Ge | sp.Gt) else said
-        true = said.func(*said.args) is sp.true
-        return true or any(item.relation == said or (len(item.parts) == 1 and same(item, said)) for item in assumed)
+        stated = self.relation_in([*left, relation, *right], relation)
+        stated = stated.reversed if isinstance(stated, sp.Ge | sp.Gt) else stated
+        true = stated.func(*stated.args) is sp.true
+        return true or any(
+            item.relation == stated or (len(item.parts) == 1 and same(item, stated)) for item in assumed
+        )
 
-    def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
-        values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
+    def _equal(self, first: Sequence[Token], other: Sequence[Token]) -> bool:
+        values = (formulas.value(self.words.of(side), self.notation) for side in (first, other))
         return sp.cancel(sp.Add(next(values), -next(values))) == 0
 
     def author_names(self, setting: Setting) -> dict[Quantity, Quantity]:

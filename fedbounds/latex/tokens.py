@@ -130,7 +130,7 @@ def macros(text: str) -> dict[str, Macro]:
     return result
 
 
-def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]:
+def expanded(tokens: Iterable[Token], commands: Mapping[str, Macro]) -> list[Token]:
     """The tokens with macros put in, each at the place of its call."""
     rest = [(token, 0) for token in reversed(list(tokens))]
     result: list[Token] = []
@@ -138,10 +138,10 @@ def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]
         token, depth = rest.pop()
         if len(result) + len(rest) > MOST_TOKENS or depth > DEEPEST:
             raise wrong(token, "a formula may not grow so long", "write fewer symbols, or a macro that ends")
-        if token.text not in known:
+        if token.text not in commands:
             result.append(token)
             continue
-        macro, values = known[token.text], []
+        macro, values = commands[token.text], []
         for _ in range(macro.arguments):
             plain = [item for item, _ in reversed(rest)]
             if not plain:
@@ -150,10 +150,10 @@ def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]
             values.append(value)
             rest = rest[: len(rest) - end]
         body: list[Token] = []
-        pieces = iter(macro.body)
-        for piece in pieces:
+        parts = iter(macro.body)
+        for piece in parts:
             if piece.text == "#":
-                number = next(pieces, piece).text
+                number = next(parts, piece).text
                 body += values[int(number) - 1] if number.isdigit() and 0 < int(number) <= len(values) else []
             else:
                 body.append(replace(piece, line=token.line, column=token.column))

@@ -37,7 +37,7 @@ def guessed(theorem: Theorem) -> list[Line]:
     assumed += [*([] if stochastic else ["full-gradients"]), "full-participation", "unbiased"]
     assumed += [limit[1].strip() for line in theorem.inline if (limit := RESTRICTION.match(line.text))]
     lines = [Line("assume", ", ".join(dict.fromkeys(assumed)), theorem.line, 1)]
-    steps = [found[1].strip() for line in theorem.inline if (found := STEP.match(line.text))]
+    steps = [match[1].strip() for line in theorem.inline if (match := STEP.match(line.text))]
     return [*lines, *(Line("step", step, theorem.line, 1) for step in steps[:1])]
 
 
@@ -51,8 +51,8 @@ def other_letters(theorem: Theorem, faults: Iterable[InputError]) -> list[Line]:
     parts = []
     for name in dict.fromkeys(names):
         plain = name
-        while found := FONT.match(plain):
-            plain = found[1]
+        while match := FONT.match(plain):
+            plain = match[1]
         parts.append(f"{name} = {OURS.get(plain, '...')}")
     letters = [token.text for token in theorem.display]
     parts += [r"\gamma = \eta"] if r"\gamma" in letters and r"\eta" not in letters else []

@@ -46,8 +46,8 @@ def unread(theorem: Theorem, covered: Covered) -> tuple[str, ...]:
     """A warning for each formula with a relation, and each hypothesis in words, that no comment line covers."""
     formulas = tuple(_warning(line) for line in theorem.inline if not _read(line, theorem, covered))
     given = ", ".join(line.text for line in theorem.of("assume"))
-    words = [(said, item.line) for said, item in in_words(theorem) if not re.search(item.given, given)]
-    return formulas + tuple(f'not read: "{said}": {line}' for said, line in words)
+    words = [(phrase, item.line) for phrase, item in in_words(theorem) if not re.search(item.given, given)]
+    return formulas + tuple(f'not read: "{phrase}": {line}' for phrase, line in words)
 
 
 def in_words(theorem: Theorem) -> Iterator[tuple[str, Words]]:
@@ -69,8 +69,8 @@ def _read(line: Line, theorem: Theorem, covered: Covered) -> bool:
 
 def _pairs(tokens: Sequence[Token]) -> Iterator[tuple[Sequence[Token], Token, Sequence[Token]]]:
     """The relations of a formula; a chain is one for each two neighbours."""
-    places = [k for k, token in enumerate(tokens) if token.text in RELATIONS]
-    for before, place, after in zip([-1, *places], places, [*places[1:], len(tokens)], strict=False):
+    relations = [k for k, token in enumerate(tokens) if token.text in RELATIONS]
+    for before, place, after in zip([-1, *relations], relations, [*relations[1:], len(tokens)], strict=False):
         yield tokens[before + 1 : place], tokens[place], _without_stop(tokens[place + 1 : after])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.algorithms import check, run_algorithm
+from fedbounds.engine.plain_runs import check, run_algorithm
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, Interrupted, reject
@@ -115,15 +115,15 @@ def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weig
     except InputError as unknown:
         key = text.partition(":")[0]
         if key not in weightings(extra):
-            known = ", ".join(weightings(extra))
-            raise InputError(f"{unknown} Weightings that can be compared: {known}.") from None
+            names = ", ".join(weightings(extra))
+            raise InputError(f"{unknown} Weightings that can be compared: {names}.") from None
         return algorithm_named(FEDAVG, extra), weighting_named(text, extra)
 
 
 def _at_a_horizon(settings: Settings, extra: Sequence[ModuleType]) -> list[Claim]:
     """The claims that bound the distance or the gap after T steps; those asked for by name must."""
-    known = [claim_named(key, extra) for key in settings.claims] or known_claims(extra).values()
-    result = [claim for claim in known if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
+    candidates = [claim_named(key, extra) for key in settings.claims] or known_claims(extra).values()
+    result = [claim for claim in candidates if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
     if settings.claims and len(result) < len(settings.claims):
         remedy = "name others, or none for all that do"
         raise reject("claims to compare bound the distance or the gap at T", ", ".join(settings.claims), remedy)
@@ -157,31 +157,31 @@ class _Study:
 def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     """A theorem on a run of its own algorithm and step, in its last reading, the repaired one where it has that."""
     row, reading = TheoremRow(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
-    asked, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
+    on_fedavg, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
     if not claim.on_fedavg and any(
         symbol.statistic in ("largest", "smallest", "measured") for symbol in claim.computed
     ):
         return replace(row, unmet=f"the paths of {claim.algorithm} are not kept")
     try:
         check(algorithm, study.pilot.experiment)
-        pilot = with_quantities(asked, examine_run(study.pilot, reading))
+        pilot = with_quantities(on_fedavg, examine_run(study.pilot, reading))
         if pilot.quantities.lacking:
             return replace(row, unmet=f"no value for {'; '.join(pilot.quantities.why(pilot.quantities.lacking))}")
-        eta = claim_steps(asked, pilot, study.level)
-        run = with_quantities(asked, examine_run(_run(study, claim, algorithm, eta), reading))
-        verdict = empirical.examine(asked, run, study.settings.error_rate)
-        unmet = inapplicable(asked, reading, empirical.Sampled(run))
+        eta = claim_steps(on_fedavg, pilot, study.level)
+        run = with_quantities(on_fedavg, examine_run(_run(study, claim, algorithm, eta), reading))
+        verdict = empirical.examine(on_fedavg, run, study.settings.error_rate)
+        unmet = inapplicable(on_fedavg, reading, empirical.Sampled(run))
         if verdict.status is Status.NOT_APPLICABLE or unmet is not None:
             return replace(row, unmet=str(verdict.failed[0]) if verdict.failed else verdict.detail)
         ends = run.trajectory.times % study.settings.tau == 0
-        bounds = empirical.compare(asked, run).rhs.mean(axis=0)[ends]
+        bounds = empirical.compare(on_fedavg, run).rhs.mean(axis=0)[ends]
     except (DivergedError, InputError) as wrong:
         return replace(row, unmet=str(wrong))
     experiment, result = run.trajectory.experiment, run.trajectory.paths["alpha"]
     sure, random = study.settings.error_rate, study.random(algorithm)
     distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
-    decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
+    decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(on_fedavg, run, bounds, study.level)
     lowest, certified = (None, None) if decays else worst_case.of_run(claim, experiment, float(eta[0]), study.extra)
     return replace(
         row,
@@ -190,7 +190,7 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
         status=verdict.status,
         curve=distance if about == "distance" else error_curve(result.gap[:, ends], sure, random),
         bounds=bounds,
-        beyond=bound_curve(asked, run, bounds, rounds),
+        beyond=bound_curve(on_fedavg, run, bounds, rounds),
         promised=rounds,
         reached=distance.reached(study.level),
         worst=lowest,
@@ -235,13 +235,13 @@ def _algorithm_row(
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
     line = error_curve(result.distance_sq, study.settings.error_rate, study.random(algorithm))
-    own = [
+    applying = [
         theorem
         for theorem in theorems
         if theorem.curve and algorithm_named(theorem.algorithm, study.extra) == algorithm
     ]
-    own = [item for item in own if item.stands]
-    best = min(own, key=lambda one: math.inf if one.promised is None else one.promised, default=None)
+    applying = [item for item in applying if item.consistent]
+    best = min(applying, key=lambda row_: math.inf if row_.promised is None else row_.promised, default=None)
     row = replace(row, step=step, curve=line, reached=line.reached(study.level))
     return row if best is None else replace(row, by=best.claim, promised=best.promised)
 

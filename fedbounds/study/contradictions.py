@@ -34,12 +34,12 @@ def alarms(lines: Iterable[Line]) -> list[Alarm]:
     A statistical refutation counts if it stands at the rate of the whole study (Bonferroni over its verdicts).
     """
     lines = list(lines)
-    tested = sum(verdict.error_rate > 0 for line in lines for _, verdict in line.found)
+    tested = sum(verdict.error_rate > 0 for line in lines for _, verdict in line.results)
     return [alarm for line in lines for alarm in _contradictions(line, tested)]
 
 
 def _contradictions(line: Line, tested: int) -> Iterator[Alarm]:
-    verdicts = [verdict for _, verdict in line.found]
+    verdicts = [verdict for _, verdict in line.results]
     for refuted in verdicts:
         if refuted.status is not Status.REFUTED or refuted.error_rate * tested > ERROR_RATE:
             continue

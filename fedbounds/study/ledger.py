@@ -41,19 +41,19 @@ class Line:
 
     claim: Claim
     reading: str
-    found: tuple[tuple[str, Verdict], ...] = ()
+    results: tuple[tuple[str, Verdict], ...] = ()
 
     def verdicts(self, kind: Evidence, weighting: str | None = None) -> list[Verdict]:
         """The verdicts of one kind of evidence, on the run of one ``weighting`` if it is given."""
-        return [v for where, v in self.found if v.evidence is kind and weighting in (None, where)]
+        return [v for where, v in self.results if v.evidence is kind and weighting in (None, where)]
 
     def under(self, status: Status) -> list[str]:
         """The weightings under which a run gave ``status``, and ANYWHERE for evidence about no run."""
-        return list(dict.fromkeys(where for where, verdict in self.found if verdict.status is status))
+        return list(dict.fromkeys(where for where, verdict in self.results if verdict.status is status))
 
     def proved(self) -> bool:
         """Whether a proof or a certificate supports the claim as read."""
-        return any(where == ANYWHERE and verdict.status is Status.HOLDS for where, verdict in self.found)
+        return any(where == ANYWHERE and verdict.status is Status.HOLDS for where, verdict in self.results)
 
     def grounds(self, verdict: Verdict) -> str:
         """A verdict on the claim in words: of a HOLDS also what the claim speaks of beyond what it covers."""
@@ -61,7 +61,7 @@ class Line:
         return grounds(verdict, None if reading is None else self.claim.coverage(reading))
 
     def to_json(self) -> dict[str, Any]:
-        result = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.found]
+        result = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.results]
         return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": result}
 
 
@@ -86,7 +86,7 @@ def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), a
 
 def _of_line(line: Line) -> list[dict[str, Any]]:
     named = {"claim": line.claim.key, "reading": line.reading}
-    result = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.found]
+    result = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.results]
     return result or [named]
 
 

@@ -136,7 +136,7 @@ def _processes(count: int) -> Iterator[tuple[Submit, int]]:
     try:
         yield submit, count
     except BaseException:
-        get_reusable_executor(max_workers=count).shutdown(wait=True, kill_workers=True)
+        pool().shutdown(wait=True, kill_workers=True)
         raise
 
 

@@ -122,8 +122,8 @@ def compute_cell(cell: Cell) -> CellResult:
     from threadpoolctl import threadpool_limits
 
     try:
-        from fedbounds.study.check import run_request
         from fedbounds.study.request import resolve
+        from fedbounds.study.run_study import run_request
 
         # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
         with threadpool_limits(1):
@@ -154,7 +154,7 @@ def measured(result: Result, shared: Sequence[dict[str, Any]]) -> tuple[Measured
 
 def _run_values(run: WeightingRun, request: Request) -> dict[str, Any]:
     """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
-    from fedbounds.evidence.empirical.error_floor import floor_fit
+    from fedbounds.evidence.empirical.decay import floor_fit
     from fedbounds.model.trajectory import PATH_FIELDS
     from fedbounds.study.bounds import gamma_of
 

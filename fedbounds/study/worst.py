@@ -88,7 +88,7 @@ def worst(
         size,
         measure=measure,
         server=fraction(server),
-        present=_present(participation),
+        present=present_of(participation),
         **_weights(weights, fractions(p) if p else (), plugins),
     )
     along = tuple(fractions(values)) if values else ()
@@ -106,7 +106,7 @@ def worst(
     return Findings(tuple(rows), lambda item: [{"claim": item.theorem or "", **asdict(item)}])
 
 
-def _present(participation: str) -> tuple[int, int | None] | None:
+def present_of(participation: str) -> tuple[int, int | None] | None:
     if not participation:
         return None
     K, _, N = (text.strip() for text in participation.partition("/"))

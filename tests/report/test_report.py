@@ -187,7 +187,7 @@ def test_every_formula_of_the_package_becomes_mathml():
 
 
 def test_terms_of_a_sum_keep_their_signs():
-    shown = mathml.pieces(symbols.L - symbols.mu + 1)
+    shown = mathml.terms_of(symbols.L - symbols.mu + 1)
     texts = ["".join(ET.fromstring(piece).itertext()) for piece in shown]
     assert sorted(text.lstrip("+") for text in texts) == ["1", "L", "−μ"]
     assert not texts[0].startswith("+") and all(text[0] in "+−" for text in texts[1:])

@@ -87,7 +87,7 @@ def test_what_the_limits_do_not_tell_apart_is_a_tie():
     result = ranking(("a", 5, 4, 6, 70), ("b", 6, 5, 8, 50), ("c", 20, 15, 30, 60), ("d", None, None, None, None))
     ranks = {row.algorithm: result.rank(row) for row in result.ranked}
     assert ranks == {"a": (1, 2), "b": (1, 2), "c": (3, 3), "d": (4, 4)}
-    assert result.places == {"b": 1, "c": 2, "a": 3, "d": 4}
+    assert result.ranks_by_theorem == {"b": 1, "c": 2, "a": 3, "d": 4}
     assert result.pairs == (6, 5, 1)  # a and b are a tie; a before c is what the theorems have wrong
     assert "the 5 of 6 pairs that the runs order, they are wrong in 1 (Kendall's tau 0.6)" in show.answer(result)[2]
     assert "Fastest to 0.01 of the start is a, in 5 (4 to 6) rounds; b may be as fast." in show.answer(result)[1]
@@ -168,7 +168,7 @@ def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients
 
 def test_a_bound_below_the_band_is_not_the_tightest():
     low, sure = theorem(0.005, 0.01), replace(theorem(0.1, 0.01), claim="d", status=Status.HOLDS)
-    assert not replace(low, status=Status.UNDECIDED).stands and sure.stands
+    assert not replace(low, status=Status.UNDECIDED).consistent and sure.consistent
     result = replace(ranking(), theorems=(replace(low, status=Status.UNDECIDED), sure))
     said = show.answer(result)[0]
     assert "though not refuted: c. d is the only other theorem that applies" in said and "c (below the run)" in str(

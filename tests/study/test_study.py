@@ -8,8 +8,8 @@ import pytest
 import fedbounds
 from fedbounds.engine.memory import check_peak
 from fedbounds.errors import InputError
-from fedbounds.study.check import run_request
 from fedbounds.study.request import resolve
+from fedbounds.study.run_study import run_request
 from fedbounds.study.store import read, save, series
 from fedbounds.theory.verdict import Status
 

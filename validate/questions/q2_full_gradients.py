@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical.comparison import compare
-from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem

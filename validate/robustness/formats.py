@@ -306,9 +306,9 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.referee.search.outcome import Outcome, Task
     from fedbounds.referee.search.refute import is_outcome
     from fedbounds.referee.trial import Trial
-    from fedbounds.referee.work_items import Pieces
+    from fedbounds.referee.work_items import WorkItems
     from fedbounds.report import trial_text as show
-    from fedbounds.study.fingerprint import stated
+    from fedbounds.study.claim_identity import statement_digest
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -321,7 +321,7 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
         return asdict(Outcome(task.arm, 0, 10, 0.5, (0.5,) * dimension(shape, known[shape.family])))
 
     def read(path: Path) -> list[Any]:
-        return list(Pieces({}, path).each("search, rung 0", outcome, tasks, is_outcome))
+        return list(WorkItems({}, path).each("search, rung 0", outcome, tasks, is_outcome))
 
     read(state)
     yield Format("state of a search", read, state, json_file), state.read_bytes()
@@ -334,16 +334,21 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     io.write_json(kept, trial.to_json())
 
     def tried(path: Path) -> None:
-        again = Trial(claim, "repaired", "small", 0, saved_stages.kept(claim, "repaired", "small", 0, path))
+        again = Trial(claim, "repaired", "small", 0, saved_stages.saved_stages(claim, "repaired", "small", 0, path))
         show.to_text(again, True)
 
     yield Format("state of a trial", tried, kept, json_file), kept.read_bytes()
     out = folder / "refuted.json"
     verdicts = {"lemma-2/repaired": one.to_json()}
     io.write_json(
-        out, {"search": {"budget": "small", "seed": 0}, "stated": {"lemma-2": stated(claim)}, "verdicts": verdicts}
+        out,
+        {
+            "search": {"budget": "small", "seed": 0},
+            "stated": {"lemma-2": statement_digest(claim)},
+            "verdicts": verdicts,
+        },
     )
-    identity, own = {"budget": "small", "seed": 0}, {"lemma-2": stated(claim)}
+    identity, own = {"budget": "small", "seed": 0}, {"lemma-2": statement_digest(claim)}
     yield Format("verdicts of searches", lambda path: _saved(path, identity, own), out, json_file), out.read_bytes()
 
 

@@ -111,8 +111,8 @@ def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, lis
     """The result of a study, and the files that were written beside that in ``out``, if there is one."""
     from fedbounds.report.terminal import progress
     from fedbounds.study import store
-    from fedbounds.study.check import run_request
     from fedbounds.study.request import resolve
+    from fedbounds.study.run_study import run_request
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
     drawn: list[RunSeries] = []

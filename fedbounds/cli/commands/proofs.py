@@ -154,9 +154,9 @@ def ledger(
     from fedbounds.study import store
 
     result = None if out is None else store.read(out)[0]
-    own = {verdict.claim for _, verdict in result.verdicts} - claims(plugins).keys() if result else set()
-    if own:
-        say(f"Not shown: {', '.join(sorted(own))}, of the study's own; --plugin FILE or fedbounds report shows them.")
+    others = {verdict.claim for _, verdict in result.verdicts} - claims(plugins).keys() if result else set()
+    if others:
+        say(f"Not shown: {', '.join(sorted(others))}, of the study; --plugin FILE or fedbounds report shows them.")
     with working("proofs, counterexamples and certificates"):
         lines = fedbounds.ledger(result, plugins=plugins).items
         remarks = study.remarked()

@@ -18,10 +18,23 @@ if TYPE_CHECKING:
 
 BEFOREHAND = "About a minute for 20 clients, 60 rounds and 64 replicates; longer with more, or on a busy machine."
 # What the comparison sets itself: FedAvg's weights, each theorem's last reading, constants of the run.
-OWN = ("weightings", "readings", "step", "stride", "constants", "moments", "across", "radius", "sigma_sq", "G_sq")
+SET_HERE = (
+    "weightings",
+    "readings",
+    "step",
+    "stride",
+    "constants",
+    "moments",
+    "across",
+    "radius",
+    "sigma_sq",
+    "G_sq",
+)
 
 
-@command("Study a problem", settings=(), but=(*OWN, "aggregation", "engine"), algorithms="--algorithm,--weighting")
+@command(
+    "Study a problem", settings=(), but=(*SET_HERE, "aggregation", "engine"), algorithms="--algorithm,--weighting"
+)
 def compare(
     *,
     algorithms: tuple[str, ...] = (),

@@ -86,8 +86,8 @@ def claims(
     from fedbounds.report import claim_text
 
     if format == "json":
-        known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
-        data = [claim_text.explain(claim) for claim in known]
+        listed = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
+        data = [claim_text.explain(claim) for claim in listed]
         show_json(data if key is None else data[0])
     elif format == "latex":
         from fedbounds.latex.writer import write

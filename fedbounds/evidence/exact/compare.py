@@ -23,9 +23,9 @@ from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
-from fedbounds.theory.computed_quantities import is_free, mu_F
 from fedbounds.theory.measurement import first_of
 from fedbounds.theory.path import growth_of_steps, heterogeneity, ratios_of_steps
+from fedbounds.theory.path_quantities import is_free, mu_F
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
 

@@ -8,7 +8,7 @@ from itertools import combinations
 import sympy as sp
 
 from fedbounds.evidence.prover import certificate, draws, facts, forms
-from fedbounds.evidence.prover.frame import ELL, Frame
+from fedbounds.evidence.prover.goal import ELL, Frame
 from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
 from fedbounds.evidence.prover.goal import Goal as Goal
 from fedbounds.evidence.prover.goal import Lines as Lines

@@ -250,7 +250,7 @@ RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "attained": ("strongly-convex",),
     "single-step": (ALL_PRESENT,),
-    "average": ("strongly-convex",),
+    **dict.fromkeys(("average", "weighted-average"), ("strongly-convex",)),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
     "common-optimum": ("smooth",),

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
-from fedbounds.engine.processes import in_processes
+from fedbounds.engine.parallel import in_processes
 from fedbounds.report.figures import series, styles
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of
@@ -72,9 +72,9 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: styles.Lines | None = No
 
 def _guide(axes: Axes, x: Any, y: Any) -> None:
     """A dotted line of slope -1 through the middle of a measured curve, which O(1/T) runs along at the end."""
-    known = np.flatnonzero(np.isfinite(y))
-    if known.size:
-        at = known[np.abs(np.log(x[known]) - np.log(x[[0, -1]]).mean()).argmin()]
+    finite = np.flatnonzero(np.isfinite(y))
+    if finite.size:
+        at = finite[np.abs(np.log(x[finite]) - np.log(x[[0, -1]]).mean()).argmin()]
         axes.plot(x, y[at] * x[at] / x, color="#777777", ls=DASHES[2], lw=1.0, label="slope of 1/T", zorder=1)
 
 
@@ -99,9 +99,11 @@ def distinct(lines: styles.Lines, drawn: Drawn) -> styles.Lines:
     return result
 
 
-def _coincide(one: tuple[str, str], other: tuple[str, str], drawn: Drawn) -> bool:
+def _coincide(first: tuple[str, str], other: tuple[str, str], drawn: Drawn) -> bool:
     """Whether two claims as read have the same sides, up to rounding, in every run that has either."""
-    pairs = [(run.sides.get(one), run.sides.get(other)) for run in drawn if one in run.sides or other in run.sides]
+    pairs = [
+        (run.sides.get(first), run.sides.get(other)) for run in drawn if first in run.sides or other in run.sides
+    ]
     return bool(pairs) and all(
         a is not None
         and b is not None
@@ -128,7 +130,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: styles.Lines | None = None
         for k, (key, (label, style)) in enumerate(steps.items()):
             if key not in run.sides:
                 continue
-            curve = series.side_ratio(run.sides[key])
+            curve = series.left_over_right(run.sides[key])
             y = np.where(curve.y > 0, curve.y, np.nan)
             lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
             axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
@@ -214,7 +216,7 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.
     """
     usual = styles.lines(scope)
     result = dict.fromkeys(key for run in drawn for key in run.sides)
-    known = {key: line for key, line in usual.items() if key in result}
+    examined = {key: line for key, line in usual.items() if key in result}
     shipped = plugins.claims()
     others = [
         (key, reading)
@@ -223,9 +225,9 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.
         and key in claims
         and claims[key].scope == scope
         and (scope == "step" or claims[key].lhs.has(gap))
-        and (not known or shipped.get(key) is not claims[key])
+        and (not examined or shipped.get(key) is not claims[key])
     ]
-    return known | {key: (", ".join(key), style) for key, style in zip(others, styles.OWN, strict=False)}
+    return examined | {key: (", ".join(key), style) for key, style in zip(others, styles.USER_STYLES, strict=False)}
 
 
 FIGURES: dict[str, Callable[..., Figure]] = {
@@ -239,14 +241,14 @@ FIGURES: dict[str, Callable[..., Figure]] = {
 def picture(stem: str, result: Result, drawn: Drawn, claims: Mapping[str, Claim]) -> Figure:
     """One of FIGURES, with the lines of ``claims`` that were examined."""
     scopes: dict[str, tuple[str, Scope]] = {"bounds": ("bounds", "horizon"), "one-step": ("steps", "step")}
-    own = {scopes[stem][0]: lines_of(claims, drawn, scopes[stem][1])} if stem in scopes else {}
-    return FIGURES[stem](result, drawn, **own)
+    lines = {scopes[stem][0]: lines_of(claims, drawn, scopes[stem][1])} if stem in scopes else {}
+    return FIGURES[stem](result, drawn, **lines)
 
 
 def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Path]:
     """Draw every picture of the study saved in ``out``, as SVG and PNG beside it; returns their paths."""
     out = Path(out)
     result, drawn = store.read(out)
-    known = claims_of(result) if claims is None else claims
-    tasks = [partial(save, partial(picture, stem, result, drawn, known), out, stem) for stem in FIGURES]
+    examined = claims_of(result) if claims is None else claims
+    tasks = [partial(save, partial(picture, stem, result, drawn, examined), out, stem) for stem in FIGURES]
     return [path for paths in in_processes(tasks) for path in paths]

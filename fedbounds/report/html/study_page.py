@@ -138,8 +138,8 @@ def counts_table(stored: Stored) -> Table:
 def _picture(stored: Stored) -> Picture | None:
     """Tightness of the main bound against the first numeric setting; None where nothing can be drawn."""
     for name, values in stored.varying().items():
-        known = [value for value in values if value is not None]
-        if name not in SUMMED and len(known) > 1 and not positions_of(known)[1]:
+        numbers = [value for value in values if value is not None]
+        if name not in SUMMED and len(numbers) > 1 and not positions_of(numbers)[1]:
             try:
                 lines = lines_of(stored, name, where=main_tightness())
             except InputError:

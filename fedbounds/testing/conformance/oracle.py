@@ -105,9 +105,9 @@ def conforms(
     _check(function, algorithm, samples, seed, error_rate)
     if not (full or batches):
         raise reject("there must be a round to try", "full=False and batches=False", "leave one of them true")
-    begun, known_slips = tasks(algorithm, full, batches, partial), slips(algorithm)
+    begun, every_slip = tasks(algorithm, full, batches, partial), slips(algorithm)
     rate, equal = error_rate / len(begun), False
-    differences, fitting = {}, set(known_slips)
+    differences, fitting = {}, set(every_slip)
     for number, (task, state) in enumerate(begun):
         trials = [_Trial(function, algorithm, task, task, state, samples, rate)]
         if task.weights_may_be_equal:
@@ -122,10 +122,10 @@ def conforms(
             words
             for words in fitting
             if any(
-                trial.fits(known_slips[words], vectors) for trial, (vectors, _) in zip(trials, results, strict=True)
+                trial.fits(every_slip[words], vectors) for trial, (vectors, _) in zip(trials, results, strict=True)
             )
         }
-    fit = tuple(words for words in known_slips if words in fitting)
+    fit = tuple(words for words in every_slip if words in fitting)
     named, undetected = (fit, ()) if differences else ((), fit)
     return Conformance(
         algorithm.key,
@@ -157,7 +157,7 @@ class _Trial:
         exact = law(self.algorithm, self.lawful, self.state)
         count = self.samples if len(exact.outcomes) > 1 else 2
         after = [_next_state(self.function, self.task, self.state, rng) for _ in range(count)]
-        states = {name: np.stack([after_one[name] for after_one in after]) for name in self.state}
+        states = {name: np.stack([state[name] for state in after]) for name in self.state}
         vectors = flat(states, self.state)
         difference = exact.difference(vectors, self.error_rate)
         left = np.abs(self.algorithm.zero(states, self.lawful.problem.p))

@@ -16,7 +16,7 @@ from fedbounds.evidence.empirical.bands import (
     critical_value,
     normal_quantile,
 )
-from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.empirical.decay import floor_fit
 from validate import calibration, critical_values
 
 

@@ -6,7 +6,7 @@ from problem_zoo import ZOO
 
 from fedbounds import plugins
 from fedbounds.engine import memory
-from fedbounds.engine.full_record import run
+from fedbounds.engine.observers import run
 from fedbounds.engine.record import SAMPLE
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError

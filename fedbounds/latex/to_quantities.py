@@ -175,11 +175,11 @@ def _bare(expression: sp.Expr) -> list[sp.Expr]:
 
 def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """Sums over clients without weights, as means where the weights are equal; the table's own as they are."""
-    known = rules()
+    table = rules()
 
     def plain(total: sp.Expr) -> sp.Expr:
-        if total in known:
-            return known[total]
+        if total in table:
+            return table[total]
         selected, inside = isinstance(total, SelectedSum), total.args[0]
         if inside.has(at.p_i):
             raise wrong(
@@ -203,10 +203,10 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """The quantity that is the expectation of an expression of points."""
     if not random(of):
         return of.xreplace(rules())
-    known = rules()
-    if Expect(of) in known:
-        return known[Expect(of)]
-    at_T = known.get(Expect(of.xreplace({W_T: at.w})))
+    table = rules()
+    if Expect(of) in table:
+        return table[Expect(of)]
+    at_T = table.get(Expect(of.xreplace({W_T: at.w})))
     if isinstance(at_T, Quantity) and "horizon" in at_T.scopes:
         return at_T
     if "unbiased" in setting.assumed and of == at.mean(at.norm_sq(at.w - at.w_i)):
@@ -240,10 +240,10 @@ def of_any_point(*sides: Iterable[Term]) -> bool:
 
 def at_a_step(side: Iterable[Term]) -> list[Term]:
     """A statement about any point as one about w_t: a run may start anywhere."""
-    return [Term(_one_sign(term.value.xreplace({ANY_POINT: at.w})), term.place) for term in side]
+    return [Term(_fixed_sign(term.value.xreplace({ANY_POINT: at.w})), term.place) for term in side]
 
 
-def _one_sign(expression: sp.Expr) -> sp.Expr:
+def _fixed_sign(expression: sp.Expr) -> sp.Expr:
     """||w - v||^2 in one of its two spellings, that of the table."""
     return expression.replace(
         lambda x: isinstance(x, Inner) and x.args[0] == x.args[1] and x.args[0].could_extract_minus_sign(),

@@ -10,8 +10,8 @@ import sympy as sp
 
 from fedbounds.errors import Gathered
 from fedbounds.latex.letters import shipped_names
-from fedbounds.latex.meanings import phrases
 from fedbounds.latex.source import Line, Theorem
+from fedbounds.latex.to_quantities import phrases
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
@@ -87,13 +87,13 @@ def _shipped_phrases() -> Mapping[tuple[str, ...], Sequence[Token]]:
     return {phrase: (Token(f"quantity {quantity.name}", 1, 1),) for phrase, quantity in phrases().items()}
 
 
-def _phrased(tokens: Sequence[Token], known: Mapping[tuple[str, ...], Sequence[Token]]) -> list[Token]:
+def _phrased(tokens: Sequence[Token], phrases: Mapping[tuple[str, ...], Sequence[Token]]) -> list[Token]:
     """The tokens with others in place of whole phrases."""
     texts: list[str] = list(map(str, tokens))
     result: list[Token] = []
     place = 0
     while place < len(tokens):
-        for phrase, body in known.items():
+        for phrase, body in phrases.items():
             if tuple(texts[place : place + len(phrase)]) == phrase:
                 here = tokens[place]
                 marks = [Token(mark, 1, 1) for mark in "{}"] if len(body) > 1 else []
@@ -121,10 +121,10 @@ def parts_of(line: Line, theorem: Theorem) -> list[list[Token]]:
 
 
 def equation(part: list[Token], line: Line) -> tuple[list[Token], list[Token]]:
-    places = [k for k, token in enumerate(part) if token.text == "="]
-    if not places or not 0 < places[0] < len(part) - 1:
+    signs = [k for k, token in enumerate(part) if token.text == "="]
+    if not signs or not 0 < signs[0] < len(part) - 1:
         raise wrong(line.place, f"{line.verb} {DECLARES} NAME = ...", "write one = with something on both sides")
-    return part[: places[0]], part[places[0] + 1 :]
+    return part[: signs[0]], part[signs[0] + 1 :]
 
 
 def numbers_of(theorem: Theorem) -> dict[tuple[str, str], sp.Symbol]:
