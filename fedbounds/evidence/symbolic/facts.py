@@ -9,9 +9,10 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.expressions import CANONICAL, degree, moving, require_number, require_steady
+from fedbounds.evidence.symbolic.expressions import CANONICAL, degree, require_number, require_steady
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
+from fedbounds.evidence.symbolic.local_models import in_a_round
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -27,23 +28,7 @@ from fedbounds.evidence.symbolic.proof_state import (
 from fedbounds.evidence.symbolic.weighted_mean import KEY, WeightedMean
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
-from fedbounds.theory.vectors import (
-    Centre,
-    Excess,
-    Mean,
-    Noise,
-    Positive,
-    Ratio,
-    Slack,
-    Value,
-    Vec,
-    Weights,
-    norm_sq,
-    random,
-)
-
-# What the line of an induction over the steps of a round may speak of.
-IN_A_ROUND = {getattr(definitions, name) for name in ("X", "START", "W_STAR", "OWN", "P", "SHARE", "F_MIN")}
+from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random
 
 
 def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
@@ -145,7 +130,7 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     step = scope.step(label)
     statement = excess(step)  # type: ignore[arg-type]
     if step.because.local:  # type: ignore[union-attr]
-        return _in_a_round(scope.unfolded(statement), place, scope)
+        return in_a_round(scope.unfolded(statement), place, scope)
     sequences = {**definitions.SEQUENCES, **scope.derivation.sequences}
     weighted = getattr(scope.universe.get(KEY), "gives", None)
     if type(weighted) is WeightedMean:
@@ -154,21 +139,6 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     fixed = [s for sequence in sequences.values() for s in sequence[1:]]
     require_steady(statement.xreplace(dict.fromkeys(states, sp.Integer(0))), scope, fixed)
     return statement.xreplace({**states, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
-
-
-def _in_a_round(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
-    """A line in the local models at a round's start, at t, and after the step from t."""
-    named = line.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)
-    if (
-        definitions.ALL_PRESENT not in scope.universe
-        or moving(line) - {sy.local_step.name}
-        or not named <= IN_A_ROUND
-    ):
-        raise Unproved(f"an induction over local steps speaks of local models, their start and k alone: {line}")
-    X, k = definitions.X, sy.local_step
-    places: tuple[dict[sp.Basic, sp.Expr], ...]
-    places = ({X: definitions.START, k: sp.Integer(0)}, {}, {X: X - sy.eta * definitions.G, k: k + 1})
-    return line.xreplace(places[place])
 
 
 def resting_on(key: str, scope: Context) -> frozenset[str]:
