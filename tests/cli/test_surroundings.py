@@ -88,7 +88,10 @@ def started(words, **surroundings):
 def workers(process):
     """The processes of a command's pool."""
     result = subprocess.run(
-        ["pgrep", "-g", str(process.pid), "-f", "popen_loky"], check=False, capture_output=True, text=True
+        ["pgrep", "-g", str(process.pid), "-f", "popen_loky|multiprocessing.forkserver"],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     return result.stdout.split()
 

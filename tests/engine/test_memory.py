@@ -9,8 +9,7 @@ from click.testing import CliRunner
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.engine import memory
-from fedbounds.engine.observers import run
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.simulate import run, simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep

@@ -12,6 +12,7 @@ loop's rounding could depend on where the arrays happen to lie in memory (see AP
 
 import functools
 import hashlib
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,10 @@ from fedbounds.engine.kernels.vectors import product
 SUMS = {"reassoc", "contract", "nsz"}
 # Arithmetic whose rounding errors are cancelled on purpose may only fuse products.
 STRICT = {"contract"}
+
+
+# The releases of numba whose cached code was seen to run without what compiles it.
+LOADS_ALONE = "0.68."
 
 
 def _stamp() -> str:
@@ -43,10 +48,21 @@ def _share_stamp(dispatcher: Any) -> Any:
     Numba has no public means for that: its stamp is one file's time and size, which miss an edit of a helper and
     take every checkout for one. Where the private attribute is gone, that rule holds again.
     """
-    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    cache: Any = getattr(dispatcher, "_cache", None)
+    cache_file: Any = getattr(cache, "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = STAMP
+    if numba.__version__.startswith(LOADS_ALONE) and os.name != "nt":
+        cache.load_overload = functools.partial(_load, cache)
     return dispatcher
+
+
+def _load(cache: Any, signature: Any, context: Any) -> Any:
+    """A cached kernel: numba would first import all that it can compile, which compiling does by itself."""
+    from numba.core.runtime import rtsys
+
+    rtsys.initialize(context)
+    return cache._load_overload(signature, context)
 
 
 def jit(function: Callable) -> Any:
