@@ -15,12 +15,12 @@ import sympy as sp
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, keys, same, shipped_assumption
+from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import pairs
 from fedbounds.latex.letters import Notation, shipped_names
-from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases
-from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
 from fedbounds.theory import points as at
@@ -87,19 +87,19 @@ class CommentLines:
 
     def relation(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> Assumption | None:
         """An assumption that is a relation between symbols; None where it holds by their signs."""
-        said = self._said(left, sign, right)
-        decided = said.func(*said.args)
+        inequality = self._sympy_relation(left, sign, right)
+        decided = inequality.func(*inequality.args)
         if decided is sp.true:
             return None
         if decided is sp.false:
             raise wrong(sign, "an assumption must be met somewhere", "correct it")
         for key in keys().values():
-            if key.relation == said or (len(key.parts) == 1 and same(key, said)):
+            if key.relation == inequality or (len(key.parts) == 1 and same(key, inequality)):
                 return key
-        text = f"{said.lhs} {sign.text} {said.rhs}"
-        return Assumption(text, text, _without_divisors(said))
+        text = f"{inequality.lhs} {sign.text} {inequality.rhs}"
+        return Assumption(text, text, _without_divisors(inequality))
 
-    def _said(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> Any:
+    def _sympy_relation(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> Any:
         """A relation between symbols as one of sympy's; of two points, that they are one."""
         if sign.text not in RELATIONS:
             raise wrong(sign, "an assumption is made of =, <, >, \\le and \\ge", "write one of them")
@@ -163,10 +163,10 @@ class CommentLines:
         """The scope that a line names, "" where none does."""
         return self.choice("scope", "", typing.get_args(Scope))
 
-    def choice(self, verb: str, default: str, known: Iterable[str]) -> str:
+    def choice(self, verb: str, default: str, choices: Iterable[str]) -> str:
         lines = self.theorem.of(verb)
-        if lines and lines[0].text not in known:
-            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(known)}")
+        if lines and lines[0].text not in choices:
+            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(choices)}")
         return lines[0].text if lines else default
 
     @property
@@ -188,8 +188,8 @@ class CommentLines:
                 return spelled(body) == spelled(right) or self._equal(body, right)
         return False
 
-    def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
-        values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
+    def _equal(self, first: Sequence[Token], other: Sequence[Token]) -> bool:
+        values = (formulas.value(self.words.of(side), self.notation) for side in (first, other))
         return sp.cancel(sp.Add(next(values), -next(values))) == 0
 
     def author_names(self, setting: Setting) -> dict[Quantity, Quantity]:

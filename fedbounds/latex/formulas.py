@@ -76,7 +76,7 @@ def _of_the_parts(tokens: Sequence[Token], notation: Notation) -> Gathered:
 
 
 def _at(node: Any, notation: Notation) -> Token:
-    leaf = node if isinstance(node, Leaf) else next(iter(node.scan_values(lambda one: True)))
+    leaf = node if isinstance(node, Leaf) else next(iter(node.scan_values(lambda _: True)))
     return notation.tokens[leaf.start_pos or 0]
 
 
@@ -158,7 +158,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
         inner, end = _next(factors, operators, place + 1, notation)
         return _least(head, scripts, inner, notation), end
     if kind == "BIG":
-        _one_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
+        _single_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
         return _extreme(head, scripts, following, bracket, notation), place + 2
     if kind == "NABLA":
         if place + 2 >= len(factors) or str(following.children[0]) != "F":
@@ -171,7 +171,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     return _factor(factors[place], notation), place + 1
 
 
-def _one_argument(head: Any, following: Any, bracket: str, after: Sequence[str], notation: Notation) -> None:
+def _single_argument(head: Any, following: Any, bracket: str, after: Sequence[str], notation: Notation) -> None:
     """Refuse log and exp of what may end earlier or later."""
     if str(head) not in FUNCTIONS:
         return
@@ -185,7 +185,7 @@ def _one_argument(head: Any, following: Any, bracket: str, after: Sequence[str],
 def _no_function(head: Any, following: Any, notation: Notation) -> None:
     """Refuse a letter alone in brackets behind a letter."""
     inside = following.children[0].children
-    leaves = list(following.children[0].scan_values(lambda one: True))
+    leaves = list(following.children[0].scan_values(lambda _: True))
     if len(inside) > 1 or [leave.type for leave in leaves if leave.type != "SCRIPT"] == ["NAME"]:
         what = f"is this {head} times what follows, or a function of it"
         raise wrong(_at(following, notation), what, r"write a \cdot, or an index")
@@ -203,8 +203,8 @@ def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.E
         raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
     if index not in ([], [notation.client]):
         raise wrong(_at(name, notation), "F has the index of a client or none", f"write F_{notation.client}")
-    one = (at.grad if gradient else at.F_i)(where)
-    return one if index else at.mean(one)
+    of_client = (at.grad if gradient else at.F_i)(where)
+    return of_client if index else at.mean(of_client)
 
 
 def _factor(tree: Any, notation: Notation) -> sp.Expr:

@@ -88,11 +88,11 @@ def of_the_text(
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
             if not MODEL.match(text) and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
-    for said, item in in_words(lines.theorem):
+    for phrase, item in in_words(lines.theorem):
         if item.limits_times:
             result += lines.assumed(Line("assume", item.assumption, lines.theorem.line, 1)) * (scope == "horizon")
         elif not re.search(item.given, given):
-            warnings.append(f'not read: "{said}": {ASSUME}{item.assumption}')
+            warnings.append(f'not read: "{phrase}": {ASSUME}{item.assumption}')
     return result, warnings
 
 

@@ -85,18 +85,18 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
             star = {r"\star"}
         if star in ({r"\star"}, {r"\star", notation.client}):
             return (at.F_star if len(star) == 1 else at.F_i_star), ()
-    own = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
-    own[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
-    known = {**notation.names, **own}
+    by_client = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
+    by_client[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
+    meanings = {**notation.names, **by_client}
     if name.text == r"\alpha" and {spelled(script.inside) for script in scripts} <= {
         notation.client,
         "t",
         f"{notation.client},t",
     }:
         return ALPHA_I, ()
-    if (name.text, below) not in known:
+    if (name.text, below) not in meanings:
         letter = name.text + (f"_{{{below}}}" if below else "")
-        shown = [item for item in _shown(tuple(known)) if item != letter]
+        shown = [item for item in _shown(tuple(meanings)) if item != letter]
         near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
         remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
         if name.text.startswith(r"\bar{"):
@@ -104,14 +104,14 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         elif name.text.startswith((r"\hat{", r"\tilde{")) and scripts:
             remedy = f"add % fedbounds: let {name.text} = w where it is the average of the local models"
         raise wrong(replace(name, text=letter), UNKNOWN, remedy)
-    return known[name.text, below], above
+    return meanings[name.text, below], above
 
 
 def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr:
     """The vector of an iterate, a local model or a minimiser."""
-    pieces = [piece for script in scripts for piece in spelled(script.inside).split(",")]
-    client = notation.client in pieces
-    rest = [piece for piece in pieces if piece != notation.client]
+    marks = [piece for script in scripts for piece in spelled(script.inside).split(",")]
+    client = notation.client in marks
+    rest = [piece for piece in marks if piece != notation.client]
     time = rest[0] if rest else ""
     if notation.start == 1 and time in ("0", "1"):
         time = "0" if time == "1" else "nothing"
@@ -121,7 +121,7 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
     if average and not notation.averages:
         raise wrong(replace(name, text=spelled([name, *scripts])), AVERAGE, r"add % fedbounds: let \bar{w} = w")
     letter = "w" if average else name.text
-    if len(rest) <= 1 and len(pieces) <= 2:
+    if len(rest) <= 1 and len(marks) <= 2:
         if client and letter == "w" and later in LOCAL:
             return LOCAL[later]
         if not client and letter == "w" and later in POINTS:

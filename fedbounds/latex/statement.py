@@ -15,14 +15,14 @@ from fedbounds.errors import Gathered, InputError, InputErrors
 from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
+from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import in_full, pairs
 from fedbounds.latex.hypotheses import foreign, of_the_text
 from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
-from fedbounds.latex.meanings import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
-from fedbounds.latex.notation import DECLARES, words_of
 from fedbounds.latex.source import Theorem
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
+from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -222,14 +222,14 @@ class _Reader:
         return tokens
 
     def _scope(self, scopes: set[str], parts: Sequence[sp.Expr]) -> Scope:
-        known = [q for x in parts for q in x.free_symbols if isinstance(q, Quantity)]
-        scopes = scopes | {q.scopes[0] for q in known if len(q.scopes) == 1}
-        if said := self.lines.scope():
-            return typing.cast(Scope, said)
+        quantities = [q for x in parts for q in x.free_symbols if isinstance(q, Quantity)]
+        scopes = scopes | {q.scopes[0] for q in quantities if len(q.scopes) == 1}
+        if declared := self.lines.scope():
+            return typing.cast(Scope, declared)
         if len(scopes) > 1:
             what = f"a theorem ranges over one of {', '.join(sorted(scopes))}"
             raise wrong(self.lines.start, what, "write w_t or w_T, or add % fedbounds: scope ...")
-        return typing.cast(Scope, next(iter(scopes), "step" if any(q.scopes for q in known) else "constant"))
+        return typing.cast(Scope, next(iter(scopes), "step" if any(q.scopes for q in quantities) else "constant"))
 
     def _named(self, terms: Sequence[sp.Expr]) -> dict[str, sp.Expr]:
         names = [name.strip() for line in self.theorem.of("terms") for name in line.text.split(",")]

@@ -17,7 +17,7 @@ from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
 from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting, sizes_at
-from fedbounds.referee.case import Case, Found
+from fedbounds.referee.case import Case, StageResult
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -101,28 +101,30 @@ def runs(claim: Claim, reading: Reading, grid: Grid) -> Iterator[tuple[Run, Frac
 ATTAINED = 1e-9
 
 
-def examined(case: Case, grid: Grid) -> Found:
+def examined(case: Case, grid: Grid) -> StageResult:
     """What is found over a grid of runs, in sentences and verdicts; it stops where the claim is false."""
     claim, reading = case.claim, case.reading
     if not applies(claim, reading):
-        return Found(("it is no statement of one round, or of a whole run, in the quantities of the certificates",))
+        return StageResult(
+            ("it is no statement of one round, or of a whole run, in the quantities of the certificates",)
+        )
     result: list[Verdict] = []
     for run, first in runs(claim, reading, grid):
         result.append(examine(claim, reading, run, first))
         if result[-1].status is Status.REFUTED:
-            return Found((result[-1].detail,), tuple(result[-1:]))
+            return StageResult((result[-1].detail,), tuple(result[-1:]))
         case.so_far(lambda: _in_sentences(result))
     return _in_sentences(result)
 
 
-def _in_sentences(found: list[Verdict]) -> Found:
-    held = [verdict for verdict in found if verdict.status is Status.HOLDS]
-    open_ = Counter(v.detail for v in found if v.status is Status.UNDECIDED)
-    lines = [f"certified for {len(held)} of {len(found)} whole runs that meet its assumptions"] if found else []
-    near = tightness(found)
+def _in_sentences(verdicts: list[Verdict]) -> StageResult:
+    held = [verdict for verdict in verdicts if verdict.status is Status.HOLDS]
+    open_ = Counter(v.detail for v in verdicts if v.status is Status.UNDECIDED)
+    lines = [f"certified for {len(held)} of {len(verdicts)} whole runs that meet its assumptions"] if verdicts else []
+    near = tightness(verdicts)
     lines += [near] if near else []
     lines += [f"undecided for {count}: {why}" for why, count in open_.items()]
-    return Found(tuple(lines) or ("no run that was tried meets its assumptions",), tuple(found))
+    return StageResult(tuple(lines) or ("no run that was tried meets its assumptions",), tuple(verdicts))
 
 
 def tightness(verdicts: Iterable[Verdict]) -> str:
@@ -131,7 +133,7 @@ def tightness(verdicts: Iterable[Verdict]) -> str:
     if not near:
         return ""
     # Of those that come equally near, up to rounding, the longest.
-    best = min(enumerate(near), key=lambda one: (round(one[1].tightness or 0.0, 9), -_steps(one[1]), one[0]))[1]
+    best = min(enumerate(near), key=lambda pair: (round(pair[1].tightness or 0.0, 9), -_steps(pair[1]), pair[0]))[1]
     excess = (best.tightness or 1.0) - 1
     where = best.detail.partition(": ")[2]
     if excess <= ATTAINED:

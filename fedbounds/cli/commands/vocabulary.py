@@ -86,8 +86,8 @@ def claims(
     from fedbounds.report import claim_text
 
     if format == "json":
-        known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
-        data = [claim_text.explain(claim) for claim in known]
+        listed = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
+        data = [claim_text.explain(claim) for claim in listed]
         show_json(data if key is None else data[0])
     elif format == "latex":
         from fedbounds.latex.writer import write
@@ -143,7 +143,7 @@ def symbols(word: str | None = None) -> None:
 
     All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
-    from fedbounds.report.letters import one_line
+    from fedbounds.report.terminal_symbols import one_line
     from fedbounds.theory.symbols import QUANTITIES
 
     rows = [(name, one_line(name), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
@@ -171,7 +171,7 @@ def assumptions(word: str | None = None) -> None:
 @command("Judge a theorem")
 def scopes(word: str | None = None) -> None:
     """List what a claim may range over, and the symbols that vary there."""
-    from fedbounds.report.describe import SCOPES
+    from fedbounds.report.verdict_tables import SCOPES
     from fedbounds.theory.quantity import Scope
     from fedbounds.theory.symbols import in_scope
 

@@ -22,9 +22,9 @@ from fedbounds.evidence.empirical.bands import (
     ComparedBands,
     unsteady,
 )
-from fedbounds.evidence.empirical.error_floor import floor_fit
-from fedbounds.evidence.empirical.points import Points, Worst, at_points
+from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.empirical.sides import Comparison as Comparison
+from fedbounds.evidence.empirical.sides import Points, Worst, at_points
 from fedbounds.evidence.empirical.sides import compare as compare
 from fedbounds.evidence.evaluate import difference, evaluate, names_in
 from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, verdict

@@ -73,7 +73,7 @@ def of_client(points: tuple[sp.Expr, ...], keys: set[str]) -> Iterator[Candidate
         if "smooth" in keys:
             yield _candidate(L / 2 * norm_sq(y - x) - tangent(x, y), smooth(x, y))
         if "smooth" in keys and least is not None:
-            yield _cocoercive(x, y, least)
+            yield cocoercive(x, y, least)
         if {"smooth", "strongly-convex"} <= keys:
             yield _interpolation(x, y)
     for x in points:
@@ -94,7 +94,7 @@ def _candidate(value: sp.Expr, *uses: d.Written) -> Candidate:
     return Candidate(value, 1, tuple(d.as_use(use) for use in uses))
 
 
-def _cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr) -> Candidate:
+def cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr = mu) -> Candidate:
     """F_i(x) lies above its tangent at y by ||grad F_i(x) - grad F_i(y)||^2/(2L)."""
     away = grad(x) - grad(y)
     end = x - away / L

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fedbounds.evidence.prover import draws
-from fedbounds.evidence.prover.frame import ELL, equal_curvatures, limits
-from fedbounds.evidence.prover.positive import Letters
+from fedbounds.evidence.prover.goal import ELL, equal_curvatures, limits
+from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import S
 from fedbounds.theory import symbols as sy

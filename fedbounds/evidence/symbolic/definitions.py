@@ -105,6 +105,15 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o, x, v: zero(Inner(grad(_common(x)) - Centre(P, grad(x)), v)),
         ),
         _define(
+            "one-function-apart",
+            "every F_i is F: of two models the gradients differ by at most L times their distance, along it",
+            lambda o: non_negative(
+                sy.L * (Mean(P, Inner(grad(X), X)) - Inner(Centre(P, grad(X)), Centre(P, X)))
+                - Mean(P, norm_sq(grad(X)))
+                + norm_sq(Centre(P, grad(X)))
+            ),
+        ),
+        _define(
             "next-models",
             "w_{t+1}^i is w_t^i - eta_t g_i, or the mean of these, which brings them no farther from w*",
             lambda o: non_negative(Mean(P, norm_sq(X - sy.eta * G - W_STAR)) - MODELS_NEXT),
@@ -250,7 +259,8 @@ RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "attained": ("strongly-convex",),
     "single-step": (ALL_PRESENT,),
-    "average": ("strongly-convex",),
+    "one-function-apart": ("smooth", "strongly-convex"),
+    **dict.fromkeys(("average", "weighted-average"), ("strongly-convex",)),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
     "common-optimum": ("smooth",),

@@ -35,6 +35,8 @@ __all__ = [
     "STEPPED",
     "STEPS",
     "TOP_SHARE",
+    "WEIGHTED",
+    "WEIGHTED_T",
     "W_ALPHA",
     "W_NEXT",
     "W_PLUS",
@@ -92,10 +94,12 @@ SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
 rho = sp.Symbol("rho", nonnegative=True)
 # Sums over s < t, of eta_s and of E F(w_s) - F*.
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
+# The sum of c_s (E F(w_s) - F*) over s < t and over s < T, for the weights c of the mean that a claim speaks of.
+WEIGHTED, WEIGHTED_T = (sp.Symbol(name, nonnegative=True) for name in ("weighted_gaps", "weighted_gaps_T"))
 SHIPPED_OWN = tuple(
     q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
 )
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, WEIGHTED, WEIGHTED_T, *SHIPPED_OWN)
 MOVED = n * Centre(U, ETA_S * G_S)
 
 

@@ -15,7 +15,7 @@ from fedbounds.model.problem import Array
 from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import Population
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.computed_quantities import Delta_round, Delta_round_next, gap_round
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.weightings.fixed import FixedByRound

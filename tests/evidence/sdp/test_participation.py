@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from fractions import Fraction as Q
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -108,6 +109,21 @@ def test_one_local_step_of_one_present_client_is_exact():
 def test_the_bound_is_near_an_instance(present, tau, rounds):
     (result,) = worst(rounds=rounds, tau=tau, step="1/4", participation=present)
     assert result.certified and result.above and not result.stated and 1 <= result.worst / result.lower < 1.1
+
+
+@pytest.mark.parametrize(
+    ("zeta", "present", "rounds", "eta", "value"),
+    [
+        ("1/20", "1/10", 12, "1.267", 0.0835),
+        ("1/20", "6/10", 2, "1.818", 0.449),
+        ("1/2", "1/10", 12, "0.2662", 0.707),
+        ("1/2", "6/10", 2, "1.818", 0.559),
+    ],
+)
+def test_the_uploads_of_the_page(zeta, present, rounds, eta, value):
+    (item,) = worst(rounds=rounds, tau=1, step=eta, zeta_star=zeta, participation=present)
+    page = (Path(__file__).parents[3] / "docs" / "design.md").read_text(encoding="utf-8")
+    assert item.certified and item.worst == pytest.approx(value, rel=2e-3) and str(value) in page
 
 
 def test_a_proof_for_more_present_is_none_for_fewer():

@@ -13,7 +13,7 @@ from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp import program as programmes
 from fedbounds.evidence.sdp.multi_round import central_path
 from fedbounds.evidence.sdp.multi_round.bound import above, is_definite, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
@@ -21,12 +21,11 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment,
 from fedbounds.evidence.sdp.multi_round.program import Run, program_of
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.program import exact
+from fedbounds.evidence.sdp.program import exact, is_psd
 from fedbounds.evidence.sdp.solver import worst_case
-from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
-from fedbounds.study.worst_case import bounds, scheduled
+from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 from fedbounds.theory.reading import READINGS
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)
@@ -187,7 +186,7 @@ def test_the_theorems_own_multipliers_are_a_proof(tau, rounds, mu, eta):
     labels = dict(zip(program.labels, each + [Q(0)] * (2 * T - 2), strict=True))
     for constant, proved in ((b, True), (b * (1 - Q(1, 10**9)), False)):
         gap = program.sum({"Delta_0": q ** (2 * T), "variance": constant}) - program["measured"]
-        assert verification.verify(program, gap, labels)[0] is proved
+        assert programmes.verify(program, gap, labels)[0] is proved
     assert bounds(run, Q(1), Q(1))["fedavg-rounds"] >= float(q ** (2 * T) + b) * (1 - 1e-12)
 
 
@@ -337,6 +336,8 @@ def test_weights_may_be_others_in_every_round():
     one = Run(2, 2, MU, L, (ETA, Q(1, 3), Q(1, 4), Q(1, 5)), (Q(0), Q(1)), (Q(2, 3), Q(1, 3)), (Q(0), Q(3)))
     first, last = (dataclasses.replace(one, rounds=1, eta=one.eta[k : k + 2]) for k in (0, 2))
     assert worst(one).value == worst(last, Q(worst(first).value)).value >= attained(one).value
+    assert replace(free, alpha=(Q(0), Q(1)), p=HALVES, ratios=(Q(0), Q(2))).permuted and not free.permuted
+    assert not replace(free, alpha=HALVES, p=HALVES, ratios=(Q(0), Q(2))).permuted
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.bound import Bound, above, verify
-from fedbounds.evidence.sdp.multi_round.by_solver import by_solver
+from fedbounds.evidence.sdp.multi_round.bound import Bound, above, by_solver, verify
 from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of
 
 Array = NDArray[Any]

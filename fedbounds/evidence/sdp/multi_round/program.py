@@ -152,7 +152,8 @@ class Run:
     @property
     def permuted(self) -> bool:
         """Whether all alpha that the ratios allow are means of permutations of this one, with clients of equal p."""
-        return self.ratios == (Fraction(0), self.spread[0]) and len(set(self.p)) == 1 and len({*self.alpha, 0}) == 2
+        ratios = {0, *(a / p for a, p in zip(self.alpha, self.p, strict=True))}
+        return self.ratios is not None and {*self.ratios} == ratios and len(set(self.p)) == 1
 
     @property
     def spread(self) -> tuple[Fraction, Fraction]:

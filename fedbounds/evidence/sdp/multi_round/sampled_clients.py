@@ -24,18 +24,21 @@ from fedbounds.model.problem import Array
 RANDOM, TIMES = 600, 14
 
 
-def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]) -> float:
-    """E||w_R||^2 of the best such instance, in floating point; ``near`` is a shape (5,) without noise."""
+def sampled(
+    run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]
+) -> tuple[float, Array]:
+    """(E||w_R||^2, shape (6,)) of the best such instance, in floating point; ``near`` is such a shape (5,)."""
     mu, L, rng = float(run.mu), float(run.L), np.random.default_rng(0)
-    best, middle = 0.0, np.array([0.0, 0.0, (mu + L) / 2, (mu + L) / 2, 0.0, 0.0])
+    found, middle = list[tuple[float, Array]](), np.array([0.0, 0.0, (mu + L) / 2, (mu + L) / 2, 0.0, 0.0])
     for first in (np.append(near, 0.0), middle, middle):
         shape, reach = first, np.array([np.pi / 2, np.pi / 2, L - mu, L - mu, np.pi / 2, np.pi / 2])
         for _ in range(TIMES):
             tried = shape[:, None] + reach[:, None] * rng.uniform(-1, 1, (6, RANDOM))
             tried[:, 0], tried[2:4] = shape, np.clip(tried[2:4], mu, L)
             values = second_moments(run, tried, delta_0, zeta_sq, sigma_sq)
-            shape, reach, best = tried[:, np.argmax(values)], reach / 2, max(best, float(values.max()))
-    return best
+            shape, reach = tried[:, np.argmax(values)], reach / 2
+        found.append((float(values.max()), shape))
+    return max(found, key=lambda item: item[0])
 
 
 def groups(run: Run) -> tuple[float, float]:
