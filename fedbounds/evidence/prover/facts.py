@@ -9,19 +9,7 @@ from itertools import permutations
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import (
-    ALPHA,
-    NOISE,
-    OWN,
-    SHARE,
-    W_STAR,
-    P,
-    W,
-    X,
-    gap,
-    grad,
-    loss,
-)
+from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, SHARE, W_STAR, P, W, X, gap, grad, loss
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.units import powers

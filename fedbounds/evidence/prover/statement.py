@@ -14,20 +14,7 @@ from fedbounds.evidence.prover.goal import Goal as Goal
 from fedbounds.evidence.prover.goal import Lines as Lines
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import (
-    ALPHA,
-    F_MIN,
-    OWN,
-    W_ALPHA,
-    W_NEXT,
-    W_STAR,
-    P,
-    W,
-    X,
-    Y,
-    grad,
-    loss,
-)
+from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, W_ALPHA, W_NEXT, W_STAR, P, W, X, Y, grad, loss
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.units import powers
