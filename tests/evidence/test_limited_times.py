@@ -105,8 +105,8 @@ def test_the_search_looks_for_violations_at_such_times_alone():
     budget = replace(BUDGETS["small"], name="tiny", generations=8, population=4, polish=20, shrink=10_000)
     known = {"diagonal": replace(families()["diagonal"], noises=("",), absent=False)}
     assert unexpressed(contraction(T + 1, FROM_ONE), PLAIN) == ()
-    assert refute(contraction(T + 1, FROM_ONE), PLAIN, budget, known=known).status is Status.UNDECIDED
-    false = refute(contraction(2 * T + 1, FROM_ONE), PLAIN, budget, known=known)
+    assert refute(contraction(T + 1, FROM_ONE), PLAIN, budget, by_family=known).status is Status.UNDECIDED
+    false = refute(contraction(2 * T + 1, FROM_ONE), PLAIN, budget, by_family=known)
     assert false.status is Status.REFUTED and false.data["t"] >= 1
 
 
