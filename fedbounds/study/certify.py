@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedbounds.errors import reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
-from fedbounds.study.tabular import Findings, flat
+from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict

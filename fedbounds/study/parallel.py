@@ -35,7 +35,7 @@ AT_ONCE = 1_000
 # Seconds between two looks of a process at whether its parent still lives.
 LOOK = 1.0
 # What processes share that are forked from one: a study and its compiled kernels.
-WARM = ("fedbounds.study.check", "fedbounds.engine.kernels.select")
+WARM = ("fedbounds.study.run_study", "fedbounds.engine.kernels.select")
 Submit = Callable[..., Future]
 
 
@@ -168,7 +168,7 @@ def _compute(packed: bytes, wanted: dict[str, str], follow: bool, item: Any) -> 
     """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
     if follow:
         _end_with_parent()
-    _require_versions(wanted, versions())
+    _require_same_versions(wanted, versions())
     return _unpacked(packed)(item)
 
 
@@ -185,7 +185,7 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True, name="follow-parent").start()
 
 
-def _require_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
+def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
     if received != wanted:
         raise reject(f"every worker needs the versions {wanted}", received, "install the same ones")
 
@@ -228,7 +228,7 @@ def cluster(scheduler: str) -> Generator[tuple[Submit, int], None, None]:
         with Client(scheduler, timeout=SCHEDULER, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
             for received in client.run(versions).values():
-                _require_versions(versions(), received)
+                _require_same_versions(versions(), received)
             yield client.get_executor(pure=False).submit, AT_ONCE
     except InputError:
         raise

@@ -25,8 +25,8 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
+from fedbounds.study.objects_from_settings import build_experiment, streams
 from fedbounds.study.request import Request, resolve
-from fedbounds.study.resolve import build_experiment, streams
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim

@@ -12,7 +12,7 @@ from fedbounds.errors import InputError, InputErrors
 from fedbounds.latex.reader import read, read_each, read_text
 from fedbounds.referee import theorems
 from fedbounds.referee.trial import Trial
-from fedbounds.study.tabular import Findings
+from fedbounds.study.result_table import Findings
 from fedbounds.theory import symbols as s
 
 FILE = r"""

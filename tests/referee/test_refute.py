@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fedbounds
 from fedbounds.cli.app import main
-from fedbounds.cli.builder import built
+from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.referee import instance_text, summary
 from fedbounds.cli.commands.referee import refute as command
 from fedbounds.errors import InputError

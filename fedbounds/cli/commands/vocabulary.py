@@ -143,7 +143,7 @@ def symbols(word: str | None = None) -> None:
 
     All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
-    from fedbounds.report.letters import one_line
+    from fedbounds.report.terminal_symbols import one_line
     from fedbounds.theory.symbols import QUANTITIES
 
     rows = [(name, one_line(name), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
@@ -171,7 +171,7 @@ def assumptions(word: str | None = None) -> None:
 @command("Judge a theorem")
 def scopes(word: str | None = None) -> None:
     """List what a claim may range over, and the symbols that vary there."""
-    from fedbounds.report.describe import SCOPES
+    from fedbounds.report.verdict_tables import SCOPES
     from fedbounds.theory.quantity import Scope
     from fedbounds.theory.symbols import in_scope
 
