@@ -65,7 +65,7 @@ class Commands(click.Group):
             nested = Commands(name, help=NESTED[name], short_help=NESTED[name])
             nested.prefix = f"{name} "
             return nested
-        from fedbounds.cli.builder import built  # loads the settings of a study, which help does not need
+        from fedbounds.cli.click_commands import built  # loads the settings of a study, which help does not need
 
         return built(functions()[self.prefix + name])
 

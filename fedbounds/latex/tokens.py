@@ -37,8 +37,8 @@ DRESSES = FONTS | ACCENTS | dict.fromkeys(PLAIN, r"\mathrm") | {r"\mathbb": r"\m
 # Commands around what they mark.
 AROUND = {r"\boxed", r"\underbrace", r"\overbrace"}
 NORMS = {r"\Vert", r"\|", r"\lVert", r"\rVert"}
-OPENING = {"(", "[", r"\{", "{", "<norm"}
-CLOSING = {")", "]", r"\}", "}", "norm>"}
+OPENING = {"(", "[", r"\{", "{", "<norm", r"\langle"}
+CLOSING = {")", "]", r"\}", "}", "norm>", r"\rangle"}
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
         elif text == r"\frac" or (text == r"\sqrt" and at < len(tokens) and tokens[at].text != "["):
             result.append(replace(token, text=text))
             for _ in range(2 if text == r"\frac" else 1):
-                tokens, at = _split(tokens, at)
+                tokens, at = _bare_arguments(tokens, at)
                 inner, at = argument(tokens, at)
                 result += [replace(token, text="{"), *normal(inner), replace(token, text="}")]
         elif token.text in NORMS:
@@ -231,7 +231,7 @@ def _with_norms(tokens: Sequence[Token]) -> list[Token]:
     return result
 
 
-def _split(tokens: Sequence[Token], at: int) -> tuple[Sequence[Token], int]:
+def _bare_arguments(tokens: Sequence[Token], at: int) -> tuple[Sequence[Token], int]:
     """\\frac12 is \\frac{1}{2}: TeX takes one digit."""
     if at < len(tokens) and tokens[at].text.isdigit() and len(tokens[at].text) > 1:
         token = tokens[at]

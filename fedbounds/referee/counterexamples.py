@@ -19,7 +19,7 @@ from fedbounds.study import claim_identity
 from fedbounds.study.claim_identity import statement_digest, tell_anew
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.tabular import Findings, flat
+from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict

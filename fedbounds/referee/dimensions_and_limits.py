@@ -33,7 +33,7 @@ def sanity(case: Case) -> StageResult:
     tested: dict[str, limit_cases.Seen] = {}
     for instance, violated in limit_cases.sweep(claim, reading, bool(wrong), tested):
         if violated:
-            return StageResult(lines, (confirmed(case, lines, instance),))
+            return StageResult(lines, (smallest_refutation(case, lines, instance),))
         case.so_far(lambda: _without_violation(case, lines, tested))
     return _without_violation(case, lines, tested)
 
@@ -79,7 +79,7 @@ def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, 
     return StageResult((*lines, text, *seen), (verdict,))
 
 
-def confirmed(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:
+def smallest_refutation(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:
     """An instance that refutes the claim made as small as the time allows, with what checks it by hand."""
 
     def so_far(smallest: Instance) -> None:

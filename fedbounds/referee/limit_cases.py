@@ -247,7 +247,7 @@ def sweep(
     In other units too where the dimensions are wrong. ``tested`` holds what was seen at each limit, and in all under
     "".
     """
-    plain = sorted(spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
+    plain = sorted(evenly_spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
     others = (
         rescaled(item, w, f, claim.steps) for (w, f), item in itertools.product(SCALES, plain if suspicious else ())
     )
@@ -263,7 +263,7 @@ def sweep(
         yield instance, False
 
 
-def spaced(instances: list[Instance]) -> list[Instance]:
+def evenly_spaced(instances: list[Instance]) -> list[Instance]:
     """At most MOST of the instances, evenly spaced from the first."""
     return [instances[k * len(instances) // MOST] for k in range(MOST)] if len(instances) > MOST else instances
 

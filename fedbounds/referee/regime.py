@@ -20,7 +20,7 @@ from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.resolve import theory_step
+from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Verdict

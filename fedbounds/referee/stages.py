@@ -27,11 +27,18 @@ from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
-from fedbounds.referee.neighbours import neighbours
+from fedbounds.referee.mutants_in_regimes import (
+    Row,
+    after_the_start,
+    in_words,
+    mutant_rows,
+    regime_runs_of,
+    verdicts_in,
+)
+from fedbounds.referee.nearby_claims import neighbours
 from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
 from fedbounds.referee.search.candidates import expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
-from fedbounds.referee.strength import Row, after_the_start, in_words, mutant_rows, regime_runs_of, verdicts_in
 from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
@@ -137,7 +144,7 @@ def proof(case: Case) -> StageResult:
         return StageResult(("it is proved already",))
     result = automatic.proved(case.claim, case.reading)
     if result is None:
-        return StageResult(("none was found",))
+        return StageResult((f"none was found: {automatic.why_none(case.claim, case.reading)}",))
     verdict = found_proof.with_rocq(*result, case.claim, case.reading, case.rocq_seconds)
     return StageResult(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 

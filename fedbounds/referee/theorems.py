@@ -19,7 +19,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair import alternatives
 from fedbounds.referee.trial import Outcome, Progress, Trial, try_claim
-from fedbounds.study.tabular import Findings
+from fedbounds.study.result_table import Findings
 from fedbounds.theory.claim import Claim, in_readings
 
 if TYPE_CHECKING:

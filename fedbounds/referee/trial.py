@@ -24,7 +24,7 @@ from fedbounds.referee.work_items import WorkItems
 from fedbounds.study.claim_identity import identity
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
-from fedbounds.study.tabular import Tabled
+from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict

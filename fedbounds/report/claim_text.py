@@ -13,9 +13,9 @@ from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.latex.writer import latex
-from fedbounds.report.describe import SCOPES
-from fedbounds.report.letters import pretty
 from fedbounds.report.number_format import counted, decimal_pair
+from fedbounds.report.terminal_symbols import pretty
+from fedbounds.report.verdict_tables import SCOPES
 from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement

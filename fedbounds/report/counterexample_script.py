@@ -20,7 +20,7 @@ from fedbounds.evidence.exact.counterexamples import Counterexample, reading_nam
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.search.shrink import by_hand
-from fedbounds.report.python_lines import folded
+from fedbounds.report.fold_python import folded
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.path import heterogeneity
 from fedbounds.theory.verdict import Evidence, Status, Verdict

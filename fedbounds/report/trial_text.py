@@ -7,7 +7,7 @@ from xml.etree import ElementTree as xml
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
-from fedbounds.referee.neighbours import PROVED_IF
+from fedbounds.referee.nearby_claims import PROVED_IF
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
 from fedbounds.report.counterexample_script import script_if_short
@@ -145,6 +145,7 @@ def _open(trial: Trial) -> list[str]:
         lines.append(f"Proved only for {covered}: {trial.proof.detail}.")
     if trial.certified:
         lines.append(f"Certified only at {certified_settings(trial)}.")
+        lines += [_sentence(found) for found in [tightness(trial.verdicts)] if found]
     compared = tried(trial)
     if compared and unconfirmed is None:
         lines.append(f"Tried without a violation: {compared}.")

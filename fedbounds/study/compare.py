@@ -24,18 +24,17 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
 from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.algorithm import Algorithm
-from fedbounds.model.experiment import Experiment
+from fedbounds.model.experiment import Experiment, Progress
 from fedbounds.model.problem import Array
-from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
-from fedbounds.study import worst_case
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
+from fedbounds.study import worst_case_and_theorems
+from fedbounds.study.comparison_rows import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
 from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
-from fedbounds.study.resolve import build_experiment, build_problem
+from fedbounds.study.objects_from_settings import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
@@ -182,7 +181,9 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
     decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(on_fedavg, run, bounds, study.level)
-    lowest, certified = (None, None) if decays else worst_case.of_run(claim, experiment, float(eta[0]), study.extra)
+    lowest, certified = (
+        (None, None) if decays else worst_case_and_theorems.of_run(claim, experiment, float(eta[0]), study.extra)
+    )
     return replace(
         row,
         quantity=about,
@@ -205,7 +206,7 @@ def _run(study: _Study, claim: Claim, algorithm: Algorithm, eta: Array) -> Traje
     """
     experiment = study.experiment(algorithm, eta=lambda t: float(eta[t]))
     if not claim.on_fedavg:
-        return record_of(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
+        return recorded_run(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
     if eta.tobytes() not in study.runs:
         study.runs[eta.tobytes()] = simulate(experiment.with_(stride=1))
     return study.runs[eta.tobytes()]
@@ -274,7 +275,7 @@ def _best_step(study: _Study, algorithm: Algorithm, tell: Progress) -> float:
     return 2.0**at
 
 
-def record_of(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
+def recorded_run(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
     """A run of any algorithm as a record ``like`` FedAvg's; second moments only if ``squares``, else inf."""
     problem, batch, grid = experiment.problem, experiment.batch_size, make_time_grid(experiment)
     variance, radius = np.zeros(problem.N), np.zeros(1)

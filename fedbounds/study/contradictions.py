@@ -43,7 +43,7 @@ def _contradictions(line: Line, tested: int) -> Iterator[Alarm]:
     for refuted in verdicts:
         if refuted.status is not Status.REFUTED or refuted.error_rate * tested > ERROR_RATE:
             continue
-        instance = cache(partial(instance_of, refuted))
+        instance = cache(partial(experiment_of, refuted))
         for holds in verdicts:
             if holds.status is Status.HOLDS and holds.evidence is not refuted.evidence and _covers(holds, instance):
                 yield Alarm(line, holds, refuted)
@@ -53,7 +53,7 @@ def _covers(holds: Verdict, instance: Callable[[bool], Mapping[str, object]]) ->
     return holds.coverage is not None and holds.coverage.contains(instance("local_step" in holds.coverage.axes))
 
 
-def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object]:
+def experiment_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object]:
     """The experiment of a refutation: axis -> its value, or all its values; an axis that is not known is missing.
 
     With ``one_step`` its step t alone, in its round, which is what a certificate speaks of.

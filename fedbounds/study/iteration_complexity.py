@@ -15,7 +15,7 @@ from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.study.comparison import stays_from
+from fedbounds.study.comparison_rows import stays_from
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Delta_T
 

@@ -19,7 +19,7 @@ from fedbounds.plugins import Plugins, claims_from, modules_from
 from fedbounds.study.cache import cached
 from fedbounds.study.release_evidence import remembered
 from fedbounds.study.result import Result, verdicts_from
-from fedbounds.study.tabular import Findings, flat
+from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.reading import READINGS
@@ -73,11 +73,11 @@ def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), a
     >>> ledger(afresh=False)["lemma-2", "literal"].rows()[0]["status"]
     'REFUTED'
     """
-    from fedbounds.study import store
+    from fedbounds.study import saved_study
 
     kinds, words = (str, Path, Result, type(None)), "a Result, or the folder of one"
     of_kind("a study", study, kinds, words)
-    result = store.read(study)[0] if isinstance(study, str | Path) else study
+    result = saved_study.read(study)[0] if isinstance(study, str | Path) else study
     claims = claims_from(None, modules_from(plugins))
     if result is not None and result.examined is not None:
         claims |= result.claims

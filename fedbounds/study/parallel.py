@@ -35,7 +35,7 @@ AT_ONCE = 1_000
 # Seconds between two looks of a process at whether its parent still lives.
 LOOK = 1.0
 # What processes share that are forked from one: a study and its compiled kernels.
-WARM = ("fedbounds.study.check", "fedbounds.engine.kernels.select")
+WARM = ("fedbounds.study.run_study", "fedbounds.engine.kernels.select")
 Submit = Callable[..., Future]
 
 
@@ -168,7 +168,7 @@ def _compute(packed: bytes, wanted: dict[str, str], command: int | None, item: A
     """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
     if command is not None:
         _end_with(command)
-    _require_versions(wanted, versions())
+    _require_same_versions(wanted, versions())
     return _unpacked(packed)(item)
 
 
@@ -193,7 +193,7 @@ def _end_with(command: int) -> None:
     threading.Thread(target=watch, daemon=True, name="follow-parent").start()
 
 
-def _require_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
+def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
     if received != wanted:
         raise reject(f"every worker needs the versions {wanted}", received, "install the same ones")
 
@@ -236,7 +236,7 @@ def cluster(scheduler: str) -> Generator[tuple[Submit, int], None, None]:
         with Client(scheduler, timeout=SCHEDULER, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
             for received in client.run(versions).values():
-                _require_versions(versions(), received)
+                _require_same_versions(versions(), received)
             yield client.get_executor(pure=False).submit, AT_ONCE
     except InputError:
         raise

@@ -18,7 +18,7 @@ from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.problem import Problem
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import PluginFile, claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.resolve import GROUPS, build_policy, build_problem, default_weightings, name_checks
+from fedbounds.study.objects_from_settings import GROUPS, build_policy, build_problem, default_weightings, name_checks
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim, Role
 

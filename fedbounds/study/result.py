@@ -20,8 +20,8 @@ from fedbounds.errors import quoted, reject
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
+from fedbounds.study.result_table import SUFFIXES, Tabled, flat, shown
 from fedbounds.study.settings import PROBLEM, Settings, section_of
-from fedbounds.study.tabular import SUFFIXES, Tabled, flat, shown
 from fedbounds.theory.constant import Constant
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS

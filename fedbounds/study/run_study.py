@@ -18,15 +18,14 @@ from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.experiment import Experiment, Progress, Statistics
 from fedbounds.model.problem import Problem
-from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
+from fedbounds.study.objects_from_settings import build_experiment, streams
 from fedbounds.study.request import Request, resolve
-from fedbounds.study.resolve import build_experiment, streams
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim

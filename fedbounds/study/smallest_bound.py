@@ -28,7 +28,7 @@ from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import claims
 from fedbounds.study.ledger import Line, ledger_lines
 from fedbounds.study.problem_constants import Measure, ProblemConstants
-from fedbounds.study.worst_case import FACTORS
+from fedbounds.study.worst_case_and_theorems import FACTORS
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import sample_smooth

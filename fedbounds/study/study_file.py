@@ -30,7 +30,7 @@ from typing import Any
 from fedbounds.errors import InputError, of_kind, quoted, reject
 from fedbounds.io import read_bytes
 from fedbounds.plugins import load_file, nearest
-from fedbounds.study.resolve import name_checks
+from fedbounds.study.objects_from_settings import name_checks
 from fedbounds.study.settings import Settings, checked
 
 SECTIONS = ("base", "grid", "exclude")

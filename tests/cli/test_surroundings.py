@@ -16,7 +16,7 @@ from fedbounds.cli.app import main
 from fedbounds.engine.kernels import compiled
 from fedbounds.errors import InputError, interruptible
 from fedbounds.report import terminal
-from fedbounds.study import compare, parallel, run_study, store
+from fedbounds.study import compare, parallel, run_study, saved_study
 from validate.robustness import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,7 +204,7 @@ def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_
     assert done.exit_code == 130
     assert done.stderr == f"Interrupted: the answer is about fedavg alone, and saved in {tmp_path}.\n"
     assert "readings, 1 weighting:" in done.stdout
-    saved = store.read(tmp_path)[0]
+    saved = saved_study.read(tmp_path)[0]
     assert saved.settings.weightings == ("fedavg",)
     assert [run.weighting for run in saved.runs] == ["fedavg"]
 

@@ -15,7 +15,7 @@ from fedbounds.engine.simulate import run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.study.resolve import build_problem
+from fedbounds.study.objects_from_settings import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax

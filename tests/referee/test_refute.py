@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fedbounds
 from fedbounds.cli.app import main
-from fedbounds.cli.builder import built
+from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.referee import instance_text, summary
 from fedbounds.cli.commands.referee import refute as command
 from fedbounds.errors import InputError
@@ -29,9 +29,8 @@ from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
-from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import Outcome, _approach
-from fedbounds.referee.search.populations import simulate
+from fedbounds.referee.search.populations import OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size

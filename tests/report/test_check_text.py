@@ -12,14 +12,14 @@ from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report import number_format
 from fedbounds.report.check_text import answer_table, check_blocks, decay_words, evidence_sentences
 from fedbounds.report.claim_text import claim_answer
-from fedbounds.report.describe import (
+from fedbounds.report.html.templates import notebook, template
+from fedbounds.report.table import Cell, Phrase, Table
+from fedbounds.report.terminal import plain_table, to_text
+from fedbounds.report.verdict_tables import (
     evidence_cell,
     grounds_of,
     ledger_table,
 )
-from fedbounds.report.html.templates import notebook, template
-from fedbounds.report.table import Cell, Phrase, Table
-from fedbounds.report.terminal import plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds

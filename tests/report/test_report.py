@@ -19,7 +19,7 @@ from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.report.html import exact_instances, mathml
-from fedbounds.report.html.study_page import command
+from fedbounds.report.html.report_page import command
 from fedbounds.study import cache
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
@@ -243,7 +243,7 @@ def words_of(shown):
 
 def parse(words):
     """The settings that a command line gives, without running it."""
-    from fedbounds.cli.builder import built, given
+    from fedbounds.cli.click_commands import built, given
     from fedbounds.cli.commands.check import report
 
     with built(report).make_context("report", words) as context:

@@ -12,8 +12,8 @@ from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
 from fedbounds.report import table
 from fedbounds.study import compare as study
-from fedbounds.study.compare import record_of
-from fedbounds.study.comparison import (
+from fedbounds.study.compare import recorded_run
+from fedbounds.study.comparison_rows import (
     AlgorithmRow,
     ErrorCurve,
     Reached,
@@ -23,7 +23,7 @@ from fedbounds.study.comparison import (
     stays_from,
 )
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
-from fedbounds.study.resolve import build_experiment, build_problem
+from fedbounds.study.objects_from_settings import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.verdict import Status
@@ -99,7 +99,7 @@ def test_the_record_of_another_algorithm_is_that_of_a_run():
     like = simulate(build_experiment(settings, problem, FedAvg()).with_(stride=2))
     experiment = like.experiment.with_(eta=lambda t: 0.1 / problem.L)
     right = simulate(experiment)
-    result = record_of(algorithm_named("fedavg"), experiment, like, squares=True)
+    result = recorded_run(algorithm_named("fedavg"), experiment, like, squares=True)
     np.testing.assert_allclose(result.paths["alpha"].distance_sq, right.paths["alpha"].distance_sq, rtol=1e-9)
     np.testing.assert_allclose(result.paths["p"].gap, right.paths["p"].gap, rtol=1e-9)
     np.testing.assert_allclose(result.extremes.sigma_i_sq[0], right.extremes.sigma_i_sq.max(0), rtol=1e-9)

@@ -29,10 +29,10 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
+from fedbounds.referee.mutants_in_regimes import Outcome, _part_rows, regime_runs_of, tally
+from fedbounds.referee.proved_mutants import argument_for, why_still_true
 from fedbounds.referee.regime import ERROR_RATE, Regime, Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.still_true import argument_for, why_still_true
-from fedbounds.referee.strength import Outcome, _part_rows, regime_runs_of, tally
 from fedbounds.study.bounds import main_bound
 from fedbounds.theory import quantity
 from fedbounds.theory.assumptions import unbiased

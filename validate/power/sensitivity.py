@@ -7,8 +7,8 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.referee.mutants import Part, at_factor, scaled
+from fedbounds.referee.proved_mutants import argument_for, why_still_true
 from fedbounds.referee.regime import RegimeRun, examined
-from fedbounds.referee.still_true import argument_for, why_still_true
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.quantity import Quantity

@@ -195,18 +195,18 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     import fedbounds
     from fedbounds.io import read_json
     from fedbounds.report.check_text import check_blocks
-    from fedbounds.report.html.page import page
+    from fedbounds.report.html.study_sections import page
     from fedbounds.report.terminal import to_text
-    from fedbounds.study import store
+    from fedbounds.study import saved_study
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.result import Result
 
     out = folder / "study"
     small = {"clients": 3, "dimension": 2, "samples": 5, "rounds": 3, "tau": 2, "replicates": 4, "batch": 2}
     result = fedbounds.check(weightings=["fedavg", "fedmax"], claims=["corollary", "lemma-1", "theorem-1"], **small)
-    store.save(result, out)
-    text, packed = (out / store.RESULT).read_bytes(), (out / store.TRAJECTORIES).read_bytes()
-    drawn = store.series(result)
+    saved_study.save(result, out)
+    text, packed = (out / saved_study.RESULT).read_bytes(), (out / saved_study.TRAJECTORIES).read_bytes()
+    drawn = saved_study.series(result)
 
     def shown(path: Path) -> None:
         results = Result.from_json(read_json(path))
@@ -222,11 +222,14 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     yield Format("result.json", lambda path: Result.from_json(read_json(path)), out / "mutant.json", json_file), text
     yield Format("result.json, shown", shown, out / "mutant.json", json_file), text
     yield Format("result.json, as a page", paged, out / "mutant.json", json_file), text
-    yield Format("trajectories.npz", lambda path: store.read(out), out / store.TRAJECTORIES, flipped), packed
+    yield (
+        Format("trajectories.npz", lambda path: saved_study.read(out), out / saved_study.TRAJECTORIES, flipped),
+        packed,
+    )
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.report.html.study_page import sweep_page
+    from fedbounds.report.html.report_page import sweep_page
     from fedbounds.study import study_file, sweep
     from fedbounds.study.sweep_table import TABLE, CellResult, Measured, read_table
     from fedbounds.theory.verdict import Evidence, Status

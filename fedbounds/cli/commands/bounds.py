@@ -104,15 +104,15 @@ def plan(
 
 def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
     """The constants, those not given taken from the problem that ``options`` name, if they name one."""
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
 
     chosen = given({name: options.pop(name) for name in PROBLEM})
     if not chosen:
         return options
     from fedbounds.plugins import modules_from
     from fedbounds.report.number_format import number
+    from fedbounds.study.objects_from_settings import build_problem
     from fedbounds.study.problem_constants import constants_of
-    from fedbounds.study.resolve import build_problem
     from fedbounds.study.settings import Settings
 
     clients = {} if options["N"] is None else {"clients": options["N"]}
@@ -129,7 +129,7 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
 
 def problem_constants(options: dict[str, Any], rounds: int, plugins: Sequence[ModuleType] = ()) -> ProblemConstants:
     """The options of a command line as constants of a problem; one sentence names all that are missing."""
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.study.problem_constants import ProblemConstants
     from fedbounds.study.smallest_bound import unverifiable_assumptions
 

@@ -32,7 +32,7 @@ def design(
 
     out: Write a picture over tau here, as PNG and SVG.
     """
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.report.design_text import answer
     from fedbounds.report.terminal import progress
     from fedbounds.study.design import design

@@ -129,7 +129,7 @@ def referee(
 
 def _code(trials: Sequence[Trial], fail_on: str | None, unread: str, saved: str) -> int:
     """The exit code of trials; what an interruption left, and what could not be read, is said."""
-    from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.cli.click_commands import CONTRADICTION
     from fedbounds.referee.trial import Outcome
 
     if not all(trial.finished or trial.fault for trial in trials):
@@ -220,7 +220,7 @@ def refute(
     verify: Verify the shipped counterexamples exactly, all or those to CLAIM; search nothing.
     """
     import fedbounds
-    from fedbounds.cli.builder import contradiction_code
+    from fedbounds.cli.click_commands import contradiction_code
     from fedbounds.errors import reject
     from fedbounds.io import locked_file
     from fedbounds.plugins import claim_named

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fedbounds.cli.adapter import command, say, show, show_json
 
 if TYPE_CHECKING:
-    from fedbounds.study.worst_case import Sandwich
+    from fedbounds.study.worst_case_and_theorems import Sandwich
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
 AXES = ("rounds", "tau", "kappa", "step")
@@ -25,7 +25,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     does not exceed.
     """
     import fedbounds
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
     from fedbounds.study.worst import MEASURES, step_claim

@@ -19,8 +19,8 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_positive,
 )
 from fedbounds.evidence.symbolic.gate import meaningful
+from fedbounds.evidence.symbolic.proof_objects import KEY, WeightedMean, weights_of
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
-from fedbounds.evidence.symbolic.weighted_mean import KEY, WeightedMean, weights_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
@@ -64,7 +64,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "single-step": "single-step" not in by,
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
-        "one-function": "one-function" not in by,
+        **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
         **{key: key not in by for key in (*definitions.OF_DRAWS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
@@ -96,6 +96,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     alone = those((sy.N, 1))
     result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
     result["one-function"] = frozenset(item.key for item in stated if item == shipped.identical)
+    result["one-function-apart"] = result["one-function"]
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     keys = {item.key for item in stated}
     drawn = _drawn(stated)

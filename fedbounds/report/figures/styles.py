@@ -13,7 +13,7 @@ from fedbounds.plugins import with_role
 from fedbounds.report.number_format import grouped, number
 from fedbounds.study.bounds import distinct_readings, main_bound
 from fedbounds.study.result import Result
-from fedbounds.study.store import RunSeries
+from fedbounds.study.saved_study import RunSeries
 from fedbounds.theory.claim import Role
 from fedbounds.theory.symbols import Scope
 from fedbounds.theory.verdict import Evidence

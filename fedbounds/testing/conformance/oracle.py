@@ -17,7 +17,15 @@ from fedbounds.model.algorithm import Algorithm, State
 from fedbounds.model.problem import Array
 from fedbounds.plugins import algorithm_named
 from fedbounds.testing.conformance.slips import slips
-from fedbounds.testing.conformance.tasks import ROUNDING, Task, equally_weighted, flat, law, tasks, warm_state
+from fedbounds.testing.conformance.tasks import (
+    ROUNDING,
+    Task,
+    equally_weighted,
+    flat,
+    law,
+    state_after_two_rounds,
+    tasks,
+)
 
 # Values at which a parameter equals its square, its complement, or nothing at all.
 HIDING = (0.0, 0.5, 1.0)
@@ -112,7 +120,7 @@ def conforms(
         trials = [_Trial(function, algorithm, task, task, state, samples, rate)]
         if task.weights_may_be_equal:
             weighted = equally_weighted(task)
-            start = warm_state(algorithm, weighted, state["w"])
+            start = state_after_two_rounds(algorithm, weighted, state["w"])
             trials.append(replace(trials[0], lawful=weighted, state=start))
         results = [trial.compare(np.random.default_rng([seed, number])) for trial in trials]
         if all(difference for _, difference in results):
@@ -134,7 +142,7 @@ def conforms(
         named,
         samples,
         error_rate,
-        _parameters(algorithm),
+        _real_parameters(algorithm),
         undetected,
         equal,
     )
@@ -172,7 +180,7 @@ class _Trial:
         return not law(slip, self.lawful, self.state).difference(vectors, self.error_rate)
 
 
-def _parameters(algorithm: Algorithm) -> dict[str, float]:
+def _real_parameters(algorithm: Algorithm) -> dict[str, float]:
     """The real parameters of an algorithm; its options are choices, not numbers."""
     real = [field.name for field in fields(cast(Any, algorithm)) if field.type in (float, "float")]
     return {name: getattr(algorithm, name) for name in real}

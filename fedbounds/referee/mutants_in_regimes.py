@@ -31,8 +31,8 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
+from fedbounds.referee.proved_mutants import why_still_true
 from fedbounds.referee.regime import NEGLIGIBLE, Regime, RegimeRun, Suite, closest, examined
-from fedbounds.referee.still_true import why_still_true
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict

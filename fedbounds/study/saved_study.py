@@ -23,7 +23,7 @@ from fedbounds.evidence.empirical.bands import Band
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.io import json_text, parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
-from fedbounds.study.resolve import build_policy
+from fedbounds.study.objects_from_settings import build_policy
 from fedbounds.study.result import NAME, Result, WeightingRun
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim

@@ -12,19 +12,19 @@ from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
-from fedbounds.report.describe import ledger_table
 from fedbounds.report.figures import study_figures, sweep_figures
 from fedbounds.report.figures.files import Plot
-from fedbounds.report.html import study_page
+from fedbounds.report.html import report_page
 from fedbounds.report.html.templates import notebook
 from fedbounds.report.number_format import number
 from fedbounds.report.table import Block, Cell, Phrase, Table
-from fedbounds.study import store
+from fedbounds.report.verdict_tables import ledger_table
+from fedbounds.study import saved_study
 from fedbounds.study.derive import Proof
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
+from fedbounds.study.result_table import Findings, Tabled
 from fedbounds.study.sweep import Sweep
-from fedbounds.study.tabular import Findings, Tabled
 from fedbounds.theory.verdict import Status
 
 
@@ -41,7 +41,7 @@ def report(result: Tabled, out: str | Path) -> Path:
     """Write a study or a sweep as the page of all its evidence, anything else as its table."""
     if not isinstance(result, Result | Sweep):
         return io.write_text(Path(out), to_html(result))
-    study_page.report(result if isinstance(result, Result) else result.folder, out)
+    report_page.report(result if isinstance(result, Result) else result.folder, out)
     return Path(out)
 
 
@@ -107,4 +107,6 @@ def plot(result: Tabled, kind: str = "") -> Plot:
         raise reject("what is drawn must be a study or a sweep", type(result).__name__, "show the table instead")
     if kind and kind not in study_figures.FIGURES:
         raise nearest("picture", kind, study_figures.FIGURES)
-    return Plot(partial(study_figures.picture, kind or "bounds", result, store.series(result), claims_of(result)))
+    return Plot(
+        partial(study_figures.picture, kind or "bounds", result, saved_study.series(result), claims_of(result))
+    )

@@ -16,8 +16,8 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import library
 from fedbounds.model.problem import Array
 from fedbounds.referee.case import Case, StageResult, processor_seconds
+from fedbounds.referee.mutants_in_regimes import regime_runs_of
 from fedbounds.referee.regime import NEGLIGIBLE
-from fedbounds.referee.strength import regime_runs_of
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind

@@ -15,12 +15,12 @@ from fedbounds.report.check_text import (
     summary_line,
 )
 from fedbounds.report.claim_text import claim_answer, explain
-from fedbounds.report.describe import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
 from fedbounds.report.html.exact_instances import OTHERS, evidence
 from fedbounds.report.html.pictures import Drawn, Picture, all_pictures
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.number_format import MISSING, number
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
+from fedbounds.report.verdict_tables import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
 from fedbounds.theory.claim import Claim, statement
@@ -49,7 +49,7 @@ PageBlock = Block | Picture | Sortable
 def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "") -> str:
     """The report of a study as HTML: no file and no network beyond it is needed to read it.
 
-    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.store`), ``command`` what repeats
+    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.saved_study`), ``command`` what repeats
     it. Proofs, counterexamples and certificates stand on it as they were checked on this machine.
     """
     shipped = evidence()

@@ -149,8 +149,12 @@ class TheoremComparison:
     @property
     def recommended(self) -> AlgorithmRow | None:
         """The rule and tau with the fewest rounds; of equals one with a theorem, then few steps and a small error."""
-        first = min((row for row in self.ranked if _arrives(row)), key=_preference, default=None)
-        return min((row for row in (first, *self.other_taus) if row and _arrives(row)), key=_preference, default=None)
+        first = min((row for row in self.ranked if _arrives(row)), key=_recommendation_order, default=None)
+        return min(
+            (row for row in (first, *self.other_taus) if row and _arrives(row)),
+            key=_recommendation_order,
+            default=None,
+        )
 
     def rank(self, row: AlgorithmRow) -> tuple[int, int]:
         """The best and the worst place that the bands leave an algorithm."""
@@ -206,7 +210,7 @@ def _arrives(row: AlgorithmRow) -> bool:
     return row.reached is not None and row.reached.first is not None
 
 
-def _preference(row: AlgorithmRow) -> tuple[float, bool, int, float]:
+def _recommendation_order(row: AlgorithmRow) -> tuple[float, bool, int, float]:
     assert row.reached is not None
     error = math.inf if row.curve is None else float(row.curve.mean[-1] / row.curve.mean[0])
     return _inf(row.reached.first), not row.by, row.tau, error

@@ -6,8 +6,8 @@ import numpy as np
 
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
+from fedbounds.study.saved_study import RunSeries, SidesOverTime
 from fedbounds.study.settings import Settings
-from fedbounds.study.store import RunSeries, SidesOverTime
 
 # Points of a curve that a picture can resolve; more only make the file larger.
 MAX_POINTS = 250

@@ -8,7 +8,7 @@ from fedbounds.report.number_format import decimal_pair, number, readable, times
 from fedbounds.report.table import ORDER, Block, Bullets, Cell, Phrase, Table
 from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
-from fedbounds.study.resolve import target_units
+from fedbounds.study.objects_from_settings import target_units
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.symbols import QUANTITIES
