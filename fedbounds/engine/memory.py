@@ -7,8 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from fedbounds.engine.record import SAMPLE
-from fedbounds.engine.streaming import FIELDS
+from fedbounds.engine.record import FIELDS, SAMPLE
 from fedbounds.errors import InputError, reject
 from fedbounds.model.experiment import Experiment, Statistics
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.errors import reject
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, every_round_recorded, rho_bar, rho_tilde
 from fedbounds.evidence.quantity_values import EXTREMES, Values, values

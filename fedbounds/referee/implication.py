@@ -19,7 +19,7 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.quantity import quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
@@ -63,8 +63,8 @@ def inherited(claim: Claim, reading: Reading, other: Claim) -> Iterator[Verdict]
                 proof = examiner(other, READINGS[name])
                 if proof is not None and proof.status is Status.HOLDS:
                     detail = f"it follows from {other.key}, which is {word(proof.status, proof.evidence)}"
-                    own = {"claim": claim.key, "reading": reading.name, "evidence": Evidence.SYMBOLIC}
-                    yield replace(proof, detail=detail, **own)  # type: ignore[arg-type]
+                    about = {"claim": claim.key, "reading": reading.name, "evidence": Evidence.SYMBOLIC}
+                    yield replace(proof, detail=detail, **about)  # type: ignore[arg-type]
 
 
 def follows(
@@ -96,7 +96,7 @@ def follows(
         difference = difference.subs(s.drift, 0)  # a round of one step has no time to drift
     if claim.kind is Kind.IDENTITY or difference.has(sp.Max, sp.Min):
         return bool(sp.simplify(difference) == 0)
-    if computed_quantities(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
+    if quantities_on_paths(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
         return False  # signs are read off coefficients; that of a symbol of one's own is declared, not proved
     return never_negative(difference, {**(within or {}), s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})
 

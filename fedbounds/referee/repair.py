@@ -23,11 +23,11 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import INTERRUPTED, Case, TimeSpent, Watch, at_most
+from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import follows, inherited
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair_candidates import Change, candidates
-from fedbounds.referee.sanity import sanity
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
@@ -51,14 +51,14 @@ def alternatives(
     claim, refutation = trial.claim, trial.refutation
     if claim.kind is not Kind.INEQUALITY or refutation is None:
         return ()
-    known = plugins.claims() if shipped is None else shipped
+    theorems = plugins.claims() if shipped is None else shipped
     reading, end = READINGS[trial.reading], time.process_time() + seconds
-    search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS, shipped=known)
+    search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS, shipped=theorems)
     proved: list[Alternative] = []
     open_: list[Alternative] = []
     try:
         with contextlib.suppress(TimeSpent), at_most(seconds):
-            ladders = [list(ladder) for ladder in candidates(claim, reading, known)]
+            ladders = [list(ladder) for ladder in candidates(claim, reading, theorems)]
             # What shipped proofs say takes no time: all of it is heard, and the strongest of it kept.
             for ladder in ladders:
                 search.first(ladder, len(ladders), proved, search.inherited)
@@ -76,9 +76,9 @@ def strongest(proved: Sequence[Alternative], reading: Reading) -> list[Alternati
     result: list[Alternative] = []
     for k, item in enumerate(proved):
         implied = (follows(item.claim, reading, other.claim, reading) for other in proved[k + 1 :])
-        said = (follows(item.claim, reading, other.claim, reading) for other in result)
+        included = (follows(item.claim, reading, other.claim, reading) for other in result)
         mutual = (follows(other.claim, reading, item.claim, reading) for other in proved[k + 1 :])
-        if not any(said) and not any(weaker and not same for weaker, same in zip(implied, mutual, strict=True)):
+        if not any(included) and not any(weaker and not same for weaker, same in zip(implied, mutual, strict=True)):
             result.append(item)
     return result
 
@@ -90,12 +90,16 @@ def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> I
             left = end - time.process_time()
             if count == 0 or left < LEAST:
                 return
-            own = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
-            if not own.finished and not own.fault:
+            retried = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
+            if not retried.finished and not retried.fault:
                 raise KeyboardInterrupt  # which a trial takes for its own end
-            if own.outcome in (Outcome.OPEN, Outcome.PROVED) and own.violation_in_floats is None:
-                grounds = f"certified at {len(own.certified)} settings" if own.certified else "no violation was found"
-                yield Alternative(change, changed, own.outcome, grounds)
+            if retried.outcome in (Outcome.OPEN, Outcome.PROVED) and retried.violation_in_floats is None:
+                grounds = (
+                    f"certified at {len(retried.certified)} settings"
+                    if retried.certified
+                    else "no violation was found"
+                )
+                yield Alternative(change, changed, retried.outcome, grounds)
                 count -= 1
                 break
 
@@ -110,7 +114,7 @@ class Search:
     """Counterexamples seen so far, which refute later candidates too, and when to stop."""
 
     reading: Reading
-    known: list[Instance]
+    refuting: list[Instance]
     end: float
     suite: Suite = field(default_factory=lambda: Suite(REGIMES))
     shipped: Mapping[str, Claim] = field(default_factory=plugins.claims)
@@ -183,7 +187,7 @@ class Search:
 
     def violated(self, claim: Claim) -> bool:
         """Whether a known instance violates a claim."""
-        return any(examine(instance, claim, self.reading).status is Status.REFUTED for instance in self.known)
+        return any(examine(instance, claim, self.reading).status is Status.REFUTED for instance in self.refuting)
 
     def refuted(self, claim: Claim) -> bool:
         """Whether a known instance violates a claim, or one at the limits, which is known from then on."""
@@ -193,7 +197,7 @@ class Search:
         if cut == INTERRUPTED:
             raise KeyboardInterrupt
         refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
-        self.known += [instance for verdict in refuting for instance in instances_of(verdict.data)]
+        self.refuting += [instance for verdict in refuting for instance in instances_of(verdict.data)]
         return bool(refuting)
 
 

@@ -63,15 +63,15 @@ Change = tuple[str, Callable[[], Claim]]
 
 def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Iterable[Change]]:
     """Ladders of changes; on a ladder each makes a weaker claim than the one before."""
-    pieces = [part for part in parts(claim) if part.expression != 0]
+    nonzero = [part for part in parts(claim) if part.expression != 0]
     near = sorted(_near(claim, reading, shipped), key=lambda item: item[0])
     yield from ([change] for differences, change in near if differences == 1)
     if len(claim.terms) > 1:
         yield _all_larger(claim)
     yield from ([change] for change in _exchanged(claim))
-    yield from ([_times(claim, part, sp.Integer(-1), "the sign changed")] for part in pieces)
-    yield from (_larger(claim, part) for part in pieces)
-    yield from ([change] for part in pieces for change in _to_a_power(claim, part))
+    yield from ([_times(claim, part, sp.Integer(-1), "the sign changed")] for part in nonzero)
+    yield from (_larger(claim, part) for part in nonzero)
+    yield from ([change] for part in nonzero for change in _to_a_power(claim, part))
     yield from ([change] for change in _assumed(claim, reading))
     for name, stated in claim.terms.items():
         yield from ([_in_place(claim, name, wrong)] for _, wrong in slipped(sp.sympify(stated)))
@@ -90,7 +90,7 @@ def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Itera
             lhs, _, terms = other.sides(how)
             if lhs != left:
                 continue
-            more, fewer = ([*map(str, _unlike(one, two))] for one, two in ((terms, mine), (mine, terms)))
+            more, fewer = ([*map(str, _unlike(these, those))] for these, those in ((terms, mine), (mine, terms)))
             stated = claim.assumptions_in(reading)
             missing = [item.statement for item in other.assumptions_in(how) if not granted(item, claim, stated)]
             missing += [f"eta_t = {other.eta}"] * (other.eta is not None and other.steps != claim.steps)
@@ -106,8 +106,8 @@ def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Itera
 
 def _unlike(terms: Mapping[str, sp.Expr], others: Mapping[str, sp.Expr]) -> list[sp.Expr]:
     """Those terms that are not among the others."""
-    known = {sp.expand(term) for term in others.values()}
-    return [term for term in terms.values() if sp.expand(term) not in known and term != 0]
+    expanded = {sp.expand(term) for term in others.values()}
+    return [term for term in terms.values() if sp.expand(term) not in expanded and term != 0]
 
 
 def _assumed(claim: Claim, reading: Reading) -> Iterator[Change]:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.report.describe import alarm_blocks, grounds_of, ledger_table, units_sentence
 from fedbounds.report.number_format import counted, grouped, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
+from fedbounds.report.verdict_tables import alarm_blocks, grounds_of, ledger_table, units_sentence
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
@@ -36,7 +36,7 @@ def check_blocks(
     """
     claims = _claims(lines)
     blocks: list[Block] = [*alarm_blocks(lines), problem_sentence(result), answer_table(result, lines)]
-    blocks += ["\n".join([*footnotes(result, lines), *known_sentences(lines), *loose_sentence(result, claims)])]
+    blocks += ["\n".join([*footnotes(result, lines), *evidence_sentences(lines), *loose_sentence(result, claims)])]
     units = units_sentence(result)
     blocks += [units] if units else []
     if verbose or len(claims) > COLUMNS + len(_beside(claims)):
@@ -190,11 +190,11 @@ def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
 def _looseness(run: WeightingRun, claim: Claim) -> str | None:
     """Bound over measured where they come nearest; in words where both are near 0, since their ratio says nothing."""
     reading = _shown_reading(run, claim)
-    own = [v for v in run.verdicts if (v.claim, v.reading) == (claim.key, reading) and v.evidence.on_run]
-    ratios = [(v.tightness, k) for k, v in enumerate(own) if v.tightness is not None]
+    verdicts = [v for v in run.verdicts if (v.claim, v.reading) == (claim.key, reading) and v.evidence.on_run]
+    ratios = [(v.tightness, k) for k, v in enumerate(verdicts) if v.tightness is not None]
     if not ratios:
         return None
-    nearest = own[min(ratios)[1]]
+    nearest = verdicts[min(ratios)[1]]
     if _rounding_only(nearest):
         return f"both < {number(ROUNDING)}"
     return grouped(nearest.tightness) or None
@@ -261,7 +261,7 @@ def _other_readings(result: Result, claims: Sequence[Claim]) -> list[str]:
     return [f"{name} [{reading}] is REFUTED on the run of {', '.join(w)}." for (name, reading), w in groups.items()]
 
 
-def known_sentences(lines: Sequence[Line]) -> list[str]:
+def evidence_sentences(lines: Sequence[Line]) -> list[str]:
     """What counterexamples and proofs say of the statements of the paper, as printed and repaired."""
     paper = [line for line in lines if Role.HEADLINE in line.claim.roles]
     false: list[Claim] = []
@@ -298,11 +298,11 @@ def summary_line(result: Result, lines: Sequence[Line]) -> str:
     here = {claim.key: _refuting(result, claim) for claim in claims}
     refuted = [f"{key} ({', '.join(names)})" for key, names in here.items() if names]
     exact = sum(any(v.status is Status.REFUTED for v in line.verdicts(Evidence.EXACT)) for line in lines)
-    proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.found) for line in lines)
+    proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.results) for line in lines)
     parts = ((claims, "claim"), (lines, "reading"), (result.runs, "weighting"))
     count = ", ".join(counted(len(items), what) for items, what in parts)
-    known = f"{exact} false by a counterexample, {proved} proved or certified"
-    return f"{count}: {known}; refuted on this run: {', '.join(refuted) or 'none'}."
+    shipped = f"{exact} false by a counterexample, {proved} proved or certified"
+    return f"{count}: {shipped}; refuted on this run: {', '.join(refuted) or 'none'}."
 
 
 def _refuting(result: Result, claim: Claim) -> list[str]:

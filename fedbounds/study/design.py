@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 
 from fedbounds.errors import reject
 from fedbounds.plugins import with_role
-from fedbounds.study.tabular import Findings
+from fedbounds.study.result_table import Findings
 from fedbounds.study.worst import Number, present_of
 from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.multi_round.program import Run
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model.experiment import Progress
 
 # Steps of a run in all: beyond this each of the worst cases of a search takes seconds.
 LONGEST, LONGEST_NOISY = 24, 48
@@ -241,7 +241,7 @@ def standard(
     """The certified worst cases of usual choices at eta_s = 1, and of gradient descent once a round."""
     from fedbounds.evidence.sdp.multi_round.central_path import worst
     from fedbounds.evidence.sdp.multi_round.noise import noisy
-    from fedbounds.study.worst_case import scheduled
+    from fedbounds.study.worst_case_and_theorems import scheduled
 
     L, mu = run.L, run.mu
     main = with_role(Role.MAIN, ())[0]

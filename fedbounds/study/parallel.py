@@ -8,6 +8,7 @@ import functools
 import importlib.util
 import itertools
 import logging
+import multiprocessing
 import os
 import pickle
 import signal
@@ -33,6 +34,8 @@ SCHEDULER, WORKERS = 8, 60
 AT_ONCE = 1_000
 # Seconds between two looks of a process at whether its parent still lives.
 LOOK = 1.0
+# What processes share that are forked from one: a study and its compiled kernels.
+WARM = ("fedbounds.study.run_study", "fedbounds.engine.kernels.select")
 Submit = Callable[..., Future]
 
 
@@ -60,7 +63,7 @@ def as_completed(
     if scheduler is None and count < 2:
         yield from ((k, function(item)) for k, item in enumerate(items))
         return
-    task = functools.partial(_compute, _packed(function), versions(), None if scheduler else os.getpid())
+    task = functools.partial(_compute, _packed(function), versions(), not scheduler)
     left, suspects = enumerate(items), []
     running: dict[Future, int] = {}
     with cluster(scheduler) if scheduler else _processes(count) as (submit, width):
@@ -120,17 +123,20 @@ def _processes(count: int) -> Iterator[tuple[Submit, int]]:
     """``count`` processes of this machine; those that died are replaced when the next item is submitted."""
     from joblib.externals.loky import get_reusable_executor
 
+    def pool() -> Any:
+        return get_reusable_executor(max_workers=count, **_warm(count))
+
     def submit(*task: Any) -> Future:
         with _deaf_to_the_keyboard():
             try:
-                return get_reusable_executor(max_workers=count).submit(*task)
+                return pool().submit(*task)
             except BrokenProcessPool:  # a process died just now
-                return get_reusable_executor(max_workers=count).submit(*task)
+                return pool().submit(*task)
 
     try:
         yield submit, count
     except BaseException:
-        get_reusable_executor(max_workers=count).shutdown(wait=True, kill_workers=True)
+        pool().shutdown(wait=True, kill_workers=True)
         raise
 
 
@@ -144,22 +150,32 @@ def _packed(function: Callable[[Any], Any]) -> bytes:
     return cloudpickle.dumps(function)
 
 
+def _warm(count: int) -> dict[str, Any]:
+    """How processes start: forked, where that is possible, from one that has imported what a study needs."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return {}
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*WARM])
+    return {"context": context}
+
+
 @functools.lru_cache(maxsize=1)
 def _unpacked(packed: bytes) -> Any:
     return pickle.loads(packed)
 
 
-def _compute(packed: bytes, wanted: dict[str, str], parent: int | None, item: Any) -> Any:
+def _compute(packed: bytes, wanted: dict[str, str], follow: bool, item: Any) -> Any:
     """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
-    if parent is not None:
-        _end_with(parent)
-    _require_versions(wanted, versions())
+    if follow:
+        _end_with_parent()
+    _require_same_versions(wanted, versions())
     return _unpacked(packed)(item)
 
 
 @functools.cache
-def _end_with(parent: int) -> None:
-    """End this process when its ``parent`` was killed: nobody would ever read what it computes."""
+def _end_with_parent() -> None:
+    """End this process when its parent is gone, which ends with the command: nobody would read what it computes."""
+    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -169,7 +185,7 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True, name="follow-parent").start()
 
 
-def _require_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
+def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
     if received != wanted:
         raise reject(f"every worker needs the versions {wanted}", received, "install the same ones")
 
@@ -212,7 +228,7 @@ def cluster(scheduler: str) -> Generator[tuple[Submit, int], None, None]:
         with Client(scheduler, timeout=SCHEDULER, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
             for received in client.run(versions).values():
-                _require_versions(versions(), received)
+                _require_same_versions(versions(), received)
             yield client.get_executor(pure=False).submit, AT_ONCE
     except InputError:
         raise

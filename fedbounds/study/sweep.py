@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedbounds import io
 from fedbounds.errors import DivergedError, InputError, of_kind, readable, whole
-from fedbounds.model.protocol import Progress
+from fedbounds.model.experiment import Progress
 from fedbounds.study import parallel
 from fedbounds.study.study_file import Cell, Grid, read_grid
 from fedbounds.study.sweep_table import (
@@ -122,8 +122,8 @@ def compute_cell(cell: Cell) -> CellResult:
     from threadpoolctl import threadpool_limits
 
     try:
-        from fedbounds.study.check import run_request
         from fedbounds.study.request import resolve
+        from fedbounds.study.run_study import run_request
 
         # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
         with threadpool_limits(1):

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fedbounds.errors import reject
 from fedbounds.plugins import Plugins, claim_named, modules_from, weighting_named, with_role
-from fedbounds.study.tabular import Findings
+from fedbounds.study.result_table import Findings
 from fedbounds.theory.claim import Role
 from fedbounds.weightings.fedmax import FedMax
 
 if TYPE_CHECKING:
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model.experiment import Progress
     from fedbounds.model.weighting import Weighting
-    from fedbounds.study.worst_case import Sandwich
+    from fedbounds.study.worst_case_and_theorems import Sandwich
     from fedbounds.theory.claim import Claim
 
 Number = int | float | str | Fraction
@@ -69,7 +69,7 @@ def worst(
     """
     from fedbounds.evidence.sdp.multi_round.program import Run
     from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
-    from fedbounds.study.worst_case import CURVES, curve
+    from fedbounds.study.worst_case_and_theorems import CURVES, curve
 
     if measure not in MEASURES:
         raise reject("what is measured is distance, gap or average", measure, "choose one")

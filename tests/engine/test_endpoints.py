@@ -9,8 +9,7 @@ from problem_zoo import SAMPLED, ZOO
 
 from fedbounds.engine import rng as streams
 from fedbounds.engine.numpy_engine import chosen_weights, round_weights
-from fedbounds.engine.observers import ROUNDS, run, run_endpoints
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.simulate import ROUNDS, run, run_endpoints, simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime

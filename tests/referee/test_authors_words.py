@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance_json import from_json

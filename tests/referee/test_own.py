@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
@@ -23,15 +23,15 @@ from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.case import Case
+from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import follows
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.sanity import misprints
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.study.fingerprint import stated
+from fedbounds.study.claim_identity import statement_digest
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
@@ -349,7 +349,7 @@ def test_the_code_of_a_symbol_is_part_of_the_statement():
     def under(k):
         return claim("mine", "constant", quantity.constant("x", lambda losses: k * losses.L), L)
 
-    assert stated(under(1)) == stated(under(1)) != stated(under(2))
+    assert statement_digest(under(1)) == statement_digest(under(1)) != statement_digest(under(2))
 
 
 def test_units_are_checked_where_they_are_declared():

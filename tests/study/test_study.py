@@ -8,9 +8,9 @@ import pytest
 import fedbounds
 from fedbounds.engine.memory import check_peak
 from fedbounds.errors import InputError
-from fedbounds.study.check import run_request
 from fedbounds.study.request import resolve
-from fedbounds.study.store import read, save, series
+from fedbounds.study.run_study import run_request
+from fedbounds.study.saved_study import read, save, series
 from fedbounds.theory.verdict import Status
 
 SMALL = {"rounds": 6, "replicates": 16, "engine": "reference", "clients": 5, "samples": 20, "dimension": 3}

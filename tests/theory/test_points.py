@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.run import run

@@ -37,7 +37,7 @@ from fedbounds.referee.regime import Regime, Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import refute
-from fedbounds.study.contradictions import instance_of
+from fedbounds.study.contradictions import experiment_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -82,7 +82,7 @@ class Fate:
 def _contains(holds: Verdict, against: Verdict) -> bool:
     """Whether the coverage of a HOLDS contains an exact counterexample."""
     covered = holds.coverage
-    return covered is not None and covered.contains(instance_of(against, "local_step" in covered.axes))
+    return covered is not None and covered.contains(experiment_of(against, "local_step" in covered.axes))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claim_named
-from fedbounds.study.resolve import build_problem, theory_step
+from fedbounds.study.objects_from_settings import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg

@@ -22,7 +22,7 @@ def design(
     out: Path | None = None,
     format: Literal["table", "json"] = "table",
     quiet: bool = False,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Find the local step eta and the server's step eta_s whose worst case over a class of problems is the least.
 
@@ -32,13 +32,13 @@ def design(
 
     out: Write a picture over tau here, as PNG and SVG.
     """
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.report.design_text import answer
     from fedbounds.report.terminal import progress
     from fedbounds.study.design import design
 
     with progress(not quiet) as bar:
-        result = list(design(progress=bar, **given(asked)))
+        result = list(design(progress=bar, **given(options)))
     drawn = []
     if out is not None:
         from fedbounds.report.figures.design_figure import draw

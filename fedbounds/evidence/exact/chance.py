@@ -25,7 +25,7 @@ from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.model.weighting import Weighting
 from fedbounds.theory import points as at
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.computed_quantities import Delta_round, Delta_round_next, gap_round, gap_sum
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_sum
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import in_scope
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec

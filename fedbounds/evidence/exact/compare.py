@@ -16,16 +16,15 @@ from typing import Any
 from fedbounds.evidence.assumption_checks import NO_TIME, in_fractions, judged, steps_of
 from fedbounds.evidence.ball_arithmetic import Undecided, compared
 from fedbounds.evidence.evaluate import names_in
-from fedbounds.evidence.exact.instance import Instance, array
+from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import text, to_json
-from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, constants_of, run, runs
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, before_a_run, run, runs
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
-from fedbounds.theory.computed_quantities import is_free, mu_F
 from fedbounds.theory.measurement import first_of
-from fedbounds.theory.path import growth_of_steps, heterogeneity, ratios_of_steps
+from fedbounds.theory.path_quantities import is_free, mu_F
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
 
@@ -285,32 +284,13 @@ def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
     """Whether an assumption fails that needs no run to be judged."""
     if not instance.convex and of_minima(claim):
         return True
-    values = {**_without_run(instance), **constants_of(instance, claim)}
+    values = before_a_run(instance, claim)
     for assumption in claim.assumptions_in(reading):
         with contextlib.suppress(KeyError):  # a constant of the run
             answer = _answer(assumption, instance, values)
             if answer is not None and not answer.holds:
                 return True
     return False
-
-
-def _without_run(instance: Instance) -> dict[str, Fraction]:
-    """The constants that are known before a run."""
-    losses, eta, tau, N = instance.losses, array(instance.eta), instance.tau, instance.N
-    values = {
-        "L": losses.L,
-        "mu": losses.mu,
-        "Gamma": heterogeneity(losses),
-        "tau": Fraction(tau),
-        "N": Fraction(N),
-        "p_min": min(instance.p),
-        "C": Fraction(instance.present, N),
-        "eta_0": eta[0],
-        "eta_ratio": ratios_of_steps(eta, tau).max(),
-        "eta_growth": growth_of_steps(eta, tau).max(),
-    }
-    values |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
-    return values | ({"pi_min": Fraction(1), "pi_max": Fraction(1)} if instance.weighting == "fedavg" else {})
 
 
 def _answer(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:

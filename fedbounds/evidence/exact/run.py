@@ -24,11 +24,10 @@ from fedbounds.evidence.exact.chance import needs_every_outcome
 from fedbounds.evidence.exact.histories import stretches
 from fedbounds.evidence.exact.instance import Instance, Vector, array
 from fedbounds.evidence.exact.measure import Measured
-from fedbounds.evidence.quantity_values import Values, values
+from fedbounds.evidence.quantity_values import Values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.measurement import Measurement, OnDemand, first_of
-from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
@@ -38,6 +37,8 @@ MAX_OUTCOMES = 2**15
 MAX_BITS = 2**13
 # Bits of the balls: twice as many each time, to the last, which is enough for a contraction by half over 2000 steps.
 BITS = (2**9, 2**10, 2**11, 2**12, 2**13)
+# The constants that hang on no step of a run.
+OF_THE_SETUP = ("L", "mu", "Gamma", "tau", "N", "p_min", "eta_0", "eta_ratio", "eta_growth")
 
 V = TypeVar("V")
 
@@ -180,13 +181,16 @@ class ExactRun:
         return Measurement(constants, times, field, computed.fields)
 
 
-def constants_of(instance: Instance, claim: Claim) -> dict[str, Fraction]:
-    """The claim's own constants of the problem, which need no run."""
+def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
+    """The constants that are known before a run, the claim's own of the problem too."""
+    setup = Measured(instance.population, (), array([instance.eta]), instance.tau, (), ())
+    known = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
+    known["C"] = Fraction(instance.present, instance.N)
+    known |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
+    known |= dict.fromkeys(("pi_min", "pi_max"), Fraction(1)) if instance.weighting == "fedavg" else {}
     later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
-    if len(later) == len(claim.computed):
-        return {}
-    protocol = Path(instance.tau, array(instance.eta))
-    return values(claim, instance.losses, protocol, lambda: (), unknown=later).constants
+    own = setup.member(claim, "alpha", 0, later).constants if len(later) < len(claim.computed) else {}
+    return known | own
 
 
 def _fraction(value: Any) -> Fraction:

@@ -29,15 +29,17 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.point_values import PointFormula, WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
+from fedbounds.theory.vectors import Excess, Noise, Positive, Ratio, Slack, Value, Vec, Weights
 
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
 SYMBOLS = (sp.Symbol, Quantity)
 FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
-MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "kappa", "e_rho"}
+MOVING = {"n", "rho", "steps", "gaps", "weighted_gaps", "weighted_gaps_T", "s", "u_s", "eta_s", "m_s"}
+MOVING |= {"kappa_rho", "kappa", "e_rho"}
 
 
 def in_time(exponent: sp.Basic) -> bool:
@@ -222,4 +224,29 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
         setattr(made, slot, getattr(one, slot))
     if type(getattr(made, "on_path", None)) is PointFormula:
         made.on_path = PointFormula(_expression(made.on_path.expression))
+    elif type(getattr(made, "on_path", None)) is WeightedGap and isinstance(made.on_path.weights, sp.Basic):
+        made.on_path = WeightedGap(_expression(made.on_path.weights), int(made.on_path.tail))
     return made
+
+
+X, k = definitions.X, sy.local_step
+# What such a line may speak of.
+NAMED = {
+    X,
+    definitions.START,
+    definitions.W_STAR,
+    definitions.OWN,
+    definitions.P,
+    definitions.SHARE,
+    definitions.F_MIN,
+}
+
+
+def in_a_round(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
+    """A line in the local models at a round's start, at t, and after the step from t."""
+    named = line.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)
+    if definitions.ALL_PRESENT not in scope.universe or moving(line) - {k.name} or not named <= NAMED:
+        raise Unproved(f"an induction over local steps speaks of local models, their start and k alone: {line}")
+    places: tuple[dict[sp.Basic, sp.Expr], ...]
+    places = ({X: definitions.START, k: sp.Integer(0)}, {}, {X: X - sy.eta * definitions.G, k: k + 1})
+    return line.xreplace(places[place])

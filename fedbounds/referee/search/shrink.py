@@ -170,8 +170,8 @@ def _candidates(instance: Instance, changes: Iterable[Change], formula: sp.Expr 
 
 
 def _structural(instance: Instance) -> Iterator[Change]:
-    kept = instance.rounds
-    for rounds in sorted({1, 2, kept // 2, kept - 2, kept - 1} & set(range(1, kept))):
+    before = instance.rounds
+    for rounds in sorted({1, 2, before // 2, before - 2, before - 1} & set(range(1, before))):
         weights = instance.weights[:rounds] if len(instance.weights) > 1 else instance.weights
         yield {"eta": instance.eta[: rounds * instance.tau], "weights": weights}
     for tau in range(1, instance.tau):

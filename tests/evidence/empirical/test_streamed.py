@@ -6,9 +6,8 @@ from problem_zoo import ZOO
 
 from fedbounds import plugins
 from fedbounds.engine import memory
-from fedbounds.engine.observers import run
 from fedbounds.engine.record import SAMPLE
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.simulate import run, simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.measured_run import Policy

@@ -25,7 +25,7 @@ from fedbounds.evidence.sdp.program import exact, is_psd
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
-from fedbounds.study.worst_case import bounds, scheduled
+from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 from fedbounds.theory.reading import READINGS
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)

@@ -134,8 +134,12 @@ def sandwich(
     seconds = time.perf_counter() - begun
     instance = attained(replace(run, present=None), float(delta_0), float(zeta_sq))
     stated = bounds(run, delta_0, zeta_sq, extra, sigma_sq=sigma_sq)
-    own = {} if stated or run.biased or random or run.server != 1 else _own(run, instance, float(delta_0))
-    stated = stated or bounds(run, delta_0, zeta_sq, extra, own, sigma_sq)
+    of_instance = (
+        {}
+        if stated or run.biased or random or run.server != 1
+        else _instance_constants(run, instance, float(delta_0))
+    )
+    stated = stated or bounds(run, delta_0, zeta_sq, extra, of_instance, sigma_sq)
     lower, still = instance.value, 0.0
     if sigma_sq:
         still = float(alike(run, delta_0, sigma_sq * shares(run)[0]))
@@ -168,11 +172,11 @@ def sandwich(
         seconds,
         random or result is None or not result.attained,
         {key: bound for key, bound in stated.items() if key not in refuted},
-        own if stated else {},
+        of_instance if stated else {},
     )
 
 
-def _own(run: Run, instance: Attained, delta_0: float) -> dict[str, float]:
+def _instance_constants(run: Run, instance: Attained, delta_0: float) -> dict[str, float]:
     """G^2 and Gamma of the instance's own run."""
     angle, problem = instance.shape[-1], instance.problem
     if problem is None:  # one function on a line, whose gradient is largest at the start
@@ -224,12 +228,12 @@ def bounds(
     delta_0: Fraction,
     zeta_sq: Fraction,
     extra: Iterable[ModuleType] = (),
-    own: Mapping[str, float] | None = None,
+    further: Mapping[str, float] | None = None,
     sigma_sq: Fraction = Fraction(0),
 ) -> dict[str, float]:
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
-    ``own`` are further constants. None where the server's weights are not p: rho_bar and rho_tilde are not among
+    ``further`` are constants besides. None where the server's weights are not p: rho_bar and rho_tilde are not among
     them; and none where its step is not 1, or where clients are absent.
     """
     if run.biased or run.server != 1 or run.present:
@@ -238,7 +242,9 @@ def bounds(
     constants |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
     constants |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
     constants |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
-    constants |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(own or {})
+    constants |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(
+        further or {}
+    )
     result = {}
     for claim in claims(extra).values():
         factor = FACTORS.get((run.measure, claim.lhs))
@@ -251,7 +257,7 @@ def bounds(
     return result
 
 
-def _applies(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> bool:
+def _applies(claim: Claim, run: Run, constants: Mapping[str, float | Fraction]) -> bool:
     """Whether every assumption of a claim holds on the whole class, at p or at `CLIENTS`, its own steps included."""
     several: list[dict[str, Any]] = [{"p": run.p}] if run.p else [{"clients": N} for N in CLIENTS]
     sizes = [tuple(size * run.L for size in run.sizes[k : k + run.tau]) for k in range(0, run.T, run.tau)]
@@ -260,11 +266,11 @@ def _applies(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> b
         for clients in several
         for of_round in dict.fromkeys(sizes)
     ]
-    if known["sigma_sq"]:
+    if constants["sigma_sq"]:
         settings = [replace(item, gradients="stochastic", local="any") for item in settings]
     for assumption in claim.assumptions_in(READINGS[claim.readings[-1]]):
         if isinstance(assumption, OwnSteps):
-            if not _own_steps(claim, run, known):
+            if not _has_prescribed_steps(claim, run, constants):
                 return False
         else:
             answers = (at_setting(assumption, setting) for setting in settings)
@@ -273,9 +279,9 @@ def _applies(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> b
     return True
 
 
-def _own_steps(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> bool:
+def _has_prescribed_steps(claim: Claim, run: Run, constants: Mapping[str, float | Fraction]) -> bool:
     """Whether the run's step sizes are those that a claim is stated for."""
-    values = {name: float(value) for name, value in known.items()}
+    values = {name: float(value) for name, value in constants.items()}
     if claim.steps is None or not {s.name for s in claim.steps.free_symbols} <= {"t", *values}:
         return False
     result = np.broadcast_to(evaluate(claim.steps, {**values, "t": np.arange(run.T, dtype=float)}), run.T)

@@ -21,7 +21,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.quantity import quantities_on_paths
 
 # Where installed modules lie; numpy's folder is another one after ``pip install --user`` or from a distribution.
 LIBRARIES = {*map(sysconfig.get_path, ("purelib", "platlib", "stdlib")), str(Path(np.__file__).parents[1])}
@@ -37,12 +37,12 @@ def identity(claim: Claim, reading: str, budget: str, seed: int) -> dict[str, An
         "reading": reading,
         "budget": budget,
         "seed": seed,
-        "stated": stated(claim),
+        "stated": statement_digest(claim),
         "version": metadata.version("fedbounds"),
     }
 
 
-def stated(claim: Claim) -> str:
+def statement_digest(claim: Claim) -> str:
     """SHA-256 of all that a claim says: its terms, assumptions and repair, and the code of their checks."""
     return hashlib.sha256(_text(claim, {}).encode()).hexdigest()
 
@@ -59,11 +59,11 @@ def _text(thing: Any, seen: dict[int, int]) -> str:
     """
     inside = functools.partial(_text, seen=seen)
     if isinstance(thing, sp.Basic):
-        own = [
+        functions = [
             f"{symbol.name} {symbol.statistic} {inside(symbol.on_path)}"
-            for symbol in computed_quantities(*thing.free_symbols)
+            for symbol in quantities_on_paths(*thing.free_symbols)
         ]
-        return "".join([sp.srepr(thing), *own])
+        return "".join([sp.srepr(thing), *functions])
     if isinstance(thing, Mapping):
         return f"{{{', '.join(f'{inside(key)}: {inside(value)}' for key, value in thing.items())}}}"
     if isinstance(thing, (tuple, list)):
@@ -103,8 +103,8 @@ def _parts(thing: Any) -> list[Any] | None:
     if isinstance(thing, np.ndarray):
         return [thing.shape, thing.ravel().tolist()]
     if isinstance(thing, type):
-        own = {name: value for name, value in vars(thing).items() if name not in MADE_BY_PYTHON}
-        return [thing.__qualname__, thing.__bases__, own]
+        attributes = {name: value for name, value in vars(thing).items() if name not in MADE_BY_PYTHON}
+        return [thing.__qualname__, thing.__bases__, attributes]
     if is_dataclass(thing):
         return [type(thing), [getattr(thing, field.name) for field in fields(thing)]]
     shown = type(thing).__repr__ is not object.__repr__ and not _theirs(type(thing).__module__)

@@ -60,15 +60,17 @@ def _parameters(
     every = [item for item in inspect.signature(what).parameters.values() if item.kind is not item.VAR_KEYWORD]
     items = [item for item in every if item.name not in but]
     # The others may be of types that are imported for the checker of types alone.
-    asked = SimpleNamespace(__annotations__={item.name: item.annotation for item in items})
-    hints = typing.get_type_hints(asked, vars(sys.modules[what.__module__]), include_extras=True)
+    annotated = SimpleNamespace(__annotations__={item.name: item.annotation for item in items})
+    hints = typing.get_type_hints(annotated, vars(sys.modules[what.__module__]), include_extras=True)
     text, helps = _described(inspect.getdoc(what) or "", {item.name for item in every})
     result = []
     for item in items:
         about = helps.get(item.name) or COMMON.get(item.name, "")
-        kept = item.replace(kind=item.KEYWORD_ONLY) if only_options else item
-        kept = kept.replace(default=() if _type_of(hints[item.name])[1] else None) if optional else kept
-        result.append(_parameter(kept, hints[item.name], about, spelled))
+        parameter = item.replace(kind=item.KEYWORD_ONLY) if only_options else item
+        parameter = (
+            parameter.replace(default=() if _type_of(hints[item.name])[1] else None) if optional else parameter
+        )
+        result.append(_parameter(parameter, hints[item.name], about, spelled))
     return text, result
 
 

@@ -31,8 +31,8 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.regime import NEGLIGIBLE, Place, Regime, Suite, closest, examined
-from fedbounds.referee.still_true import why_still_true
+from fedbounds.referee.proved_mutants import why_still_true
+from fedbounds.referee.regime import NEGLIGIBLE, Regime, RegimeRun, Suite, closest, examined
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -86,12 +86,12 @@ def mutant_rows(
     yield from baseline
     if of_reading.outcome is not Outcome.HOLDS:
         return
-    places = places_of(claim, reading, suite)
+    regime_runs = regime_runs_of(claim, reading, suite)
     for part in parts(claim):
-        yield from _part_rows(claim, reading, part, places)
+        yield from _part_rows(claim, reading, part, regime_runs)
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
-        yield _whole_row(mutant, reading, places, suite, verdicts[reading.name])
-    yield from (_right_side_row(mutant, reading, places) for mutant in more(claim))
+        yield _whole_row(mutant, reading, regime_runs, suite, verdicts[reading.name])
+    yield from (_right_side_row(mutant, reading, regime_runs) for mutant in more(claim))
 
 
 def _row(
@@ -111,19 +111,19 @@ def _row(
 
 
 def verdicts_in(
-    claim: Claim, reading: Reading, suite: Suite, known: Mapping[str, Verdict] | None = None
+    claim: Claim, reading: Reading, suite: Suite, by_regime: Mapping[str, Verdict] | None = None
 ) -> Iterator[tuple[Regime, Verdict]]:
     """The claim examined, assumptions included, in every regime that did not diverge; some may be ``known``."""
     read = as_read(claim, reading)
     for regime in suite.regimes:
-        verdict = (known or {}).get(regime.name)
+        verdict = (by_regime or {}).get(regime.name)
         run = suite.run(regime, reading, claim) if verdict is None else None
         verdict = verdict if run is None else examined(read, run)
         if verdict is not None:
             yield regime, verdict
 
 
-def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
+def regime_runs_of(claim: Claim, reading: Reading, suite: Suite) -> list[RegimeRun]:
     """The regimes where the claim's assumptions hold and its bound is finite."""
     read, result = as_read(claim, reading), []
     for regime in suite.regimes:
@@ -132,15 +132,15 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
             continue
         sides = empirical.compare(read, run)
         if np.isfinite(sides.rhs).all():
-            result.append(Place(regime, run, sides))
+            result.append(RegimeRun(regime, run, sides))
     return result
 
 
-def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Place]) -> list[Row]:
+def _part_rows(claim: Claim, reading: Reading, part: Part, regime_runs: Sequence[RegimeRun]) -> list[Row]:
     """The part deleted, flipped, divided and multiplied."""
     read = as_read(scaled(claim, part, FACTOR).claim, reading)
     mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
-    effects = {change: _effect(mutant, places) for change, mutant in mutants.items()}
+    effects = {change: _effect(mutant, regime_runs) for change, mutant in mutants.items()}
     if set(effects.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}:
         return [Row(claim.key, reading.name, part.label, "any", Outcome.NOT_EXERCISED)]
     rows = []
@@ -148,32 +148,32 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
         if effect is not None:
             rows.append(Row(claim.key, reading.name, part.label, change, effect))
             continue
-        row = _row(claim, reading, part.label, change, closest(mutants[change], places))
+        row = _row(claim, reading, part.label, change, closest(mutants[change], regime_runs))
         if row.outcome is Outcome.SURVIVES:
             row = _if_proved(row, scaled(claim, part, FACTORS[change], change), reading)
         rows.append(row)
     return rows
 
 
-def _right_side_row(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
+def _right_side_row(mutant: Mutant, reading: Reading, regime_runs: Sequence[RegimeRun]) -> Row:
     """A mutant that has the claim's left side and assumptions."""
     read = bare(as_read(mutant.claim, reading))
-    effect = _effect(read, places)
+    effect = _effect(read, regime_runs)
     if effect is not None:
         return Row(mutant.of.key, reading.name, mutant.part, mutant.change, effect)
-    row = _row(mutant.of, reading, mutant.part, mutant.change, closest(read, places))
+    row = _row(mutant.of, reading, mutant.part, mutant.change, closest(read, regime_runs))
     return _if_proved(row, mutant, reading) if row.outcome is Outcome.SURVIVES else row
 
 
-def _effect(read: Claim, places: Sequence[Place]) -> Outcome | None:
+def _effect(read: Claim, regime_runs: Sequence[RegimeRun]) -> Outcome | None:
     """NOT_EXERCISED if no right-hand side moves, WEAKER if none falls, UNDEFINED if none is a formula; else None."""
     if sp.Add(*read.terms.values()).has(*UNDEFINED):
         return Outcome.UNDEFINED
     moved, identity = False, read.kind is Kind.IDENTITY
-    for place in places:
+    for regime_run in regime_runs:
         with np.errstate(all="ignore"):
-            change = place.compared(read) - place.sides.rhs
-            share = change / np.maximum(place.scale, np.finfo(float).tiny)
+            change = regime_run.compared(read) - regime_run.sides.rhs
+            share = change / np.maximum(regime_run.scale, np.finfo(float).tiny)
         if np.any(share < -NEGLIGIBLE) or (identity and np.any(share > NEGLIGIBLE)):
             return None
         moved |= bool(np.any(share > NEGLIGIBLE))
@@ -188,7 +188,7 @@ def _if_proved(row: Row, mutant: Mutant, reading: Reading) -> Row:
 def _whole_row(
     mutant: Mutant,
     reading: Reading,
-    places: Sequence[Place],
+    regime_runs: Sequence[RegimeRun],
     suite: Suite,
     unmutated: Sequence[tuple[Regime, Verdict]],
 ) -> Row:
@@ -210,10 +210,10 @@ def _whole_row(
         return row
     if len(mutant.claim.assumptions_in(reading)) < len(mutant.of.assumptions_in(reading)):
         applied = sum(verdict.status is not Status.NOT_APPLICABLE for _, verdict in verdicts)
-        if applied <= len(places):
+        if applied <= len(regime_runs):
             return replace(row, outcome=Outcome.NOT_EXERCISED)
     elif mutant.claim.eta == mutant.of.eta and mutant.claim.lhs == mutant.of.lhs:
-        effect = _effect(read, places)
+        effect = _effect(read, regime_runs)
         if effect is not None:
             return replace(row, outcome=effect)
     return _if_proved(row, mutant, reading)
@@ -256,12 +256,12 @@ def in_words(rows: Sequence[Row]) -> tuple[str, ...]:
     return (*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else []))
 
 
-def after_the_start(places: Iterable[Place], names: Set[str]) -> list[tuple[float, str, Status]]:
+def after_the_start(regime_runs: Iterable[RegimeRun], names: Set[str]) -> list[tuple[float, str, Status]]:
     """The smallest bound over measured at T > 0 in each named regime: at T = 0 every such bound is met."""
     result = []
-    for place in places:
-        lhs, rhs = (side.mean(axis=0) for side in (place.sides.lhs, place.sides.rhs))
-        chosen = (place.sides.times > 0) & (lhs > 0)
-        if place.regime.name in names and chosen.any():
-            result.append((float(min(rhs[chosen] / lhs[chosen])), place.regime.name, Status.HOLDS))
+    for regime_run in regime_runs:
+        lhs, rhs = (side.mean(axis=0) for side in (regime_run.sides.lhs, regime_run.sides.rhs))
+        chosen = (regime_run.sides.times > 0) & (lhs > 0)
+        if regime_run.regime.name in names and chosen.any():
+            result.append((float(min(rhs[chosen] / lhs[chosen])), regime_run.regime.name, Status.HOLDS))
     return result

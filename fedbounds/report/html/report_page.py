@@ -9,12 +9,12 @@ from fedbounds import io
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
 from fedbounds.report.figures.sweep_figures import SUMMED, figure_of, lines_of, positions_of
-from fedbounds.report.html.page import PageBlock, page, setting
 from fedbounds.report.html.pictures import Picture, picture
+from fedbounds.report.html.study_sections import PageBlock, page, setting
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.number_format import counted
 from fedbounds.report.table import ORDER, Bullets, Cell, Code, Heading, Phrase, Table
-from fedbounds.study import store
+from fedbounds.study import saved_study
 from fedbounds.study.bounds import main_tightness
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
@@ -66,7 +66,7 @@ def _swept(study: Result | str | Path, name: Path) -> Page | None:
     folder = Path(study)
     if (folder / TABLE).is_file():
         return Page(sweep_page(folder, name))
-    if not (folder / store.RESULT).is_file():
+    if not (folder / saved_study.RESULT).is_file():
         remedy = "give a folder that fedbounds check --out or fedbounds sweep --out wrote"
         raise reject("a study or a sweep must exist in the folder", str(folder), remedy)
     return None
@@ -75,7 +75,7 @@ def _swept(study: Result | str | Path, name: Path) -> Page | None:
 def _studied(study: Result | str | Path, name: Path, trust: bool) -> Page:
     """The page of a study, made of a result of this process or of the files of a saved one."""
     saved = not isinstance(study, Result)
-    result, drawn = store.read(study) if not isinstance(study, Result) else (study, store.series(study))
+    result, drawn = saved_study.read(study) if not isinstance(study, Result) else (study, saved_study.series(study))
     extra = [load_plugin(file) for file in result.plugin_files] if trust and saved else []
     lines = ledger_lines(claims_of(result, extra), result.verdicts)
     html = page(result, lines, drawn, command(result, name))
@@ -138,8 +138,8 @@ def counts_table(stored: Stored) -> Table:
 def _picture(stored: Stored) -> Picture | None:
     """Tightness of the main bound against the first numeric setting; None where nothing can be drawn."""
     for name, values in stored.varying().items():
-        known = [value for value in values if value is not None]
-        if name not in SUMMED and len(known) > 1 and not positions_of(known)[1]:
+        numbers = [value for value in values if value is not None]
+        if name not in SUMMED and len(numbers) > 1 and not positions_of(numbers)[1]:
             try:
                 lines = lines_of(stored, name, where=main_tightness())
             except InputError:

@@ -23,7 +23,7 @@ from fedbounds.evidence.empirical.bands import Band
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.io import json_text, parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
-from fedbounds.study.resolve import build_policy
+from fedbounds.study.objects_from_settings import build_policy
 from fedbounds.study.result import NAME, Result, WeightingRun
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
@@ -163,20 +163,22 @@ def _compared(
     examined = examine_run(trajectory, READINGS[verdict.reading], build_policy(settings))
     sides = empirical.compare(claim, examined)
     sides = sides.at(sides.defined)
-    known = empirical.known_columns(claim, examined, sides.times)
-    return sides.times, *sides.means, sides.band(settings.error_rate, known)
+    certain = empirical.known_columns(claim, examined, sides.times)
+    return sides.times, *sides.means, sides.band(settings.error_rate, certain)
 
 
 def _named(j: int, run: WeightingRun, drawn: RunSeries) -> Iterator[tuple[str, Array]]:
     """(name in the file, array) of everything of run ``j``."""
     for name in PLAIN:
         yield f"{j}.{name}", getattr(drawn, name)
-    for k, sides in _places(run, drawn.sides):
+    for k, sides in _numbered_sides(run, drawn.sides):
         for name in SIDES:
             yield f"{j}.{k}.{name}", getattr(sides, name)
 
 
-def _places(run: WeightingRun, sides: Mapping[tuple[str, str], SidesOverTime]) -> Iterator[tuple[int, SidesOverTime]]:
+def _numbered_sides(
+    run: WeightingRun, sides: Mapping[tuple[str, str], SidesOverTime]
+) -> Iterator[tuple[int, SidesOverTime]]:
     """The sides with the number of the empirical verdict that they belong to."""
     for k, verdict in enumerate(run.verdicts):
         if verdict.evidence is Evidence.EMPIRICAL and (verdict.claim, verdict.reading) in sides:

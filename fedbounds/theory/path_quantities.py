@@ -15,7 +15,7 @@ from fedbounds.errors import reject
 from fedbounds.theory import path as on
 from fedbounds.theory import points as at
 from fedbounds.theory.path import Losses, Numbers, Path
-from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.point_values import PointFormula, WeightedGap
 from fedbounds.theory.quantity import (
     CURVATURE,
     LENGTH_SQ,
@@ -133,15 +133,17 @@ def parting(path: Path) -> Numbers:
     return 1 - np.maximum(2 * top - 1, 0 * top) ** 2
 
 
-def weighted_gap(name: str, weights: Callable[[Path], Numbers], tail: int = 0, **declared: Any) -> Quantity:
+def weighted_gap(name: str, weights: Callable[[Path], Numbers] | sp.Expr, tail: int = 0, **declared: Any) -> Quantity:
     """E F(sum_t c_t w_t / sum_t c_t) - F* over the steps t < T.
 
-    ``weights(path)`` (T,) are the c_t > 0. With ``tail`` = k the first T // k steps are left out. At T = 0 it is w_0.
+    ``weights(path)`` (T,) are the c_t > 0, or their expression in t, which proofs read. With ``tail`` = k the first
+    T // k steps are left out. At T = 0 it is w_0.
 
     >>> weighted_gap("late_gap", lambda path: path.eta, tail=2).statistic
     'measured'
     """
-    return measured(name, on.gap_of_average(weights, tail), units=VALUE, nonnegative=True, **declared)
+    facets = {"units": VALUE, "nonnegative": True, "in_proof": isinstance(weights, sp.Expr), **declared}
+    return measured(name, WeightedGap(weights, tail), **facets)
 
 
 def _equal_weights(path: Path) -> Numbers:

@@ -49,8 +49,8 @@ def _step(homogeneous: bool) -> Argument:
         s.eta: 1 / (s.mu + SLACK[0] + SLACK[1]),
         s.tau: 1 + SLACK[2],
     }
-    known = {claim.lhs: claim.rhs for claim in plugins.with_role(Role.YARDSTICK)}
-    worst = known[s.Delta_next].subs(s.drift, known[s.drift])
+    yardsticks = {claim.lhs: claim.rhs for claim in plugins.with_role(Role.YARDSTICK)}
+    worst = yardsticks[s.Delta_next].subs(s.drift, yardsticks[s.drift])
     return Argument(STEP_ARGUMENT, (worst,), conditions | ({s.Gamma: sp.Integer(0)} if homogeneous else {}))
 
 

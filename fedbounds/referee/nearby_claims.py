@@ -15,9 +15,9 @@ from fedbounds.evidence.empirical.sides import Comparison
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import library
 from fedbounds.model.problem import Array
-from fedbounds.referee.case import Case, Found, processor_seconds
+from fedbounds.referee.case import Case, StageResult, processor_seconds
+from fedbounds.referee.mutants_in_regimes import regime_runs_of
 from fedbounds.referee.regime import NEGLIGIBLE
-from fedbounds.referee.strength import places_of
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -32,16 +32,16 @@ PROVED_IF = "proved if also "
 Several = tuple[Assumption, ...]
 
 
-def neighbours(case: Case) -> Found:
+def neighbours(case: Case) -> StageResult:
     """With which further assumptions an open claim is proved, and how it compares with shipped claims."""
     lines: list[str] = []
-    found = replace(case, so_far=lambda _: case.so_far(lambda: Found(tuple(lines))))
+    reporting = replace(case, so_far=lambda _: case.so_far(lambda: StageResult(tuple(lines))))
     if not case.proved and case.claim.kind is Kind.INEQUALITY:
-        for several in _enough(found):
+        for several in _enough(reporting):
             lines.append(PROVED_IF + " and ".join(item.statement for item in several))
-    for line in _implications(found):
+    for line in _implications(reporting):
         lines.append(line)
-    return Found(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
+    return StageResult(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
 
 
 def _enough(case: Case) -> Iterator[Several]:
@@ -52,7 +52,7 @@ def _enough(case: Case) -> Iterator[Several]:
     usual = tuple(item for item in USUAL if not stated.issuperset(item.parts))
 
     def proved(several: Several) -> bool:
-        case.so_far(lambda: Found(()))
+        case.so_far(lambda: StageResult(()))
         return processor_seconds() < end and _is_proved(claim, reading, several)
 
     if not stated.issuperset(a.one_client.parts) and proved((a.one_client,)):
@@ -79,22 +79,22 @@ def _is_proved(claim: Claim, reading: Reading, several: Several) -> bool:
 
 def _implications(case: Case) -> Iterator[str]:
     """Which shipped claims with the same left side its bound is below, or above, wherever both apply to a regime."""
-    own = _bounds(case.claim, case.reading, case.suite)
+    mine = _bounds(case.claim, case.reading, case.suite)
     for other in plugins.claims().values():
         if other is case.claim or (other.lhs, other.scope) != (case.claim.lhs, case.claim.scope):
             continue
-        case.so_far(lambda: Found(()))
+        case.so_far(lambda: StageResult(()))
         theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
-        both = [_at_common_times(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
+        both = [_at_common_times(mine[key], theirs[key]) for key in mine.keys() & theirs.keys()]
         if both:
             below = all((x <= y * (1 + NEGLIGIBLE)).all() for x, y in both)
             above = all((y <= x * (1 + NEGLIGIBLE)).all() for x, y in both)
-            said = {
+            relations = {
                 (True, True): "implies and is implied by",
                 (True, False): "implies",
                 (False, True): "is implied by",
             }
-            how = said.get((below, above), "neither implies nor is implied by")
+            how = relations.get((below, above), "neither implies nor is implied by")
             yield f"by its bound it {how} {other.key} in the {len(both)} regimes where both apply"
 
 
@@ -106,5 +106,5 @@ def _at_common_times(own: Comparison, theirs: Comparison) -> tuple[Array, Array]
 
 def _bounds(claim: Claim, reading: Reading, suite: Any) -> dict[tuple[str, str], Comparison]:
     """(regime, step size) -> both sides there, where the claim applies."""
-    places = places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
-    return {(place.regime.name, str(claim.steps)): place.sides for place in places}
+    regime_runs = regime_runs_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
+    return {(regime_run.regime.name, str(claim.steps)): regime_run.sides for regime_run in regime_runs}

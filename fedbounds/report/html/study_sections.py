@@ -9,18 +9,18 @@ from markupsafe import Markup
 from fedbounds.report.check_text import (
     answer_table,
     data_name,
+    evidence_sentences,
     footnotes,
-    known_sentences,
     problem_sentence,
     summary_line,
 )
 from fedbounds.report.claim_text import claim_answer, explain
-from fedbounds.report.describe import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
 from fedbounds.report.html.exact_instances import OTHERS, evidence
 from fedbounds.report.html.pictures import Drawn, Picture, all_pictures
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.number_format import MISSING, number
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
+from fedbounds.report.verdict_tables import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
 from fedbounds.theory.claim import Claim, statement
@@ -49,30 +49,36 @@ PageBlock = Block | Picture | Sortable
 def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "") -> str:
     """The report of a study as HTML: no file and no network beyond it is needed to read it.
 
-    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.store`), ``command`` what repeats
+    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.saved_study`), ``command`` what repeats
     it. Proofs, counterexamples and certificates stand on it as they were checked on this machine.
     """
     shipped = evidence()
-    known = {line.claim.key: line.claim for line in lines}
-    of_runs, of_claims = all_pictures(known.values(), result, drawn)
+    claims = {line.claim.key: line.claim for line in lines}
+    of_runs, of_claims = all_pictures(claims.values(), result, drawn)
     caption = LEDGER.format(len(result.runs), result.settings.error_rate)
-    notes = {claim.key: claim.title for claim in known.values()}
+    notes = {claim.key: claim.title for claim in claims.values()}
     notes |= {line.reading: READINGS[line.reading].summary for line in lines if line.reading in READINGS}
     blocks: list[PageBlock] = [
         *_head(result),
         Heading("The ledger", 2, "ledger"),
         *alarm_blocks(lines),
-        Bullets("Known", (*known_sentences(lines), summary_line(result, lines))),
+        Bullets("Known", (*evidence_sentences(lines), summary_line(result, lines))),
         replace(answer_table(result, lines), caption="Each weighting on this run"),
         "\n".join(footnotes(result, lines)),
         Sortable(replace(ledger_table(lines), caption=caption), notes),
         Heading("The claims", 2, "claims"),
     ]
-    for claim, picture in zip(known.values(), of_claims, strict=True):
-        own = [line for line in lines if line.claim.key == claim.key]
-        blocks += claim_blocks(claim, own, result, picture)
+    for claim, picture in zip(claims.values(), of_claims, strict=True):
+        claim_lines = [line for line in lines if line.claim.key == claim.key]
+        blocks += claim_blocks(claim, claim_lines, result, picture)
         blocks.append(shipped.get(claim.key, Markup("")))
-    blocks += [shipped[OTHERS], Heading("The run", 2, "run"), *_again(command), constants_table(result), *of_runs]
+    blocks += [
+        shipped[OTHERS],
+        Heading("The run", 2, "run"),
+        *_command_blocks(command),
+        constants_table(result),
+        *of_runs,
+    ]
     chosen = {name.replace("_", " "): setting(values) for name, values in result.settings.to_json().items()}
     engines = ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING
     settings = {**chosen, "engine used": engines, **result.versions}
@@ -86,9 +92,9 @@ def answer(result: Result, lines: Sequence[Line]) -> str:
     fast = [run.weighting for run in result.runs if run.decay and run.decay.answer == "yes"]
     parts = [f"{', '.join(fast)} {'falls' if len(fast) == 1 else 'fall'} as fast as 1/T" if fast else ""]
     parts += [f"{', '.join(floors)} {'stops' if len(floors) == 1 else 'stop'} at a floor" if floors else ""]
-    known = known_sentences(lines)
-    if not any(parts) and known:
-        return known[0].rstrip(".")
+    sentences = evidence_sentences(lines)
+    if not any(parts) and sentences:
+        return sentences[0].rstrip(".")
     words = "; ".join(filter(None, parts)) or "Neither a floor nor 1/T is seen"
     data = f" on {data_name(result.settings.data)}" if result.settings.data else ""
     return f"{words}: {result.facts.kind}{data}, {result.facts.N} clients"
@@ -98,14 +104,14 @@ def _head(result: Result) -> list[PageBlock]:
     """The problem, its constants with their provenance, and the protocol."""
     facts, settings = result.facts, result.settings
     constants = {"L": facts.L, "mu": facts.mu, "Gamma": facts.Gamma}
-    known = [f"{name} = {number(item.value)} ({item.provenance})" for name, item in constants.items()]
+    described = [f"{name} = {number(item.value)} ({item.provenance})" for name, item in constants.items()]
     sampled = "" if settings.batch is None or settings.replacement else ", without replacement"
     protocol = f"{settings.rounds} rounds, C = {settings.participation:g}, step {settings.step}{sampled}"
-    constants_line = f"{', '.join(known)}, F* = {number(facts.F_star)}"
+    constants_line = f"{', '.join(described)}, F* = {number(facts.F_star)}"
     return [f"{problem_sentence(result)}\n{constants_line}\n{protocol}, seed {settings.seed}"]
 
 
-def _again(command: str) -> list[PageBlock]:
+def _command_blocks(command: str) -> list[PageBlock]:
     if command:
         return ["Do it again:", Code(command)]
     return ["This study was made in Python from an object that no command line names, so no command repeats it."]

@@ -10,8 +10,8 @@ import sympy as sp
 
 from fedbounds.errors import Gathered
 from fedbounds.latex.letters import shipped_names
-from fedbounds.latex.meanings import phrases
-from fedbounds.latex.source import Line, Theorem
+from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.to_quantities import phrases
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
@@ -87,13 +87,13 @@ def _shipped_phrases() -> Mapping[tuple[str, ...], Sequence[Token]]:
     return {phrase: (Token(f"quantity {quantity.name}", 1, 1),) for phrase, quantity in phrases().items()}
 
 
-def _phrased(tokens: Sequence[Token], known: Mapping[tuple[str, ...], Sequence[Token]]) -> list[Token]:
+def _phrased(tokens: Sequence[Token], phrases: Mapping[tuple[str, ...], Sequence[Token]]) -> list[Token]:
     """The tokens with others in place of whole phrases."""
     texts: list[str] = list(map(str, tokens))
     result: list[Token] = []
     place = 0
     while place < len(tokens):
-        for phrase, body in known.items():
+        for phrase, body in phrases.items():
             if tuple(texts[place : place + len(phrase)]) == phrase:
                 here = tokens[place]
                 marks = [Token(mark, 1, 1) for mark in "{}"] if len(body) > 1 else []
@@ -109,22 +109,16 @@ def _phrased(tokens: Sequence[Token], known: Mapping[tuple[str, ...], Sequence[T
 
 def parts_of(line: Line, theorem: Theorem) -> list[list[Token]]:
     """The parts of a comment line between commas that no bracket holds."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in normal(expanded(line.tokens(), theorem.macros)):
-        depth += {"(": 1, "[": 1, "{": 1, r"\{": 1, ")": -1, "]": -1, "}": -1, r"\}": -1}.get(token.text, 0)
-        if token.text == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
+    texts = between_commas(line.text)
+    parts = (scanned(text, line.line, line.column + column) for text, column in texts)
+    return [normal(expanded(part, theorem.macros)) for part in parts]
 
 
 def equation(part: list[Token], line: Line) -> tuple[list[Token], list[Token]]:
-    places = [k for k, token in enumerate(part) if token.text == "="]
-    if not places or not 0 < places[0] < len(part) - 1:
+    signs = [k for k, token in enumerate(part) if token.text == "="]
+    if not signs or not 0 < signs[0] < len(part) - 1:
         raise wrong(line.place, f"{line.verb} {DECLARES} NAME = ...", "write one = with something on both sides")
-    return part[: places[0]], part[places[0] + 1 :]
+    return part[: signs[0]], part[signs[0] + 1 :]
 
 
 def numbers_of(theorem: Theorem) -> dict[tuple[str, str], sp.Symbol]:

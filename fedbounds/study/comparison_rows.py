@@ -55,7 +55,7 @@ class TheoremRow:
         return (float(self.curve.mean[0]), *last)  # type: ignore[return-value]
 
     @property
-    def stands(self) -> bool:
+    def consistent(self) -> bool:
         """Whether its run neither refutes it nor, where that decides nothing, has a mean above the bound."""
         if self.curve is None or self.bounds is None or self.status is Status.REFUTED:
             return False
@@ -134,11 +134,11 @@ class TheoremComparison:
     def applying(self) -> list[TheoremRow]:
         """The theorems that have a number here: those that stand first, by the progress that they certify."""
         rows = [row for row in self.theorems if row.curve is not None]
-        return sorted(rows, key=lambda row: (not row.stands, -row.share[0], row.looseness))
+        return sorted(rows, key=lambda row: (not row.consistent, -row.share[0], row.looseness))
 
     @property
     def standing(self) -> list[TheoremRow]:
-        return [row for row in self.applying if row.stands]
+        return [row for row in self.applying if row.consistent]
 
     @property
     def ranked(self) -> list[AlgorithmRow]:
@@ -149,8 +149,12 @@ class TheoremComparison:
     @property
     def recommended(self) -> AlgorithmRow | None:
         """The rule and tau with the fewest rounds; of equals one with a theorem, then few steps and a small error."""
-        first = min((row for row in self.ranked if _arrives(row)), key=_preference, default=None)
-        return min((row for row in (first, *self.other_taus) if row and _arrives(row)), key=_preference, default=None)
+        first = min((row for row in self.ranked if _arrives(row)), key=_recommendation_order, default=None)
+        return min(
+            (row for row in (first, *self.other_taus) if row and _arrives(row)),
+            key=_recommendation_order,
+            default=None,
+        )
 
     def rank(self, row: AlgorithmRow) -> tuple[int, int]:
         """The best and the worst place that the bands leave an algorithm."""
@@ -160,17 +164,17 @@ class TheoremComparison:
         return 1 + ahead, len(others) + 1 - behind
 
     @property
-    def places(self) -> Mapping[str, int]:
+    def ranks_by_theorem(self) -> Mapping[str, int]:
         """The place of each algorithm by what its theorems promise; those with equal promises share the best one."""
         data = {row.algorithm: _inf(row.promised) for row in self.ranked if row.by}
-        return {name: 1 + sum(other < own for other in data.values()) for name, own in data.items()}
+        return {name: 1 + sum(other < rounds for other in data.values()) for name, rounds in data.items()}
 
     @property
     def pairs(self) -> tuple[int, int, int]:
         """Pairs of algorithms that theorems order; those that the bands order too; and of these, the other way."""
-        places, both, wrong, ordered = self.places, 0, 0, 0
-        for item, other in itertools.combinations([row for row in self.ranked if row.algorithm in places], 2):
-            ahead = places[item.algorithm] - places[other.algorithm]
+        ranks, both, wrong, ordered = self.ranks_by_theorem, 0, 0, 0
+        for item, other in itertools.combinations([row for row in self.ranked if row.algorithm in ranks], 2):
+            ahead = ranks[item.algorithm] - ranks[other.algorithm]
             if ahead == 0:
                 continue
             ordered += 1
@@ -182,9 +186,13 @@ class TheoremComparison:
     def to_json(self) -> dict[str, Any]:
         rows = [
             row.to_json()
-            | ({"rank": list(self.rank(row)), "rank_by_theorem": self.places.get(row.algorithm)} if known else {})
+            | (
+                {"rank": list(self.rank(row)), "rank_by_theorem": self.ranks_by_theorem.get(row.algorithm)}
+                if is_ranked
+                else {}
+            )
             for row in self.algorithms
-            for known in [row in self.ranked]
+            for is_ranked in [row in self.ranked]
         ]
         data = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
         ordered, both, wrong = self.pairs
@@ -202,7 +210,7 @@ def _arrives(row: AlgorithmRow) -> bool:
     return row.reached is not None and row.reached.first is not None
 
 
-def _preference(row: AlgorithmRow) -> tuple[float, bool, int, float]:
+def _recommendation_order(row: AlgorithmRow) -> tuple[float, bool, int, float]:
     assert row.reached is not None
     error = math.inf if row.curve is None else float(row.curve.mean[-1] / row.curve.mean[0])
     return _inf(row.reached.first), not row.by, row.tau, error
@@ -264,9 +272,9 @@ class ErrorCurve:
 
 def error_curve(values: Array, error_rate: float, random: bool) -> ErrorCurve:
     """The curve of replicates (R, rounds + 1), all from one point; without a band where nothing is ``random``."""
-    known = np.full(values.shape[1], not random)
-    known[0] = True
-    result = band(values, error_rate, deterministic=known)
+    certain = np.full(values.shape[1], not random)
+    certain[0] = True
+    result = band(values, error_rate, deterministic=certain)
     return ErrorCurve(result.mean, np.maximum(result.lower, 0.0), result.upper)
 
 

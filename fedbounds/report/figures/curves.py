@@ -6,8 +6,8 @@ import numpy as np
 
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
+from fedbounds.study.saved_study import RunSeries, SidesOverTime
 from fedbounds.study.settings import Settings
-from fedbounds.study.store import RunSeries, SidesOverTime
 
 # Points of a curve that a picture can resolve; more only make the file larger.
 MAX_POINTS = 250
@@ -57,15 +57,15 @@ def bound(sides: SidesOverTime) -> tuple[Array, Array]:
     return sides.t[keep], np.where(sides.rhs > 0, sides.rhs, np.nan)[keep]
 
 
-def side_ratio(sides: SidesOverTime) -> Curve:
+def left_over_right(sides: SidesOverTime) -> Curve:
     """Left over right side of a one-step claim with the left side's band; nan where the right side is not positive.
 
     Where the band is unbounded its limits are nan.
     """
     divisor = np.where(sides.rhs > 0, sides.rhs, np.nan)
     keep = thin(len(sides.t))
-    known = (np.where(np.isfinite(side), side, np.nan) for side in (sides.lhs, sides.lower, sides.upper))
-    return Curve(sides.t[keep], *(side[keep] / divisor[keep] for side in known))
+    finite = (np.where(np.isfinite(side), side, np.nan) for side in (sides.lhs, sides.lower, sides.upper))
+    return Curve(sides.t[keep], *(side[keep] / divisor[keep] for side in finite))
 
 
 def replicate_range(times: Array, values: Array) -> Curve | None:

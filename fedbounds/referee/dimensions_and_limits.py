@@ -12,28 +12,28 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.referee import limit_cases
-from fedbounds.referee.case import Case, Found
+from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.quantity import quantities_on_paths
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import L, eta, mu, tau
 from fedbounds.theory.units import NUMBER, shown, units_of
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
-def sanity(case: Case) -> Found:
+def sanity(case: Case) -> StageResult:
     """Dimensions, and both sides in fractions at the limits where a theorem must be right."""
     claim, reading = case.claim, case.reading
     wrong = misprints(claim, reading)
     lines = tuple(f"warning: {item}, with w in metres and F in joules" for item in wrong) or ("dimensions agree",)
     if claim.kind is Kind.RATE or unexpressed(claim, reading):
-        return Found((*lines, "limits: not in fractions"))
+        return StageResult((*lines, "limits: not in fractions"))
     tested: dict[str, limit_cases.Seen] = {}
     for instance, violated in limit_cases.sweep(claim, reading, bool(wrong), tested):
         if violated:
-            return Found(lines, (confirmed(case, lines, instance),))
+            return StageResult(lines, (smallest_refutation(case, lines, instance),))
         case.so_far(lambda: _without_violation(case, lines, tested))
     return _without_violation(case, lines, tested)
 
@@ -41,17 +41,19 @@ def sanity(case: Case) -> Found:
 def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
     """Each term, and the step size, whose dimension is not what the statement needs, w in metres and F in joules."""
     left, _, terms = claim.sides(reading)
-    sides = {name: sp.sympify(term) for name, term in terms.items() if _known(left) and _known(term)}
+    sides = {name: sp.sympify(term) for name, term in terms.items() if _has_units(left) and _has_units(term)}
     wanted = {f"the term {name!r}": (term, _dimension(left)) for name, term in sides.items() if term != 0}
     if claim.steps is not None:
         wanted["the step size"] = (claim.steps, _dimension(eta))
     result = ((what, _dimension(side), needed) for what, (side, needed) in wanted.items() if left != 0)
-    return tuple(f"{what} has the dimension of {own}, not {needed}" for what, own, needed in result if own != needed)
+    return tuple(
+        f"{what} has the dimension of {actual}, not {needed}" for what, actual, needed in result if actual != needed
+    )
 
 
-def _known(expression: sp.Expr) -> bool:
+def _has_units(expression: sp.Expr) -> bool:
     """Whether the user gave the unit of each symbol of theirs."""
-    return all(symbol.units is not None for symbol in computed_quantities(expression))
+    return all(symbol.units is not None for symbol in quantities_on_paths(expression))
 
 
 def _dimension(expression: sp.Expr) -> str:
@@ -62,11 +64,11 @@ def _dimension(expression: sp.Expr) -> str:
     return "a pure number" if not any(units) else shown(units)
 
 
-def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, limit_cases.Seen]) -> Found:
+def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, limit_cases.Seen]) -> StageResult:
     """How many exact instances were compared, at which limits."""
     total, limits = tested.get(""), limit_cases.LIMITS
     if total is None:
-        return Found((*lines, "no exact instance was tested"))
+        return StageResult((*lines, "no exact instance was tested"))
     seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
     unseen = ", ".join(name for name in limits if name not in tested)
     text = f"no violation at {total.count} exact instances"
@@ -74,10 +76,10 @@ def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, 
     seen += [f"  {limit_cases.NOISY}"] if "noise" in tested else []
     verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, text)
     verdict = replace(verdict, margin=total.margin, data={"seen": [name for name in limits if name in tested]})
-    return Found((*lines, text, *seen), (verdict,))
+    return StageResult((*lines, text, *seen), (verdict,))
 
 
-def confirmed(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:
+def smallest_refutation(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:
     """An instance that refutes the claim made as small as the time allows, with what checks it by hand."""
 
     def so_far(smallest: Instance) -> None:
@@ -91,9 +93,9 @@ def confirmed(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict
     return _refutation(case, instance)
 
 
-def _refuted(case: Case, lines: tuple[str, ...], instance: Instance) -> Found:
+def _refuted(case: Case, lines: tuple[str, ...], instance: Instance) -> StageResult:
     """What an instance that refutes the claim shows."""
-    return Found(lines, (_refutation(case, instance),))
+    return StageResult(lines, (_refutation(case, instance),))
 
 
 def _refutation(case: Case, instance: Instance) -> Verdict:

@@ -18,15 +18,14 @@ from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.experiment import Experiment, Progress, Statistics
 from fedbounds.model.problem import Problem
-from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
+from fedbounds.study.objects_from_settings import build_experiment, streams
 from fedbounds.study.request import Request, resolve
-from fedbounds.study.resolve import build_experiment, streams
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
@@ -165,11 +164,11 @@ def _decay(trajectory: Trajectory, error_rate: float) -> Decay:
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:
     """Beside each status decided at an error rate the smallest rate at which it stands in the whole study."""
-    places = [
+    indices = [
         (i, j) for i, run in enumerate(runs) for j, verdict in enumerate(run.verdicts) if verdict.error_rate > 0
     ]
     result = [list(run.verdicts) for run in runs]
-    for (i, j), rate in zip(places, holm([_smallest_rate(result[i][j]) for i, j in places]), strict=True):
+    for (i, j), rate in zip(indices, holm([_smallest_rate(result[i][j]) for i, j in indices]), strict=True):
         if result[i][j].status in (Status.HOLDS, Status.REFUTED):
             result[i][j] = replace(result[i][j], data={**result[i][j].data, "study_rate": rate})
     return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, result, strict=True))
@@ -179,8 +178,8 @@ def _smallest_rate(verdict: Verdict) -> float:
     """The smallest rate at which a verdict stands, as far as it is known; 1 where nothing was decided."""
     if verdict.status not in (Status.HOLDS, Status.REFUTED):
         return 1.0
-    known = verdict.data.get("smallest_rate")
-    return known if isinstance(known, float) else verdict.error_rate
+    rate = verdict.data.get("smallest_rate")
+    return rate if isinstance(rate, float) else verdict.error_rate
 
 
 def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:

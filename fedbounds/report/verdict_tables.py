@@ -8,7 +8,7 @@ from fedbounds.report.number_format import decimal_pair, number, readable, times
 from fedbounds.report.table import ORDER, Block, Bullets, Cell, Phrase, Table
 from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
-from fedbounds.study.resolve import target_units
+from fedbounds.study.objects_from_settings import target_units
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.symbols import QUANTITIES
@@ -90,7 +90,7 @@ def grounds_of(lines: Iterable[Line], runs: int) -> list[Bullets]:
     }
     groups: dict[Status, dict[tuple[str, str], list[str]]] = {status: {} for status in titles}
     for line in lines:
-        for where, verdict in line.found:
+        for where, verdict in line.results:
             at = "" if verdict.worst_t is None else f" at t = {verdict.worst_t}"
             subject = f"{line.claim.key} [{line.reading}], {verdict.evidence.label}{at}"
             grounds = line.grounds(verdict)
@@ -111,8 +111,10 @@ def grounds_of(lines: Iterable[Line], runs: int) -> list[Bullets]:
 
 
 def _under(names: Sequence[str], runs: int) -> str:
-    known = [name for name in names if name != ANYWHERE]
-    return f" under {'every weighting' if len(known) == runs > 1 else ', '.join(known)}" if known else ""
+    weightings = [name for name in names if name != ANYWHERE]
+    return (
+        f" under {'every weighting' if len(weightings) == runs > 1 else ', '.join(weightings)}" if weightings else ""
+    )
 
 
 def ledger_table(lines: Iterable[Line]) -> Table:

@@ -92,10 +92,10 @@ class Findings(Tabled, Generic[T]):
     """
 
     items: tuple[T, ...]
-    told: Callable[[T], list[dict[str, Any]]] = field(compare=False)
+    rows_of: Callable[[T], list[dict[str, Any]]] = field(compare=False)
 
     def rows(self) -> list[dict[str, Any]]:
-        return [row for item in self.items for row in self.told(item)]
+        return [row for item in self.items for row in self.rows_of(item)]
 
     def __len__(self) -> int:
         return len(self.items)
@@ -109,16 +109,18 @@ class Findings(Tabled, Generic[T]):
         claim, *rest = (key,) if isinstance(key, str) else key
         result = self.items
         for word, names in ((claim, ("claim",)), *((word, PARTS) for word in rest)):
-            known = {str(row[name]) for item in result for row in self.told(item) for name in names if row.get(name)}
-            if word not in known:
-                raise nearest("what was examined", word, known)
+            names_there = {
+                str(row[name]) for item in result for row in self.rows_of(item) for name in names if row.get(name)
+            }
+            if word not in names_there:
+                raise nearest("what was examined", word, names_there)
             result = tuple(
-                item for item in result if any(row.get(name) == word for row in self.told(item) for name in names)
+                item for item in result if any(row.get(name) == word for row in self.rows_of(item) for name in names)
             )
         return replace(self, items=result)
 
 
 def shown(how: str, *what: Any) -> Any:
     """What the report, or for "save" the store, makes of a result; both import results, and are loaded on use."""
-    home = "fedbounds.study.store" if how == "save" else "fedbounds.report.outputs"
+    home = "fedbounds.study.saved_study" if how == "save" else "fedbounds.report.show_result"
     return getattr(import_module(home), how)(*what)
