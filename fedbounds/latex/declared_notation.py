@@ -10,7 +10,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered
 from fedbounds.latex.letters import shipped_names
-from fedbounds.latex.source import Line, Theorem
+from fedbounds.latex.source import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import phrases
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
@@ -109,15 +109,9 @@ def _phrased(tokens: Sequence[Token], phrases: Mapping[tuple[str, ...], Sequence
 
 def parts_of(line: Line, theorem: Theorem) -> list[list[Token]]:
     """The parts of a comment line between commas that no bracket holds."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in normal(expanded(line.tokens(), theorem.macros)):
-        depth += {"(": 1, "[": 1, "{": 1, r"\{": 1, ")": -1, "]": -1, "}": -1, r"\}": -1}.get(token.text, 0)
-        if token.text == "," and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
+    texts = between_commas(line.text)
+    parts = (scanned(text, line.line, line.column + column) for text, column in texts)
+    return [normal(expanded(part, theorem.macros)) for part in parts]
 
 
 def equation(part: list[Token], line: Line) -> tuple[list[Token], list[Token]]:

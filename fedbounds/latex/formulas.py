@@ -81,11 +81,7 @@ def _at(node: Any, notation: Notation) -> Token:
 
 
 def _sum(tree: Any, notation: Notation) -> sp.Expr:
-    return sp.Add(*_terms(tree, notation))
-
-
-def _terms(tree: Any, notation: Notation) -> list[sp.Expr]:
-    return [term.value for term in _placed(tree, notation)]
+    return sp.Add(*(term.value for term in _placed(tree, notation)))
 
 
 def _placed(tree: Any, notation: Notation) -> list[Term]:
@@ -249,11 +245,12 @@ def _atom(head: Any, notation: Notation) -> sp.Expr:
         if len(inner) > 1:
             raise wrong(_at(head, notation), "a list must follow max or min", "write one number")
         return inner[0]
-    if head.data == "norm":
-        if not at.is_vector(inner[0]):
-            raise wrong(_at(head, notation), "a norm must be of a vector", "write one of w, gradients and their sums")
-        vector = -inner[0] if inner[0].could_extract_minus_sign() else inner[0]
-        return sp.sqrt(at.norm_sq(vector))
+    if head.data in ("norm", "inner"):
+        if not all(map(at.is_vector, inner)):
+            what = f"{'a norm' if head.data == 'norm' else 'an inner product'} must be of vectors"
+            raise wrong(_at(head, notation), what, "write w, gradients and their sums")
+        first = -inner[0] if head.data == "norm" and inner[0].could_extract_minus_sign() else inner[0]
+        return sp.sqrt(at.norm_sq(first)) if head.data == "norm" else at.inner(*inner)
     if any(map(at.is_vector, inner[-1:])):
         raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
     if head.data == "root":

@@ -12,7 +12,7 @@ import sympy as sp
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
+from fedbounds.latex.letters import AFTER_A_ROUND, CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.sums import (
     ALPHA_I,
     RUN_SUMS,
@@ -39,11 +39,12 @@ ANY_POINT = Vec(sp.Symbol("w_{}"))
 W_T = Vec(sp.Symbol("w_{T}"))
 AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 # w_{r tau} and w_{R tau} are the model after the last finished round.
-FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}"))}
+FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}")), AFTER_A_ROUND: at.w_i_next}
 STARS = (at.F_star, at.F_i_star)
 FORMAL = (Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep, Inner, Mean, Loss, Grad, Vec)
 # How the names of quantities begin that neither the table nor the author named.
 UNNAMED = "expected_"
+SQUARED = r"\mathbb{E}\|...\|^2, or its root \sqrt{\mathbb{E}\|...\|^2}"
 # Where all that is read is certain, an expectation is the value itself.
 CERTAIN = frozenset({"full-gradients", "full-participation"})
 
@@ -212,6 +213,8 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     if "unbiased" in setting.assumed and of == at.mean(at.norm_sq(at.w - at.w_i)):
         return drift
     here = of.xreplace({W_T: at.w})
+    if here.is_Pow and isinstance(here.base, Inner):
+        raise wrong(place, "the expectation of a norm without its square cannot be read", rf"write {SQUARED}")
     if any(x.is_Pow and not x.exp.is_Integer for x in sp.preorder_traversal(here)):
         raise wrong(place, "a power inside an expectation varies", "write it before the expectation")
     value = isinstance(of, Mean) and isinstance(of.args[1], Loss)
@@ -232,8 +235,10 @@ def of_any_point(*sides: Iterable[Term]) -> bool:
     """Whether F at any point w is spoken of, and nothing of a run, of its start or of one client."""
     formula = sp.Tuple(*(term.value for side in sides for term in side))
     run = formula.has(Expect, CONSTANT_STEP) or any(getattr(x, "scopes", ()) for x in formula.free_symbols)
-    if run or not formula.atoms(Vec) <= {ANY_POINT, at.w_star, at.w_i_star} or not formula.has(ANY_POINT):
+    if run or not formula.atoms(Vec) <= {ANY_POINT, at.w_star, at.w_i_star, at.w_0} or not formula.has(ANY_POINT):
         return False
+    if formula.has(at.w_0) and not any(x.has(ANY_POINT) and x.has(at.w_0) for x in formula.atoms(Inner)):
+        return False  # of the point that a run returns
     of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum), lambda x: sp.S.Zero)
     return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))
 
@@ -258,7 +263,7 @@ def scopes_of(formula: sp.Expr) -> set[str]:
     formula = formula.replace(lambda x: isinstance(x, over_a_run), lambda x: T)
     names = {str(vector.args[0]) for vector in formula.atoms(Vec)}
     scopes = {
-        "step": bool(names & {"w", "w_next", "x", r"w_{r\tau}", r"w_{(r+1)\tau}"}),
+        "step": bool(names & {"w", "w_next", "x", "x_after", r"w_{\tau}", r"w_{r\tau}", r"w_{(r+1)\tau}"}),
         "horizon": summed or any("T" in name or "R" in name for name in names),
         "point": "w_{}" in names,
     }

@@ -37,8 +37,8 @@ DRESSES = FONTS | ACCENTS | dict.fromkeys(PLAIN, r"\mathrm") | {r"\mathbb": r"\m
 # Commands around what they mark.
 AROUND = {r"\boxed", r"\underbrace", r"\overbrace"}
 NORMS = {r"\Vert", r"\|", r"\lVert", r"\rVert"}
-OPENING = {"(", "[", r"\{", "{", "<norm"}
-CLOSING = {")", "]", r"\}", "}", "norm>"}
+OPENING = {"(", "[", r"\{", "{", "<norm", r"\langle"}
+CLOSING = {")", "]", r"\}", "}", "norm>", r"\rangle"}
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,8 @@ from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
-from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import Outcome, _approach
-from fedbounds.referee.search.populations import simulate
+from fedbounds.referee.search.populations import OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size

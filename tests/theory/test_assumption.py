@@ -16,7 +16,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import Shape, decode, dimension, families
-from fedbounds.referee.search.objective import OUTSIDE, objectives
+from fedbounds.referee.search.populations import OUTSIDE, objectives
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption

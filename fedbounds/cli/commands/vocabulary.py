@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import Place, command, say, say_faults, show, show_json
+from fedbounds.cli.adapter import BAD_INPUT, Place, command, say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
@@ -210,13 +210,16 @@ def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = No
 
     label: Only the theorem with this label.
     """
-    from fedbounds.latex.reader import read_each, unmarked
+    from fedbounds.errors import InputError
+    from fedbounds.latex.reader import in_order, unmarked
     from fedbounds.report.claim_text import read_back
 
-    claims, faults = read_each(file, label)
-    if not claims:
-        faults.raise_all()
-    show("\n".join(map(read_back, claims.values())))
+    every = list(in_order(file, label))
+    for item in every:
+        if isinstance(item, InputError):
+            say(str(item))
+        else:
+            show(read_back(item))
     if label is None and (without := unmarked(file)):
         say(f"Left out without comment lines: {', '.join(without)}; --theorem {without[0]} shows some to add.")
-    return say_faults(faults)
+    return BAD_INPUT * any(isinstance(item, InputError) for item in every)

@@ -13,15 +13,8 @@ import sympy as sp
 
 from fedbounds.evidence.assumption_checks import judged_on, with_quantities_if_needed
 from fedbounds.evidence.empirical import linearity
-from fedbounds.evidence.empirical.band_validity import (
-    distrust,
-)
-from fedbounds.evidence.empirical.bands import (
-    MIN_REPLICATES,
-    Band,
-    ComparedBands,
-    unsteady,
-)
+from fedbounds.evidence.empirical.band_validity import distrust
+from fedbounds.evidence.empirical.bands import MIN_REPLICATES, Band, ComparedBands, unsteady
 from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.empirical.sides import Comparison as Comparison
 from fedbounds.evidence.empirical.sides import Points, Worst, at_points

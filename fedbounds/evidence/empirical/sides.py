@@ -24,13 +24,7 @@ from fedbounds.evidence.empirical.band_validity import (
     quantity_rounding,
     value_rounding,
 )
-from fedbounds.evidence.empirical.bands import (
-    Band,
-    band,
-    band_from_moments,
-    critical_value,
-    smallest_level,
-)
+from fedbounds.evidence.empirical.bands import Band, band, band_from_moments, critical_value, smallest_level
 from fedbounds.evidence.evaluate import Numbers, evaluate, names_in
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun

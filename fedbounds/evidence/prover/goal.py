@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws
+from fedbounds.evidence.prover import facts
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.derivation import Condition, Premise, premise
@@ -50,7 +50,7 @@ class Frame:
         free = [generator.as_expr() for generator in self.field.gens]
         for ell, step in product((2, 30), ("1/4", "1/14", "1/40", "1/97")):
             known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.m: 2, sy.tau: 3}
-            known |= {draws.BEYOND_ONE: 1, draws.LEFT_SHARE: sp.Rational(1, 3)}
+            known |= {facts.BEYOND_ONE: 1, facts.LEFT_SHARE: sp.Rational(1, 3)}
             values = {symbol: sp.Rational(known.get(symbol, step)) for symbol in free}
             if all(letter.subs(values).is_positive for letter in letters):
                 yield values
@@ -130,7 +130,7 @@ def frame(
         numbers[slack] = value
         letters.append((slack * (sy.L**unit if unit > 0 else sy.eta**-unit), 0))
         bounded = bounded or sp.diff(value, sy.eta).is_negative is True
-    drawn = draws.Draws.of({item.key: item for item in assumptions})
+    drawn = facts.Draws.of({item.key: item for item in assumptions})
     conditions += drawn.conditions
     numbers |= drawn.numbers
     letters += [(letter, 0) for letter in drawn.letters]
@@ -202,7 +202,7 @@ class Goal:
     @property
     def drawn(self) -> bool:
         """Whether clients are drawn for each step."""
-        return draws.DRAWN in self.universe
+        return facts.DRAWN in self.universe
 
     @property
     def unbiased(self) -> bool:

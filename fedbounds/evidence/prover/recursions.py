@@ -9,7 +9,7 @@ from itertools import product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws, facts, statement
+from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.goal import limits
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import (
@@ -83,7 +83,7 @@ class OneStep:
 
 def one_steps(setting: Setting) -> Iterator[OneStep]:
     """Inequalities for one step that the claim may follow from, the sharpest first; of drawn clients the easiest."""
-    if draws.DRAWN in setting.universe:
+    if facts.DRAWN in setting.universe:
         for noise, kept in product(setting.noises, (1 - eta * mu, 1 - eta * mu * (2 - eta * L), (1 - eta * mu) ** 2)):
             right = kept * sy.Delta + eta**2 * noise
             yield OneStep(kept, eta**2 * noise, partial(recursion, setting, right))

@@ -7,27 +7,14 @@ from itertools import combinations
 
 import sympy as sp
 
-from fedbounds.evidence.prover import certificate, draws, facts, forms
+from fedbounds.evidence.prover import certificate, facts, forms
 from fedbounds.evidence.prover.goal import ELL, Frame
 from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
 from fedbounds.evidence.prover.goal import Goal as Goal
 from fedbounds.evidence.prover.goal import Lines as Lines
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import (
-    ALPHA,
-    F_MIN,
-    OWN,
-    W_ALPHA,
-    W_NEXT,
-    W_STAR,
-    P,
-    W,
-    X,
-    Y,
-    grad,
-    loss,
-)
+from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, W_ALPHA, W_NEXT, W_STAR, P, W, X, Y, grad, loss
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.units import powers
@@ -113,7 +100,7 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
         if goal.skewed:
             yield facts.least_skew()
         if goal.drawn:
-            yield from draws.of_draws(goal.universe)
+            yield from facts.of_draws(goal.universe)
         for weights in every:
             yield from facts.of_noise(goal.universe, weights)
     constants = {key[1] for key in target if key[0] == "constant"}

@@ -24,7 +24,7 @@ from fedbounds.evidence.symbolic.definitions import (
     X,
     grad,
 )
-from fedbounds.evidence.symbolic.weighted_mean import KEY, weights_of
+from fedbounds.evidence.symbolic.proof_objects import KEY, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Inner
 

@@ -19,13 +19,7 @@ from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
-from fedbounds.theory.vectors import (
-    Centre,
-    Inner,
-    Mean,
-    Ratio,
-    norm_sq,
-)
+from fedbounds.theory.vectors import Centre, Inner, Mean, Ratio, norm_sq
 
 
 class Formal:

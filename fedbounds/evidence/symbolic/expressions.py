@@ -32,6 +32,7 @@ from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import PointFormula, WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
+from fedbounds.theory.vectors import Excess, Noise, Positive, Ratio, Slack, Value, Vec, Weights
 
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
 SYMBOLS = (sp.Symbol, Quantity)
@@ -226,3 +227,26 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
     elif type(getattr(made, "on_path", None)) is WeightedGap and isinstance(made.on_path.weights, sp.Basic):
         made.on_path = WeightedGap(_expression(made.on_path.weights), int(made.on_path.tail))
     return made
+
+
+X, k = definitions.X, sy.local_step
+# What such a line may speak of.
+NAMED = {
+    X,
+    definitions.START,
+    definitions.W_STAR,
+    definitions.OWN,
+    definitions.P,
+    definitions.SHARE,
+    definitions.F_MIN,
+}
+
+
+def in_a_round(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
+    """A line in the local models at a round's start, at t, and after the step from t."""
+    named = line.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)
+    if definitions.ALL_PRESENT not in scope.universe or moving(line) - {k.name} or not named <= NAMED:
+        raise Unproved(f"an induction over local steps speaks of local models, their start and k alone: {line}")
+    places: tuple[dict[sp.Basic, sp.Expr], ...]
+    places = ({X: definitions.START, k: sp.Integer(0)}, {}, {X: X - sy.eta * definitions.G, k: k + 1})
+    return line.xreplace(places[place])

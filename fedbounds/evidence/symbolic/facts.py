@@ -9,10 +9,10 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.expressions import CANONICAL, degree, require_number, require_steady
+from fedbounds.evidence.symbolic.expressions import CANONICAL, degree, in_a_round, require_number, require_steady
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
-from fedbounds.evidence.symbolic.local_models import in_a_round
+from fedbounds.evidence.symbolic.proof_objects import KEY, WeightedMean
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -25,7 +25,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     line,
 )
-from fedbounds.evidence.symbolic.weighted_mean import KEY, WeightedMean
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random

@@ -27,8 +27,8 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
+from fedbounds.evidence.symbolic.proof_objects import weights_of
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
-from fedbounds.evidence.symbolic.weighted_mean import weights_of
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal

@@ -19,8 +19,8 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_positive,
 )
 from fedbounds.evidence.symbolic.gate import meaningful
+from fedbounds.evidence.symbolic.proof_objects import KEY, WeightedMean, weights_of
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
-from fedbounds.evidence.symbolic.weighted_mean import KEY, WeightedMean, weights_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal

@@ -26,8 +26,7 @@ from fedbounds.referee.search.family import (
     dimension,
     families,
 )
-from fedbounds.referee.search.objective import Scale, scales
-from fedbounds.referee.search.populations import at_rounds, constants_of, simulate
+from fedbounds.referee.search.populations import Scale, at_rounds, constants_of, scales, simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption

@@ -24,7 +24,7 @@ from fedbounds.referee.search.family import (
     Shape,
     decode,
 )
-from fedbounds.referee.search.objective import OUTSIDE, UNTESTED, objectives
+from fedbounds.referee.search.populations import OUTSIDE, UNTESTED, objectives
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
