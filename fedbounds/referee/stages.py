@@ -144,7 +144,7 @@ def proof(case: Case) -> StageResult:
         return StageResult(("it is proved already",))
     result = automatic.proved(case.claim, case.reading)
     if result is None:
-        return StageResult(("none was found",))
+        return StageResult((f"none was found: {automatic.why_none(case.claim, case.reading)}",))
     verdict = found_proof.with_rocq(*result, case.claim, case.reading, case.rocq_seconds)
     return StageResult(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 

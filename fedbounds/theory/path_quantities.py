@@ -142,7 +142,8 @@ def weighted_gap(name: str, weights: Callable[[Path], Numbers] | sp.Expr, tail: 
     >>> weighted_gap("late_gap", lambda path: path.eta, tail=2).statistic
     'measured'
     """
-    return measured(name, WeightedGap(weights, tail), units=VALUE, nonnegative=True, **declared)
+    facets = {"units": VALUE, "nonnegative": True, "in_proof": isinstance(weights, sp.Expr), **declared}
+    return measured(name, WeightedGap(weights, tail), **facets)
 
 
 def _equal_weights(path: Path) -> Numbers:

@@ -26,6 +26,7 @@ from fedbounds.plugins import claims
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Mean, norm_sq
 from fedbounds.theory.verdict import Status, Verdict
@@ -180,6 +181,23 @@ def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | Non
                 proof += [] if stated is claim else ["", "  At T = R tau, after R rounds, this is the statement."]
                 return replace(verdict, data={**verdict.data, "found by": "the prover", "proof": proof}), proposed
     return None
+
+
+def why_none(claim: Claim, reading: Reading) -> str:
+    """Why the prover has no proof of a claim, as far as its form says it."""
+    unread = without_facet((at_every_step(claim) or claim).computed, "in_proof")
+    if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
+        return "the prover knows inequalities about FedAvg"
+    if unread:
+        return f"nothing tells a proof what {', '.join(unread)} {'is' if len(unread) == 1 else 'are'}"
+    sides = (claim.lhs, *claim.stated(reading.repaired).values())
+    if any(power.exp == sp.Rational(1, 2) for side in sides for power in sp.sympify(side).atoms(sp.Pow)):
+        return "proofs have no roots: square both sides"
+    if claim.scope in ("point", "constant"):
+        return f"no combination of the class's inequalities was found, of degree {statement.ATTEMPTS[-1][0]} at most"
+    if not {"smooth", "strongly-convex"} <= {item.key for item in claim.assumptions_in(reading)}:
+        return "runs are followed of smooth and strongly convex losses only"
+    return "no inequality of one step was found from which it follows, at once or by induction"
 
 
 def proof_of(verdict: Verdict) -> tuple[str, ...]:
