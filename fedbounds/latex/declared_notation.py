@@ -6,6 +6,7 @@ import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import sympy as sp
 
@@ -157,6 +158,9 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
     for text in [text for text, body in names.items() if spelled(body) == "w"]:
         names.setdefault(rf"\bar{{{text}}}", average)
     names |= {text: average for text, body in names.items() if spelled(body) == r"\bar{w}"}
+    display = [token.text for token in theorem.display if token.text != r"\left"]
+    if "E" not in {*names, *words.short} and any(pair == ("E", "[") for pair in pairwise(display)):
+        names["E"] = [Token(r"\mathbb{E}", 1, 1)]
     indexed = list(_indexed(theorem, names))
     indices = {index for name, index in indexed if name in ("w", r"\bar{w}")}
     for letter in COUNTERS - names.keys() if "t" not in indices else ():
