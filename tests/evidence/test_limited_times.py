@@ -116,4 +116,6 @@ def test_certificates_and_proofs_of_whole_runs_take_them_as_facts():
     assert meets(claim, PLAIN, one, F(1, 2)) and not meets(claim, PLAIN, two, F(1, 2))
     assert not meets(contraction(T, times(sp.Ge(R, 2))), PLAIN, one, F(1, 2))
     one_step = Assumption("one", "tau = 1", sp.Eq(tau, 1))
-    assert automatic.proved(contraction(2 * T, FROM_ONE, one_step), PLAIN) is not None
+    for limit in (FROM_ONE, ROUNDS):
+        assert automatic.proved(contraction(2 * T, limit, one_step), PLAIN) is not None
+    assert "what R is" not in automatic.why_none(contraction(3 * T, ROUNDS), PLAIN)
