@@ -172,7 +172,7 @@ def test_the_uploads_of_the_page(zeta, present, rounds, eta, value):
 
 
 def test_theorems_that_do_not_assume_everyone_stand_beside_it():
-    """Without that assumption `fedavg-contraction` is false; with zeta_*^2 over the share C added it is not refuted."""
+    """Without that assumption `fedavg-contraction` is false; with zeta_*^2/C added it is not refuted."""
     claim = claim_named("fedavg-contraction")
     assumptions = tuple(one for one in claim.assumptions if one.key != "full-participation")
     more = 2 * sy.eta_0 * sy.sigma_dif_sq / (sy.mu * sy.C)
