@@ -29,7 +29,7 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
 )
 from fedbounds.evidence.sdp.multi_round.noise import noisy, shares
 from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import orthogonal, sampled
+from fedbounds.evidence.sdp.multi_round.sampled_clients import highest
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.model.experiment import Experiment
@@ -148,9 +148,7 @@ def sandwich(
     if run.rule is not None:
         lower = in_fractions(run, instance, delta_0, zeta_sq)
     if run.present:
-        lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)[0]
-        if run.present[1] is None:
-            lower = max(lower, orthogonal(run, float(delta_0), float(zeta_sq)))
+        lower = highest(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
         lower = lower if run.present else max(surely(run, instance, delta_0, zeta_sq), still)
     if result is not None and not result.proved and result.value < lower:
