@@ -63,7 +63,7 @@ def as_completed(
     if scheduler is None and count < 2:
         yield from ((k, function(item)) for k, item in enumerate(items))
         return
-    task = functools.partial(_compute, _packed(function), versions(), not scheduler)
+    task = functools.partial(_compute, _packed(function), versions(), None if scheduler else os.getpid())
     left, suspects = enumerate(items), []
     running: dict[Future, int] = {}
     with cluster(scheduler) if scheduler else _processes(count) as (submit, width):
@@ -164,25 +164,34 @@ def _unpacked(packed: bytes) -> Any:
     return pickle.loads(packed)
 
 
-def _compute(packed: bytes, wanted: dict[str, str], follow: bool, item: Any) -> Any:
+def _compute(packed: bytes, wanted: dict[str, str], command: int | None, item: Any) -> Any:
     """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
-    if follow:
-        _end_with_parent()
+    if command is not None:
+        _end_with(command)
     _require_same_versions(wanted, versions())
     return _unpacked(packed)(item)
 
 
 @functools.cache
-def _end_with_parent() -> None:
-    """End this process when its parent is gone, which ends with the command: nobody would read what it computes."""
-    parent = os.getppid()
+def _end_with(command: int) -> None:
+    """End this process when that of the ``command`` is gone: nobody would read what it computes."""
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while _lives(command):
             time.sleep(LOOK)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True, name="follow-parent").start()
+    threading.Thread(target=watch, daemon=True, name="follow-command").start()
+
+
+def _lives(process: int) -> bool:
+    """Whether there is such a process; a worker that was forked by a server is not its child."""
+    if os.name == "nt":
+        return os.getppid() == process
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return True
+    return False
 
 
 def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
