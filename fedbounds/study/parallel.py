@@ -174,24 +174,23 @@ def _compute(packed: bytes, wanted: dict[str, str], command: int | None, item: A
 
 @functools.cache
 def _end_with(command: int) -> None:
-    """End this process when that of the ``command`` is gone: nobody would read what it computes."""
+    """End this process when that of its ``command`` is gone: nobody would ever read what it computes."""
+    parent = os.getppid()
+
+    def lives() -> bool:
+        if command == parent or os.name == "nt":
+            return os.getppid() == parent
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(command, 0)
+            return True
+        return False
 
     def watch() -> None:
-        while _lives(command):
+        while lives():
             time.sleep(LOOK)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True, name="follow-command").start()
-
-
-def _lives(process: int) -> bool:
-    """Whether there is such a process; a worker that was forked by a server is not its child."""
-    if os.name == "nt":
-        return os.getppid() == process
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(process, 0)
-        return True
-    return False
+    threading.Thread(target=watch, daemon=True, name="follow-parent").start()
 
 
 def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
