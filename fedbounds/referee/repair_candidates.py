@@ -6,7 +6,7 @@ changed, a coefficient, a term more. Or it is a shipped theorem about the same, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -58,7 +58,7 @@ DIFFERENCES = 2
 Change = tuple[str, Callable[[], Claim]]
 
 
-def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[list[Iterable[Change]]]:
+def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Sequence[Iterable[Change]]]:
     """Groups of ladders of changes, the likely slips first; on a ladder each change makes a weaker claim."""
     pieces = [part for part in parts(claim) if part.expression != 0]
     near = sorted(_near(claim, reading, shipped), key=lambda item: item[0])
