@@ -19,8 +19,7 @@ from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector, array, largest
 from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector, whole
-from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from fedbounds.referee.trial import Trial as Trial
     from fedbounds.study.bounds import bounds as bounds
     from fedbounds.study.certify import certify as certify
-    from fedbounds.study.check import check as check
     from fedbounds.study.compare import compare as compare
     from fedbounds.study.derive import derive as derive
     from fedbounds.study.ledger import ledger as ledger
     from fedbounds.study.result import Result as Result
+    from fedbounds.study.run_study import check as check
     from fedbounds.study.sweep import sweep as sweep
     from fedbounds.study.worst import worst as worst
     from fedbounds.theory.assumption import Assumption as Assumption
@@ -50,7 +50,7 @@ _HOME = {
     "Weighting": "model.weighting",
     "bounds": "study.bounds",
     "certify": "study.certify",
-    "check": "study.check",
+    "check": "study.run_study",
     "compare": "study.compare",
     "derive": "study.derive",
     "ledger": "study.ledger",

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     Theorem = str | Path | Claim | Iterable[Claim]
 
 
-def own_modules(package: str) -> Iterator[ModuleType]:
-    """The modules of ``package`` itself."""
-    parent = importlib.import_module(package)
-    for info in sorted(pkgutil.iter_modules(parent.__path__), key=lambda item: item.name):
-        yield importlib.import_module(f"{package}.{info.name}")
+@functools.cache
+def modules_in(package: str) -> tuple[ModuleType, ...]:
+    """The modules of ``package`` itself, listed once."""
+    names = sorted(info.name for info in pkgutil.iter_modules(importlib.import_module(package).__path__))
+    return tuple(importlib.import_module(f"{package}.{name}") for name in names)
 
 
 def foreign(item: object, package: str) -> bool:
@@ -50,7 +50,7 @@ def foreign(item: object, package: str) -> bool:
 
 def modules(package: str) -> Iterator[ModuleType]:
     """The modules of ``package``, then those that other distributions register as entry points of that name."""
-    yield from own_modules(package)
+    yield from modules_in(package)
     for entry in sorted(registered(package), key=lambda item: item.name):
         yield entry.load()
 
@@ -155,14 +155,14 @@ def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
     return result
 
 
-def on_fedavg(known: Mapping[str, Claim]) -> dict[str, Claim]:
+def on_fedavg(every: Mapping[str, Claim]) -> dict[str, Claim]:
     """Those of the claims that FedAvg's runs may be examined for."""
-    return {key: claim for key, claim in known.items() if claim.on_fedavg}
+    return {key: claim for key, claim in every.items() if claim.on_fedavg}
 
 
 def remarks() -> list[Remark]:
     """The remarks of this package's papers that no claim states."""
-    return [remark for module in own_modules("fedbounds.claims") for remark in getattr(module, "REMARKS", ())]
+    return [remark for module in modules_in("fedbounds.claims") for remark in getattr(module, "REMARKS", ())]
 
 
 def with_role(role: Role, extra: Iterable[ModuleType] = ()) -> list[Claim]:
@@ -191,9 +191,9 @@ def plugged(package: str, name: str, kind: type[T], extra: Iterable[ModuleType])
     return result
 
 
-def add(found: dict[str, Any], kind: str, item: Any, module: ModuleType) -> None:
+def add(registered_items: dict[str, Any], kind: str, item: Any, module: ModuleType) -> None:
     """Enter an item under its key, which nothing else may have: nobody could tell which of the two is meant."""
-    if found.setdefault(item.key, item) is not item:
+    if registered_items.setdefault(item.key, item) is not item:
         raise reject(
             f"the {kind} of {_of(module)} needs a key of its own", f"{item.key!r}, which exists", "rename it"
         )
@@ -218,16 +218,16 @@ def modules_from(plugins: Plugins) -> list[ModuleType]:
     return [item if isinstance(item, ModuleType) else load_file(item) for item in plugins]
 
 
-def claims_from(asked: Theorem | None, extra: Sequence[ModuleType]) -> dict[str, Claim]:
+def claims_from(wanted: Theorem | None, extra: Sequence[ModuleType]) -> dict[str, Claim]:
     """Key -> claim: all known ones about FedAvg, the one named, or those given."""
     from fedbounds.theory.claim import Claim
     from fedbounds.theory.expressions import check_written
 
-    if asked is None:
+    if wanted is None:
         return on_fedavg(claims(extra))
-    if isinstance(asked, str | Path):
-        return {str(asked): claim_named(str(asked), extra)}
-    given = asked if isinstance(asked, Iterable) else (asked,)
+    if isinstance(wanted, str | Path):
+        return {str(wanted): claim_named(str(wanted), extra)}
+    given = wanted if isinstance(wanted, Iterable) else (wanted,)
     words = "a Claim, the key of one, or several"
     result = {claim.key: claim for claim in given if of_kind("a theorem", claim, Claim, words)}
     for claim in result.values():

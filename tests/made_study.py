@@ -107,7 +107,7 @@ def sides(j, key, t, lhs, rhs):
 
 def objects(result, arrays):
     """The same as a `Result` and one `RunSeries` a run."""
-    from fedbounds.study import store
+    from fedbounds.study import saved_study
     from fedbounds.study.result import Result
 
     results = Result.from_json(result)
@@ -116,16 +116,16 @@ def objects(result, arrays):
         sides = {}
         for key in [key.removesuffix("t") for key in arrays if key.startswith(f"{j}/claim/") and key.endswith("/t")]:
             claim, _, reading = key.split("/")[2].partition("@")
-            sides[claim, reading] = store.SidesOverTime(
-                *(np.asarray(arrays[key + n], dtype=float) for n in store.SIDES)
+            sides[claim, reading] = saved_study.SidesOverTime(
+                *(np.asarray(arrays[key + n], dtype=float) for n in saved_study.SIDES)
             )
-        plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in store.PLAIN}
-        drawn.append(store.RunSeries(**plain, sides=sides))
+        plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in saved_study.PLAIN}
+        drawn.append(saved_study.RunSeries(**plain, sides=sides))
     return results, tuple(drawn)
 
 
 def save(folder, result, arrays):
-    """Write the study as `fedbounds.study.store` does."""
-    from fedbounds.study import store
+    """Write the study as `fedbounds.study.saved_study` does."""
+    from fedbounds.study import saved_study
 
-    return store.keep(*objects(result, arrays), folder)
+    return saved_study.keep(*objects(result, arrays), folder)

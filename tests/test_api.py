@@ -14,7 +14,7 @@ import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named
-from fedbounds.report.html import study_page
+from fedbounds.report.html import report_page
 from fedbounds.study.certify import tight as tight_constants
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import rho_bar, rho_tilde
@@ -171,11 +171,11 @@ def test_the_ledger_has_a_study_beside_what_is_known(study):
 
 def test_a_report_of_a_fresh_study_and_of_its_folder_say_the_same(study, tmp_path):
     page = study.report(tmp_path / "page.html").read_text()
-    assert page == study_page.report(study, tmp_path / "page.html").html and "lemma-1" in page
+    assert page == report_page.report(study, tmp_path / "page.html").html and "lemma-1" in page
     study.save(tmp_path / "kept")
-    assert study_page.report(tmp_path / "kept").html == study_page.report(study).html
+    assert report_page.report(tmp_path / "kept").html == report_page.report(study).html
     with pytest.raises(InputError, match="a study or a sweep"):
-        study_page.report(tmp_path)
+        report_page.report(tmp_path)
 
 
 def test_a_sweep_is_the_tidy_table_of_its_cells(tmp_path):
@@ -192,7 +192,7 @@ def test_a_sweep_is_the_tidy_table_of_its_cells(tmp_path):
     assert (tmp_path / "out" / "sweep.csv").is_file() and "Sweep" in repr(result)
 
 
-@pytest.mark.parametrize("name", ["fedbounds.study.certify", "fedbounds.study.check"])
+@pytest.mark.parametrize("name", ["fedbounds.study.certify", "fedbounds.study.run_study"])
 def test_the_examples_of_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted and not result.failed

@@ -18,8 +18,8 @@ from fedbounds.model.schedule import InverseTime
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claims, weighting_named, weightings
 from fedbounds.problems.registry import problem_plugins
-from fedbounds.study.check import check
-from fedbounds.study.resolve import build_problem
+from fedbounds.study.objects_from_settings import build_problem
+from fedbounds.study.run_study import check
 from fedbounds.study.settings import Settings
 from fedbounds.testing import check_problem, check_weighting
 from fedbounds.theory import symbols

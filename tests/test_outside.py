@@ -94,7 +94,7 @@ def test_fractions_have_them(key):
 def test_the_search_has_them():
     claim, known = claim_named("above-highest"), families()
     assert any("tilted" in arm.label for arm in arms(claim, PLAIN, BUDGETS["small"]))
-    verdict = refute(claim, PLAIN, BUDGETS["small"], known={"mirrored": known["mirrored"]})
+    verdict = refute(claim, PLAIN, BUDGETS["small"], by_family={"mirrored": known["mirrored"]})
     assert verdict.status is Status.REFUTED and verdict.data["instance"]["curvatures"] == ["1", "1"]
 
 

@@ -13,7 +13,7 @@ from fedbounds.cli.app import main
 from fedbounds.evidence.exact.compare import compare
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.study.ledger import remarked
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

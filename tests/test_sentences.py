@@ -14,7 +14,7 @@ from fedbounds.evidence.empirical.comparison import BAND_NEEDS
 from fedbounds.evidence.exact.compare import compare, judge_assumptions
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.study.ledger import remarked
 from fedbounds.theory.reading import READINGS

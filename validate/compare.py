@@ -18,7 +18,7 @@ from fedbounds.report import comparison_text, table, terminal
 from fedbounds.report.figures import files
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compared
-from fedbounds.study.comparison import TheoremComparison
+from fedbounds.study.comparison_rows import TheoremComparison
 from fedbounds.study.settings import Settings
 from validate.ledger_page import filled
 

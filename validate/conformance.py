@@ -18,6 +18,7 @@ import numpy as np
 
 from fedbounds.plugins import algorithm_named
 from fedbounds.testing.conformance.oracle import conforms
+from fedbounds.testing.conformance.slips import slips as known_slips
 from fedbounds.testing.conformance.tasks import Task
 
 HERE = Path(__file__).parent
@@ -52,82 +53,22 @@ RELAYED = "a client starts from where the last one ended"
 SCALED = "clients are weighted equally and the move is multiplied by N over the number present"
 FORGOTTEN = "the server's step is forgotten"
 SIGN = "the control variates have the wrong sign"
-COMMON = (
-    RENORMALISED,
-    BY_N,
-    OF_MOVES,
-    MOVES_BY_N,
-    EQUALLY,
-    ALL,
-    FEW,
-    MANY,
-    SUMMED,
-    SUMMED_DRAWN,
-    DISTINCT,
-    FIRST,
-    MOVE,
-    SUBTRACTED,
-    OLD,
-    RELAYED,
-)
-OWN = {
-    "fedavg": (FORGOTTEN, "samples are drawn without replacement"),
-    "fedavgm": (
-        FORGOTTEN,
-        "the momentum is forgotten",
-        "the new move is damped by 1 - momentum",
-        "the momentum is Nesterov's",
-        "1 - momentum stands for the momentum",
-    ),
-    "fedprox": (
-        FORGOTTEN,
-        "the proximal term has the wrong sign",
-        "the proximal term is forgotten",
-        "the proximal term is strength ||x - w||^2, without the half",
-        "the strength of the proximal term is squared",
-        "the proximal term pulls to the origin",
-    ),
-    "scaffold": (
-        FORGOTTEN,
-        SIGN,
-        "the control variates are not used",
-        "the server's control variate is left out of the step",
-        "c is stale: it never moves",
-        "c_i never moves",
-        "c moves by the mean over those present, not over all N",
-        "c_i moves for absent clients too",
-    ),
-    "scaffnew": (
-        SIGN,
-        "the control variates never move",
-        "the change of h_i has the wrong sign",
-        "h_i moves by 1/eta, not q/eta",
-        "it communicates after every step",
-        "it communicates with probability 1 - q",
-    ),
-    "fednova": (
-        "moves are averaged without dividing by the number of steps",
-        "the mean direction is not multiplied by the mean number of steps",
-        "the mean direction is multiplied by the largest number of steps",
-        SCALED,
-    ),
-    "fedexp": (
-        "the 2 of the denominator is missing",
-        "the step may fall below 1",
-        "epsilon is forgotten",
-        "the adaptive step is not used",
-    ),
-    "minibatch": ("gradients are taken at the moving local model", "the tau gradients are summed, not averaged"),
-    "sgd": ("models are averaged only at the end",),
-    "local-rr": ("samples are drawn with replacement",),
+# Slips of the package's list that no implementation by hand makes; that without replacement is FedAvg's alone.
+NOT_BY_HAND = {
+    "the server's step is doubled",
+    "each client takes part by a coin of its own, not a fixed number of them",
+    "the proximal gradient is normalised, strength (x - w)/||x - w||",
+    "the control variates are frozen: neither c nor c_i moves",
 }
-OPTION_2 = (
+WITHOUT = "samples are drawn without replacement"
+# Slips of SCAFFOLD's second option.
+OPTION_2 = {
     "c is left out of the new c_i",
     "c_i is not divided by the number of steps",
     "c_i is not divided by the step size",
     "the change of c_i has the wrong sign",
     "c_i is measured from the new model",
-)
+}
 # Slips that are none there: clients of equal weight, or all of them, a round of one's own, no batch to stay with.
 NONE = {
     "scaffold": {EQUALLY},
@@ -142,11 +83,9 @@ NONE = {
 def slips(text: str) -> list[str]:
     """The slips that the implementation by hand of an algorithm can make."""
     key = text.partition(":")[0]
-    result = [words for words in (*COMMON, *OWN[key]) if words not in NONE.get(key, ())]
-    if key != "scaffold":
-        return result
-    option = 2 if "option=2" in text else 1
-    return [*result, f"c_i is renewed by option {3 - option}", *(OPTION_2 if option == 2 else ())]
+    others = NOT_BY_HAND | NONE.get(key, set()) | ({WITHOUT} if key != "fedavg" else set())
+    others |= OPTION_2 if "option=1" in text else set()
+    return [words for words in known_slips(algorithm_named(text)) if words not in others]
 
 
 def by_hand(slip: str = "") -> Callable:

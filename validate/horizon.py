@@ -22,7 +22,7 @@ from fedbounds.io import write_json
 from fedbounds.model.problem import Array
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.worst_case import Sandwich, bounds, curve, sandwich
+from fedbounds.study.worst_case_and_theorems import Sandwich, bounds, curve, sandwich
 from fedbounds.theory.reading import READINGS
 
 RUN = Run(1, 4, Q(1, 10), Q(1), Q(1, 2))

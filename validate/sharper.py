@@ -28,7 +28,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named, weighting_named
-from fedbounds.study.resolve import build_problem, theory_step
+from fedbounds.study.objects_from_settings import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 

@@ -27,7 +27,7 @@ def trial(key: str) -> dict[str, Any]:
     """`fedbounds referee KEY` in the claim's last reading: its word, its three sentences, how close regimes came."""
     (result,) = fedbounds.referee(key, claim_named(key).readings[-1])
     said = str(result.outcome) if result.proof is None else word(Status.HOLDS, result.proof.evidence)
-    near = [line for line in result.said("regimes") if line.startswith("bound over measured")]
+    near = [line for line in result.lines_of("regimes") if line.startswith("bound over measured")]
     return {"word": said, "said": verdict(result), "near": near}
 
 

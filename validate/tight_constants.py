@@ -53,7 +53,7 @@ FAMILIES = ("appendix", "gradient-descent", "local-descent", "no-gradient", "noi
 ANY = "any-local-models"
 
 Row = dict[str, Any]
-Found = tuple[str, Row, Certificate | None]
+StageResult = tuple[str, Row, Certificate | None]
 
 
 def scaled_theorem(setting: Setting, scale: dict[str, F]) -> Certificate | None:
@@ -61,7 +61,7 @@ def scaled_theorem(setting: Setting, scale: dict[str, F]) -> Certificate | None:
     return certify(claim_named("theorem-1"), setting, scale)
 
 
-def tight_rows(claim: str, term: str, cases: dict[str, Setting]) -> Iterator[Found]:
+def tight_rows(claim: str, term: str, cases: dict[str, Setting]) -> Iterator[StageResult]:
     """A tight constant in every case."""
     for name, setting in cases.items():
         result = tight(claim_named(claim), setting, term)
@@ -70,7 +70,7 @@ def tight_rows(claim: str, term: str, cases: dict[str, Setting]) -> Iterator[Fou
         yield f"tight-{claim}-{term}-{name}", row, result.certificate
 
 
-def ratio_rows(claims: tuple[str, ...], cases: dict[str, Setting]) -> Iterator[Found]:
+def ratio_rows(claims: tuple[str, ...], cases: dict[str, Setting]) -> Iterator[StageResult]:
     """sup lhs/rhs: how near the worst case of the class comes to the bound."""
     for name, setting in cases.items():
         for key in claims:
@@ -86,14 +86,14 @@ def ratio_rows(claims: tuple[str, ...], cases: dict[str, Setting]) -> Iterator[F
             yield f"ratio-{key}-{name}", {"solver": ratio, "certified": proved}, certificate
 
 
-def without_gradients(cases: dict[str, Setting]) -> Iterator[Found]:
+def without_gradients(cases: dict[str, Setting]) -> Iterator[StageResult]:
     """Theorem 1 with no G at all and 2 rho_bar L Gamma for 6 rho_bar L Gamma, for deterministic gradients."""
     for name, setting in cases.items():
         certificate = scaled_theorem(setting, {"drift": F(0), "heterogeneity": F(1, 3)})
         yield f"no-gradient-bound-{name}", {"certified": certificate is not None}, certificate
 
 
-def bare_rows(cases: dict[str, Setting]) -> Iterator[Found]:
+def bare_rows(cases: dict[str, Setting]) -> Iterator[StageResult]:
     """Theorem 1 with no G at all: the largest b for 3/8, and the smallest c for 6, the rest as stated."""
     bare = bare_theorem()
     for name, setting in cases.items():
@@ -118,7 +118,7 @@ def bare_theorem() -> Claim:
     return replace(theorem, terms={k: v for k, v in theorem.terms.items() if k != "drift"})
 
 
-def descent_rows(steps: tuple[int, ...]) -> Iterator[Found]:
+def descent_rows(steps: tuple[int, ...]) -> Iterator[StageResult]:
     """One round of local gradient descent, the case that PEPit is compared on: mu = 0.1, L = 1, eta = 1/2."""
     for tau in steps:
         setting = round_setting(2, tau, kappa=10, eta=HALF)
@@ -158,7 +158,7 @@ def exact_face(model: Model) -> Face:
     return Face(np.abs(gaps) < 1e-9, [[value] for value in (F(1), *g)])
 
 
-def gradient_rows() -> Iterator[Found]:
+def gradient_rows() -> Iterator[StageResult]:
     """The exact rate of gradient descent, as stated: no constant could be smaller."""
     claim = claim_named("gradient-descent")
     for kappa, eta, T in product((2, 10, 100), (HALF, F(1), F(3, 2), F(19, 10)), (1, 2, 3, 5)):
@@ -172,7 +172,7 @@ def gradient_rows() -> Iterator[Found]:
         yield name, {"certified": float(rhs["Delta_0"])}, certificate
 
 
-def noise_rows(cases: dict[str, Setting]) -> Iterator[Found]:
+def noise_rows(cases: dict[str, Setting]) -> Iterator[StageResult]:
     """The one-step claims as stated, for stochastic gradients."""
     for key in ("lemma-2", "theorem-1", "sharper-step", "star-step", "fedavg-step"):
         for name, setting in cases.items():
@@ -186,7 +186,7 @@ def at(kappa: int, tau: int, weights: str = "fedavg", **more: Any) -> Setting:
     return round_setting(2, tau, kappa=kappa, **WEIGHTS[weights], **more)
 
 
-def table() -> Iterator[Found]:
+def table() -> Iterator[StageResult]:
     """Every number of the documentation."""
     yield from tight_rows("lemma-1", "gap", {"k10": round_setting(1, 1, kappa=10)})
     grid = {f"k{kappa}-tau{tau}": at(kappa, tau) for kappa in (2, 10, 100) for tau in (2, 3, 4, 6)}

@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes
 
 from fedbounds import Experiment, simulate
 from fedbounds.plugins import weighting_named
-from fedbounds.study.resolve import problem_from, theory_step
+from fedbounds.study.objects_from_settings import problem_from, theory_step
 
 problem = problem_from(load_diabetes(), clients=10, partition="quantity:1", regularisation=0.1)
 

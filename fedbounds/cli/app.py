@@ -58,14 +58,14 @@ class Commands(click.Group):
         return sorted({name.partition(" ")[0] for name in names})
 
     def get_command(self, ctx: click.Context | None, name: str) -> click.Command | None:
-        known = self.list_commands(ctx)
-        if name not in known:
-            raise nearest("command", name, known)
+        available = self.list_commands(ctx)
+        if name not in available:
+            raise nearest("command", name, available)
         if not self.prefix and name in NESTED:
             nested = Commands(name, help=NESTED[name], short_help=NESTED[name])
             nested.prefix = f"{name} "
             return nested
-        from fedbounds.cli.builder import built  # loads the settings of a study, which help does not need
+        from fedbounds.cli.click_commands import built  # loads the settings of a study, which help does not need
 
         return built(functions()[self.prefix + name])
 

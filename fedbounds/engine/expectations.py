@@ -16,16 +16,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.divergence import check_distances, divergence_limit
-from fedbounds.engine.numpy_engine import Moments
-from fedbounds.engine.participation import round_weights
+from fedbounds.engine.numpy_engine import Moments, round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
 from fedbounds.engine.record import Record, Recorder
-from fedbounds.engine.time_grid import TimeGrid, make_time_grid
+from fedbounds.engine.time_grid import TimeGrid, check_distances, divergence_limit, make_time_grid
 from fedbounds.errors import reject
-from fedbounds.model.experiment import Experiment
+from fedbounds.model.experiment import Experiment, Progress
 from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays
-from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 
 ENGINE = "moments"

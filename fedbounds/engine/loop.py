@@ -12,16 +12,13 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.memory import SPAN
-from fedbounds.engine.numpy_engine import Moments, NumpyEngine
-from fedbounds.engine.participation import round_weights
-from fedbounds.engine.threads import default_threads, in_threads
-from fedbounds.engine.time_grid import TimeGrid, make_time_grid
+from fedbounds.engine.numpy_engine import Moments, NumpyEngine, round_weights
+from fedbounds.engine.parallel import default_threads, in_threads
+from fedbounds.engine.time_grid import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import reject
-from fedbounds.model.experiment import Experiment
+from fedbounds.model.experiment import Experiment, Progress
 from fedbounds.model.problem import Array, kernel_arrays
-from fedbounds.model.protocol import Progress
 
 
 @dataclass

@@ -1,10 +1,12 @@
-"""What the loop does with models, in plain numpy, through the methods of any `Problem`.
+"""What the loop does with models, in plain numpy, through the methods of any `Problem`; and who takes part when.
 
 It runs problems that have no compiled kernels, which override it, and is what these are compared with. ``W`` is a
 global model a row (R, d), ``X`` a local model a row and client (R, N, d), ``weights`` (R, N); rows are replicates at
 one step or at several, and what is computed of one depends on no other. Replicates run in blocks of exactly ``BLOCK``
 rows, padded at the end: no bit depends on how many are asked for.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -14,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine import rng
+from fedbounds.engine import reference, rng
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
 
@@ -137,3 +139,31 @@ def draws_at(experiment: Experiment, t: int, replicates: range) -> NDArray[Any]:
     if experiment.replacement:
         return rng.indices(keys, problem.sizes, size)
     return rng.distinct_indices(keys, problem.sizes, size)
+
+
+def chosen(experiment: Experiment, replicates: range, r: int) -> Indices:
+    """The max(round(C N), 1) clients that take part in round r, in ascending order: (R, count)."""
+    N = experiment.problem.N
+    return rng.present_clients(experiment.seed, replicates, r, N, max(round(experiment.participation * N), 1))
+
+
+def chosen_weights(experiment: Experiment, replicates: range, r: int) -> tuple[Indices, Array]:
+    """The clients of round r and p_i over its sum over them, (R, count) each, at the cost of these alone."""
+    who = chosen(experiment, replicates, r)
+    shares = experiment.problem.p[who]
+    return who, shares / shares.sum(-1, keepdims=True)
+
+
+def present(experiment: Experiment, replicates: range, r: int) -> NDArray[np.bool_]:
+    """Whether each client takes part in round r (R, N)."""
+    mask = np.zeros((len(replicates), experiment.problem.N), dtype=bool)
+    np.put_along_axis(mask, chosen(experiment, replicates, r), True, axis=-1)
+    return mask
+
+
+def round_weights(experiment: Experiment, replicates: range, r: int, excess: Array) -> tuple[Array, Array]:
+    """p and alpha of round r, each (R, N), over the clients that take part."""
+    rule, stream = experiment.rule, rng.HashedStream(experiment.seed, replicates, r)
+    if experiment.participation == 1:
+        return reference.round_weights(rule, experiment.problem.p, excess, r, None, stream)
+    return reference.round_weights(rule, experiment.problem.p, excess, r, present(experiment, replicates, r), stream)

@@ -107,13 +107,13 @@ class Clients:
         shift, gone, V = np.zeros((n + 1, N, d)), np.zeros((n + 1, N, d)), np.zeros((n + 1, N, d, d))
         local, offset = np.zeros((6, n + 1, N)), np.einsum("nak,na->nk", self.U, self.away)
         for s, eta in enumerate(etas):
-            z, left, kept = start - shift[s] + offset, 1 - gone[s], 1 - eta * lam
+            z, left, factor = start - shift[s] + offset, 1 - gone[s], 1 - eta * lam
             if self.batches is None:
                 Q = self.additive[:, None, None] * np.eye(d)
             else:
                 Q = self.batches.covariances(left[:, :, None] * S * left[:, None, :] + V[s], z)
             local[2, s] = np.einsum("nkk->n", Q)
-            V[s + 1] = kept[:, :, None] * V[s] * kept[:, None, :] + eta**2 * Q
+            V[s + 1] = factor[:, :, None] * V[s] * factor[:, None, :] + eta**2 * Q
             shift[s + 1], gone[s + 1] = shift[s] + eta * lam * z, gone[s] + eta * lam * left
         y, left, common, spread = start - shift, 1 - gone, np.einsum("nkk->nk", S), np.einsum("snkk->snk", V)
         variance = left * common * left + spread

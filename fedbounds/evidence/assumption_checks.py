@@ -12,6 +12,7 @@ from operator import eq, le, lt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbounds.evidence.ball_arithmetic import compared
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate
@@ -20,9 +21,11 @@ from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.measurement import first_of
+from fedbounds.theory.measurement import Measurement, first_of
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Failure
 
+NO_TIME = "at no time of the run"
 # A search in floating point stays this far, relatively, on the right side of a relation.
 NEGLIGIBLE = 1e-9
 
@@ -93,7 +96,26 @@ def judged_on(claim: Claim, run: MeasuredRun) -> Unmet:
     assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.computed}
     if any(assumption.symbols() & names for assumption in assumed):
         run = with_quantities_if_needed(claim, run)
-    return judged(assumed, lambda assumption: on_run(assumption, run))
+    spoken = spoken_of(claim, run.reading, run.measurement(claim.symbols))
+    at_times = None if spoken is None else Answer(bool(spoken.any()), NO_TIME)
+    return judged(assumed, lambda item: at_times if item.limits_times else on_run(item, run))
+
+
+def spoken_of(claim: Claim, reading: Reading, measurement: Measurement[Any]) -> NDArray[np.bool_] | None:
+    """The places of a claim, in floats, at which the assumptions hold that limit its times, as T >= 1 does.
+
+    Their shape is (m,), of a population (P, m), and (1,) where there is no such assumption. None where a symbol of
+    one has no value.
+    """
+    values = first_of(measurement.places(claim.scope), measurement.constants)
+    spoken = np.ones(1, dtype=bool)
+    for item in claim.assumptions_in(reading):
+        if item.limits_times:
+            if not item.symbols() <= values.keys():
+                return None
+            for part in item.parts:
+                spoken = spoken & ~fails(part, values, item.tolerance)[0]
+    return spoken
 
 
 def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]]) -> Answer | None:
@@ -126,7 +148,7 @@ def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], si
     """
     total = np.zeros(size)
     for assumption in assumptions:
-        if not assumption.symbols() <= values.keys():
+        if assumption.limits_times or not assumption.symbols() <= values.keys():
             continue
         for part in assumption.parts:
             left, right = evaluate(part.left, values), evaluate(part.right, values)

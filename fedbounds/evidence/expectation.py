@@ -233,6 +233,7 @@ def _over_skews(
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         below, above = bounds(formula.difference, ranges | dict.fromkeys(SMALLEST_SKEWS, cell))
     below, above = (np.broadcast_to(side, (CELLS, len(measurement.times(claim.scope)))) for side in (below, above))
+    below, above = (side[:, np.isin(measurement.times(claim.scope), sides[0].times)] for side in (below, above))
     rounding = np.maximum(sides[0].rounding, sides[1].rounding).max(axis=0)
     allowed = np.minimum(sides[0].allowed, sides[1].allowed)
     if claim.kind is Kind.IDENTITY:

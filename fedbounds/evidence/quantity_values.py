@@ -136,6 +136,8 @@ def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
                 same &= np.atleast_1d(_on_path(symbol)(shaken))[: len(row)] == row
         except Exception:  # a function that cannot be seen through is not known to hang on the start
             return np.zeros(len(row), dtype=bool)
+        if not same.any():
+            break
     return same
 
 

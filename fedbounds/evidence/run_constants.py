@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.errors import reject
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, every_round_recorded, rho_bar, rho_tilde
 from fedbounds.evidence.quantity_values import EXTREMES, Values, values
@@ -70,7 +70,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
         raise reject(
             "skews per path need every replicate's record",
             "a streamed run",
-            'use across="worst", or fewer replicates',
+            'use across="worst", fewer replicates, or more memory',
         )
     experiment, extremes = trajectory.experiment, trajectory.extremes
     problem = experiment.problem

@@ -52,9 +52,9 @@ def missing(
 @cache
 def keys() -> dict[str, Assumption]:
     """Every shipped assumption by its key, and by its name in Python with hyphens."""
-    known = {name: item for name, item in vars(shipped).items() if isinstance(item, Assumption)}
-    return {name.replace("_", "-"): item for name, item in known.items()} | {
-        item.key: item for item in known.values()
+    named = {name: item for name, item in vars(shipped).items() if isinstance(item, Assumption)}
+    return {name.replace("_", "-"): item for name, item in named.items()} | {
+        item.key: item for item in named.values()
     }
 
 
@@ -71,12 +71,12 @@ def shipped_assumption(key: str) -> Assumption | None:
     return keys().get(key) or (every_key().get(key) if KEY.fullmatch(key) else None)
 
 
-def same(one: Assumption, said: sp.Rel) -> bool:
+def same(assumption: Assumption, relation: sp.Rel) -> bool:
     """Whether an assumption says the same relation, up to a positive factor."""
-    (part,) = one.parts
-    if {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq}[part.sign] is not type(said):
+    (part,) = assumption.parts
+    if {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq}[part.sign] is not type(relation):
         return False
-    ours, theirs = part.left - part.right, said.lhs - said.rhs
+    ours, theirs = part.left - part.right, relation.lhs - relation.rhs
     if theirs == 0 or ours.free_symbols != theirs.free_symbols:
         return False
     return bool(sp.cancel(ours / theirs).is_positive)

@@ -15,13 +15,15 @@ import sympy as sp
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.assumed import every_key, keys, same, shipped_assumption
+from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
+from fedbounds.latex.grammar import pairs
 from fedbounds.latex.letters import Notation, shipped_names
-from fedbounds.latex.meanings import UNNAMED, Setting, meant, phrases
-from fedbounds.latex.notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
+from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG
 from fedbounds.theory.quantity import Quantity, Scope, measured
@@ -64,38 +66,52 @@ class CommentLines:
         faults = Gathered()
         for line in self.theorem.of("assume"):
             for text, column in between_commas(line.text):
-                place = Token(text, line.line, line.column + column)
                 with faults.caught():
-                    item = shipped_assumption(text) or self._relation(
-                        replace(line, text=text, column=line.column + column), place
-                    )
-                    result[item.key] = item
+                    part = replace(line, text=text, column=line.column + column)
+                    result |= {item.key: item for item in self.assumed(part)}
         faults.raise_all()
         return tuple(result.values())
 
-    def _relation(self, line: Line, place: Token) -> Assumption:
-        """An assumption that is a relation between symbols."""
-        tokens = normal(expanded(line.tokens(), self.theorem.macros))
-        if not any(token.text in RELATIONS for token in tokens):
+    def assumed(self, line: Line) -> list[Assumption]:
+        """What a part of a line assumes: by a key, or as a relation between symbols; of a chain each of them."""
+        if (known := shipped_assumption(line.text)) is not None:
+            return [known]
+        related = list(pairs(normal(expanded(line.tokens(), self.theorem.macros))))
+        if not related:
             near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
-            raise wrong(place, "an assumption must be known", f"nearest: {near}; or write a relation")
-        said = self.said(tokens, place)
-        for key in keys().values():
-            if key.relation == said or (len(key.parts) == 1 and same(key, said)):
-                return key
-        relation = next(token for token in tokens if token.text in RELATIONS)
-        text = f"{said.lhs} {relation.text} {said.rhs}"
-        try:
-            return Assumption(text, text, _without_divisors(said))
-        except (TypeError, ValueError):
-            raise wrong(place, "an assumption must restrict something", "leave it out") from None
+            raise wrong(line.place, "an assumption must be known", f"nearest: {near}; or write a relation")
+        result = [item for pair in related if (item := self.relation(*pair)) is not None]
+        if not result:
+            raise wrong(line.place, "an assumption must restrict something", "leave it out")
+        return result
 
-    def said(self, tokens: Sequence[Token], place: Token) -> Any:
-        """A relation between symbols as one of sympy's."""
-        left, relation, right = formulas.sides(self.words.of(tokens), self.notation)
-        sides = [sp.Add(*meant(side, Setting(frozenset()))).subs(eta_0, eta) for side in (left, right)]
-        require_same_units(sides, place)
-        return RELATIONS[relation.text](*sides, evaluate=False)
+    def relation(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> Assumption | None:
+        """An assumption that is a relation between symbols; None where it holds by their signs."""
+        inequality = self._sympy_relation(left, sign, right)
+        decided = inequality.func(*inequality.args)
+        if decided is sp.true:
+            return None
+        if decided is sp.false:
+            raise wrong(sign, "an assumption must be met somewhere", "correct it")
+        for key in keys().values():
+            if key.relation == inequality or (len(key.parts) == 1 and same(key, inequality)):
+                return key
+        text = f"{inequality.lhs} {sign.text} {inequality.rhs}"
+        return Assumption(text, text, _without_divisors(inequality))
+
+    def _sympy_relation(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> Any:
+        """A relation between symbols as one of sympy's; of two points, that they are one."""
+        if sign.text not in RELATIONS:
+            raise wrong(sign, "an assumption is made of =, <, >, \\le and \\ge", "write one of them")
+        ours, _, theirs = formulas.sides(self.words.of([*left, sign, *right]), self.notation)
+        values = [sp.Add(*(term.value for term in side)) for side in (ours, theirs)]
+        if sign.text == "=" and all(map(at.is_vector, values)):
+            between = values[1] - values[0]
+            between = -between if between.could_extract_minus_sign() else between
+            ours, theirs = [Term(at.norm_sq(between), sign)], [Term(sp.S.Zero, sign)]
+        sides = [sp.Add(*meant(side, Setting(frozenset()))).subs(eta_0, eta) for side in (ours, theirs)]
+        require_same_units(sides, sign)
+        return RELATIONS[sign.text](*sides, evaluate=False)
 
     def definitions(self, setting: Setting) -> dict[sp.Symbol, sp.Expr]:
         result = {}
@@ -147,17 +163,17 @@ class CommentLines:
         """The scope that a line names, "" where none does."""
         return self.choice("scope", "", typing.get_args(Scope))
 
-    def choice(self, verb: str, default: str, known: Iterable[str]) -> str:
+    def choice(self, verb: str, default: str, choices: Iterable[str]) -> str:
         lines = self.theorem.of(verb)
-        if lines and lines[0].text not in known:
-            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(known)}")
+        if lines and lines[0].text not in choices:
+            raise wrong(lines[0].place, f"the {verb} must be known", f"use one of {', '.join(choices)}")
         return lines[0].text if lines else default
 
     @property
     def start(self) -> Token:
         return Token(self.theorem.label, self.theorem.line, 1)
 
-    def equations(self) -> Iterable[tuple[Sequence[Token], Sequence[Token]]]:
+    def _equations(self) -> Iterable[tuple[Sequence[Token], Sequence[Token]]]:
         """What the comment lines define: the names of let and where, and the step size."""
         for name, scripts, body in self.declared("let", "where"):
             yield [name, *scripts], body
@@ -165,20 +181,15 @@ class CommentLines:
             for step in (r"\eta_t", r"\eta"):
                 yield normal(scanned(step, 1)), normal(expanded(line.tokens(), self.theorem.macros))
 
-    def cover(
-        self, assumed: Sequence[Assumption], left: Sequence[Token], relation: Token, right: Sequence[Token]
-    ) -> bool:
-        """Whether the comment lines, or the signs of its symbols, give a relation of the text."""
-        for name, body in self.equations() if relation.text == "=" else ():
+    def define(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> bool:
+        """Whether a comment line defines the left side of an equation, and as the right one."""
+        for name, body in self._equations() if sign.text == "=" else ():
             if spelled(name) == spelled(left):
                 return spelled(body) == spelled(right) or self._equal(body, right)
-        said = self.said([*left, relation, *right], relation)
-        said = said.reversed if isinstance(said, sp.Ge | sp.Gt) else said
-        true = said.func(*said.args) is sp.true
-        return true or any(item.relation == said or (len(item.parts) == 1 and same(item, said)) for item in assumed)
+        return False
 
-    def _equal(self, one: Sequence[Token], other: Sequence[Token]) -> bool:
-        values = (formulas.value(self.words.of(side), self.notation) for side in (one, other))
+    def _equal(self, first: Sequence[Token], other: Sequence[Token]) -> bool:
+        values = (formulas.value(self.words.of(side), self.notation) for side in (first, other))
         return sp.cancel(sp.Add(next(values), -next(values))) == 0
 
     def author_names(self, setting: Setting) -> dict[Quantity, Quantity]:
@@ -186,8 +197,8 @@ class CommentLines:
         named: dict[Quantity, Quantity] = {}
         inside = replace(setting, in_expectation=True)
         for name, scripts, _ in self.declared("let", "where"):
-            for at, suffix in (("t", ""), ("t+1", "_next"), ("T", "_T")) if scripts else (("", ""),):
-                short = [name, *(replace(script, inside=tuple(scanned(at, 1))) for script in scripts)]
+            for time, suffix in (("t", ""), ("t+1", "_next"), ("T", "_T")) if scripts else (("", ""),):
+                short = [name, *(replace(script, inside=tuple(scanned(time, 1))) for script in scripts)]
                 text = re.sub(r"\W+", "_", name.text).strip("_") + suffix
                 with contextlib.suppress(InputError):
                     value = self.value(short, inside, name)

@@ -76,16 +76,12 @@ def _of_the_parts(tokens: Sequence[Token], notation: Notation) -> Gathered:
 
 
 def _at(node: Any, notation: Notation) -> Token:
-    leaf = node if isinstance(node, Leaf) else next(iter(node.scan_values(lambda one: True)))
+    leaf = node if isinstance(node, Leaf) else next(iter(node.scan_values(lambda _: True)))
     return notation.tokens[leaf.start_pos or 0]
 
 
 def _sum(tree: Any, notation: Notation) -> sp.Expr:
-    return sp.Add(*_terms(tree, notation))
-
-
-def _terms(tree: Any, notation: Notation) -> list[sp.Expr]:
-    return [term.value for term in _placed(tree, notation)]
+    return sp.Add(*(term.value for term in _placed(tree, notation)))
 
 
 def _placed(tree: Any, notation: Notation) -> list[Term]:
@@ -162,7 +158,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
         inner, end = _next(factors, operators, place + 1, notation)
         return _least(head, scripts, inner, notation), end
     if kind == "BIG":
-        _one_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
+        _single_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
         return _extreme(head, scripts, following, bracket, notation), place + 2
     if kind == "NABLA":
         if place + 2 >= len(factors) or str(following.children[0]) != "F":
@@ -175,7 +171,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     return _factor(factors[place], notation), place + 1
 
 
-def _one_argument(head: Any, following: Any, bracket: str, after: Sequence[str], notation: Notation) -> None:
+def _single_argument(head: Any, following: Any, bracket: str, after: Sequence[str], notation: Notation) -> None:
     """Refuse log and exp of what may end earlier or later."""
     if str(head) not in FUNCTIONS:
         return
@@ -189,7 +185,7 @@ def _one_argument(head: Any, following: Any, bracket: str, after: Sequence[str],
 def _no_function(head: Any, following: Any, notation: Notation) -> None:
     """Refuse a letter alone in brackets behind a letter."""
     inside = following.children[0].children
-    leaves = list(following.children[0].scan_values(lambda one: True))
+    leaves = list(following.children[0].scan_values(lambda _: True))
     if len(inside) > 1 or [leave.type for leave in leaves if leave.type != "SCRIPT"] == ["NAME"]:
         what = f"is this {head} times what follows, or a function of it"
         raise wrong(_at(following, notation), what, r"write a \cdot, or an index")
@@ -207,8 +203,8 @@ def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.E
         raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
     if index not in ([], [notation.client]):
         raise wrong(_at(name, notation), "F has the index of a client or none", f"write F_{notation.client}")
-    one = (at.grad if gradient else at.F_i)(where)
-    return one if index else at.mean(one)
+    of_client = (at.grad if gradient else at.F_i)(where)
+    return of_client if index else at.mean(of_client)
 
 
 def _factor(tree: Any, notation: Notation) -> sp.Expr:
@@ -249,11 +245,12 @@ def _atom(head: Any, notation: Notation) -> sp.Expr:
         if len(inner) > 1:
             raise wrong(_at(head, notation), "a list must follow max or min", "write one number")
         return inner[0]
-    if head.data == "norm":
-        if not at.is_vector(inner[0]):
-            raise wrong(_at(head, notation), "a norm must be of a vector", "write one of w, gradients and their sums")
-        vector = -inner[0] if inner[0].could_extract_minus_sign() else inner[0]
-        return sp.sqrt(at.norm_sq(vector))
+    if head.data in ("norm", "inner"):
+        if not all(map(at.is_vector, inner)):
+            what = f"{'a norm' if head.data == 'norm' else 'an inner product'} must be of vectors"
+            raise wrong(_at(head, notation), what, "write w, gradients and their sums")
+        first = -inner[0] if head.data == "norm" and inner[0].could_extract_minus_sign() else inner[0]
+        return sp.sqrt(at.norm_sq(first)) if head.data == "norm" else at.inner(*inner)
     if any(map(at.is_vector, inner[-1:])):
         raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
     if head.data == "root":

@@ -21,22 +21,26 @@ sum: sign? product (sign product)*
 factor: atom SCRIPT*
 ?atom: NAME | NUMBER | EXPECT | BIG | NABLA
   | _LPAR _items _RPAR -> round | _LSQB _items _RSQB -> square | _LSET _items _RSET -> curly
-  | _NORM sum _MRON -> norm | _FRAC group group -> frac | _SQRT group -> root | group
+  | _NORM sum _MRON -> norm | _LANGLE sum _COMMA sum _RANGLE -> inner
+  | _FRAC group group -> frac | _SQRT group -> root | group
 ?group: _LBRACE sum _RBRACE -> braces | _LBRACE sum _OVER sum _RBRACE -> over
 _items: sum (_COMMA sum)*
 %declare REL PLUS MINUS TIMES SLASH NAME NUMBER EXPECT BIG NABLA
-%declare _LPAR _RPAR _LSQB _RSQB _LSET _RSET _NORM _MRON _FRAC _SQRT
+%declare _LANGLE _RANGLE _LPAR _RPAR _LSQB _RSQB _LSET _RSET _NORM _MRON _FRAC _SQRT
 %declare _LBRACE _RBRACE _OVER _COMMA SCRIPT OTHER
 """
 KINDS = {
     "+": "PLUS", "-": "MINUS", "*": "TIMES", "/": "SLASH", "<=": "REL", ">=": "REL", "=": "REL", "<": "REL",
     ">": "REL", "(": "_LPAR", ")": "_RPAR", "[": "_LSQB", "]": "_RSQB", r"\{": "_LSET", r"\}": "_RSET",
     "{": "_LBRACE", "}": "_RBRACE", ",": "_COMMA", "<norm": "_NORM", "norm>": "_MRON", r"\frac": "_FRAC",
+    r"\langle": "_LANGLE", r"\rangle": "_RANGLE",
     r"\sqrt": "_SQRT", r"\over": "_OVER", r"\nabla": "NABLA", "^": "SCRIPT", "_": "SCRIPT",
     r"\mathbb{E}": "EXPECT", r"\mathrm{E}": "EXPECT", r"\mathbf{E}": "EXPECT",
 }  # fmt: skip
 KINDS |= dict.fromkeys((r"\sum", r"\max", r"\min", r"\prod", r"\sup", r"\inf", r"\exp", r"\log"), "BIG")
-OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>"}
+OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>", r"\langle": r"\rangle"}
+RELATIONS = {"<=", "<", "=", ">=", ">", r"\in", r"\lesssim", r"\gtrsim", r"\ll", r"\gg", r"\ne", r"\neq", r"\approx"}
+RELATIONS |= {r"\equiv", r"\preceq", r"\succeq", r"\propto", r"\sim"}
 ORDER = "an order without constants is no inequality"
 ROUGHLY = ("a relation that holds roughly cannot be judged", "write \\le or =")
 PROBABILITY = "a statement with a probability cannot be judged, as runs measure expectations"
@@ -45,12 +49,10 @@ CONDITION = ("an expectation with a condition says more than one without", IN_FU
 REASONS = {
     r"\lesssim": (ORDER, "write the constants and \\le"),
     "|": ("a norm has two bars, and one is a condition", rf"write \| for a norm; {IN_FULL}"),
-    r"\langle": ("inner products cannot be read", "write a quantity of the table"),
 }
 REASONS |= dict.fromkeys(
     ("O", r"\mathcal{O}", r"\tilde{O}", r"\tilde{\mathcal{O}}", r"\Omega"), (ORDER, "write the constants")
 )
-REASONS[r"\rangle"] = REASONS[r"\langle"]
 REASONS |= dict.fromkeys((r"\Pr", r"\mathbb{P}", r"\mathrm{Pr}"), (PROBABILITY, "state it in expectation"))
 REASONS |= dict.fromkeys((r"\approx", r"\asymp", r"\propto", r"\sim", r"\simeq"), ROUGHLY)
 
@@ -103,6 +105,18 @@ def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
         else:
             what, remedy = "a formula must be readable here", "write it with the symbols that fedbounds symbols lists"
         raise wrong(token, what, remedy) from None
+
+
+def pairs(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], Token, Sequence[Token]]]:
+    """Each relation of a formula with its two sides: of a chain one for each two neighbours."""
+    while tokens and tokens[-1].text in (".", ",", ";"):
+        tokens = tokens[:-1]
+    depth, places = 0, []
+    for k, token in enumerate(tokens):
+        depth += (token.text in OPENS) - (token.text in OPENS.values())
+        places += [k] * (token.text in RELATIONS and not depth)
+    ends = zip([-1, *places], places, [*places[1:], len(tokens)], strict=False)
+    return [(tokens[before + 1 : place], tokens[place], tokens[place + 1 : after]) for before, place, after in ends]
 
 
 def in_full(tokens: Sequence[Token]) -> list[Token]:

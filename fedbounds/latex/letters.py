@@ -14,13 +14,18 @@ from fedbounds.errors import Gathered
 from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
 from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
-from fedbounds.theory.symbols import QUANTITIES, L, mu
+from fedbounds.theory.symbols import QUANTITIES, L, eta, mu
 from fedbounds.theory.vectors import Vec
 
 # A step size without an index: one for all steps.
 CONSTANT_STEP = sp.Symbol("eta", positive=True)
-POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha}
-TIMES = ("T", "0", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
+POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha, "0": at.w_0}
+# A client's model after the last local step of the first round.
+AFTER_A_ROUND = Vec(sp.Symbol(r"w_{\tau}"), at.I)
+LOCAL = {"t": at.w_i, "t+1": at.w_i_next, r"\star": at.w_i_star, r"\tau": AFTER_A_ROUND, "0": at.w_0}
+# The mean of the clients' stochastic gradients by p_i, by what it does to w_t, and its expectation.
+GRADIENTS = {"g": (at.w - at.w_next) / eta, r"\bar{g}": at.mean(at.grad(at.w_i))}
+TIMES = ("T", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 # Indices of F and F_i that mean the least value, as F_{\inf}.
 LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
 UNKNOWN = "a symbol must be one of the table, or declared"
@@ -70,24 +75,28 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
     above = [script for script in scripts if script.text == "^"]
     if name.text in ("w", r"\bar{w}"):
         return _point(name, scripts, notation), ()
+    if name.text in GRADIENTS and below == "t" and not above and (name.text, below) not in notation.names:
+        if not notation.averages:
+            raise wrong(name, "g_t is the mean of the clients' gradients by p_i here", "assume unbiased")
+        return GRADIENTS[name.text], ()
     if name.text == "F":
         star = {spelled(script.inside) for script in scripts}
         if star & LEAST_VALUE:
             star = {r"\star"}
         if star in ({r"\star"}, {r"\star", notation.client}):
             return (at.F_star if len(star) == 1 else at.F_i_star), ()
-    own = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
-    own[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
-    known = {**notation.names, **own}
+    by_client = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
+    by_client[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
+    meanings = {**notation.names, **by_client}
     if name.text == r"\alpha" and {spelled(script.inside) for script in scripts} <= {
         notation.client,
         "t",
         f"{notation.client},t",
     }:
         return ALPHA_I, ()
-    if (name.text, below) not in known:
+    if (name.text, below) not in meanings:
         letter = name.text + (f"_{{{below}}}" if below else "")
-        shown = [item for item in _shown(tuple(known)) if item != letter]
+        shown = [item for item in _shown(tuple(meanings)) if item != letter]
         near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
         remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
         if name.text.startswith(r"\bar{"):
@@ -95,14 +104,14 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         elif name.text.startswith((r"\hat{", r"\tilde{")) and scripts:
             remedy = f"add % fedbounds: let {name.text} = w where it is the average of the local models"
         raise wrong(replace(name, text=letter), UNKNOWN, remedy)
-    return known[name.text, below], above
+    return meanings[name.text, below], above
 
 
 def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr:
     """The vector of an iterate, a local model or a minimiser."""
-    pieces = [piece for script in scripts for piece in spelled(script.inside).split(",")]
-    client = notation.client in pieces
-    rest = [piece for piece in pieces if piece != notation.client]
+    marks = [piece for script in scripts for piece in spelled(script.inside).split(",")]
+    client = notation.client in marks
+    rest = [piece for piece in marks if piece != notation.client]
     time = rest[0] if rest else ""
     if notation.start == 1 and time in ("0", "1"):
         time = "0" if time == "1" else "nothing"
@@ -112,10 +121,9 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
     if average and not notation.averages:
         raise wrong(replace(name, text=spelled([name, *scripts])), AVERAGE, r"add % fedbounds: let \bar{w} = w")
     letter = "w" if average else name.text
-    local = {"t": at.w_i, r"\star": at.w_i_star}
-    if len(rest) <= 1 and len(pieces) <= 2:
-        if client and letter == "w" and later in local:
-            return local[later]
+    if len(rest) <= 1 and len(marks) <= 2:
+        if client and letter == "w" and later in LOCAL:
+            return LOCAL[later]
         if not client and letter == "w" and later in POINTS:
             return POINTS[later]
         if not client and later in TIMES and (letter == "w" or later in ("T", "T/2:T")):
@@ -124,6 +132,8 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
         return ETA_AVERAGE
     written = spelled([name, *scripts])
     remedy = r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"
+    if client:
+        remedy = r"a client's models are w_t^i, w_{t+1}^i before they are averaged, w_\tau^i, w_0^i and w_i^\star"
     if re.fullmatch("[a-z]", time) and time not in "tr":
         remedy = f"where {time} counts steps, add % fedbounds: let {time} = t"
     if time == "1" and not notation.start:

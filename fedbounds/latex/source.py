@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,8 +10,8 @@ from pathlib import Path
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
-from fedbounds.latex.grammar import PROBABILITY
-from fedbounds.latex.tokens import COMMENT, Macro, Token, macros, scanned, wrong
+from fedbounds.latex.grammar import PROBABILITY, pairs
+from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, wrong
 
 # A file of formulas is small; what is much larger is something else.
 LARGEST = 4_000_000
@@ -71,7 +72,8 @@ class Line:
 class Theorem:
     """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text.
 
-    ``words`` is its text without displays. ``faults`` are the errors at which it could not be taken apart; then there
+    ``words`` is its text without displays, ``part`` the number of a relation of its display that is a chain.
+    ``faults`` are the errors at which it could not be taken apart; then there
     may be no display.
     """
 
@@ -83,6 +85,7 @@ class Theorem:
     inline: tuple[Line, ...] = ()
     faults: tuple[InputError, ...] = ()
     words: str = ""
+    part: int | None = None
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]
@@ -132,6 +135,15 @@ def unmarked_in(text: str) -> list[Theorem]:
     commands = macros(text)
     every = [_theorem(text, span, number + 1, commands) for number, span in enumerate(_spans(text)[1])]
     return [theorem for theorem in every if not theorem.faults]
+
+
+def of_each_relation(theorem: Theorem) -> list[Theorem]:
+    """The theorem; of a chain a <= b <= c one for each of its relations, numbered from 1."""
+    with contextlib.suppress(InputError):
+        signs = [sign.text for _, sign, _ in pairs(normal(expanded(theorem.display, theorem.macros)))]
+        if len(signs) > 1 and any(set(signs) <= {way, "="} for way in ("<=", ">=")):
+            return [replace(theorem, label=f"{theorem.label}-{k + 1}", part=k) for k in range(len(signs))]
+    return [theorem]
 
 
 def _spans(text: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

@@ -27,7 +27,7 @@ STEP_AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r
 ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
 # Bits of the powers of numbers, and the exponents of others.
 MOST_BITS, HIGHEST = 2000, 1000
-FIXED = (at.w_star, at.w_i_star, Vec(sp.Symbol("w_{0}")))
+FIXED = (at.w_star, at.w_i_star, at.w_0)
 
 
 def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:

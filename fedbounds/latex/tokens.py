@@ -37,8 +37,8 @@ DRESSES = FONTS | ACCENTS | dict.fromkeys(PLAIN, r"\mathrm") | {r"\mathbb": r"\m
 # Commands around what they mark.
 AROUND = {r"\boxed", r"\underbrace", r"\overbrace"}
 NORMS = {r"\Vert", r"\|", r"\lVert", r"\rVert"}
-OPENING = {"(", "[", r"\{", "{", "<norm"}
-CLOSING = {")", "]", r"\}", "}", "norm>"}
+OPENING = {"(", "[", r"\{", "{", "<norm", r"\langle"}
+CLOSING = {")", "]", r"\}", "}", "norm>", r"\rangle"}
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def macros(text: str) -> dict[str, Macro]:
     return result
 
 
-def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]:
+def expanded(tokens: Iterable[Token], commands: Mapping[str, Macro]) -> list[Token]:
     """The tokens with macros put in, each at the place of its call."""
     rest = [(token, 0) for token in reversed(list(tokens))]
     result: list[Token] = []
@@ -138,10 +138,10 @@ def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]
         token, depth = rest.pop()
         if len(result) + len(rest) > MOST_TOKENS or depth > DEEPEST:
             raise wrong(token, "a formula may not grow so long", "write fewer symbols, or a macro that ends")
-        if token.text not in known:
+        if token.text not in commands:
             result.append(token)
             continue
-        macro, values = known[token.text], []
+        macro, values = commands[token.text], []
         for _ in range(macro.arguments):
             plain = [item for item, _ in reversed(rest)]
             if not plain:
@@ -150,10 +150,10 @@ def expanded(tokens: Iterable[Token], known: Mapping[str, Macro]) -> list[Token]
             values.append(value)
             rest = rest[: len(rest) - end]
         body: list[Token] = []
-        pieces = iter(macro.body)
-        for piece in pieces:
+        parts = iter(macro.body)
+        for piece in parts:
             if piece.text == "#":
-                number = next(pieces, piece).text
+                number = next(parts, piece).text
                 body += values[int(number) - 1] if number.isdigit() and 0 < int(number) <= len(values) else []
             else:
                 body.append(replace(piece, line=token.line, column=token.column))
@@ -194,7 +194,7 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
         elif text == r"\frac" or (text == r"\sqrt" and at < len(tokens) and tokens[at].text != "["):
             result.append(replace(token, text=text))
             for _ in range(2 if text == r"\frac" else 1):
-                tokens, at = _split(tokens, at)
+                tokens, at = _bare_arguments(tokens, at)
                 inner, at = argument(tokens, at)
                 result += [replace(token, text="{"), *normal(inner), replace(token, text="}")]
         elif token.text in NORMS:
@@ -231,7 +231,7 @@ def _with_norms(tokens: Sequence[Token]) -> list[Token]:
     return result
 
 
-def _split(tokens: Sequence[Token], at: int) -> tuple[Sequence[Token], int]:
+def _bare_arguments(tokens: Sequence[Token], at: int) -> tuple[Sequence[Token], int]:
     """\\frac12 is \\frac{1}{2}: TeX takes one digit."""
     if at < len(tokens) and tokens[at].text.isdigit() and len(tokens[at].text) > 1:
         token = tokens[at]

@@ -6,54 +6,59 @@ import re
 from collections.abc import Iterable
 
 from fedbounds.errors import InputError
+from fedbounds.latex.hypotheses import in_words
 from fedbounds.latex.letters import UNKNOWN
 from fedbounds.latex.source import Line, Theorem
 from fedbounds.latex.tokens import MisreadError, expanded, flat, normal
-from fedbounds.latex.unread import in_words
 
 # Letters of a display, and the assumptions that bring them.
-BROUGHT_BY = {
-    r"\mu": "strongly-convex", r"\sigma": "bounded-variance", "G": "bounded-gradient",
-}  # fmt: skip
+BROUGHT_BY = {r"\mu": "strongly-convex", r"\sigma": "bounded-variance", "G": "bounded-gradient"}
+GAMMA = r"\gamma"
 EXPECTATIONS = {r"\mathbb{E}", r"\mathrm{E}", r"\mathbf{E}"}
 # What letters of other papers mostly are here.
-USUALLY = {
-    "w": ("x", "y", "z", "v", "W", "X", r"\theta", r"\omega"),
-    "F": ("f", "J", r"\mathcal{L}", r"\mathcal{F}", r"\ell"),
-    "N": ("K", "M", "n"), r"\tau": ("H", "E", "Q"), r"\eta": (r"\alpha", r"\gamma", r"\lambda"),
-}  # fmt: skip
-OURS = {theirs: ours for ours, letters in USUALLY.items() for theirs in letters}
+OURS = dict.fromkeys(("x", "W", "X", r"\theta", r"\omega"), "w")
+OURS |= dict.fromkeys(("f", r"\mathcal{L}", r"\mathcal{F}"), "F") | {"H": r"\tau"}
 FONT = re.compile(r"\\(?:mathbf|bm|vec|bar|tilde|hat|mathrm)\{(.*)\}$")
-STEP = re.compile(r"\s*\\(?:eta|gamma|alpha)(?:_t|_\{t\})?\s*=\s*([^=<>]+)$")
-RESTRICTION = re.compile(r"\s*(?:0\s*<\s*)?(\\eta(?:_t|_\{t\})?\s*\\(?:le|leq|leqslant)\b[^=<>]+)$")
+EQUATION = re.compile(r"\s*([^=<>\s]+)\s*=\s*([^=<>]+?)[\s.,;]*$")
+SOME_CLIENTS = re.compile(r"\b(draw|select|sampl|subset|participat)")
 
 
 def guessed(theorem: Theorem) -> list[Line]:
-    """The assumptions that the letters of a display stand for, and the step size and its limits in the text."""
+    """The assumptions that letters and words stand for, and what the text defines: the step size and gamma."""
     texts = [token.text for token in flat(normal(expanded(theorem.display, theorem.macros)))]
-    stochastic = any(text in EXPECTATIONS for text in texts)
     assumed = ["smooth", *(key for letter, key in BROUGHT_BY.items() if letter in texts)]
-    assumed += [item.key for _, item in in_words(theorem) if item.key]
-    assumed += [*([] if stochastic else ["full-gradients"]), "full-participation", "unbiased"]
-    assumed += [limit[1].strip() for line in theorem.inline if (limit := RESTRICTION.match(line.text))]
+    assumed += [item.assumption for _, item in in_words(theorem) if not item.limits_times]
+    assumed += [] if any(text in EXPECTATIONS for text in texts) else ["full-gradients"]
+    assumed += [] if SOME_CLIENTS.search(theorem.words) else ["full-participation", "unbiased"]
     lines = [Line("assume", ", ".join(dict.fromkeys(assumed)), theorem.line, 1)]
-    steps = [found[1].strip() for line in theorem.inline if (found := STEP.match(line.text))]
-    return [*lines, *(Line("step", step, theorem.line, 1) for step in steps[:1])]
+    known = _equations(theorem)
+    step = next((known[name] for name in (r"\eta_t", r"\eta_{t}", r"\eta") if name in known), "")
+    lines += [Line("step", step, theorem.line, 1)] * bool(step)
+    needed = GAMMA in known and GAMMA in [*texts, *re.findall(r"\\[a-z]+", step)]
+    return [*lines, *(Line("where", f"{GAMMA} = {known[GAMMA]}", theorem.line, 1) for _ in range(needed))]
+
+
+def _equations(theorem: Theorem) -> dict[str, str]:
+    """What the text of a theorem defines: the letter and its value."""
+    return {result[1]: result[2] for line in theorem.inline if (result := EQUATION.match(line.text))}
 
 
 def other_letters(theorem: Theorem, faults: Iterable[InputError]) -> list[Line]:
-    """The line that declares the letters which the table does not have, and gamma where it must be the step size."""
+    """The lines that declare the letters which the table does not have, by the text where it defines them."""
     names = [
         fault.token.text.partition("_{")[0]
         for fault in faults
         if isinstance(fault, MisreadError) and UNKNOWN in str(fault)
     ]
-    parts = []
+    parts, lines, known = [], list[Line](), _equations(theorem)
     for name in dict.fromkeys(names):
         plain = name
-        while found := FONT.match(plain):
-            plain = found[1]
-        parts.append(f"{name} = {OURS.get(plain, '...')}")
-    letters = [token.text for token in theorem.display]
+        while result := FONT.match(plain):
+            plain = result[1]
+        if name in known:
+            lines.append(Line("where", f"{name} = {known[name]}", 1, 1))
+        else:
+            parts.append(f"{name} = {OURS.get(plain, '...')}")
+    letters = " ".join([*(token.text for token in theorem.display), *(line.text for line in theorem.inline)])
     parts += [r"\gamma = \eta"] if r"\gamma" in letters and r"\eta" not in letters else []
-    return [Line("let", ", ".join(parts), 1, 1)] if parts else []
+    return [*lines, *([Line("let", ", ".join(parts), 1, 1)] if parts else [])]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedbounds.referee.regime import Suite
-from fedbounds.referee.work_items import Pieces
+from fedbounds.referee.work_items import WorkItems
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -32,14 +32,14 @@ def processor_seconds() -> float:
 
 
 @dataclass(frozen=True)
-class Found:
+class StageResult:
     """Sentences, and verdicts."""
 
     lines: tuple[str, ...]
     verdicts: tuple[Verdict, ...] = ()
 
 
-SoFar = Callable[[Callable[[], Found]], None]
+SoFar = Callable[[Callable[[], StageResult]], None]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Case:
     seed: int
     suite: Suite
     verdicts: tuple[Verdict, ...] = ()
-    pieces: Pieces = field(default_factory=Pieces)
+    work: WorkItems = field(default_factory=WorkItems)
     so_far: SoFar = lambda found: None
     end: float | None = None
 
@@ -133,14 +133,14 @@ class Watch:
 
     def __init__(self, seconds: float | None) -> None:
         self._end = None if seconds is None else processor_seconds() + seconds
-        self._latest: Callable[[], Found] | None = None
+        self._latest: Callable[[], StageResult] | None = None
 
-    def __call__(self, found: Callable[[], Found]) -> None:
+    def __call__(self, found: Callable[[], StageResult]) -> None:
         self._latest = found
         if self._end is not None and processor_seconds() > self._end:
             raise OutOfTime
 
-    def carry_out(self, examine: Callable[[Case], Found], case: Case) -> tuple[Found, str]:
+    def carry_out(self, examine: Callable[[Case], StageResult], case: Case) -> tuple[StageResult, str]:
         """What a stage finds, and why it was cut if it was."""
         try:
             return examine(case), ""
@@ -148,4 +148,4 @@ class Watch:
             cut = OUT_OF_TIME
         except KeyboardInterrupt:
             cut = INTERRUPTED
-        return Found(()) if self._latest is None else self._latest(), cut
+        return StageResult(()) if self._latest is None else self._latest(), cut

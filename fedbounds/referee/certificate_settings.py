@@ -17,9 +17,10 @@ from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
 from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting, sizes_at
-from fedbounds.referee.case import Case, Found
+from fedbounds.referee.case import Case, StageResult
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import mu
 from fedbounds.theory.verdict import Status, Verdict
 
 
@@ -55,6 +56,8 @@ FACTS = {
 }
 # First step sizes in units of 1/L, where a claim about a whole run leaves them open, the largest first.
 FIRST_STEPS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 32))
+# kappa at which functions are nearly flat, the worst of the class for a bound without mu.
+FLAT = 10**4
 # Of those that a claim allows so many are taken, and so many values of tau.
 FEW = 2
 
@@ -83,7 +86,9 @@ def settings(claim: Claim, reading: Reading, grid: Grid) -> Iterator[Setting]:
 def runs(claim: Claim, reading: Reading, grid: Grid) -> Iterator[tuple[Run, Fraction]]:
     """Rounds x tau x kappa x first step of a claim about whole runs, at its own steps, and the first step size."""
     measure = MEASURES[sp.sympify(claim.lhs)]
-    for kappa, local, rounds in itertools.product(grid.kappas, grid.taus[:FEW], grid.rounds):
+    mild = sp.Add(*map(sp.sympify, claim.sides(reading).terms.values())).has(mu)
+    kappas = grid.kappas if mild else (*grid.kappas, FLAT)
+    for kappa, local, rounds in itertools.product(kappas, grid.taus[:FEW], grid.rounds):
         fitting = []
         for first in FIRST_STEPS:
             values = {"L": Fraction(1), "mu": Fraction(1, kappa), "tau": Fraction(local), "eta_0": first}
@@ -97,32 +102,34 @@ def runs(claim: Claim, reading: Reading, grid: Grid) -> Iterator[tuple[Run, Frac
         yield from dict.fromkeys(fitting[:FEW])
 
 
-# A bound this near to an instance, relatively, is called attained: instances are told in floats.
-ATTAINED = 1e-9
+# A bound this near to an instance, relatively, is called attained (instances are told in floats), or tight.
+ATTAINED, TIGHT = 1e-9, 0.01
 
 
-def examined(case: Case, grid: Grid) -> Found:
+def examined(case: Case, grid: Grid) -> StageResult:
     """What is found over a grid of runs, in sentences and verdicts; it stops where the claim is false."""
     claim, reading = case.claim, case.reading
     if not applies(claim, reading):
-        return Found(("it is no statement of one round, or of a whole run, in the quantities of the certificates",))
+        return StageResult(
+            ("it is no statement of one round, or of a whole run, in the quantities of the certificates",)
+        )
     result: list[Verdict] = []
     for run, first in runs(claim, reading, grid):
         result.append(examine(claim, reading, run, first))
         if result[-1].status is Status.REFUTED:
-            return Found((result[-1].detail,), tuple(result[-1:]))
+            return StageResult((result[-1].detail,), tuple(result[-1:]))
         case.so_far(lambda: _in_sentences(result))
     return _in_sentences(result)
 
 
-def _in_sentences(found: list[Verdict]) -> Found:
-    held = [verdict for verdict in found if verdict.status is Status.HOLDS]
-    open_ = Counter(v.detail for v in found if v.status is Status.UNDECIDED)
-    lines = [f"certified for {len(held)} of {len(found)} whole runs that meet its assumptions"] if found else []
-    near = tightness(found)
+def _in_sentences(verdicts: list[Verdict]) -> StageResult:
+    held = [verdict for verdict in verdicts if verdict.status is Status.HOLDS]
+    open_ = Counter(v.detail for v in verdicts if v.status is Status.UNDECIDED)
+    lines = [f"certified for {len(held)} of {len(verdicts)} whole runs that meet its assumptions"] if verdicts else []
+    near = tightness(verdicts)
     lines += [near] if near else []
     lines += [f"undecided for {count}: {why}" for why, count in open_.items()]
-    return Found(tuple(lines) or ("no run that was tried meets its assumptions",), tuple(found))
+    return StageResult(tuple(lines) or ("no run that was tried meets its assumptions",), tuple(verdicts))
 
 
 def tightness(verdicts: Iterable[Verdict]) -> str:
@@ -130,13 +137,16 @@ def tightness(verdicts: Iterable[Verdict]) -> str:
     near = [v for v in verdicts if v.status is Status.HOLDS and "run" in v.data and v.tightness is not None]
     if not near:
         return ""
-    # Of those that come equally near, up to rounding, the longest.
-    best = min(enumerate(near), key=lambda one: (round(one[1].tightness or 0.0, 9), -_steps(one[1]), one[0]))[1]
+    # Of those that come equally near, up to rounding, or near enough, the longest.
+    least = min(round(verdict.tightness or 0.0, 9) for verdict in near)
+    equal = [v for v in near if round(v.tightness or 0.0, 9) <= max(least, (1 + TIGHT) * (least > 1 + ATTAINED))]
+    best = min(equal, key=lambda verdict: (-_steps(verdict), verdict.tightness or 0.0))
     excess = (best.tightness or 1.0) - 1
     where = best.detail.partition(": ")[2]
     if excess <= ATTAINED:
         return f"the bound is tight: an instance attains it at {where}"
-    return f"an instance comes within {100 * excess:.2g}% of the bound at {where}"
+    tight = "the bound is tight: " * (excess <= TIGHT)
+    return f"{tight}an instance comes within {100 * excess:.2g}% of it at {where}"
 
 
 def _steps(verdict: Verdict) -> int:

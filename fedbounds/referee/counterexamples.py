@@ -14,12 +14,12 @@ from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import InstanceFamily, families
-from fedbounds.referee.work_items import Pieces
-from fedbounds.study import fingerprint
-from fedbounds.study.fingerprint import stated, tell_anew
+from fedbounds.referee.work_items import WorkItems
+from fedbounds.study import claim_identity
+from fedbounds.study.claim_identity import statement_digest, tell_anew
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.tabular import Findings, flat
+from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict
@@ -55,10 +55,10 @@ def refute(
     if path is not None:
         io.require_writable(path.parent)
     modules = modules_from(plugins)
-    todo, known = list(in_readings(claims_from(claim, modules), reading)), families(modules)
+    todo, by_family = list(in_readings(claims_from(claim, modules), reading)), families(modules)
     for item, _ in todo:
         item.require_fedavg()
-    result = run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress, known=known)
+    result = run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress, by_family=by_family)
     return Findings(tuple(result), _of_verdict)
 
 
@@ -70,7 +70,7 @@ def run_all(
     jobs: int = 1,
     out: Path | None = None,
     progress: search_for.Progress | None = None,
-    known: Mapping[str, InstanceFamily] | None = None,
+    by_family: Mapping[str, InstanceFamily] | None = None,
 ) -> list[Verdict]:
     """Search every (claim, reading), in ``jobs`` processes; verdicts in order.
 
@@ -81,15 +81,15 @@ def run_all(
         raise nearest("budget", budget, BUDGETS)
     whole("jobs", jobs, 1)
     identity = {"budget": budget, "seed": whole("seed", seed)}
-    own = {claim.key: stated(claim) for claim, _ in todo}
-    done, told = _saved(out, identity, own)
+    statements = {claim.key: statement_digest(claim) for claim, _ in todo}
+    done, earlier = _saved(out, identity, statements)
     left = [pair for pair in todo if _place(pair) not in done]
     state = out.with_name(out.name + ".state") if out is not None and jobs == 1 else None
-    search = partial(_one, budget, seed, state, progress if jobs == 1 else None, known)
+    search = partial(_search_for, budget, seed, state, progress if jobs == 1 else None, by_family)
     for pair, verdict in zip(left, in_order(search, left, jobs), strict=True):
         done[_place(pair)] = verdict.to_json()
         if out is not None:
-            io.write_json(out, {"search": identity, "stated": told | own, "verdicts": done})
+            io.write_json(out, {"search": identity, "stated": earlier | statements, "verdicts": done})
         if state is not None:
             state.unlink(missing_ok=True)
         if jobs > 1 and progress is not None:
@@ -97,28 +97,30 @@ def run_all(
     return verdicts_from([done[_place(pair)] for pair in todo])
 
 
-def _one(
+def _search_for(
     budget: str,
     seed: int,
     state: Path | None,
     progress: search_for.Progress | None,
-    known: Mapping[str, InstanceFamily] | None,
+    by_family: Mapping[str, InstanceFamily] | None,
     pair: tuple[Claim, str],
 ) -> Verdict:
     claim, reading = pair
-    items = Pieces(fingerprint.identity(claim, reading, budget, seed), state)
-    each = partial(items.each, stands=search_for.is_outcome)
-    return search_for.refute(claim, READINGS[reading], BUDGETS[budget], seed, progress, each, known)
+    items = WorkItems(claim_identity.identity(claim, reading, budget, seed), state)
+    each = partial(items.each, is_usable=search_for.is_outcome)
+    return search_for.refute(claim, READINGS[reading], BUDGETS[budget], seed, progress, each, by_family)
 
 
 def _place(pair: tuple[Claim, str]) -> str:
     return f"{pair[0].key}/{pair[1]}"
 
 
-def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+def _saved(
+    out: Path | None, identity: dict[str, Any], statements: dict[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Verdicts of an earlier call, "key/reading" -> verdict, and the statements (key -> hash) that they are about.
 
-    Verdicts on other statements than our ``own`` are left out. InputError if that call searched differently.
+    Verdicts on other ``statements`` than these are left out. InputError if that call searched differently.
     """
     if out is None or not out.exists():
         return {}, {}
@@ -127,7 +129,7 @@ def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> t
         raise reject(f"{out} belongs to another search", saved.search, "use another file")
     result = verdicts_from(list(saved.verdicts.values()))
     about = {pair: verdict.claim for pair, verdict in zip(saved.verdicts, result, strict=True)}
-    changed = {key for key in own.keys() & about.values() if saved.stated.get(key) != own[key]}
+    changed = {key for key in statements.keys() & about.values() if saved.stated.get(key) != statements[key]}
     for key in sorted(changed):
         tell_anew(out, key)
     return {pair: verdict for pair, verdict in saved.verdicts.items() if about[pair] not in changed}, saved.stated

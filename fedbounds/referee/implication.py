@@ -23,7 +23,7 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.quantity import quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
@@ -191,7 +191,7 @@ def follows(
         return bool(sp.simplify(difference) == 0)
     whole = {item: sp.Dummy(nonnegative=item.is_nonnegative) for item in difference.atoms(sp.Max, sp.Min)}
     difference = difference.xreplace(whole)
-    if computed_quantities(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
+    if quantities_on_paths(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
         return False  # signs are read off coefficients; that of a symbol of one's own is declared, not proved
     return never_negative(difference, {**(within or {}), s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})
 

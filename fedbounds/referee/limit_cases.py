@@ -20,7 +20,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
-from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, run
 from fedbounds.referee.search.rounding import with_steps
 from fedbounds.referee.search.shrink import numbers
 from fedbounds.theory import assumptions as a
@@ -145,7 +145,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 instance = with_steps(from_json(fields | weighting), claim.steps)
             except (InputError, KeyError):
                 continue  # a step size that is no positive fraction here
-            if instance.selections > 1 and instance.outcomes > 2**NOISY_STEPS:
+            if instance.chance.selections > 1 and instance.chance.count > 2**NOISY_STEPS:
                 continue
             if any(noise) and many and max(instance.eta) * L > 1:
                 continue  # its moments are not linear in the noise
@@ -173,11 +173,11 @@ def _weightings(
 
 def _sizes(claim: Claim, tau: int, rounds: int, spectrum: list[Fraction]) -> Iterator[list[Fraction]]:
     """Steps of a run: of a claim that states its own only eta_0 counts."""
-    own = claim.steps
+    steps = claim.steps
     multiples = MULTIPLES if tau < MANY else (TINY,)
     starts = [*(multiple / spectrum[0] for multiple in multiples), 2 / sum(spectrum, Fraction(0))]
-    for first in starts if own is None or own.has(eta_0) else starts[:1]:
-        for fall in FALLS if own is None and tau > 1 else FALLS[:1]:
+    for first in starts if steps is None or steps.has(eta_0) else starts[:1]:
+        for fall in FALLS if steps is None and tau > 1 else FALLS[:1]:
             yield [*[first] * (tau - 1), first * fall] * rounds
 
 
@@ -247,12 +247,12 @@ def sweep(
     In other units too where the dimensions are wrong. ``tested`` holds what was seen at each limit, and in all under
     "".
     """
-    plain = sorted(spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
+    plain = sorted(evenly_spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
     others = (
         rescaled(item, w, f, claim.steps) for (w, f), item in itertools.product(SCALES, plain if suspicious else ())
     )
     for instance in itertools.chain(plain, others):
-        sides = places(instance, claim, reading)
+        sides = sides_at(instance, claim, reading)
         if any(s.violated(claim.kind) for s in sides):
             yield instance, True
         # The start is near the bound of every convergence theorem, and says nothing of its looseness.
@@ -263,7 +263,7 @@ def sweep(
         yield instance, False
 
 
-def spaced(instances: list[Instance]) -> list[Instance]:
+def evenly_spaced(instances: list[Instance]) -> list[Instance]:
     """At most MOST of the instances, evenly spaced from the first."""
     return [instances[k * len(instances) // MOST] for k in range(MOST)] if len(instances) > MOST else instances
 
@@ -273,7 +273,7 @@ def _cost(instance: Instance) -> int:
     return numbers(instance).bit_length() // 3
 
 
-def places(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
+def sides_at(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
     if excluded(instance, claim, reading):
         return []

@@ -196,7 +196,12 @@ def as_read(claim: Claim, reading: Reading) -> Claim:
 def at_factor(read: Claim, factor: sp.Expr) -> Claim:
     """A claim that was read with FACTOR on a part, at a value of it: sympy is slow to decide every Max anew."""
     terms = {name: term.xreplace({FACTOR: _exact(factor)}) for name, term in read.terms.items()}
-    return replace(read, assumptions=(), terms=terms)
+    return replace(bare(read), terms=terms)
+
+
+def bare(read: Claim) -> Claim:
+    """A claim without what it assumes of a run, at the times of which it speaks."""
+    return replace(read, assumptions=tuple(item for item in read.assumptions if item.limits_times))
 
 
 # What an exponent may be off by one of; eta L and kappa are pure numbers, so that no dimension gives the slip away.

@@ -9,17 +9,18 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
+from fedbounds.evidence.assumption_checks import with_quantities_if_needed
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun, Policy
-from fedbounds.evidence.run_constants import examine_run, with_quantities
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.resolve import theory_step
+from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Verdict
@@ -88,7 +89,7 @@ def experiment(
     Noise is met with batch size 1 and ``REPLICATES`` replicates; a deterministic run has one replicate.
     """
     noisy = bool(np.any(problem.client_variance(problem.w_star[None, :], 1) > 0))
-    own = theory_step(problem)
+    theory = theory_step(problem)
     chosen: dict[str, object] = {
         "replicates": REPLICATES if noisy else 1,
         "batch_size": 1 if noisy else None,
@@ -97,7 +98,7 @@ def experiment(
     return Experiment(
         problem=problem,
         weighting=weighting or FedAvg(),
-        eta=own if eta is None else ConstantStep(eta) if isinstance(eta, float) else eta,
+        eta=theory if eta is None else ConstantStep(eta) if isinstance(eta, float) else eta,
         tau=tau,
         rounds=rounds,
         w0=np.array(w0, dtype=float),
@@ -123,7 +124,7 @@ class Suite:
             if trajectory is None:
                 return None
             self.runs[key] = examine_run(trajectory, reading, regime.policy)
-        self.runs[key] = with_quantities(claim, self.runs[key])
+        self.runs[key] = with_quantities_if_needed(claim, self.runs[key])
         return self.runs[key]
 
     def _trajectory(self, regime: Regime, eta: str, claim: Claim) -> Trajectory | None:
@@ -131,7 +132,7 @@ class Suite:
         if key not in self.trajectories:
             planned = regime.build()
             if eta:
-                planned = planned.with_(eta=own_steps(planned, claim))
+                planned = planned.with_(eta=prescribed_steps(planned, claim))
             try:
                 # A step size that is not positive here, as one that falls to 0 is not, states no run.
                 steps = [planned.eta(t) for t in range(planned.total_steps)] if eta else []
@@ -141,7 +142,7 @@ class Suite:
         return self.trajectories[key]
 
 
-def own_steps(planned: Experiment, claim: Claim) -> StepSize:
+def prescribed_steps(planned: Experiment, claim: Claim) -> StepSize:
     """The step size a claim is stated for, on an experiment's problem."""
     problem = planned.problem
     values: dict[str, Numbers] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N}
@@ -156,7 +157,7 @@ ERROR_RATE = 1e-6
 
 
 @dataclass(frozen=True)
-class Place:
+class RegimeRun:
     """A regime where the claim applies: its run, and the claim's own sides there.
 
     Its mutants share the left side and the values of symbols, so that mostly their right side alone is evaluated.
@@ -171,10 +172,10 @@ class Place:
         """The larger of both sides."""
         return np.asarray(np.maximum(np.abs(self.sides.lhs), np.abs(self.sides.rhs)))
 
-    def rhs(self, read: Claim, **known: float) -> np.ndarray:
+    def rhs(self, read: Claim, **values: float) -> np.ndarray:
         """The right side of a mutant with the claim's left side, in floats."""
         with np.errstate(all="ignore"):
-            result = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **known})
+            result = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **values})
         return np.broadcast_to(result, self.sides.lhs.shape)
 
     def compared(self, read: Claim) -> np.ndarray:
@@ -185,12 +186,12 @@ class Place:
                 return rhs
         return empirical.compare(read, self.run).rhs
 
-    def nearest(self, read: Claim, **known: float) -> float:
+    def nearest(self, read: Claim, **values: float) -> float:
         """A lower bound of the tightness of a mutant that this run cannot refute; -infinity where it may.
 
         It cannot where the left side is nowhere above: all that rounding may do then is to leave columns out.
         """
-        lhs, rhs = self.sides.lhs, self.rhs(read, **known)
+        lhs, rhs = self.sides.lhs, self.rhs(read, **values)
         if read.scope == "point":
             lhs, rhs = lhs.reshape(1, -1), rhs.reshape(1, -1)
         plain = read.kind is Kind.INEQUALITY and not self.run.trajectory.streamed and lhs.size > 0
@@ -203,15 +204,15 @@ class Place:
         return float(np.min(rhs[lhs > 0] / lhs[lhs > 0], initial=math.inf)) * (1 - NEGLIGIBLE)
 
 
-def closest(bare: Claim, places: Sequence[Place]) -> list[tuple[Regime, Verdict]]:
+def closest(bare: Claim, regime_runs: Sequence[RegimeRun]) -> list[tuple[Regime, Verdict]]:
     """A mutant examined where its claim applies, but in regimes that cannot refute it nor come closer than others."""
     verdicts, best = {}, math.inf
-    for near, k in sorted((place.nearest(bare), k) for k, place in enumerate(places)):
+    for near, k in sorted((regime_run.nearest(bare), k) for k, regime_run in enumerate(regime_runs)):
         if best <= near and best < math.inf:
             break
-        verdict = examined(bare, places[k].run)
+        verdict = examined(bare, regime_runs[k].run)
         if verdict is not None:
-            verdicts[k] = places[k].regime, verdict
+            verdicts[k] = regime_runs[k].regime, verdict
             best = min(best, *(t for t in (verdict.tightness,) if t is not None and math.isfinite(t)), math.inf)
     return [verdicts[k] for k in sorted(verdicts)]
 

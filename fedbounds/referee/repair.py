@@ -22,9 +22,9 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import TimeSpent, at_most
+from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
 from fedbounds.referee.repair_candidates import Change, candidates
-from fedbounds.referee.sanity import misprints
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind
@@ -52,15 +52,15 @@ def alternatives(
     claim, refutation = trial.claim, trial.refutation
     if claim.kind is not Kind.INEQUALITY or refutation is None:
         return ()
-    known = plugins.claims() if shipped is None else shipped
+    theorems = plugins.claims() if shipped is None else shipped
     reading, end = READINGS[trial.reading], time.process_time() + seconds
     proved: list[Alternative] = []
     open_: list[Alternative] = []
     try:
         with contextlib.suppress(TimeSpent), at_most(seconds):
             runs = screen(claim, reading, instances_of(refutation.data), seconds * SHARE_OF_RUNS)
-            search = Search(reading, runs, time.process_time() + seconds * SHARE_OF_MORE, known.values())
-            ladders = search.standing(candidates(claim, reading, known))
+            search = Search(reading, runs, time.process_time() + seconds * SHARE_OF_MORE, theorems.values())
+            ladders = search.standing(candidates(claim, reading, theorems))
             search.end = end - seconds * SHARE_OF_TRIALS
             # What shipped proofs say takes no time: all of it is heard, and the strongest of it kept.
             rest = [ladder for ladder in ladders if not search.prove(ladder, proved, search.inherited)]
@@ -78,9 +78,9 @@ def strongest(proved: Sequence[Alternative], reading: Reading) -> list[Alternati
     result: list[Alternative] = []
     for k, item in enumerate(proved):
         implied = (_weaker(item.claim, other.claim, reading) for other in proved[k + 1 :])
-        said = (_weaker(item.claim, other.claim, reading) for other in result)
+        included = (_weaker(item.claim, other.claim, reading) for other in result)
         mutual = (_weaker(other.claim, item.claim, reading) for other in proved[k + 1 :])
-        if not any(said) and not any(weaker and not same for weaker, same in zip(implied, mutual, strict=True)):
+        if not any(included) and not any(weaker and not same for weaker, same in zip(implied, mutual, strict=True)):
             result.append(item)
     return result
 
@@ -108,12 +108,16 @@ def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> I
             left = end - time.process_time()
             if count == 0 or left < LEAST:
                 return
-            own = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left / count, MOST))
-            if not own.finished and not own.fault:
+            retried = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left / count, MOST))
+            if not retried.finished and not retried.fault:
                 raise KeyboardInterrupt  # which a trial takes for its own end
-            if own.outcome in (Outcome.OPEN, Outcome.PROVED) and own.violation_in_floats is None:
-                grounds = f"certified at {len(own.certified)} settings" if own.certified else "no violation was found"
-                yield Alternative(change, changed, own.outcome, grounds)
+            if retried.outcome in (Outcome.OPEN, Outcome.PROVED) and retried.violation_in_floats is None:
+                grounds = (
+                    f"certified at {len(retried.certified)} settings"
+                    if retried.certified
+                    else "no violation was found"
+                )
+                yield Alternative(change, changed, retried.outcome, grounds)
                 count -= 1
                 break
 

@@ -15,7 +15,7 @@ import sympy as sp
 
 from fedbounds.referee.implication import granted
 from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
-from fedbounds.referee.neighbours import USUAL
+from fedbounds.referee.nearby_claims import USUAL
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -60,15 +60,15 @@ Change = tuple[str, Callable[[], Claim]]
 
 def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Sequence[Iterable[Change]]]:
     """Groups of ladders of changes, the likely slips first; on a ladder each change makes a weaker claim."""
-    pieces = [part for part in parts(claim) if part.expression != 0]
+    nonzero = [part for part in parts(claim) if part.expression != 0]
     near = sorted(_near(claim, reading, shipped), key=lambda item: item[0])
-    signs = (_times(claim, part, sp.Integer(-1), "the sign changed") for part in pieces)
+    signs = (_times(claim, part, sp.Integer(-1), "the sign changed") for part in nonzero)
     alike = (change for differences, change in near if differences == 1)
     yield [[change] for change in (*alike, *_exchanged(claim), *signs)]
     conditions = (*_assumed(claim, reading), *_other_steps(claim))
     yield [[change] for change in (*_borrowed(claim, reading, shipped), *conditions)]
-    yield [*([_all_larger(claim)] * (len(claim.terms) > 1)), *(_larger(claim, part) for part in pieces)]
-    powers = [[change] for part in pieces for change in _to_a_power(claim, part)]
+    yield [*([_all_larger(claim)] * (len(claim.terms) > 1)), *(_larger(claim, part) for part in nonzero)]
+    powers = [[change] for part in nonzero for change in _to_a_power(claim, part)]
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
         others = (*(wrong for _, wrong in slipped(term)), *(term * factor for factor in FACTORS))
@@ -118,7 +118,7 @@ def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Itera
             lhs, _, terms = other.sides(how)
             if lhs != left:
                 continue
-            more, fewer = ([*map(str, _unlike(one, two))] for one, two in ((terms, mine), (mine, terms)))
+            more, fewer = ([*map(str, _unlike(these, those))] for these, those in ((terms, mine), (mine, terms)))
             stated = claim.assumptions_in(reading)
             missing = [item.statement for item in other.assumptions_in(how) if not granted(item, claim, stated)]
             missing += [f"eta_t = {other.eta}"] * (other.eta is not None and other.steps != claim.steps)
@@ -134,8 +134,8 @@ def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Itera
 
 def _unlike(terms: Mapping[str, sp.Expr], others: Mapping[str, sp.Expr]) -> list[sp.Expr]:
     """Those terms that are not among the others."""
-    known = {sp.expand(term) for term in others.values()}
-    return [term for term in terms.values() if sp.expand(term) not in known and term != 0]
+    expanded = {sp.expand(term) for term in others.values()}
+    return [term for term in terms.values() if sp.expand(term) not in expanded and term != 0]
 
 
 def _assumed(claim: Claim, reading: Reading) -> Iterator[Change]:

@@ -11,7 +11,7 @@ from fedbounds import io
 from fedbounds.referee.case import Stage
 from fedbounds.referee.stages import STAGES, Step
 from fedbounds.referee.work_items import SURE
-from fedbounds.study.fingerprint import identity, tell_anew
+from fedbounds.study.claim_identity import identity, tell_anew
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -27,7 +27,7 @@ SAYS = {
 }
 
 
-def kept(
+def saved_stages(
     claim: Claim, reading: str, budget: str, seed: int, state: Path | None, steps: Iterable[Step] = STAGES
 ) -> tuple[Stage, ...]:
     """The stages in a state file of this very claim; none where it was changed since, or is examined otherwise.
@@ -42,12 +42,12 @@ def kept(
         tell_anew(state, claim.key)
     if any(saved.get(name) != value for name, value in wanted.items()):
         return ()
-    known = {step.name for step in steps} - {LOOKED_UP}
+    stages = {step.name for step in steps} - {LOOKED_UP}
     result = []
     for stage in held.stages:
         verdicts = tuple(verdicts_from(stage.verdicts))
         of = (claim.key, reading, SAYS.get(stage.name))
-        if stage.name in known and all((v.claim, v.reading, v.evidence) == of and _uncertain(v) for v in verdicts):
+        if stage.name in stages and all((v.claim, v.reading, v.evidence) == of and _uncertain(v) for v in verdicts):
             result.append(Stage(stage.name, stage.seconds, stage.lines, verdicts))
     return tuple(result)
 

@@ -18,7 +18,7 @@ from fedbounds.evidence.evaluate import evaluate, names_in
 from fedbounds.evidence.exact.compare import excluded, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.referee.limit_cases import battery, spaced
+from fedbounds.referee.limit_cases import battery, evenly_spaced
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.reading import Reading
@@ -88,7 +88,7 @@ def screen(claim: Claim, reading: Reading, known: Iterable[Instance], seconds: f
     """What the battery of exact instances, and those ``known``, are worth against claims near this one."""
     end = time.process_time() + seconds
     result = Screen(claim, reading, [])
-    for instance in itertools.chain(known, spaced(sorted(battery(claim, claim.coverage(reading)), key=_size))):
+    for instance in itertools.chain(known, evenly_spaced(sorted(battery(claim, claim.coverage(reading)), key=_size))):
         if time.process_time() > end:
             break
         with contextlib.suppress(InputError, ZeroDivisionError, KeyError):

@@ -20,12 +20,12 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.symbolic import library
 from fedbounds.plugins import Plugins
 from fedbounds.referee.case import INTERRUPTED, Case, TimeSpent, Watch, at_most
+from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import SLACK, conditions, follows, never_negative
 from fedbounds.referee.mutants import Part, parts, scaled_term
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair import Search, instances_of
-from fedbounds.referee.sanity import sanity
 from fedbounds.referee.screen import Screen
 from fedbounds.referee.theorems import theorem_of, theorems
 from fedbounds.referee.trial import checked

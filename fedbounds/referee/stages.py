@@ -19,25 +19,32 @@ from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, not_carried
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
+from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.proof_state import Unproved
-from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.referee import certificate_settings, limit_cases
-from fedbounds.referee.case import Case, Found
+from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
+from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
-from fedbounds.referee.neighbours import neighbours
-from fedbounds.referee.sanity import sanity
+from fedbounds.referee.mutants_in_regimes import (
+    Row,
+    after_the_start,
+    in_words,
+    mutant_rows,
+    regime_runs_of,
+    verdicts_in,
+)
+from fedbounds.referee.nearby_claims import neighbours
 from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
 from fedbounds.referee.search.candidates import expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
-from fedbounds.referee.strength import Row, after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.computed_quantities import is_free
 from fedbounds.theory.coverage import weights_in_words
+from fedbounds.theory.path_quantities import is_free
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
@@ -46,7 +53,7 @@ Regimes = list[tuple[float, str, Status]]
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
-def read_back(case: Case) -> Found:
+def read_back(case: Case) -> StageResult:
     """What the claim speaks of, and which evidence cannot express it."""
     claim, reading = case.claim, case.reading
     inner = "".join(f", and there only {a.statement}" for a in claim.assumptions_in(reading) if a.bounds_steps)
@@ -60,7 +67,7 @@ def read_back(case: Case) -> Found:
         lacking.append(f"certificates: {what}: {why}")
     free = [f"{q.name} is {q.meaning}: tried at one value a problem" for q in claim.computed if is_free(q)]
     facets = [line for line in without_facets(claim) if not (line.startswith("Rocq") and _in_rocq(claim, reading))]
-    return Found((speaks, *free, *lacking, *facets, *limit_cases.omissions(claim, reading)))
+    return StageResult((speaks, *free, *lacking, *facets, *limit_cases.omissions(claim, reading)))
 
 
 def _in_rocq(claim: Claim, reading: Reading) -> bool:
@@ -72,7 +79,7 @@ def _in_rocq(claim: Claim, reading: Reading) -> bool:
     return True
 
 
-def known(case: Case) -> Found:
+def earlier_evidence(case: Case) -> StageResult:
     """What shipped proofs, certificates and counterexamples say of the claim, or of one that it follows from."""
     claim, reading = case.claim, case.reading
     if plugins.claims().get(claim.key) is claim:
@@ -81,26 +88,28 @@ def known(case: Case) -> Found:
         try:
             claim = rebuilt(claim)
         except Unproved as wrong:
-            return Found((f"no proof is looked up: {wrong}",))
-        own = [examiner(claim, reading) for examiner in PROVERS]
-        own += [verdict for other in plugins.claims().values() for verdict in inherited(claim, reading, other)]
-        result = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)
+            return StageResult((f"no proof is looked up: {wrong}",))
+        verdicts = [examiner(claim, reading) for examiner in PROVERS]
+        verdicts += [verdict for other in plugins.claims().values() for verdict in inherited(claim, reading, other)]
+        result = tuple(v for v in verdicts if v is not None and v.status is not Status.NOT_APPLICABLE)
     shipped = [v for v in result if v.evidence is Evidence.SDP]
-    said = dict.fromkeys(f"{word(v.status, v.evidence)}: {v.detail}" for v in result if v not in shipped)
+    lines = dict.fromkeys(f"{word(v.status, v.evidence)}: {v.detail}" for v in result if v not in shipped)
     if shipped:
         checked = sum("kernel" in v.data for v in shipped)
         detail = f"certified at {len(shipped)} settings by shipped certificates, {checked} of them checked by Rocq"
-        said[detail] = None
-    return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), result)
+        lines[detail] = None
+    return StageResult(
+        tuple(lines) or ("no shipped proof is about it or about a claim that implies it on sight",), result
+    )
 
 
-def regimes(case: Case) -> Found:
+def regimes(case: Case) -> StageResult:
     """The claim in every extreme regime, until one refutes it."""
     seen: Regimes = []
     lacking, failed = "", Counter[str]()
     for regime, verdict in verdicts_in(case.claim, case.reading, case.suite):
         if verdict.status is Status.REFUTED:
-            return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
+            return StageResult((f"refuted in the regime {regime.name!r}",), (verdict,))
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
             seen.append((verdict.tightness or math.inf, regime.name, verdict.status))
             lacking = lacking or verdict.detail * verdict.detail.startswith(cannot_express(()))
@@ -109,7 +118,7 @@ def regimes(case: Case) -> Found:
     return _in_regimes(case, seen, lacking, failed, ended=True)
 
 
-def _in_regimes(case: Case, seen: Regimes, lacking: str, failed: Counter[str], ended: bool = False) -> Found:
+def _in_regimes(case: Case, seen: Regimes, lacking: str, failed: Counter[str], ended: bool = False) -> StageResult:
     """In which regimes a claim was compared, and once all were, how near its bound came."""
     held = [item for item in seen if item[2] is Status.HOLDS]
     unsure = [name for _, name, status in seen if status is Status.UNDECIDED]
@@ -120,55 +129,55 @@ def _in_regimes(case: Case, seen: Regimes, lacking: str, failed: Counter[str], e
     rest = f"the other {total - len(seen)} do not meet its assumptions{unmet}, or have 0 on both sides, or diverge"
     lines += [rest] if len(seen) < total else []
     if not held:
-        return Found((detail, *lines), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
+        return StageResult((detail, *lines), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
     if case.claim.scope == "horizon" and ended:
-        held = after_the_start(places_of(case.claim, case.reading, case.suite), {name for _, name, _ in held})
+        held = after_the_start(regime_runs_of(case.claim, case.reading, case.suite), {name for _, name, _ in held})
     closest, where, _ = min(held, default=(math.inf, "", Status.HOLDS))
     after = " after the start" * (case.claim.scope == "horizon")
     near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"] * (ended and math.isfinite(closest))
-    return Found((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
+    return StageResult((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
 
 
-def proof(case: Case) -> Found:
+def proof(case: Case) -> StageResult:
     """A proof that the machine finds itself, as its text."""
     if any(v.status is Status.HOLDS and v.evidence in (Evidence.KERNEL, Evidence.SYMBOLIC) for v in case.verdicts):
-        return Found(("it is proved already",))
+        return StageResult(("it is proved already",))
     result = automatic.proved(case.claim, case.reading)
     if result is None:
-        return Found(("none was found",))
+        return StageResult((f"none was found: {automatic.why_none(case.claim, case.reading)}",))
     verdict = found_proof.with_rocq(*result, case.claim, case.reading, case.rocq_seconds)
-    return Found(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
+    return StageResult(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 
 
-def certificates(case: Case) -> Found:
+def certificates(case: Case) -> StageResult:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
         return certificate_settings.examined(case, GRIDS[case.budget])
     result: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
-    certificate, stands = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
-    for piece in case.pieces.each("certificates", certificate, places, stands):
+    certificate, usable = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
+    for piece in case.work.each("certificates", certificate, places, usable):
         (verdict,) = verdicts_from([piece["verdict"]])
         if verdict.status is Status.REFUTED:
-            return Found((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
+            return StageResult((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
         result.append(verdict)
         labels.append(set(piece["facts"]))
         case.so_far(lambda: _at_settings(result, labels))
     return _at_settings(result, labels)
 
 
-def _at_settings(found: list[Verdict], labels: list[set[str]]) -> Found:
+def _at_settings(verdicts: list[Verdict], labels: list[set[str]]) -> StageResult:
     """How many settings are certified, and by which facts."""
-    found = [v for v in found if v.status is not Status.NOT_APPLICABLE]
-    held = [v for v in found if v.status is Status.HOLDS]
-    open_ = Counter(v.detail for v in found if v.status is Status.UNDECIDED)
-    lines = [f"certified at {len(held)} of the {len(found)} settings that meet its assumptions"]
+    verdicts = [v for v in verdicts if v.status is not Status.NOT_APPLICABLE]
+    held = [v for v in verdicts if v.status is Status.HOLDS]
+    open_ = Counter(v.detail for v in verdicts if v.status is Status.UNDECIDED)
+    lines = [f"certified at {len(held)} of the {len(verdicts)} settings that meet its assumptions"]
     if any(labels):
         used = sorted({FACTS.get(label, f"the definition of {label}") for label in set.union(*labels)})
         lines.append(f"a proof would combine, with these settings' weights: {'; '.join(used)}")
     lines += [f"undecided at {count}: {why}" for why, count in open_.items()]
-    return Found(tuple(lines), tuple(found))
+    return StageResult(tuple(lines), tuple(verdicts))
 
 
 def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,12 +191,12 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
     return {"verdict": verdict.to_json(), "facts": facts}
 
 
-def search(case: Case) -> Found:
+def search(case: Case) -> StageResult:
     """The adversarial search over small quadratics."""
-    each = partial(case.pieces.each, stands=is_outcome)
+    each = partial(case.work.each, is_usable=is_outcome)
 
-    def so_far(found: Callable[[], Verdict]) -> None:
-        case.so_far(lambda: _searched(found()))
+    def so_far(verdict: Callable[[], Verdict]) -> None:
+        case.so_far(lambda: _searched(verdict()))
 
     return _searched(refute(case.claim, case.reading, search_budget(case), case.seed, each=each, so_far=so_far))
 
@@ -197,47 +206,47 @@ def search_budget(case: Case) -> Budget:
     return PROVED if case.budget == "small" and case.proved else BUDGETS[case.budget]
 
 
-def _searched(verdict: Verdict) -> Found:
+def _searched(verdict: Verdict) -> StageResult:
     """What a search found, in sentences."""
     if "limits" not in verdict.data:
-        return Found((verdict.detail,), (verdict,))
+        return StageResult((verdict.detail,), (verdict,))
     approach = str(verdict.data["approach"])
     rest = verdict.detail.replace(f": {approach}", "").split("; ")
     lines = [f"not refuted among {verdict.data['limits']}", approach, *rest]
     if "unconfirmed" in verdict.data:  # a violation is said first
         lines = [approach, f"searched: {verdict.data['limits']}", *(line for line in rest if line != approach)]
-    return Found(tuple(lines), (verdict,))
+    return StageResult(tuple(lines), (verdict,))
 
 
-def constants(case: Case) -> Found:
+def constants(case: Case) -> StageResult:
     """The smallest constant of each term at some of the certified settings, and the terms that are needed at none."""
     held = [
         v for v in case.verdicts if v.evidence is Evidence.SDP and v.status is Status.HOLDS and "setting" in v.data
     ]
     if not held:
-        return Found(("no setting is certified, so no constant is known to be tight",))
+        return StageResult(("no setting is certified, so no constant is known to be tight",))
     count = min(GRIDS[case.budget].tight, len(held))
     chosen = [held[round(k * (len(held) - 1) / max(count - 1, 1))] for k in range(count)]
     tasks = [(verdict.data["setting"], term) for verdict in chosen for term in case.claim.terms]
-    pieces: list[Any] = []
-    for piece in case.pieces.each("constants", partial(_constant, case.claim), tasks):
-        pieces.append(piece)
-        case.so_far(lambda: _tight(case.claim, pieces))
-    return _tight(case.claim, pieces)
+    constants_there: list[Any] = []
+    for piece in case.work.each("constants", partial(_constant, case.claim), tasks):
+        constants_there.append(piece)
+        case.so_far(lambda: _tight(case.claim, constants_there))
+    return _tight(case.claim, constants_there)
 
 
-def _tight(claim: Claim, pieces: list[Any]) -> Found:
+def _tight(claim: Claim, constants: list[Any]) -> StageResult:
     """The tight constants that were found."""
-    smallest = [piece["line"] for piece in pieces if piece["line"] and piece["term"] != CONTRACTION]
-    largest = [piece["line"] for piece in pieces if piece["line"] and piece["term"] == CONTRACTION]
-    needed = {piece["term"] for piece in pieces if piece["needed"]}
+    smallest = [piece["line"] for piece in constants if piece["line"] and piece["term"] != CONTRACTION]
+    largest = [piece["line"] for piece in constants if piece["line"] and piece["term"] == CONTRACTION]
+    needed = {piece["term"] for piece in constants if piece["needed"]}
     spare = [term for term in claim.terms if term not in needed]
     lines = (
         ["the smallest constant with which it still holds for every problem there:", *smallest] if smallest else []
     )
     lines += ["the largest b in 1 - eta mu (1 + b rho_bar) with which it still holds:", *largest] if largest else []
     lines += [f"terms that are needed at none of these settings: {', '.join(spare)}"] if spare else []
-    return Found(tuple(lines) or ("no constant is known at these settings",))
+    return StageResult(tuple(lines) or ("no constant is known at these settings",))
 
 
 def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
@@ -256,13 +265,13 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
     return {"term": term, "needed": constant.needed or math.isnan(constant.solver), "line": line}
 
 
-def strength(case: Case) -> Found:
+def strength(case: Case) -> StageResult:
     """Which kinds of slips the regimes would have noticed in the claim, and by name those that they would not."""
     rows: list[Row] = []
     for row in mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips):
         rows.append(row)
-        case.so_far(lambda: Found(in_words(rows)))
-    return Found(in_words(rows))
+        case.so_far(lambda: StageResult(in_words(rows)))
+    return StageResult(in_words(rows))
 
 
 @dataclass(frozen=True)
@@ -273,14 +282,14 @@ class Step:
     """
 
     name: str
-    examine: Callable[[Case], Found]
+    examine: Callable[[Case], StageResult]
     breaks: bool
     seconds: int
 
 
 STAGES = (
     Step("read back", read_back, True, 0),
-    Step("known", known, True, 1),
+    Step("known", earlier_evidence, True, 1),
     Step("sanity", sanity, True, 20),
     Step("proof", proof, False, 20),
     Step("regimes", regimes, True, 10),

@@ -19,7 +19,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair import alternatives
 from fedbounds.referee.trial import Outcome, Progress, Trial, try_claim
-from fedbounds.study.tabular import Findings
+from fedbounds.study.result_table import Findings
 from fedbounds.theory.claim import Claim, in_readings
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
         raise reject("a theorem is a claim, the key of one, or a file or folder of claims", "None", "give one")
     extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
     if path is None or (not path.exists() and path.suffix not in (".py", *LATEX)):
-        if path is not None and str(path) not in (known := known_claims(extra)):
-            raise nearest("no such file or folder exists, and a claim", str(path), known)
+        if path is not None and str(path) not in (shipped := known_claims(extra)):
+            raise nearest("no such file or folder exists, and a claim", str(path), shipped)
         return claims_from(theorem, extra)
     if path.suffix in LATEX:
         return read(path)
@@ -60,10 +60,10 @@ def theorem_of(theorem: Theorem, label: str, plugins: Plugins = ()) -> Claim:
     """The one claim of that key, or label in LaTeX, of a file or folder."""
     if isinstance(theorem, str | Path) and Path(theorem).suffix in LATEX:
         return read(theorem, label)[label]
-    known = theorems(theorem, plugins)
-    if label not in known:
-        raise nearest(f"a claim of {theorem}", label, known)
-    return known[label]
+    stated = theorems(theorem, plugins)
+    if label not in stated:
+        raise nearest(f"a claim of {theorem}", label, stated)
+    return stated[label]
 
 
 def referee(

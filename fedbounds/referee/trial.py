@@ -18,13 +18,13 @@ from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, processor_se
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.saved_stages import LOOKED_UP, kept
+from fedbounds.referee.saved_stages import LOOKED_UP, saved_stages
 from fedbounds.referee.stages import STAGES, Step, with_estimate
-from fedbounds.referee.work_items import Pieces
+from fedbounds.referee.work_items import WorkItems
+from fedbounds.study.claim_identity import identity
 from fedbounds.study.contradictions import Alarm, alarms
-from fedbounds.study.fingerprint import identity
 from fedbounds.study.ledger import ANYWHERE, Line
-from fedbounds.study.tabular import Tabled
+from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -80,10 +80,10 @@ class Trial(Tabled):
     alternatives: tuple[Alternative, ...] = ()
 
     def rows(self) -> list[dict[str, Any]]:
-        told = {"claim": self.claim.key, "reading": self.reading, "outcome": str(self.outcome)}
-        said = self.refutation.detail if self.refutation is not None else ""
+        row = {"claim": self.claim.key, "reading": self.reading, "outcome": str(self.outcome)}
+        refuted_by = self.refutation.detail if self.refutation is not None else ""
         seconds = round(sum(stage.seconds for stage in self.stages), 2)
-        return [told | {"refuted by": said, "finished": self.finished, "seconds": seconds}]
+        return [row | {"refuted by": refuted_by, "finished": self.finished, "seconds": seconds}]
 
     def __getitem__(self, name: str) -> Stage:
         result = {stage.name: stage for stage in self.stages}
@@ -121,9 +121,9 @@ class Trial(Tabled):
         """
         if self.refutation is None:
             return []
-        said = self.claim.coverage(READINGS[self.reading])
+        claimed = self.claim.coverage(READINGS[self.reading])
         covered = (
-            replace(v, coverage=said) if v.evidence in PROVERS and v.coverage is None else v for v in self.verdicts
+            replace(v, coverage=claimed) if v.evidence in PROVERS and v.coverage is None else v for v in self.verdicts
         )
         return alarms([Line(self.claim, self.reading, tuple((ANYWHERE, verdict) for verdict in covered))])
 
@@ -164,7 +164,7 @@ class Trial(Tabled):
         """The stages that an interruption or the time limit ended before they were done."""
         return tuple(stage.name for stage in self.stages if stage.cut)
 
-    def said(self, name: str) -> tuple[str, ...]:
+    def lines_of(self, name: str) -> tuple[str, ...]:
         """What the stage of that name found, nothing where it has not run."""
         return next((stage.lines for stage in self.stages if stage.name == name), ())
 
@@ -211,10 +211,10 @@ def try_claim(
     """
     claim, reading = checked(claim, reading, budget, seed, seconds)
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
-    trial = Trial(claim, reading, budget, seed, kept(claim, reading, budget, seed, state, STAGES))
+    trial = Trial(claim, reading, budget, seed, saved_stages(claim, reading, budget, seed, state, STAGES))
     beside = None if state is None else state.with_suffix(".pieces.json")
-    pieces = Pieces(identity(claim, reading, budget, seed), beside, jobs, scheduler)
-    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, pieces)
+    work = WorkItems(identity(claim, reading, budget, seed), beside, jobs, scheduler)
+    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, work)
     end = None if seconds is None else processor_seconds() + seconds
     case = replace(case, end=end)
     try:
@@ -255,9 +255,9 @@ def checked(
     claim.require_fedavg()
     claim.require_steps()
     reading = claim.readings[-1] if reading is None else reading
-    for kind, name, known in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
-        if name not in known:
-            raise plugins.nearest(kind, name, known)
+    for kind, name, choices in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
+        if name not in choices:
+            raise plugins.nearest(kind, name, choices)
     return claim, reading
 
 
@@ -272,7 +272,7 @@ def _carried_out(step: Step, case: Case, left: float | None, trial: Trial) -> St
 def _share(step: Step, trial: Trial) -> float:
     """The share of what is left of the time that a stage may use, beside those that come after it."""
     done = {stage.name for stage in trial.stages}
-    parts = {item.name: item.seconds * (1 + item.breaks) for item in STAGES if item.name not in done}
+    parts = {item.name: item.seconds * (1 + 2 * item.breaks) for item in STAGES if item.name not in done}
     return parts[step.name] / (sum(parts.values()) or 1)
 
 

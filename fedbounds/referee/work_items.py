@@ -17,7 +17,7 @@ from fedbounds.theory.verdict import Evidence, Status
 
 
 @dataclass(frozen=True)
-class Pieces:
+class WorkItems:
     """``jobs`` processes (-1: one a core), or a Dask ``scheduler``; ``file`` holds results by their keys."""
 
     of: Mapping[str, Any] = field(default_factory=dict)
@@ -35,20 +35,20 @@ class Pieces:
         stage: str,
         function: Callable[[Any], Any],
         items: Iterable[Any],
-        stands: Callable[[Any, Any], bool] = lambda item, piece: True,
+        is_usable: Callable[[Any, Any], bool] = lambda item, piece: True,
     ) -> Generator[Any, None, None]:
         """function(item), a JSON value, of each item in order: the same whoever computes it, or did so before.
 
-        What the file holds of an item is taken only where it ``stands``; the item is computed again elsewhere.
+        What the file holds of an item is taken only where it ``is_usable``; the item is computed again elsewhere.
         """
         todo: Sequence[Any] = list(items)
         keys = [self.key(stage, item) for item in todo]
         held = self._held() if self.file is not None else {}
-        usable = [key in held and stands(item, held[key]) for key, item in zip(keys, todo, strict=True)]
-        due = [item for item, known in zip(todo, usable, strict=True) if not known]
+        usable = [key in held and is_usable(item, held[key]) for key, item in zip(keys, todo, strict=True)]
+        due = [item for item, done in zip(todo, usable, strict=True) if not done]
         fresh = in_order(function, due, self.jobs, self.scheduler)
-        for key, known in zip(keys, usable, strict=True):
-            if not known:
+        for key, done in zip(keys, usable, strict=True):
+            if not done:
                 held[key] = next(fresh)
                 if self.file is not None:
                     io.write_json(self.file, held)
@@ -66,15 +66,15 @@ SURE = (Status.HOLDS, Status.REFUTED)
 
 def left_open(claim: str, reading: str, place: Mapping[str, Any], piece: Any) -> bool:
     """Whether a piece of certificates leaves this claim open at this place: anything surer is computed again."""
-    kept = io.shaped(piece, _Certificate, "a piece of certificates")
-    (verdict,) = verdicts_from([kept.verdict])
+    saved = io.shaped(piece, _Certificate, "a piece of certificates")
+    (verdict,) = verdicts_from([saved.verdict])
     if (verdict.claim, verdict.reading, verdict.evidence) != (claim, reading, Evidence.SDP):
         return False
-    if verdict.status in SURE or kept.facts:
+    if verdict.status in SURE or saved.facts:
         return False
-    result, asked = Setting.from_json(kept.verdict.get("data", {}).get("setting", {})), Setting.from_json(place)
+    result, wanted = Setting.from_json(saved.verdict.get("data", {}).get("setting", {})), Setting.from_json(place)
     # What was proved there may be of more than was asked.
-    return replace(result, local=asked.local, gradients=asked.gradients) == asked
+    return replace(result, local=wanted.local, gradients=wanted.gradients) == wanted
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.report.describe import alarm_blocks, grounds_of, ledger_table, units_sentence
 from fedbounds.report.number_format import counted, grouped, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
+from fedbounds.report.verdict_tables import alarm_blocks, grounds_of, ledger_table, units_sentence
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
@@ -36,7 +36,7 @@ def check_blocks(
     """
     claims = _claims(lines)
     blocks: list[Block] = [*alarm_blocks(lines), problem_sentence(result), answer_table(result, lines)]
-    blocks += ["\n".join([*footnotes(result, lines), *known_sentences(lines), *loose_sentence(result, claims)])]
+    blocks += ["\n".join([*footnotes(result, lines), *evidence_sentences(lines), *loose_sentence(result, claims)])]
     units = units_sentence(result)
     blocks += [units] if units else []
     if verbose or len(claims) > COLUMNS + len(_beside(claims)):
@@ -161,43 +161,36 @@ def _name(claim: Claim) -> str:
     return name + "*" * (claim.repair is not None)
 
 
-def _on_run(run: WeightingRun, claim: Claim) -> list[tuple[str, Status, float | None]]:
-    """(reading, status, bound over measured) of what a run says of a claim."""
-    return [
-        (verdict.reading, verdict.status, verdict.tightness)
-        for verdict in run.verdicts
-        if verdict.claim == claim.key and verdict.evidence.on_run
-    ]
+def _on_run(run: WeightingRun, claim: Claim) -> list[Verdict]:
+    """What a run says of a claim."""
+    return [verdict for verdict in run.verdicts if verdict.claim == claim.key and verdict.evidence.on_run]
 
 
-def _shown_reading(run: WeightingRun, claim: Claim) -> str:
-    """The last of the claim's readings that was examined: the repaired one where there is a repair."""
-    examined = {reading for reading, _, _ in _on_run(run, claim)}
-    return next((reading for reading in reversed(claim.readings) if reading in examined), "")
+def _as_shown(run: WeightingRun, claim: Claim) -> list[Verdict]:
+    """The same in the last reading that was examined: the repaired one where there is a repair."""
+    verdicts = _on_run(run, claim)
+    examined = {verdict.reading for verdict in verdicts}
+    last = next((reading for reading in reversed(claim.readings) if reading in examined), "")
+    return [verdict for verdict in verdicts if verdict.reading == last]
 
 
 def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
     """The weightiest status of what the run says of the shown reading."""
-    reading = _shown_reading(run, claim)
-    result = [status for name, status, _ in _on_run(run, claim) if name == reading]
+    statuses = {verdict.status for verdict in _as_shown(run, claim)}
     order = (Status.REFUTED, Status.HOLDS, Status.UNDECIDED, Status.VACUOUS, Status.NOT_APPLICABLE)
-    status = next((status for status in order if status in result), None)
-    return (
-        None if status is None else Phrase(BRIEF.get(status, shown(status, Evidence.EMPIRICAL)), status, on_run=True)
-    )
+    status = next((status for status in order if status in statuses), None)
+    if status is None:
+        return None
+    return Phrase(BRIEF.get(status, shown(status, Evidence.EMPIRICAL)), status, on_run=True)
 
 
 def _looseness(run: WeightingRun, claim: Claim) -> str | None:
     """Bound over measured where they come nearest; in words where both are near 0, since their ratio says nothing."""
-    reading = _shown_reading(run, claim)
-    own = [v for v in run.verdicts if (v.claim, v.reading) == (claim.key, reading) and v.evidence.on_run]
-    ratios = [(v.tightness, k) for k, v in enumerate(own) if v.tightness is not None]
-    if not ratios:
+    verdicts = [verdict for verdict in _as_shown(run, claim) if verdict.tightness is not None]
+    nearest = min(verdicts, key=lambda verdict: verdict.tightness or 0.0, default=None)
+    if nearest is None:
         return None
-    nearest = own[min(ratios)[1]]
-    if _rounding_only(nearest):
-        return f"both < {number(ROUNDING)}"
-    return grouped(nearest.tightness) or None
+    return f"both < {number(ROUNDING)}" if _rounding_only(nearest) else grouped(nearest.tightness) or None
 
 
 def _rounding_only(verdict: Verdict) -> bool:
@@ -213,11 +206,8 @@ def loose_sentence(result: Result, claims: Sequence[Claim]) -> list[str]:
         ratios = [
             verdict.tightness
             for run in result.runs
-            for verdict in run.verdicts
-            if (verdict.claim, verdict.reading) == (claim.key, _shown_reading(run, claim))
-            and verdict.evidence.on_run
-            and verdict.tightness is not None
-            and not _rounding_only(verdict)
+            for verdict in _as_shown(run, claim)
+            if verdict.tightness is not None and not _rounding_only(verdict)
         ]
         if claim.kind is Kind.INEQUALITY and claim in (*_columns(claims), _measured(claims)) and ratios:
             low, high = grouped(min(ratios)), grouped(max(ratios))
@@ -254,14 +244,13 @@ def _other_readings(result: Result, claims: Sequence[Claim]) -> list[str]:
     groups: dict[tuple[str, str], list[str]] = {}
     for run in result.runs:
         for claim in claims:
-            for reading, status, _ in _on_run(run, claim):
-                if status is Status.REFUTED and reading != _shown_reading(run, claim):
-                    names = groups.setdefault((_name(claim).rstrip("*"), reading), [])
-                    names += [run.weighting] if run.weighting not in names else []
+            beside = [verdict for verdict in _on_run(run, claim) if verdict not in _as_shown(run, claim)]
+            for reading in dict.fromkeys(verdict.reading for verdict in beside if verdict.status is Status.REFUTED):
+                groups.setdefault((_name(claim).rstrip("*"), reading), []).append(run.weighting)
     return [f"{name} [{reading}] is REFUTED on the run of {', '.join(w)}." for (name, reading), w in groups.items()]
 
 
-def known_sentences(lines: Sequence[Line]) -> list[str]:
+def evidence_sentences(lines: Sequence[Line]) -> list[str]:
     """What counterexamples and proofs say of the statements of the paper, as printed and repaired."""
     paper = [line for line in lines if Role.HEADLINE in line.claim.roles]
     false: list[Claim] = []
@@ -298,14 +287,12 @@ def summary_line(result: Result, lines: Sequence[Line]) -> str:
     here = {claim.key: _refuting(result, claim) for claim in claims}
     refuted = [f"{key} ({', '.join(names)})" for key, names in here.items() if names]
     exact = sum(any(v.status is Status.REFUTED for v in line.verdicts(Evidence.EXACT)) for line in lines)
-    proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.found) for line in lines)
+    proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.results) for line in lines)
     parts = ((claims, "claim"), (lines, "reading"), (result.runs, "weighting"))
     count = ", ".join(counted(len(items), what) for items, what in parts)
-    known = f"{exact} false by a counterexample, {proved} proved or certified"
-    return f"{count}: {known}; refuted on this run: {', '.join(refuted) or 'none'}."
+    shipped = f"{exact} false by a counterexample, {proved} proved or certified"
+    return f"{count}: {shipped}; refuted on this run: {', '.join(refuted) or 'none'}."
 
 
 def _refuting(result: Result, claim: Claim) -> list[str]:
-    return [
-        run.weighting for run in result.runs if any(status is Status.REFUTED for _, status, _ in _on_run(run, claim))
-    ]
+    return [run.weighting for run in result.runs if any(v.status is Status.REFUTED for v in _on_run(run, claim))]

@@ -13,9 +13,9 @@ from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.latex.writer import latex
-from fedbounds.report.describe import SCOPES
-from fedbounds.report.letters import pretty
 from fedbounds.report.number_format import counted, decimal_pair
+from fedbounds.report.terminal_symbols import pretty
+from fedbounds.report.verdict_tables import SCOPES
 from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
@@ -41,19 +41,19 @@ MOST_SIGNS = 12
 
 def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
     """Whether a claim is true, the strongest statement of it that holds, its counterexamples, and what it states."""
-    own = list(lines)
+    readings = list(lines)
     relations = {Kind.INEQUALITY: "is at most", Kind.IDENTITY: "equals", Kind.RATE: "falls as fast as"}
     left = QUANTITIES[claim.lhs.name].meaning if claim.lhs.is_Symbol else str(claim.lhs)
     terms = "1/T" if claim.kind is Kind.RATE else " + ".join(claim.terms) or "0"
     result = [
-        claim_answer(own),
+        claim_answer(readings),
         f"{claim.title} ({claim.source}): {left} {relations[claim.kind]} {terms}, for {SCOPES[claim.scope]}.",
     ]
-    holds = next((line for line in own if any(map(line.verdicts, PROOFS)) and line.proved()), None)
+    holds = next((line for line in readings if any(map(line.verdicts, PROOFS)) and line.proved()), None)
     result += [] if holds is None else [_what_holds(claim, holds)]
-    result += [_what_fails(claim, line) for line in own if line.reading in claim.readings and _refuted(line)]
-    if holds is None and not any(map(_refuted, own)):
-        certified = sum(v.status is Status.HOLDS for line in own for v in line.verdicts(Evidence.SDP))
+    result += [_what_fails(claim, line) for line in readings if line.reading in claim.readings and _refuted(line)]
+    if holds is None and not any(map(_refuted, readings)):
+        certified = sum(v.status is Status.HOLDS for line in readings for v in line.verdicts(Evidence.SDP))
         result += [f"Certified for the whole class at {certified} settings of its parameters."] if certified else []
         result.append(f"To search for a counterexample: fedbounds referee {claim.key}.")
     if claim.kind is Kind.INEQUALITY:
@@ -184,7 +184,7 @@ def explain(claim: Claim) -> dict[str, Any]:
 
 def read_back(claim: Claim) -> str:
     """What a theorem file says: the statement, its symbols in words, what was assumed, and what may vary."""
-    told = explain(claim)
+    explained = explain(claim)
     named = {item.key for item in claim.assumptions}
     related = {s for item in claim.assumptions for part in item.parts for s in part.left.free_symbols}
     several = "one-client" not in named
@@ -198,9 +198,9 @@ def read_back(claim: Claim) -> str:
             tau in part.left.free_symbols for assumption in claim.assumptions for part in assumption.parts
         ),
     }
-    lines = [f"{claim.key}, for {SCOPES[claim.scope]}:", "", *_statement(told), ""]
-    lines += ["Symbols", *(f"  {name}: {meaning}" for name, meaning in told["symbols"].items())]
-    lines += ["Assumed", *(f"  {key}: {text}" for key, text in told["assumptions"].items())]
+    lines = [f"{claim.key}, for {SCOPES[claim.scope]}:", "", *_statement(explained), ""]
+    lines += ["Symbols", *(f"  {name}: {meaning}" for name, meaning in explained["symbols"].items())]
+    lines += ["Assumed", *(f"  {key}: {text}" for key, text in explained["assumptions"].items())]
     lines += ["May vary", "  " + ", ".join(what for what, free in varies.items() if free)]
     lines += [f"Warning: {entry}" for entry in claim.unread or ()]
     for base, term in unknown_signs(claim):
@@ -223,38 +223,38 @@ def _used(claim: Claim) -> set[str]:
 RELATIONS = {Kind.IDENTITY: "=", Kind.RATE: "= O(1/T)"}
 
 
-def _statement(told: Mapping[str, Any]) -> list[str]:
+def _statement(explained: Mapping[str, Any]) -> list[str]:
     """Both sides, the definitions and the step size, as two-dimensional text."""
-    lines = _indented(told["left"])
-    if told["kind"] == Kind.RATE:
+    lines = _indented(explained["left"])
+    if explained["kind"] == Kind.RATE:
         lines[-1] += f" {RELATIONS[Kind.RATE]}"
     else:
-        lines.append(f"  {RELATIONS.get(Kind(told['kind']), '<=')}  the sum of")
-        for name, term in told["terms"].items():
+        lines.append(f"  {RELATIONS.get(Kind(explained['kind']), '<=')}  the sum of")
+        for name, term in explained["terms"].items():
             lines += ["", *_beside(f"    {name}: ", term)]
-        if not told["terms"]:
+        if not explained["terms"]:
             lines.append("    0")
     lines.append("")
-    for name, value in told["where"].items():
+    for name, value in explained["where"].items():
         lines += _beside(f"  where {pretty(sp.Symbol(name))} = ", value)
-    return lines + (_beside("  with the step size ηₜ = ", told["step"]) if told["step"] else [])
+    return lines + (_beside("  with the step size ηₜ = ", explained["step"]) if explained["step"] else [])
 
 
-def to_text(told: Mapping[str, Any]) -> str:
-    lines = [f"{told['key']}: {told['title']}", f"Source: {told['source']}"]
-    lines += [f"Algorithm: {told['algorithm']}"] if told["algorithm"] != FEDAVG else []
-    lines += ["", "Statement", *_statement(told)]
-    lines += ["", "LaTeX", f"  {told['latex']}", "", "Assumptions"]
-    lines += [f"  {key}: {text}" for key, text in told["assumptions"].items()] or ["  none"]
-    lines += ["", "Readings", *(f"  {name}: {text}" for name, text in told["readings"].items())]
-    if told["repair"]:
-        repair = told["repair"]
+def to_text(explained: Mapping[str, Any]) -> str:
+    lines = [f"{explained['key']}: {explained['title']}", f"Source: {explained['source']}"]
+    lines += [f"Algorithm: {explained['algorithm']}"] if explained["algorithm"] != FEDAVG else []
+    lines += ["", "Statement", *_statement(explained)]
+    lines += ["", "LaTeX", f"  {explained['latex']}", "", "Assumptions"]
+    lines += [f"  {key}: {text}" for key, text in explained["assumptions"].items()] or ["  none"]
+    lines += ["", "Readings", *(f"  {name}: {text}" for name, text in explained["readings"].items())]
+    if explained["repair"]:
+        repair = explained["repair"]
         lines += ["", f"Repair: {repair['why']}"]
         lines += [f"  also assumes {key}: {text}" for key, text in repair["assumptions"].items()]
         lines += [f"  {name} becomes {value}" for name, value in repair["substitutions"].items()]
-    lines += ["", "Symbols", *(f"  {name}: {meaning}" for name, meaning in told["symbols"].items())]
-    if told["remark"]:
-        lines += ["", f"Remark: {told['remark']}"]
+    lines += ["", "Symbols", *(f"  {name}: {meaning}" for name, meaning in explained["symbols"].items())]
+    if explained["remark"]:
+        lines += ["", f"Remark: {explained['remark']}"]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedbounds.plugins import weightings
-from fedbounds.report.figures import series
+from fedbounds.report.figures import curves
 from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
 from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
-from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
+from fedbounds.study.comparison_rows import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
 from fedbounds.theory.claim import FEDAVG
 from fedbounds.theory.verdict import Status
@@ -31,45 +31,51 @@ EARLY = 4
 QUANTITIES = {"distance": "squared distance", "gap": "gap"}
 
 
-def blocks(found: TheoremComparison) -> list[Block]:
+def blocks(comparison: TheoremComparison) -> list[Block]:
     """Everything that is printed."""
-    unmet = [f"{row.claim}: {row.unmet}" for row in found.theorems if row.unmet]
-    refused = [f"{row.algorithm}: {row.refused}" for row in found.algorithms if row.refused]
+    unmet = [f"{row.claim}: {row.unmet}" for row in comparison.theorems if row.unmet]
+    refused = [f"{row.algorithm}: {row.refused}" for row in comparison.algorithms if row.refused]
     lists = (("Theorems that do not apply here", unmet), ("Algorithms that were not run", refused))
     listed: list[Block] = [Bullets(title, tuple(items)) for title, items in lists if items]
-    theorems = [*_theorem_blocks(found), *_worst_cases(found)]
-    return ["\n".join(answer(found)), *theorems, algorithm_table(found), *listed, "\n".join(notes(found))]
+    theorems = [*_theorem_blocks(comparison), *_worst_cases(comparison)]
+    return [
+        "\n".join(answer(comparison)),
+        *theorems,
+        algorithm_table(comparison),
+        *listed,
+        "\n".join(notes(comparison)),
+    ]
 
 
-def finished_rows(found: TheoremComparison) -> list[Block]:
+def finished_rows(comparison: TheoremComparison) -> list[Block]:
     """The tables of a comparison that was interrupted, which compares nothing with what is missing."""
-    runs: list[Block] = [algorithm_table(found, ranked=False)] if found.ranked else []
-    return [*_theorem_blocks(found), *runs]
+    runs: list[Block] = [algorithm_table(comparison, ranked=False)] if comparison.ranked else []
+    return [*_theorem_blocks(comparison), *runs]
 
 
-def _theorem_blocks(found: TheoremComparison) -> list[Block]:
-    table: list[Block] = [theorem_table(found)] if any(not _vacuous(row) for row in found.applying) else []
-    return [*table, _vacuous_sentence(found)] if any(map(_vacuous, found.applying)) else table
+def _theorem_blocks(comparison: TheoremComparison) -> list[Block]:
+    table: list[Block] = [theorem_table(comparison)] if any(not _vacuous(row) for row in comparison.applying) else []
+    return [*table, _vacuous_sentence(comparison)] if any(map(_vacuous, comparison.applying)) else table
 
 
-def answer(found: TheoremComparison) -> list[str]:
+def answer(comparison: TheoremComparison) -> list[str]:
     """A sentence a question: the theorems, the algorithms, whether one ranks the other, and which rule to take."""
-    return [_theorems(found), _algorithms(found), _ranking(found), _recommendation(found)]
+    return [_theorems(comparison), _algorithms(comparison), _ranking(comparison), _recommendation(comparison)]
 
 
-def _recommendation(found: TheoremComparison) -> str:
+def _recommendation(comparison: TheoremComparison) -> str:
     """The rule, step and tau that reach the target in the fewest rounds, what ties with it, and what theory says."""
-    best = found.recommended
+    best = comparison.recommended
     if best is None or best.reached is None:
         return (
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )
-    here = next(row for row in found.ranked if row.algorithm == best.algorithm)
+    here = next(row for row in comparison.ranked if row.algorithm == best.algorithm)
     message = f"Recommended: {best.algorithm}, at a constant step of {best.step:.3g}/L and tau = {best.tau}: "
     message += f"{best.reached} round{'' if str(best.reached) == '1' else 's'} here"
-    rivals = [row.algorithm for row in found.ranked if row is not here and _overlap(row, best)]
+    rivals = [row.algorithm for row in comparison.ranked if row is not here and _overlap(row, best)]
     message += f"; the runs do not separate it from {', '.join(rivals)} at tau = {here.tau}" if rivals else ""
-    taus = [row for row in (here, *found.other_taus) if row is not best and row.reached is not None]
+    taus = [row for row in (here, *comparison.other_taus) if row is not best and row.reached is not None]
     message += "".join(f"; at tau = {row.tau} it takes {row.reached}" for row in taus)
     if best.algorithm != FEDAVG and best.algorithm.partition(":")[0] in weightings():
         message += ". Its weights are biased: it may keep a floor that these rounds do not show (fedbounds check)"
@@ -77,13 +83,13 @@ def _recommendation(found: TheoremComparison) -> str:
     if not here.by:
         return f"{message}. No theorem here bounds its rounds."
     at = "its own step" if here is best else f"tau = {here.tau} and its own step"
-    return f"{message}. {here.by} promises the target after {_promise(here.promised)} rounds at {at}."
+    return f"{message}. {here.by} promises the target after {_rounds_by_theorem(here.promised)} rounds at {at}."
 
 
-def _theorems(found: TheoremComparison) -> str:
-    rows, rounds = found.standing, counted(found.settings.rounds, "round")
-    false = [row.claim for row in found.applying if row.status is Status.REFUTED]
-    low = [row.claim for row in found.applying if not row.stands and row.claim not in false]
+def _theorems(comparison: TheoremComparison) -> str:
+    rows, rounds = comparison.standing, counted(comparison.settings.rounds, "round")
+    false = [row.claim for row in comparison.applying if row.status is Status.REFUTED]
+    low = [row.claim for row in comparison.applying if not row.consistent and row.claim not in false]
     message = f"REFUTED on its run here: {', '.join(false)}. " if false else ""
     message += f"Below what is measured, though not refuted: {', '.join(low)}. " if low else ""
     if not rows:
@@ -110,11 +116,11 @@ def _theorems(found: TheoremComparison) -> str:
     )
 
 
-def _algorithms(found: TheoremComparison) -> str:
-    rows, level = found.ranked, f"{found.target:g} of the start"
+def _algorithms(comparison: TheoremComparison) -> str:
+    rows, level = comparison.ranked, f"{comparison.target:g} of the start"
     reached = [row for row in rows if row.reached and row.reached.first is not None]
     if not reached:
-        within = counted(found.settings.rounds, "round")
+        within = counted(comparison.settings.rounds, "round")
         return f"No algorithm stays at {level} within {within}, so that they have no order."
     best = reached[0]
     near = [row.algorithm for row in rows[1:] if _overlap(row, best)]
@@ -123,15 +129,15 @@ def _algorithms(found: TheoremComparison) -> str:
     return f"Fastest to {level} is {best.algorithm}, in {best.reached} {rounds}{tied}."
 
 
-def _overlap(one: AlgorithmRow, other: AlgorithmRow) -> bool:
-    assert one.reached is not None and other.reached is not None
-    (a, b), (c, d) = one.reached.between, other.reached.between
+def _overlap(row: AlgorithmRow, other: AlgorithmRow) -> bool:
+    assert row.reached is not None and other.reached is not None
+    (a, b), (c, d) = row.reached.between, other.reached.between
     return a <= d and c <= b
 
 
-def _ranking(found: TheoremComparison) -> str:
-    ranked = [row.algorithm for row in found.ranked if row.by]
-    ordered, both, wrong = found.pairs
+def _ranking(comparison: TheoremComparison) -> str:
+    ranked = [row.algorithm for row in comparison.ranked if row.by]
+    ordered, both, wrong = comparison.pairs
     if len(ranked) < 2:
         only = f"only {ranked[0]} has a theorem" if ranked else "no algorithm has a theorem"
         return f"The theorems rank nothing: {only} that applies."
@@ -147,42 +153,42 @@ def _ranking(found: TheoremComparison) -> str:
     return f"{what}; of {which} {right} (Kendall's tau {tau:.2g})."
 
 
-def theorem_table(found: TheoremComparison) -> Table:
+def theorem_table(comparison: TheoremComparison) -> Table:
     """A row a theorem whose bound is below the start, or that fails, in units of the start of its own left side."""
     head = ("theorem", "bound on", "step", "bound", "measured", "ratio", "progress", "rounds (in truth)")
-    settings = found.settings
+    settings = comparison.settings
     run = f"{counted(settings.rounds, 'round')} of {counted(settings.tau, 'step')}"
     caption = f"Theorems after {run}, in units of the start; "
-    caption += f"rounds to {found.target:g} of ||w_0 - w*||^2, by the theorem (in truth with its step)"
-    rows = [row for row in found.applying if not _vacuous(row)]
+    caption += f"rounds to {comparison.target:g} of ||w_0 - w*||^2, by the theorem (in truth with its step)"
+    rows = [row for row in comparison.applying if not _vacuous(row)]
     return Table.of(head, map(_theorem_row, rows), caption).without_empty()
 
 
 def _vacuous(row: TheoremRow) -> bool:
     """Whether the bound ends no lower than the start, and nothing else is to be said of the theorem."""
     start, bound, *_ = row.ends
-    return row.stands and not bound < start
+    return row.consistent and not bound < start
 
 
-def _vacuous_sentence(found: TheoremComparison) -> str:
+def _vacuous_sentence(comparison: TheoremComparison) -> str:
     """The theorems without a row, each with its bound over the start."""
-    rows = sorted(filter(_vacuous, found.applying), key=lambda row: row.ends[1] / row.ends[0])
+    rows = sorted(filter(_vacuous, comparison.applying), key=lambda row: row.ends[1] / row.ends[0])
     named = ", ".join(f"{row.claim} ({upward(row.ends[1] / row.ends[0], 3)})" for row in rows)
     return f"Vacuous here, as the bound is not below the start (bound over start): {named}."
 
 
 def _theorem_row(row: TheoremRow) -> list[str | None]:
     start, bound, mean, _, upper = row.ends
-    name = row.claim + ("" if row.stands else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
+    name = row.claim + ("" if row.consistent else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
     message = [name, f"{row.quantity} of {row.algorithm}", row.step, upward(bound / start, 3)]
     message += [_within(mean, upper, start), times(row.looseness), _percent(row.share[0])]
-    return [*message, f"{_promise(row.promised)} ({row.reached})"]
+    return [*message, f"{_rounds_by_theorem(row.promised)} ({row.reached})"]
 
 
-def _worst_cases(found: TheoremComparison) -> list[str]:
+def _worst_cases(comparison: TheoremComparison) -> list[str]:
     """What an instance of a theorem's class comes to, where that is known."""
     words = []
-    for row in (row for row in found.applying if row.worst is not None):
+    for row in (row for row in comparison.applying if row.worst is not None):
         start = row.ends[0]
         limit = "" if row.certified is None else f" (certified: at most {upward(row.certified / start, 3)})"
         words.append(f"{downward((row.worst or 0.0) / start, 3)}{limit} for {row.claim}")
@@ -190,41 +196,41 @@ def _worst_cases(found: TheoremComparison) -> list[str]:
     return [f"Worst case: an instance of the class comes to {', '.join(words)}; {meaning}."] if words else []
 
 
-def algorithm_table(found: TheoremComparison, ranked: bool = True) -> Table:
+def algorithm_table(comparison: TheoremComparison, ranked: bool = True) -> Table:
     """A row an algorithm, the first at the target first, with its places where all were ``ranked``."""
     head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank", "by theorem")
-    rows = [*found.ranked, *(row for row in found.algorithms if row.central and row.curve)]
-    caption = f"Algorithms at tau = {found.settings.tau}, each with its best constant step; "
-    caption += f"rounds to {found.target:g} of ||w_0 - w*||^2"
+    rows = [*comparison.ranked, *(row for row in comparison.algorithms if row.central and row.curve)]
+    caption = f"Algorithms at tau = {comparison.settings.tau}, each with its best constant step; "
+    caption += f"rounds to {comparison.target:g} of ||w_0 - w*||^2"
     columns = len(head) if ranked else head.index("rank")
-    return Table.of(head[:columns], (_algorithm(found, row)[:columns] for row in rows), caption)
+    return Table.of(head[:columns], (_algorithm(comparison, row)[:columns] for row in rows), caption)
 
 
-def _algorithm(found: TheoremComparison, row: AlgorithmRow) -> list[str | None]:
+def _algorithm(comparison: TheoremComparison, row: AlgorithmRow) -> list[str | None]:
     assert row.curve is not None
     line = row.curve
-    promise = f"{_promise(row.promised)} ({row.by})" if row.by else None
-    low, high = (0, 0) if row.central else found.rank(row)
+    by_theorem = f"{_rounds_by_theorem(row.promised)} ({row.by})" if row.by else None
+    low, high = (0, 0) if row.central else comparison.rank(row)
     rank = "yardstick" if row.central else str(low) if low == high else f"{low} to {high}"
-    place = found.places.get(row.algorithm)
+    place = comparison.ranks_by_theorem.get(row.algorithm)
     cells = [
         row.algorithm,
         f"{row.step:.3g}/L",
         _within(line.mean[-1], line.upper[-1], line.mean[0]),
         str(row.reached),
-        promise,
+        by_theorem,
     ]
     return [*cells, rank, None if place is None else str(place)]
 
 
-def notes(found: TheoremComparison) -> list[str]:
+def notes(comparison: TheoremComparison) -> list[str]:
     """What the tables mean, and what they leave out."""
-    settings = found.settings
+    settings, facts = comparison.settings, comparison.facts
     gradients = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
-    silent = [row.algorithm for row in found.ranked if not row.by]
+    silent = [row.algorithm for row in comparison.ranked if not row.by]
     lines = [
-        f"{counted(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
-        f"{number(found.facts.mu.value)}, {gradients}, {counted(settings.replicates, 'replicate')}; limits hold at "
+        f"{counted(facts.N, 'client')}, d = {facts.d}, L = {number(facts.L.value)}, mu = "
+        f"{number(facts.mu.value)}, {gradients}, {counted(settings.replicates, 'replicate')}; limits hold at "
         f"error rate {settings.error_rate:g} a row, at all rounds at once.",
         "progress: log(start/bound) / log(start/measured).",
         "A round is reached from when on the mean stays at the "
@@ -238,35 +244,35 @@ def notes(found: TheoremComparison) -> list[str]:
 def _within(mean: float, upper: float, start: float) -> str:
     """A measured value over its start, with half the width of its band."""
     half = (upper - mean) / start
-    known = f" ± {number(half, 2)}" if np.isfinite(half) else " ± ?"
-    return number(mean / start, 3) + (known if half > 0 else "")
+    width = f" ± {number(half, 2)}" if np.isfinite(half) else " ± ?"
+    return number(mean / start, 3) + (width if half > 0 else "")
 
 
 def _percent(share: float) -> str:
     return "none" if share <= 0 else f"{100 * share:.3g}%" if share < 1e4 else "all"
 
 
-def _promise(rounds: int | None) -> str:
+def _rounds_by_theorem(rounds: int | None) -> str:
     return f"> {MOST_ROUNDS:.0e}".replace("+0", "") if rounds is None else upward(rounds, 4)
 
 
-def figure(found: TheoremComparison) -> Figure:
+def figure(comparison: TheoremComparison) -> Figure:
     """Two panels: the tightest theorems, as far as they take to the target, over their runs; and the algorithms."""
     made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=DPI)
     left, right = made.subplots(1, 2, sharey=True)
-    for k, row in enumerate(found.standing[:DRAWN]):
+    for k, row in enumerate(comparison.standing[:DRAWN]):
         _draw_theorem(left, row, k)
     styles = [(colour, dash) for dash in DASHES for colour in CLIENTS]
-    runs = [row for row in found.algorithms if row.curve is not None]
-    for k, item in enumerate(sorted(runs, key=lambda one: one.algorithm)):
+    runs = [row for row in comparison.algorithms if row.curve is not None]
+    for k, item in enumerate(sorted(runs, key=lambda row: row.algorithm)):
         assert item.curve is not None
         _line(right, item.curve, item.algorithm, k, *styles[k % len(styles)])
-    _finish(left, found.target, "Theorems (dashed) and their runs (solid)", 1)
-    _finish(right, found.target, "Algorithms, each with its best constant step", 3)
+    _finish(left, comparison.target, "Theorems (dashed) and their runs (solid)", 1)
+    _finish(right, comparison.target, "Algorithms, each with its best constant step", 3)
     left.set_xscale("log")
-    first = next((row.reached.first for row in found.ranked if row.reached), None)
+    first = next((row.reached.first for row in comparison.ranked if row.reached), None)
     # What falls geometrically is a straight line over rounds, unless it is at the target in the first few of many.
-    right.set_xscale("linear" if first is None or EARLY * first > found.settings.rounds else "log")
+    right.set_xscale("linear" if first is None or EARLY * first > comparison.settings.rounds else "log")
     right.label_outer()
     return made
 
@@ -282,14 +288,14 @@ def _draw_theorem(axes: Axes, row: TheoremRow, k: int) -> None:
 
 def _line(axes: Axes, curve: ErrorCurve, label: str, k: int, colour: str, dash: Any) -> None:
     """A measured mean over its start from the first round on, with its band where that has limits."""
-    start, kept = curve.mean[0], series.thin(len(curve.mean) - 1) + 1
-    mean, lower, upper = (line[kept] / start for line in (curve.mean, curve.lower, curve.upper))
+    start, rounds = curve.mean[0], curves.thin(len(curve.mean) - 1) + 1
+    mean, lower, upper = (line[rounds] / start for line in (curve.mean, curve.lower, curve.upper))
     mean = np.where(mean > 0, mean, np.nan)
     style: dict[str, Any] = {"color": colour, "ls": dash, "marker": MARKERS[k % len(MARKERS)]}
-    axes.plot(kept, mean, label=label, markevery=(0.04 * k, 0.2), markerfacecolor="white", **style)
-    known = np.isfinite(upper)
-    low, high = np.where(known, np.maximum(lower, mean / DEEP), mean), np.where(known, upper, mean)
-    axes.fill_between(kept, low, high, color=colour, alpha=0.12, lw=0)
+    axes.plot(rounds, mean, label=label, markevery=(0.04 * k, 0.2), markerfacecolor="white", **style)
+    bounded = np.isfinite(upper)
+    low, high = np.where(bounded, np.maximum(lower, mean / DEEP), mean), np.where(bounded, upper, mean)
+    axes.fill_between(rounds, low, high, color=colour, alpha=0.12, lw=0)
 
 
 def _finish(axes: Axes, target: float, title: str, columns: int) -> None:

@@ -20,7 +20,7 @@ from fedbounds.evidence.exact.counterexamples import Counterexample, reading_nam
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.search.shrink import by_hand
-from fedbounds.report.python_lines import folded
+from fedbounds.report.fold_python import folded
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.path import heterogeneity
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -179,12 +179,12 @@ def script(claim: Claim, verdict: Verdict) -> str:
 
 def _words(instance: Instance, t: int, every: str, virtual: str) -> dict[str, str]:
     """What the templates are filled with: those of one coordinate or several, and the numbers of the instance."""
-    one, N, T = len(instance.w0) == 1, instance.N, instance.total
-    words: dict[str, str] = NUMBERS if one else LISTS
+    single, N, T = len(instance.w0) == 1, instance.N, instance.total
+    words: dict[str, str] = NUMBERS if single else LISTS
     data = {"c": zip(*instance.curvatures, strict=True), "m": zip(*instance.minima, strict=True)}
-    words = words | {name: _table(rows)[1:-1] if one else _table(rows) for name, rows in data.items()}
+    words = words | {name: _table(rows)[1:-1] if single else _table(rows) for name, rows in data.items()}
     words |= {name: _row(getattr(instance, name)) for name in ("p", "eta", "noise")}
-    words |= {"w0": _row(instance.w0)[1:-1] if one else _row(instance.w0), "tau": str(instance.tau)}
+    words |= {"w0": _row(instance.w0)[1:-1] if single else _row(instance.w0), "tau": str(instance.tau)}
     words |= {"N": str(N), "T": str(T), "t": str(t), "next": str(t + 1), "round": str(t // instance.tau)}
     words |= {"draws": str(N * T), "every": every, "paths": "", "variance": ""}
     words |= ONE_ROUND if instance.rounds == 1 else ROUNDS
@@ -259,7 +259,7 @@ def script_if_short(claim: Claim, verdict: Verdict | None) -> str:
 
 def _weights(instance: Instance) -> list[Any] | None:
     """The weights of each round; None where they differ between outcomes of chance, or losses are no quadratics."""
-    if not instance.plain or instance.selections > 1:
+    if not instance.plain or instance.chance.selections > 1:
         return None
     fixed = instance.weighting in ("fixed", "fedavg")
     if instance.stochastic and not (fixed and instance.N * instance.total <= MOST_SIGNS):

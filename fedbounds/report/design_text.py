@@ -12,8 +12,11 @@ from fedbounds.study.design import Design
 def answer(item: Design) -> str:
     """The best method in one sentence."""
     what = "||w_R - w*||^2" if item.measure == "distance" else "F(w_R) - F*"
+    what = f"E{what}" if item.sigma or item.participation else what
     proved = "proved for" if item.certified else "by the solver, without proof, for"
     start = f"{item.rounds} x {item.tau} local steps at kappa = {item.kappa:g}, zeta_* = {item.zeta_star:g}"
+    start += f", {item.participation} clients a round" if item.participation else ""
+    start += f", sigma = {item.sigma:g}" if item.sigma else ""
     if item.alpha:
         alpha, p = (", ".join(f"{value:.6g}" for value in weights) for weights in (item.alpha, item.p))
         gain = f"alpha = p with its own best step has {upward(item.plain_worst)}"
@@ -31,6 +34,9 @@ def commands(item: Design) -> list[str]:
     shared = f"--rounds {item.rounds} --tau {item.tau}"
     steps = f"--step {item.eta:.8g} --server {item.server:.8g}"
     at = f"--kappa {item.kappa:.12g} --zeta-star {item.zeta_star:.12g} --measure {item.measure}"
+    if item.sigma or item.participation:
+        at += f" --participation {item.participation}" if item.participation else ""
+        return [f"fedbounds worst {shared} --step {item.eta:.8g} --sigma {item.sigma:.12g} {at}"]
     if item.alpha:
         alpha, p = (",".join(f"{value:.6g}" for value in weights) for weights in (item.alpha, item.p))
         return [f"fedbounds worst {shared} --step {item.eta:.8g} {at} --weights {alpha} --p {p}"]
@@ -48,7 +54,7 @@ def choices(item: Design) -> str:
         alpha = ", ".join(f"{value:.4g}" for value in item.alpha)
         rows = [(f"best found: alpha = {alpha}, eta L = {item.eta:.4g}", item.worst)]
         rows.append((f"best at alpha = p: eta L = {item.plain_eta:.4g}", item.plain_worst))
-    elif item.tau > 1:
+    elif item.tau > 1 and not (item.sigma or item.participation):
         rows.append((f"best at eta_s = 1: eta L = {item.plain_eta:.4g}", item.plain_worst))
     body = [
         [name, "not established" if value is None else upward(value), "-" if value is None else _over(value, item)]
@@ -66,9 +72,10 @@ def _over(value: float, item: Design) -> str:
 def over_tau(result: Sequence[Design]) -> str:
     usual = "alpha = p" if result[0].alpha else "eta_s = 1"
     head = ["tau", "rounds", "eta L", "eta_s", "worst case", "no method below", f"eta L at {usual}", "worst case"]
-    rows = []
+    rows, random = [], bool(result[0].sigma or result[0].participation)
     for item in result:
         lower = None if item.lower is None else downward(item.lower)
         row = [item.tau, item.rounds, f"{item.eta:.4g}", f"{item.server:.4g}", upward(item.worst), lower]
-        rows.append([*row, f"{item.plain_eta:.4g}", upward(item.plain_worst)])
-    return plain_table(head, rows)
+        row += [f"{item.plain_eta:.4g}", upward(item.plain_worst)]
+        rows.append([item.participation or "all", *row[:3], *row[4:6]] if random else row)
+    return plain_table(["clients", *head[:3], *head[4:6]] if random else head, rows)

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table as Rows
 from rich.text import Text
 
-from fedbounds.model.protocol import Progress
+from fedbounds.model.experiment import Progress
 from fedbounds.report.number_format import MISSING
 from fedbounds.report.table import Block, Bullets, Cell, Table
 
@@ -32,10 +32,10 @@ LINES = 30.0
 def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = False) -> str:
     """The blocks as text of at most ``width`` columns (the terminal's); ``colour`` adds no information."""
     width = width or columns()
-    return _render((piece for block in blocks for piece in _pieces(block, width)), width, colour)
+    return _render((renderable for block in blocks for renderable in _renderables(block, width)), width, colour)
 
 
-def _pieces(block: Block, width: int) -> Iterator[RenderableType]:
+def _renderables(block: Block, width: int) -> Iterator[RenderableType]:
     if isinstance(block, Table):
         if block.caption:
             yield Text(_wrapped(block.caption, width), style="bold")
@@ -74,7 +74,7 @@ def _cell(cell: Cell) -> Text:
     return Text(", ").join(Text(str(item), style=item.look.terminal) for item in cell.phrases)
 
 
-def _render(pieces: Iterable[RenderableType], width: int, colour: bool) -> str:
+def _render(renderables: Iterable[RenderableType], width: int, colour: bool) -> str:
     """Rich renderables as text, with ANSI colours or without; no trailing blanks."""
     file = io.StringIO()
     console = Console(
@@ -88,8 +88,8 @@ def _render(pieces: Iterable[RenderableType], width: int, colour: bool) -> str:
         emoji=False,
         legacy_windows=False,
     )
-    for piece in pieces:
-        console.print(piece, soft_wrap=False)
+    for renderable in renderables:
+        console.print(renderable, soft_wrap=False)
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).rstrip("\n") + "\n"
 
 
@@ -146,17 +146,17 @@ def _after(first: str, callback: Progress) -> Progress:
 
 
 def _bar(bars: Bars, runs: int) -> Progress:
-    own, whole = bars.add_task("", total=None), bars.add_task("", total=runs, visible=runs > 0)
+    current, whole = bars.add_task("", total=None), bars.add_task("", total=runs, visible=runs > 0)
     shares: dict[str, float] = {}
 
     def callback(name: str, done: int, total: int, note: str = "") -> None:
         fresh = name not in shares
         shares[name] = done / max(total, 1)
         if fresh:
-            bars.reset(own, completed=done)
+            bars.reset(current, completed=done)
         if fresh and done:  # what was done before this call is no measure of its speed
             bars.reset(whole, completed=math.fsum(shares.values()))  # type: ignore[arg-type]
-        bars.update(own, description=f"{name} {note}".rstrip(), completed=done, total=total or None)
+        bars.update(current, description=f"{name} {note}".rstrip(), completed=done, total=total or None)
         finished = list(shares.values()).count(1.0)
         bars.update(whole, description=f"{finished} of {runs} runs", completed=math.fsum(shares.values()))
 

@@ -38,11 +38,11 @@ def not_covered(trial: Trial) -> str:
     if claimed.axes.get("gradients") != only("full"):
         noisy = [part for part in searched if "stochastic" in part.axes["gradients"]]  # type: ignore[operator]
         gaps.append(_of_chance("noise", noisy, one_step))
-    if not (alone or _always_one(claimed.axes.get("participation"))):
+    if not (alone or _only_value_is_1(claimed.axes.get("participation"))):
         absent = [part for part in searched if part.axes["participation"] != only(1)]
         gaps.append(_of_chance("absent clients", absent, one_step))
     gaps += [_above("kappa", searched, claimed), _above("eta_L", searched, claimed)]
-    if not (alone or _always_one(claimed.axes.get("weight_ratio"))):
+    if not (alone or _only_value_is_1(claimed.axes.get("weight_ratio"))):
         gaps.append(f"weights other than {' and '.join(sorted(map(str, _values(searched, 'weights'))))}")
     gaps.append("losses of any other form, or in more coordinates, than those tried")
     return ", ".join(filter(None, gaps))
@@ -54,7 +54,7 @@ def _values(parts: Iterable[Coverage], axis: str) -> set[object]:
     return {value for region in regions if isinstance(region, frozenset) for value in region}
 
 
-def _always_one(region: Region | None) -> bool:
+def _only_value_is_1(region: Region | None) -> bool:
     return region == only(1) or (isinstance(region, Span) and region.low == region.high == 1)
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as xml
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
-from fedbounds.referee.neighbours import PROVED_IF
+from fedbounds.referee.nearby_claims import PROVED_IF
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
 from fedbounds.report.counterexample_script import script_if_short
@@ -40,7 +40,9 @@ TAGS = {Outcome.FALSE: "failure", Outcome.CONTRADICTION: "error", Outcome.NOT_TE
 
 def verdict(trial: Trial) -> list[str]:
     """The headline, warnings, its grounds, and what it covers or first of all what it does not."""
-    warnings = (line for name in ("read back", "sanity") for line in trial.said(name) if line.startswith("warning"))
+    warnings = (
+        line for name in ("read back", "sanity") for line in trial.lines_of(name) if line.startswith("warning")
+    )
     head, *grounds = _headline(trial)
     return [head, *map(_sentence, warnings), *grounds]
 
@@ -73,17 +75,17 @@ def _headline(trial: Trial) -> list[str]:
         proof = trial.whole_proof
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
         near = tightness(trial.verdicts)
-        known = [
+        lines = [
             MEANING[outcome],
             *_noise(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
             *(["Rocq: checked."] if "rocq" in proof.data else []),
             *_length(automatic.proof_of(proof)),
         ]
-        return [proved, *known]
+        return [proved, *lines]
     if outcome is Outcome.NOT_TESTED:
         unknown: dict[str, list[str]] = {}
-        for line in (*trial.said("read back"), *trial.said("regimes")):
+        for line in (*trial.lines_of("read back"), *trial.lines_of("regimes")):
             evidence, says, what = line.partition(" cannot express ")
             unknown.setdefault(what, []).extend([evidence] if says else [])
         reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
@@ -135,7 +137,7 @@ def _open(trial: Trial) -> list[str]:
         shown = str(unconfirmed.data.get("approach") or unconfirmed.detail)
         by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
         lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
-    near = (line for line in trial.said("neighbours") if line.startswith(PROVED_IF))
+    near = (line for line in trial.lines_of("neighbours") if line.startswith(PROVED_IF))
     lines += [f"{Outcome.PROVED} if also {line.removeprefix(PROVED_IF)}." for line in near]
     lines.append(f"Not covered: {not_covered(trial)}.")
     if trial.proof is not None:
@@ -143,13 +145,14 @@ def _open(trial: Trial) -> list[str]:
         lines.append(f"Proved only for {covered}: {trial.proof.detail}.")
     if trial.certified:
         lines.append(f"Certified only at {certified_settings(trial)}.")
+        lines += [_sentence(found) for found in [tightness(trial.verdicts)] if found]
     compared = tried(trial)
     if compared and unconfirmed is None:
         lines.append(f"Tried without a violation: {compared}.")
     elif unconfirmed is None and trial.proof is None and not trial.certified:
         done = ", ".join(stage.name for stage in trial.stages if not stage.cut)
         lines.append(f"No violation in the stages that ended: {done or 'none'}.")
-    lines += [_sentence(line) for line in trial.said("strength") if line.startswith("not noticed")]
+    lines += [_sentence(line) for line in trial.lines_of("strength") if line.startswith("not noticed")]
     return lines
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.by_solver import solved
+from fedbounds.evidence.sdp.multi_round.bound import solved
 from fedbounds.evidence.sdp.multi_round.central_path import ALL_PAIRS
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import MirroredClients, rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -108,9 +108,9 @@ class _Grid:
         """Compute the worst case of a method, and run its instance at every method that may be better."""
         run = self.method(k)
         solution = solved(run, Fraction(self.delta_0), Fraction(self.zeta_sq))
-        known = solution.outcome is Solved.OPTIMAL
-        self.solved[k] = solution.value if known else np.inf
-        if known:
+        solvable = solution.outcome is Solved.OPTIMAL
+        self.solved[k] = solution.value if solvable else np.inf
+        if solvable:
             instance = rebuilt(run, solution, self.delta_0, self.zeta_sq)
             self.instances.append(instance)
             self.raise_values(instance, self.values, self.eta, self.reach)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.by_solver import solved_of_clients
+from fedbounds.evidence.sdp.multi_round.bound import solved_of_clients
 from fedbounds.evidence.sdp.multi_round.central_path import EVERY_CLIENT
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.solver import Solved

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedbounds.errors import reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
-from fedbounds.study.tabular import Findings, flat
+from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fedbounds.evidence.sdp.one_step.certificate import Certificate
     from fedbounds.evidence.sdp.one_step.parameters import Setting
     from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model.experiment import Progress
     from fedbounds.plugins import Theorem
 
 # What a setting has; the first of it are counts.
@@ -165,7 +165,13 @@ def tight(
 
 
 def _of_tightened(item: Tightened) -> list[dict[str, Any]]:
-    one = item.constant
+    constant = item.constant
     at = {item.over: item.value} if item.over else {}
-    row = {"claim": one.claim, **at, "term": one.term, "stated": one.stated, "tight": one.solver}
-    return [{**row, "certified": None if one.certified is None else float(one.certified), "needed": one.needed}]
+    row = {"claim": constant.claim, **at, "term": constant.term, "stated": constant.stated, "tight": constant.solver}
+    return [
+        {
+            **row,
+            "certified": None if constant.certified is None else float(constant.certified),
+            "needed": constant.needed,
+        }
+    ]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.algorithms import check, run_algorithm
+from fedbounds.engine.plain_runs import check, run_algorithm
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, Interrupted, reject
@@ -24,18 +24,17 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
 from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.algorithm import Algorithm
-from fedbounds.model.experiment import Experiment
+from fedbounds.model.experiment import Experiment, Progress
 from fedbounds.model.problem import Array
-from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
-from fedbounds.study import worst_case
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
+from fedbounds.study import worst_case_and_theorems
+from fedbounds.study.comparison_rows import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
 from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
-from fedbounds.study.resolve import build_experiment, build_problem
+from fedbounds.study.objects_from_settings import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
@@ -115,15 +114,15 @@ def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weig
     except InputError as unknown:
         key = text.partition(":")[0]
         if key not in weightings(extra):
-            known = ", ".join(weightings(extra))
-            raise InputError(f"{unknown} Weightings that can be compared: {known}.") from None
+            names = ", ".join(weightings(extra))
+            raise InputError(f"{unknown} Weightings that can be compared: {names}.") from None
         return algorithm_named(FEDAVG, extra), weighting_named(text, extra)
 
 
 def _at_a_horizon(settings: Settings, extra: Sequence[ModuleType]) -> list[Claim]:
     """The claims that bound the distance or the gap after T steps; those asked for by name must."""
-    known = [claim_named(key, extra) for key in settings.claims] or known_claims(extra).values()
-    result = [claim for claim in known if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
+    candidates = [claim_named(key, extra) for key in settings.claims] or known_claims(extra).values()
+    result = [claim for claim in candidates if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
     if settings.claims and len(result) < len(settings.claims):
         remedy = "name others, or none for all that do"
         raise reject("claims to compare bound the distance or the gap at T", ", ".join(settings.claims), remedy)
@@ -157,32 +156,34 @@ class _Study:
 def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     """A theorem on a run of its own algorithm and step, in its last reading, the repaired one where it has that."""
     row, reading = TheoremRow(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
-    asked, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
+    on_fedavg, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
     if not claim.on_fedavg and any(
         symbol.statistic in ("largest", "smallest", "measured") for symbol in claim.computed
     ):
         return replace(row, unmet=f"the paths of {claim.algorithm} are not kept")
     try:
         check(algorithm, study.pilot.experiment)
-        pilot = with_quantities(asked, examine_run(study.pilot, reading))
+        pilot = with_quantities(on_fedavg, examine_run(study.pilot, reading))
         if pilot.quantities.lacking:
             return replace(row, unmet=f"no value for {'; '.join(pilot.quantities.why(pilot.quantities.lacking))}")
-        eta = claim_steps(asked, pilot, study.level)
-        run = with_quantities(asked, examine_run(_run(study, claim, algorithm, eta), reading))
-        verdict = empirical.examine(asked, run, study.settings.error_rate)
-        unmet = inapplicable(asked, reading, empirical.Sampled(run))
+        eta = claim_steps(on_fedavg, pilot, study.level)
+        run = with_quantities(on_fedavg, examine_run(_run(study, claim, algorithm, eta), reading))
+        verdict = empirical.examine(on_fedavg, run, study.settings.error_rate)
+        unmet = inapplicable(on_fedavg, reading, empirical.Sampled(run))
         if verdict.status is Status.NOT_APPLICABLE or unmet is not None:
             return replace(row, unmet=str(verdict.failed[0]) if verdict.failed else verdict.detail)
         ends = run.trajectory.times % study.settings.tau == 0
-        bounds = empirical.compare(asked, run).rhs.mean(axis=0)[ends]
+        bounds = empirical.compare(on_fedavg, run).rhs.mean(axis=0)[ends]
     except (DivergedError, InputError) as wrong:
         return replace(row, unmet=str(wrong))
     experiment, result = run.trajectory.experiment, run.trajectory.paths["alpha"]
     sure, random = study.settings.error_rate, study.random(algorithm)
     distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
-    decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
-    lowest, certified = (None, None) if decays else worst_case.of_run(claim, experiment, float(eta[0]), study.extra)
+    decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(on_fedavg, run, bounds, study.level)
+    lowest, certified = (
+        (None, None) if decays else worst_case_and_theorems.of_run(claim, experiment, float(eta[0]), study.extra)
+    )
     return replace(
         row,
         quantity=about,
@@ -190,7 +191,7 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
         status=verdict.status,
         curve=distance if about == "distance" else error_curve(result.gap[:, ends], sure, random),
         bounds=bounds,
-        beyond=bound_curve(asked, run, bounds, rounds),
+        beyond=bound_curve(on_fedavg, run, bounds, rounds),
         promised=rounds,
         reached=distance.reached(study.level),
         worst=lowest,
@@ -205,7 +206,7 @@ def _run(study: _Study, claim: Claim, algorithm: Algorithm, eta: Array) -> Traje
     """
     experiment = study.experiment(algorithm, eta=lambda t: float(eta[t]))
     if not claim.on_fedavg:
-        return record_of(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
+        return recorded_run(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
     if eta.tobytes() not in study.runs:
         study.runs[eta.tobytes()] = simulate(experiment.with_(stride=1))
     return study.runs[eta.tobytes()]
@@ -235,13 +236,13 @@ def _algorithm_row(
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
     line = error_curve(result.distance_sq, study.settings.error_rate, study.random(algorithm))
-    own = [
+    applying = [
         theorem
         for theorem in theorems
         if theorem.curve and algorithm_named(theorem.algorithm, study.extra) == algorithm
     ]
-    own = [item for item in own if item.stands]
-    best = min(own, key=lambda one: math.inf if one.promised is None else one.promised, default=None)
+    applying = [item for item in applying if item.consistent]
+    best = min(applying, key=lambda row_: math.inf if row_.promised is None else row_.promised, default=None)
     row = replace(row, step=step, curve=line, reached=line.reached(study.level))
     return row if best is None else replace(row, by=best.claim, promised=best.promised)
 
@@ -274,7 +275,7 @@ def _best_step(study: _Study, algorithm: Algorithm, tell: Progress) -> float:
     return 2.0**at
 
 
-def record_of(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
+def recorded_run(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
     """A run of any algorithm as a record ``like`` FedAvg's; second moments only if ``squares``, else inf."""
     problem, batch, grid = experiment.problem, experiment.batch_size, make_time_grid(experiment)
     variance, radius = np.zeros(problem.N), np.zeros(1)

@@ -34,16 +34,16 @@ def alarms(lines: Iterable[Line]) -> list[Alarm]:
     A statistical refutation counts if it stands at the rate of the whole study (Bonferroni over its verdicts).
     """
     lines = list(lines)
-    tested = sum(verdict.error_rate > 0 for line in lines for _, verdict in line.found)
+    tested = sum(verdict.error_rate > 0 for line in lines for _, verdict in line.results)
     return [alarm for line in lines for alarm in _contradictions(line, tested)]
 
 
 def _contradictions(line: Line, tested: int) -> Iterator[Alarm]:
-    verdicts = [verdict for _, verdict in line.found]
+    verdicts = [verdict for _, verdict in line.results]
     for refuted in verdicts:
         if refuted.status is not Status.REFUTED or refuted.error_rate * tested > ERROR_RATE:
             continue
-        instance = cache(partial(instance_of, refuted))
+        instance = cache(partial(experiment_of, refuted))
         for holds in verdicts:
             if holds.status is Status.HOLDS and holds.evidence is not refuted.evidence and _covers(holds, instance):
                 yield Alarm(line, holds, refuted)
@@ -53,7 +53,7 @@ def _covers(holds: Verdict, instance: Callable[[bool], Mapping[str, object]]) ->
     return holds.coverage is not None and holds.coverage.contains(instance("local_step" in holds.coverage.axes))
 
 
-def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object]:
+def experiment_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object]:
     """The experiment of a refutation: axis -> its value, or all its values; an axis that is not known is missing.
 
     With ``one_step`` its step t alone, in its round, which is what a certificate speaks of.
@@ -62,7 +62,7 @@ def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object
     if verdict.evidence is Evidence.EXACT and isinstance(instance, Mapping):
         from fedbounds.evidence.exact.counterexamples import reading_named
         from fedbounds.evidence.exact.instance_json import from_json
-        from fedbounds.evidence.exact.outcomes import runs
+        from fedbounds.evidence.exact.run import runs
 
         record = next(runs(from_json(instance)))
         return record.place(reading_named(verdict.reading), verdict.worst_t if one_step else None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedbounds.errors import of_kind
 from fedbounds.plugins import Plugins, modules_from
-from fedbounds.study.tabular import Findings, flat
+from fedbounds.study.result_table import Findings, flat
 
 if TYPE_CHECKING:
     from fedbounds.evidence.symbolic.proof_state import Checked

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Literal
 
 from fedbounds.errors import reject
 from fedbounds.plugins import with_role
-from fedbounds.study.tabular import Findings
-from fedbounds.study.worst import Number
+from fedbounds.study.result_table import Findings
+from fedbounds.study.worst import Number, present_of
 from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.multi_round.program import Run
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model.experiment import Progress
 
 # Steps of a run in all: beyond this each of the worst cases of a search takes seconds.
-LONGEST = 24
+LONGEST, LONGEST_NOISY = 24, 48
 # Rows of a table, as many as a screen shows beside the answer.
 MOST_TAU = 12
 
@@ -31,6 +31,7 @@ class Design:
     usual choices, None where none was established. ``certified`` says that both other worst cases are proved;
     ``lower`` is a number in floating point, over a grid. ``solved`` worst cases were computed. Where ``p`` is given
     the server's weights ``alpha`` are chosen at eta_s = 1, without a lower bound, and ``plain_eta`` is for alpha = p.
+    Of a run with noise ``sigma`` or ``participation`` K/N only eta is chosen.
     """
 
     rounds: int
@@ -49,6 +50,8 @@ class Design:
     solved: int
     p: tuple[float, ...] = ()
     alpha: tuple[float, ...] = ()
+    sigma: float = 0.0
+    participation: str = ""
 
     @property
     def gap(self) -> float | None:
@@ -66,6 +69,9 @@ def design(
     measure: Literal["distance", "gap"] = "distance",
     budget_steps: int | None = None,
     p: str | Sequence[Number] = (),
+    sigma: Number = 0,
+    participation: str = "",
+    uploads: int | None = None,
     progress: Progress | None = None,
 ) -> Findings[Design]:
     """The constant local step eta and server's step eta_s with the least worst case over a class, for every N >= 2.
@@ -81,6 +87,9 @@ def design(
     measure: The distance ||w_R - w*||^2, or the gap F(w_R) - F*.
     budget_steps: Gradient steps in all, in place of the rounds.
     p: The clients' weights, with commas: the server's weights are chosen then, at eta_s = 1.
+    sigma: Root of the largest variance of a client's noise; eta_s is 1 then.
+    participation: K/N where K of N clients take part in a round, or 1..4/N to compare several K; eta_s is 1 then.
+    uploads: Rounds times clients a round, in place of the rounds.
 
     >>> [(round(item.eta, 2), round(item.worst, 4)) for item in design(rounds=1, tau=1)]
     [(1.82, 0.6695)]
@@ -93,9 +102,17 @@ def design(
         raise reject("zeta_star is a root of a mean of squares, at least 0", zeta_star, "leave out its sign")
     if fraction(Delta_0) <= 0:
         raise reject("Delta_0 must be positive", Delta_0, "start away from w*")
-    weights = fractions(p) if p else ()
+    if fraction(sigma) < 0:
+        raise reject("sigma is a root of a variance, at least 0", sigma, "leave out its sign")
+    random, weights = bool(participation or fraction(sigma)), fractions(p) if p else ()
+    if random and (p or measure != "distance"):
+        raise reject("with noise or absent clients eta is chosen for the distance", p or measure, "leave it out")
+    if uploads is not None and not (participation and budget_steps is None):
+        raise reject("uploads are rounds times the clients of --participation", uploads, "give it, and no budget")
     runs = [
-        replace(run, alpha=weights, p=weights) for run in _runs(rounds, tau, fraction(kappa), measure, budget_steps)
+        replace(run, alpha=weights, p=weights, present=present)
+        for present, several in _presents(participation, rounds, uploads)
+        for run in _runs(several, tau, fraction(kappa), measure, budget_steps, LONGEST_NOISY if random else LONGEST)
     ]
     if p and measure != "distance":
         raise reject("the server's weights are chosen for the distance", measure, "leave out --p")
@@ -103,13 +120,18 @@ def design(
     for k, run in enumerate(runs):
         if progress is not None:
             progress("methods", k, len(runs), f"tau = {run.tau}")
-        chosen = best if not p else best_of_weights
-        result.append(chosen(run, fraction(Delta_0), fraction(zeta_star) ** 2))
+        at = run, fraction(Delta_0), fraction(zeta_star) ** 2
+        result.append(best_of_random(*at, fraction(sigma)) if random else best_of_weights(*at) if p else best(*at))
     return Findings(tuple(result), lambda item: [asdict(item) | {"gap": item.gap}])
 
 
 def _runs(
-    rounds: int, tau: int | str, kappa: Fraction, measure: Literal["distance", "gap"], budget: int | None
+    rounds: int,
+    tau: int | str,
+    kappa: Fraction,
+    measure: Literal["distance", "gap"],
+    budget: int | None,
+    longest: int,
 ) -> Iterator[Run]:
     from fedbounds.evidence.sdp.multi_round.program import Run
 
@@ -119,19 +141,35 @@ def _runs(
         several = rounds if budget is None else budget // each
         if budget is not None and several < 1:
             raise reject("a budget of gradient steps pays for a round or more", budget, f"give {each} or more")
-        if several * each > LONGEST:
-            what = f"a search is for runs of up to {LONGEST} local steps in all"
+        if several * each > longest:
+            what = f"a search is for runs of up to {longest} local steps in all"
             raise reject(what, f"{several} rounds of {each}", "take fewer")
         yield Run(several, each, 1 / kappa, Fraction(1), Fraction(1), measure=measure)
 
 
-def _several(tau: int | str) -> list[int]:
+def _presents(
+    participation: str, rounds: int, uploads: int | None
+) -> Iterator[tuple[tuple[int, int | None] | None, int]]:
+    """(K of N, rounds), for every K."""
+    several, dash, N = participation.partition("/")
+    for K in _several(several, "clients a round") if ".." in several else (several,):
+        present = present_of(f"{K}{dash}{N}")
+        if present is not None and uploads is not None:
+            if not 0 < present[0] <= uploads:
+                raise reject(
+                    "uploads pay for a round or more of a client or more", f"{uploads}, {K}/{N}", "mend them"
+                )
+            rounds = uploads // present[0]
+        yield present, rounds
+
+
+def _several(tau: int | str, what: str = "tau") -> list[int]:
     first, dots, last = str(tau).partition("..")
     if not (first.strip().isdecimal() and (not dots or last.strip().isdecimal())):
-        raise reject("tau must be a whole number, or two as 1..6", tau, "mend it")
+        raise reject(f"{what} must be a whole number, or two as 1..6", tau, "mend it")
     low, high = (int(text) if len(text) < 9 else 0 for text in (first, last or first))
     if not 1 <= low <= high < low + MOST_TAU:
-        raise reject(f"tau must be at least 1, and at most {MOST_TAU} values upwards", tau, "mend it")
+        raise reject(f"{what} must be at least 1, and at most {MOST_TAU} values upwards", tau, "mend it")
     return list(range(low, high + 1))
 
 
@@ -181,14 +219,29 @@ def best_of_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
     kappa, zeta_star = float(run.L / run.mu), float(zeta_sq) ** 0.5
     steps = [float(item.sizes[0] * run.L) for item in (best, plain)]
     start = (run.rounds, run.tau, kappa, zeta_star, run.measure, steps[0], 1.0, values[0], None, True)
-    weights = (tuple(map(float, item)) for item in (run.p, best.alpha))
-    return Design(*start, steps[1], values[1], usual, 0, *weights)
+    p, alpha = (tuple(map(float, item)) for item in (run.p, best.alpha))
+    return Design(*start, steps[1], values[1], usual, 0, p, alpha)
 
 
-def standard(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> dict[str, float | None]:
+def best_of_random(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma: Fraction) -> Design:
+    """The best local step found where gradients have noise or clients are absent."""
+    from fedbounds.study.best_noisy import best_step
+
+    bound, lower, solved = best_step(run, delta_0, zeta_sq, sigma**2)
+    kappa, zeta_star, eta = float(run.L / run.mu), float(zeta_sq) ** 0.5, float(bound.run.sizes[0] * run.L)
+    K, N = run.present or (0, None)
+    start = (run.rounds, run.tau, kappa, zeta_star, run.measure, eta, 1.0, bound.value, lower, True, eta, bound.value)
+    usual, present = standard(run, delta_0, zeta_sq, sigma**2), f"{K}/{N or 'any'}" if K else ""
+    return Design(*start, usual, solved, sigma=float(sigma), participation=present)
+
+
+def standard(
+    run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction = Fraction(0)
+) -> dict[str, float | None]:
     """The certified worst cases of usual choices at eta_s = 1, and of gradient descent once a round."""
     from fedbounds.evidence.sdp.multi_round.central_path import worst
-    from fedbounds.study.worst_case import scheduled
+    from fedbounds.evidence.sdp.multi_round.noise import noisy
+    from fedbounds.study.worst_case_and_theorems import scheduled
 
     L, mu = run.L, run.mu
     main = with_role(Role.MAIN, ())[0]
@@ -203,6 +256,7 @@ def standard(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> dict[str, float 
         del several["eta = 1/(tau L)"], several["one step a round, 2/(L + mu)"]
     result = {}
     for name, other in several.items():
-        bound = worst(other, delta_0, zeta_sq)
+        random = bool(run.present or sigma_sq)
+        bound = noisy(other, delta_0, zeta_sq, sigma_sq) if random else worst(other, delta_0, zeta_sq)
         result[name] = bound.value if bound is not None and bound.proved else None
     return result

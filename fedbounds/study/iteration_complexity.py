@@ -15,7 +15,7 @@ from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.study.comparison import stays_from
+from fedbounds.study.comparison_rows import stays_from
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Delta_T
 
@@ -41,7 +41,7 @@ def claim_steps(claim: Claim, pilot: MeasuredRun, level: float) -> Array:
     if claim.steps is not None and "eta_0" not in {symbol.name for symbol in claim.steps.free_symbols}:
         return steps_asked(claim.steps, pilot.values(), experiment.total_steps)
     tried = [_tried(claim, pilot, share / experiment.problem.L, level) for share in FREE]
-    return min(tried, key=lambda one: one[0])[1]
+    return min(tried, key=lambda pair: pair[0])[1]
 
 
 def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[tuple[bool, float, float], Array]:
@@ -54,10 +54,10 @@ def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[
     there = {**values, "eta": table, "t": np.arange(total, dtype=float)}
     failed, _ = judged(
         (item for item in claim.assumptions_in(pilot.reading) if item.on_run is None),
-        lambda one: in_floats(one, there),
+        lambda assumption: in_floats(assumption, there),
     )
     bound = partial(_bound, claim, pilot, values)
-    rounds = _falls_to(bound, _level(claim, experiment, level))
+    rounds = _falls_to(bound, _left_side_target(claim, experiment, level))
     return (bool(failed), math.inf if rounds is None else rounds, float(bound(experiment.rounds))), table
 
 
@@ -69,7 +69,7 @@ def _bound(claim: Claim, run: MeasuredRun, values: Mapping[str, Numbers], rounds
     return np.broadcast_to(bound, steps.shape)
 
 
-def _level(claim: Claim, experiment: Experiment, level: float) -> float:
+def _left_side_target(claim: Claim, experiment: Experiment, level: float) -> float:
     """What a claim's left side must be at most for the squared distance to be at most ``level``."""
     return level if claim.lhs == Delta_T else level * experiment.problem.mu / 2
 
@@ -83,8 +83,8 @@ def _formula(claim: Claim, run: MeasuredRun) -> Callable[[Array], Array] | None:
 
 def rounds_to_target(claim: Claim, run: MeasuredRun, bounds: Array, level: float) -> int | None:
     """The rounds to the target by a claim; within those run only, where its bound is not known beyond them."""
-    own, formula = _level(claim, run.trajectory.experiment, level), _formula(claim, run)
-    return stays_from(bounds, own) if formula is None else _falls_to(formula, own)
+    target, formula = _left_side_target(claim, run.trajectory.experiment, level), _formula(claim, run)
+    return stays_from(bounds, target) if formula is None else _falls_to(formula, target)
 
 
 def bound_curve(claim: Claim, run: MeasuredRun, bounds: Array, rounds: int | None) -> Array:

@@ -19,7 +19,7 @@ from fedbounds.plugins import Plugins, claims_from, modules_from
 from fedbounds.study.cache import cached
 from fedbounds.study.release_evidence import remembered
 from fedbounds.study.result import Result, verdicts_from
-from fedbounds.study.tabular import Findings, flat
+from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.reading import READINGS
@@ -41,19 +41,19 @@ class Line:
 
     claim: Claim
     reading: str
-    found: tuple[tuple[str, Verdict], ...] = ()
+    results: tuple[tuple[str, Verdict], ...] = ()
 
     def verdicts(self, kind: Evidence, weighting: str | None = None) -> list[Verdict]:
         """The verdicts of one kind of evidence, on the run of one ``weighting`` if it is given."""
-        return [v for where, v in self.found if v.evidence is kind and weighting in (None, where)]
+        return [v for where, v in self.results if v.evidence is kind and weighting in (None, where)]
 
     def under(self, status: Status) -> list[str]:
         """The weightings under which a run gave ``status``, and ANYWHERE for evidence about no run."""
-        return list(dict.fromkeys(where for where, verdict in self.found if verdict.status is status))
+        return list(dict.fromkeys(where for where, verdict in self.results if verdict.status is status))
 
     def proved(self) -> bool:
         """Whether a proof or a certificate supports the claim as read."""
-        return any(where == ANYWHERE and verdict.status is Status.HOLDS for where, verdict in self.found)
+        return any(where == ANYWHERE and verdict.status is Status.HOLDS for where, verdict in self.results)
 
     def grounds(self, verdict: Verdict) -> str:
         """A verdict on the claim in words: of a HOLDS also what the claim speaks of beyond what it covers."""
@@ -61,7 +61,7 @@ class Line:
         return grounds(verdict, None if reading is None else self.claim.coverage(reading))
 
     def to_json(self) -> dict[str, Any]:
-        result = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.found]
+        result = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.results]
         return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": result}
 
 
@@ -73,11 +73,11 @@ def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), a
     >>> ledger(afresh=False)["lemma-2", "literal"].rows()[0]["status"]
     'REFUTED'
     """
-    from fedbounds.study import store
+    from fedbounds.study import saved_study
 
     kinds, words = (str, Path, Result, type(None)), "a Result, or the folder of one"
     of_kind("a study", study, kinds, words)
-    result = store.read(study)[0] if isinstance(study, str | Path) else study
+    result = saved_study.read(study)[0] if isinstance(study, str | Path) else study
     claims = claims_from(None, modules_from(plugins))
     if result is not None and result.examined is not None:
         claims |= result.claims
@@ -86,7 +86,7 @@ def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), a
 
 def _of_line(line: Line) -> list[dict[str, Any]]:
     named = {"claim": line.claim.key, "reading": line.reading}
-    result = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.found]
+    result = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.results]
     return result or [named]
 
 

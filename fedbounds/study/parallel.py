@@ -8,6 +8,7 @@ import functools
 import importlib.util
 import itertools
 import logging
+import multiprocessing
 import os
 import pickle
 import signal
@@ -33,6 +34,8 @@ SCHEDULER, WORKERS = 8, 60
 AT_ONCE = 1_000
 # Seconds between two looks of a process at whether its parent still lives.
 LOOK = 1.0
+# What processes share that are forked from one: a study and its compiled kernels.
+WARM = ("fedbounds.study.run_study", "fedbounds.engine.kernels.select")
 Submit = Callable[..., Future]
 
 
@@ -120,17 +123,20 @@ def _processes(count: int) -> Iterator[tuple[Submit, int]]:
     """``count`` processes of this machine; those that died are replaced when the next item is submitted."""
     from joblib.externals.loky import get_reusable_executor
 
+    def pool() -> Any:
+        return get_reusable_executor(max_workers=count, **_warm(count))
+
     def submit(*task: Any) -> Future:
         with _deaf_to_the_keyboard():
             try:
-                return get_reusable_executor(max_workers=count).submit(*task)
+                return pool().submit(*task)
             except BrokenProcessPool:  # a process died just now
-                return get_reusable_executor(max_workers=count).submit(*task)
+                return pool().submit(*task)
 
     try:
         yield submit, count
     except BaseException:
-        get_reusable_executor(max_workers=count).shutdown(wait=True, kill_workers=True)
+        pool().shutdown(wait=True, kill_workers=True)
         raise
 
 
@@ -144,32 +150,50 @@ def _packed(function: Callable[[Any], Any]) -> bytes:
     return cloudpickle.dumps(function)
 
 
+def _warm(count: int) -> dict[str, Any]:
+    """How processes start: forked, where that is possible, from one that has imported what a study needs."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return {}
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([*WARM])
+    return {"context": context}
+
+
 @functools.lru_cache(maxsize=1)
 def _unpacked(packed: bytes) -> Any:
     return pickle.loads(packed)
 
 
-def _compute(packed: bytes, wanted: dict[str, str], parent: int | None, item: Any) -> Any:
+def _compute(packed: bytes, wanted: dict[str, str], command: int | None, item: Any) -> Any:
     """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
-    if parent is not None:
-        _end_with(parent)
-    _require_versions(wanted, versions())
+    if command is not None:
+        _end_with(command)
+    _require_same_versions(wanted, versions())
     return _unpacked(packed)(item)
 
 
 @functools.cache
-def _end_with(parent: int) -> None:
-    """End this process when its ``parent`` was killed: nobody would ever read what it computes."""
+def _end_with(command: int) -> None:
+    """End this process when that of its ``command`` is gone: nobody would ever read what it computes."""
+    parent = os.getppid()
+
+    def lives() -> bool:
+        if command == parent or os.name == "nt":
+            return os.getppid() == parent
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(command, 0)
+            return True
+        return False
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while lives():
             time.sleep(LOOK)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="follow-parent").start()
 
 
-def _require_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
+def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
     if received != wanted:
         raise reject(f"every worker needs the versions {wanted}", received, "install the same ones")
 
@@ -212,7 +236,7 @@ def cluster(scheduler: str) -> Generator[tuple[Submit, int], None, None]:
         with Client(scheduler, timeout=SCHEDULER, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
             for received in client.run(versions).values():
-                _require_versions(versions(), received)
+                _require_same_versions(versions(), received)
             yield client.get_executor(pure=False).submit, AT_ONCE
     except InputError:
         raise

@@ -19,7 +19,7 @@ from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import modules_from, weighting_named
 from fedbounds.study.bounds import main_bound, speed_and_error
-from fedbounds.study.resolve import build_problem, build_step
+from fedbounds.study.objects_from_settings import build_problem, build_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
 from fedbounds.theory.reading import READINGS

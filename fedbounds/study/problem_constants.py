@@ -111,11 +111,11 @@ class ProblemConstants:
 
 def constants_of(problem: Problem) -> dict[str, Any]:
     """L, mu, Gamma, N, zeta_*, ||w_0 - w*||^2 from the origin and the weights of a problem, by the options' names."""
-    known = problem.constants()
+    constants = problem.constants()
     slopes = (problem.grads(problem.w_star) ** 2).sum(-1)
     return {
-        "L": known["L"].value,
-        "mu": known["mu"].value,
+        "L": constants["L"].value,
+        "mu": constants["mu"].value,
         "Gamma": problem.Gamma.value,
         "N": problem.N,
         "zeta_star": math.sqrt(problem.p @ slopes),

@@ -18,7 +18,7 @@ from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.problem import Problem
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import PluginFile, claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.resolve import GROUPS, build_policy, build_problem, default_weightings, name_checks
+from fedbounds.study.objects_from_settings import GROUPS, build_policy, build_problem, default_weightings, name_checks
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim, Role
 
@@ -58,7 +58,7 @@ def resolve(
     chosen = Settings.of({name: value for name, value in named.items() if value not in (None, [])} | dict(settings))
     files = tuple(map(read_plugin, chosen.plugins))
     extra = [load_plugin(file) for file in files]
-    _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
+    _check_names(chosen, extra, user_problem=isinstance(problem, Problem))
     policy = build_policy(chosen)
     target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra)
     chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
@@ -89,11 +89,11 @@ def _listed(given: Any) -> list[Any]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _check_names(settings: Settings, extra: Sequence[ModuleType], own_problem: bool) -> None:
+def _check_names(settings: Settings, extra: Sequence[ModuleType], user_problem: bool) -> None:
     """Refuse a name that names nothing, before any work; those given as objects name themselves."""
     for name, test in name_checks(extra).items():
         value = getattr(settings, name)
-        if name in ("weightings", "claims") or (own_problem and name in ("problem", "partition")):
+        if name in ("weightings", "claims") or (user_problem and name in ("problem", "partition")):
             continue
         for text in value if isinstance(value, tuple) else (value,):
             if text is not None:
@@ -137,11 +137,11 @@ def claims_in(group: str, extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
     every = plugins.on_fedavg(plugins.claims(extra))
     if group == "all":
         return every
-    own = {claim.key for module in extra for claim in getattr(module, "CLAIMS", ())}
-    ours = {key for key, claim in every.items() if claim.source.startswith(OURS) and key not in own}
+    user_defined = {claim.key for module in extra for claim in getattr(module, "CLAIMS", ())}
+    ours = {key for key, claim in every.items() if claim.source.startswith(OURS) and key not in user_defined}
     members = {
-        "paper": {key for key, claim in every.items() if Role.HEADLINE in claim.roles} | own,
-        "field": {key for key, claim in every.items() if YEAR.search(claim.source)} - ours - own,
+        "paper": {key for key, claim in every.items() if Role.HEADLINE in claim.roles} | user_defined,
+        "field": {key for key, claim in every.items() if YEAR.search(claim.source)} - ours - user_defined,
         "ours": ours,
     }[group]
     return {key: claim for key, claim in every.items() if key in members}

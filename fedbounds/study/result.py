@@ -20,8 +20,8 @@ from fedbounds.errors import quoted, reject
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
+from fedbounds.study.result_table import SUFFIXES, Tabled, flat, shown
 from fedbounds.study.settings import PROBLEM, Settings, section_of
-from fedbounds.study.tabular import SUFFIXES, Tabled, flat, shown
 from fedbounds.theory.constant import Constant
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS
@@ -156,8 +156,8 @@ class Result(Tabled):
         """Problem, runs, settings and versions as one JSON object."""
         return {
             "format": FORMAT,
-            "problem": _told(self.facts),
-            "runs": [_told(run) for run in self.runs],
+            "problem": _stored(self.facts),
+            "runs": [_stored(run) for run in self.runs],
             "settings": self._settings_to_json(),
             "versions": dict(self.versions),
             "objects": list(self.objects),
@@ -177,8 +177,8 @@ class Result(Tabled):
             raise reject(f"{NAME} must have format {FORMAT}", f"format {version}", "use the version that wrote it")
         stored = shaped(value, _Stored, NAME)
         with _made(NAME):
-            known: Mapping[str, Any] = vars(stored.problem)
-            facts = ProblemFacts(**{**known, **{name: _constant(known[name]) for name in CONSTANTS}})
+            stored_facts: Mapping[str, Any] = vars(stored.problem)
+            facts = ProblemFacts(**{**stored_facts, **{name: _constant(stored_facts[name]) for name in CONSTANTS}})
             runs, settings = tuple(map(_run, stored.runs)), Settings.of(stored.settings)
             return Result(facts, settings, runs, stored.versions, stored.objects, stored.plugin_files)
 
@@ -218,15 +218,15 @@ def _fresh(held: T | None, what: str) -> T:
     return held
 
 
-def _told(value: Any) -> Any:
+def _stored(value: Any) -> Any:
     """``value`` as the file holds it, without what only a fresh result has."""
     if hasattr(value, "to_json"):
         return value.to_json()
     if is_dataclass(value):
         value = {item.name: getattr(value, item.name) for item in fields(value) if item.compare}
     if isinstance(value, Mapping):
-        return {name: _told(part) for name, part in value.items()}
-    return [_told(part) for part in value] if isinstance(value, tuple) else value
+        return {name: _stored(part) for name, part in value.items()}
+    return [_stored(part) for part in value] if isinstance(value, tuple) else value
 
 
 # The classes as the file holds them: an infinite constant is null there, and a coverage a mapping.
@@ -255,12 +255,12 @@ class _Ends:
 def _held(kind: type, **otherwise: Any) -> Any:
     """A class like ``kind``, with some fields held ``otherwise`` and none that only a fresh result has."""
     types = get_type_hints(kind) | otherwise
-    known = [
+    kept_fields = [
         (item.name, types[item.name], field(default=item.default, default_factory=item.default_factory))
         for item in fields(kind)
         if item.compare
     ]
-    return make_dataclass(f"_{kind.__name__}", known, kw_only=True)
+    return make_dataclass(f"_{kind.__name__}", kept_fields, kw_only=True)
 
 
 _Constant = _held(Constant, value=float | None)

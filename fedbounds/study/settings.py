@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from fedbounds.errors import quoted, reject
 from fedbounds.io import Bounds, Misshapen, convert
-from fedbounds.model.protocol import Aggregation, Engine
+from fedbounds.model.experiment import Aggregation, Engine
 from fedbounds.plugins import nearest
 from fedbounds.theory.reading import ERROR_RATE, Across, Moments, Source
 
@@ -117,6 +117,14 @@ class Settings:
     radius: Annotated[Positive | None, About(READING, "Radius around w* for --constants-from ball.")] = None
     sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2 for --constants-from given.")] = None
     G_sq: Annotated[NonNegative | None, About(READING, "G^2 for --constants-from given.")] = None
+    memory: Annotated[
+        Positive | None,
+        About(
+            PROTOCOL,
+            "GB that a check takes at most: beyond, a run keeps means and covariances. [default: 1, or a quarter of "
+            "the machine's]",
+        ),
+    ] = None
     aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"
     engine: Annotated[Engine, About(PROTOCOL, "How the run is computed.")] = "auto"
     plugins: Annotated[
@@ -131,7 +139,7 @@ class Settings:
     def of(values: Mapping[str, Any]) -> Settings:
         """The settings with these values, by name; the others have their defaults."""
         for name in values:
-            _known(name)
+            _setting_named(name)
         return Settings(**values)
 
     def to_json(self) -> dict[str, Any]:
@@ -224,7 +232,7 @@ def section_of(name: str) -> str:
 
 def checked(name: str, value: Any) -> Any:
     """``value`` as the setting ``name`` holds it; InputError where it is of another type or out of bounds."""
-    setting = _known(name)
+    setting = _setting_named(name)
     plain = _plain(value)
     if name == "batch" and plain == FULL:
         return None
@@ -242,7 +250,7 @@ def checked(name: str, value: Any) -> Any:
     return result
 
 
-def _known(name: str) -> Setting:
+def _setting_named(name: str) -> Setting:
     if name not in settings():
         raise nearest("setting", name, NAMES)
     return settings()[name]

@@ -28,7 +28,7 @@ from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import claims
 from fedbounds.study.ledger import Line, ledger_lines
 from fedbounds.study.problem_constants import Measure, ProblemConstants
-from fedbounds.study.worst_case import FACTORS
+from fedbounds.study.worst_case_and_theorems import FACTORS
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import sample_smooth
@@ -114,7 +114,7 @@ def _fewest_rounds(bound_after: Callable[[int], SmallestBound], target: float) -
     return replace(bound_after(rounds), rounds=rounds)
 
 
-def assumable(extra: Iterable[ModuleType] = ()) -> frozenset[str]:
+def unverifiable_assumptions(extra: Iterable[ModuleType] = ()) -> frozenset[str]:
     """Keys of the assumptions that neither a constant nor the class of smooth, strongly convex functions shows."""
     available = claims(extra).values()
     every = [*(c.assumptions for c in available), *(c.repair.assumptions for c in available if c.repair)]
@@ -218,10 +218,10 @@ def _inapplicable(claim: Claim, reading: str, constants: ProblemConstants, value
     )
 
 
-def _not_shown(assumption: Assumption, known: set[str], constants: ProblemConstants) -> str:
+def _not_shown(assumption: Assumption, available: set[str], constants: ProblemConstants) -> str:
     """Why constants do not show an assumption; empty where they do, or where it depends on tau and step."""
     if assumption.parts:
-        missing = sorted(assumption.symbols() - known)
+        missing = sorted(assumption.symbols() - available)
         return f"{assumption.key} needs {', '.join(missing)}" if missing else ""
     if assumption.in_class is None:
         return f"no constant shows {assumption.key}: name it if it holds"

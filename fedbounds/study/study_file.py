@@ -30,7 +30,7 @@ from typing import Any
 from fedbounds.errors import InputError, of_kind, quoted, reject
 from fedbounds.io import read_bytes
 from fedbounds.plugins import load_file, nearest
-from fedbounds.study.resolve import name_checks
+from fedbounds.study.objects_from_settings import name_checks
 from fedbounds.study.settings import Settings, checked
 
 SECTIONS = ("base", "grid", "exclude")
@@ -98,7 +98,7 @@ def _grid(file: _File) -> Grid:
             if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
                 raise reject(f"{section} must be a table", quoted(value), "see the documentation of sweeps")
     axes = _axes(file)
-    _require_known_names(axes, file)
+    _check_names(axes, file)
     excluded = _excluded(axes, file)
     count = math.prod(map(len, axes.values()))
     if count > MAX_CELLS:
@@ -182,7 +182,7 @@ def _axes(file: _File) -> Axes:
     return axes
 
 
-def _require_known_names(axes: Axes, file: _File) -> None:
+def _check_names(axes: Axes, file: _File) -> None:
     """Refuse names that no cell could use, before any work."""
     with file.at("plugins"):
         checks = name_checks([load_file(path) for path in itertools.chain.from_iterable(axes.get("plugins", ()))])

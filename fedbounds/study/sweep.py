@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedbounds import io
 from fedbounds.errors import DivergedError, InputError, of_kind, readable, whole
-from fedbounds.model.protocol import Progress
+from fedbounds.model.experiment import Progress
 from fedbounds.study import parallel
 from fedbounds.study.study_file import Cell, Grid, read_grid
 from fedbounds.study.sweep_table import (
@@ -27,6 +27,7 @@ from fedbounds.study.sweep_table import (
 from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
+    from fedbounds.study.request import Request
     from fedbounds.study.result import Result, WeightingRun
 
 OF_VERDICT = ("claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail")
@@ -121,44 +122,50 @@ def compute_cell(cell: Cell) -> CellResult:
     from threadpoolctl import threadpool_limits
 
     try:
-        from fedbounds.study.check import check
+        from fedbounds.study.request import resolve
+        from fedbounds.study.run_study import run_request
 
         # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
         with threadpool_limits(1):
-            return CellResult(cell.settings, measured(check(**cell.settings)))
+            chosen = dict(cell.settings)
+            problem, weightings, claims = (chosen.pop(name, None) for name in ("problem", "weightings", "claims"))
+            request = resolve(problem, weightings, claims, chosen)
+            shared: list[dict[str, Any]] = []
+            result = run_request(request, each=lambda run: shared.append(_run_values(run, request)))
+            return CellResult(cell.settings, measured(result, shared))
     except (InputError, DivergedError) as wrong:
         return CellResult(cell.settings, message=str(wrong))
     except Exception as wrong:
         return CellResult(cell.settings, message=readable(f"{type(wrong).__name__}: {wrong}"))
 
 
-def measured(result: Result) -> tuple[Measured, ...]:
-    """One row a weighting, claim, reading and evidence."""
+def measured(result: Result, shared: Sequence[dict[str, Any]]) -> tuple[Measured, ...]:
+    """One row a weighting, claim, reading and evidence; ``shared``: what those of a weighting share."""
     problem = result.problem
     of_problem = {"N": problem.N, "d": problem.d, "L": problem.L, "mu": problem.mu, "kappa": problem.L / problem.mu}
+    of_problem["Gamma"] = problem.Gamma.value
     rows = []
-    for weighting_run in result.runs:
-        shared = of_problem | {"Gamma": problem.Gamma.value} | _run_values(weighting_run, result)
+    for weighting_run, values in zip(result.runs, shared, strict=True):
         for verdict in weighting_run.verdicts:
-            row: dict[str, Any] = shared | {name: getattr(verdict, name) for name in OF_VERDICT}
+            row: dict[str, Any] = of_problem | values | {name: getattr(verdict, name) for name in OF_VERDICT}
             rows.append(Measured(**row | {name: finite_or_none(v) for name, v in row.items() if type(v) is float}))
     return tuple(rows)
 
 
-def _run_values(run: WeightingRun, result: Result) -> dict[str, Any]:
+def _run_values(run: WeightingRun, request: Request) -> dict[str, Any]:
     """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
-    from fedbounds.evidence.empirical.error_floor import floor_fit
+    from fedbounds.evidence.empirical.decay import floor_fit
     from fedbounds.model.trajectory import PATH_FIELDS
     from fedbounds.study.bounds import gamma_of
 
-    trajectory, problem = run.trajectory, result.problem
+    trajectory, problem = run.trajectory, request.problem
     gap, streamed = trajectory.paths["alpha"].gap, trajectory.streamed
     last = streamed.paths["alpha"].mean[-1, PATH_FIELDS.index("gap")] if streamed else gap[:, -1].mean()
     fit = floor_fit(
         gap,
         trajectory.times,
         gamma_of(problem.L, problem.mu),
-        result.settings.error_rate,
+        request.settings.error_rate,
         deterministic=not trajectory.experiment.stochastic,
         resolution=problem.optimum.excess_bound,
     )

@@ -16,9 +16,9 @@ from typing import Any
 
 from fedbounds import io
 from fedbounds.errors import reject
+from fedbounds.study.result_table import Tabled
 from fedbounds.study.settings import NAMES, Settings
 from fedbounds.study.study_file import Grid
-from fedbounds.study.tabular import Tabled
 from fedbounds.theory.verdict import Evidence, Status
 
 TABLE = "sweep.sqlite"

@@ -8,13 +8,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from fedbounds.errors import reject
-from fedbounds.plugins import Plugins, claim_named, modules_from, with_role
-from fedbounds.study.tabular import Findings
+from fedbounds.plugins import Plugins, claim_named, modules_from, weighting_named, with_role
+from fedbounds.study.result_table import Findings
 from fedbounds.theory.claim import Role
+from fedbounds.weightings.fedmax import FedMax
 
 if TYPE_CHECKING:
-    from fedbounds.model.protocol import Progress
-    from fedbounds.study.worst_case import Sandwich
+    from fedbounds.model.experiment import Progress
+    from fedbounds.model.weighting import Weighting
+    from fedbounds.study.worst_case_and_theorems import Sandwich
     from fedbounds.theory.claim import Claim
 
 Number = int | float | str | Fraction
@@ -56,7 +58,7 @@ def worst(
     sigma: Root of the largest variance of a client's noise.
     participation: K/N where K of N clients take part in a round, or K/any.
     Delta_0: Largest ||w_0 - w*||^2.
-    weights: alpha, with commas, or any (default: equal weights and every N).
+    weights: alpha with commas, any, its ratios to p as 1/2..2, or fedmax (default: equal weights, every N).
     p: p, where it is not the weights.
     over: A curve along this.
     values: Its values, with commas.
@@ -67,7 +69,7 @@ def worst(
     """
     from fedbounds.evidence.sdp.multi_round.program import Run
     from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
-    from fedbounds.study.worst_case import CURVES, curve
+    from fedbounds.study.worst_case_and_theorems import CURVES, curve
 
     if measure not in MEASURES:
         raise reject("what is measured is distance, gap or average", measure, "choose one")
@@ -86,8 +88,8 @@ def worst(
         size,
         measure=measure,
         server=fraction(server),
-        present=_present(participation),
-        **_weights(weights, fractions(p) if p else ()),
+        present=present_of(participation),
+        **_weights(weights, fractions(p) if p else (), plugins),
     )
     along = tuple(fractions(values)) if values else ()
     for name, value in (("zeta_star", zeta_star), ("sigma", sigma)):
@@ -104,7 +106,7 @@ def worst(
     return Findings(tuple(rows), lambda item: [{"claim": item.theorem or "", **asdict(item)}])
 
 
-def _present(participation: str) -> tuple[int, int | None] | None:
+def present_of(participation: str) -> tuple[int, int | None] | None:
     if not participation:
         return None
     K, _, N = (text.strip() for text in participation.partition("/"))
@@ -121,16 +123,35 @@ def step_claim(step: Number, plugins: Plugins = ()) -> Claim | None:
     return claim_named(step, extra) if isinstance(step, str) and step[:1].isalpha() else None
 
 
-def _weights(weights: str | Sequence[Number], p: Any) -> dict[str, Any]:
-    """Of a `Run`: alpha, p and whether alpha is free."""
-    from fedbounds.evidence.sdp.one_step.coverage import fractions
+def _rule(text: str, plugins: Plugins) -> Weighting:
+    result = weighting_named(text, modules_from(plugins))
+    if not result.depends_on_w or result.random or result.needs_problem or result.returns_p:
+        raise reject("weights are numbers, any, or a rule that depends on the losses alone", text, "take fedmax")
+    return result
 
-    free = weights == "any"
-    if free and p:
-        least = p.index(min(p))
-        return {"alpha": tuple(Fraction(k == least) for k in range(len(p))), "p": p, "free": True}
-    if bool(p) > bool(weights) or free:
+
+def _weights(weights: str | Sequence[Number], p: Any, plugins: Plugins) -> dict[str, Any]:
+    """Of a `Run`: alpha and p, and where alpha is not fixed its ratios to p and the rule."""
+    from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
+
+    low, dots, high = str(weights).partition("..")
+    if dots and not p:
+        m, M = fraction(low), fraction(high)
+        if not 0 <= m < 1 < M:
+            raise reject("ratios alpha_i/p_i lie on both sides of 1, from 0 on", weights, "write 1/2..2")
+        # The two clients whose weights are as far from p as the ratios allow.
+        p = ((1 - m) / (M - m), (M - 1) / (M - m))
+        return {"alpha": (M * p[0], m * p[1]), "p": p, "ratios": (m, M)}
+    named = isinstance(weights, str) and weights[:1].isalpha()
+    if named and p:
+        rule = None if weights == "any" else _rule(str(weights), plugins)
+        chosen = min(rule.k, len(p)) if isinstance(rule, FedMax) and len(set(p)) == 1 else 1
+        least = sorted(range(len(p)), key=p.__getitem__)[:chosen]
+        alpha = tuple(Fraction(k in least, chosen) for k in range(len(p)))
+        return {"alpha": alpha, "p": p, "ratios": (Fraction(0), 1 / (chosen * min(p))), "rule": rule}
+    if bool(p) > bool(weights) or named or dots:
         received = weights or ", ".join(map(str, p))
-        raise reject("weights that may be any need p, and p needs the weights", received, "give both")
+        what = "weights that depend on losses or may be any need p, which needs weights; ratios need none"
+        raise reject(what, received, "give both, or ratios as 1/2..2 alone")
     alpha = fractions(weights) if weights else ()
     return {"alpha": alpha, "p": p or alpha}

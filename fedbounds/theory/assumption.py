@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 Sign = Literal["<", "<=", "="]
 # Two numbers that are equal by design differ by a few units in the last place once computed in floating point.
 EQUAL = 1e-12
+# What counts the times that a claim speaks of.
+TIMES = frozenset({"t", "T", "R"})
 # Where the shipped assumptions are, which are made of this module.
 SHIPPED = f"{__package__}.assumptions"
 
@@ -207,6 +209,11 @@ class Assumption:
         """Whether it bounds step sizes otherwise than by L alone, so that no number bounds eta L exactly."""
         bounds = any(part.sign != "=" for part in self.parts)
         return bounds and "eta" in self._names and not self._names <= {"eta", "L"}
+
+    @property
+    def limits_times(self) -> bool:
+        """Whether it limits the times that a claim speaks of, as T >= 1 does, and nothing that is run."""
+        return bool(self._names & TIMES) and "eta" not in self._names and not (self.on_run or self.exactly)
 
     def symbols(self) -> frozenset[str]:
         """Names of the symbols that its relations speak of."""

@@ -19,7 +19,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.expressions import check_claim, offset, warn_of_units
 from fedbounds.theory.protocol_assumptions import NEVER_RUN
-from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
+from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 
 # The key of the assumption that the step size is the claim's, which evaluators look after themselves.
@@ -250,7 +250,7 @@ class Claim:
         assumed = (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
         related = (side for item in assumed for part in item.parts for side in (part.left, part.right))
         put = self.repair.substitutions.values() if self.repair else ()
-        return computed_quantities(self.lhs, *self.terms.values(), *self.definitions.values(), *put, *related)
+        return quantities_on_paths(self.lhs, *self.terms.values(), *self.definitions.values(), *put, *related)
 
     @cached_property
     def symbols(self) -> frozenset[str]:

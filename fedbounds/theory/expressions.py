@@ -14,7 +14,7 @@ from fedbounds.errors import InputError, StatementWarning, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
-from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
+from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.units import have_units, same_units
 
@@ -115,7 +115,7 @@ def check_definitions(claim: Any) -> None:
         if isinstance(symbol, Quantity) and symbol.recorded != {}:
             remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
             raise reject(f"claim {claim.key} may define constants only", f"{symbol}, which a run measures", remedy)
-    if claim.eta is not None and computed_quantities(claim.eta):
+    if claim.eta is not None and quantities_on_paths(claim.eta):
         remedy = "use L, mu, tau, N, eta_0 and t"
         raise reject(f"the step size of claim {claim.key} cannot have symbols of one's own", claim.eta, remedy)
 
@@ -221,7 +221,7 @@ def require_own(claim: Any) -> None:
         check_expression(claim.key, part)
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
         check_assumption(claim.key, item)
-    computed_quantities(*parts, *put.values())
+    quantities_on_paths(*parts, *put.values())
 
 
 def check_relations(key: str, relation: object) -> None:

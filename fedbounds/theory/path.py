@@ -136,7 +136,7 @@ def distance_sq(path: Path) -> Numbers:
     return norm_sq(path.w - path.losses.w_star)
 
 
-def of_each(values: Numbers) -> Numbers:
+def each_client_at_its_point(values: Numbers) -> Numbers:
     """Each client's function at its own point (T, N, ...), of every function at every point (T, N, N, ...)."""
     clients = np.arange(values.shape[1])
     return values[:, clients, clients]

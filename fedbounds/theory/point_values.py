@@ -38,6 +38,24 @@ class PointFormula:
 
 
 @dataclass(frozen=True)
+class WeightedGap:
+    """A quantity's ``on_path``: F - F* at the mean of w_t over T // tail <= t < T, over all t < T where it is 0.
+
+    Proofs read weights that are written as a polynomial in t.
+    """
+
+    weights: Callable[[Path], Numbers] | sp.Expr
+    tail: int = 0
+
+    def __call__(self, path: Path) -> Numbers:
+        weights = self.weights
+        return on.gap_of_average(self._written if isinstance(weights, sp.Expr) else weights, self.tail)(path)
+
+    def _written(self, path: Path) -> Numbers:
+        return np.broadcast_to(PointFormula(self.weights)(path), path.t.shape)[: len(path.eta)]
+
+
+@dataclass(frozen=True)
 class _Values:
     """What expressions are worth at ``steps`` times: numbers (..., T, N or 1), vectors (..., T, N or 1, d)."""
 

@@ -21,7 +21,7 @@ from fedbounds.theory import points
 from fedbounds.theory.path import Losses as Losses
 from fedbounds.theory.path import Numbers
 from fedbounds.theory.path import Path as Path
-from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.point_values import PointFormula, WeightedGap
 
 # How values become the quantity: one value of the problem; the largest or smallest entry along any path; a mean over
 # paths at each time; or one value a time that the step sizes and tau determine.
@@ -128,7 +128,8 @@ class Quantity(sp.Symbol):
         return sp.Symbol.class_key()
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        message = id(self.on_path) if self.expression is None else self.expression
+        written = type(self.on_path) is WeightedGap and isinstance(self.on_path.weights, sp.Expr)
+        message = self.on_path if written else id(self.on_path) if self.expression is None else self.expression
         return (*super()._hashable_content(), self.statistic, message)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -298,11 +299,11 @@ def without_facet(quantities: Sequence[Quantity], facet: str) -> tuple[str, ...]
     return tuple(q.name for q in quantities if q.computed and q not in read)
 
 
-def computed_quantities(*expressions: Any) -> tuple[Quantity, ...]:
+def quantities_on_paths(*expressions: Any) -> tuple[Quantity, ...]:
     """The quantities in expressions that evidence computes by ``on_path``, sorted by name.
 
     >>> from fedbounds.theory.symbols import L, zeta_sq, zeta_star_sq
-    >>> computed_quantities(zeta_sq + 2 * zeta_star_sq + L)
+    >>> quantities_on_paths(zeta_sq + 2 * zeta_star_sq + L)
     (zeta_sq, zeta_star_sq)
     """
     symbols = {s for expression in expressions for s in sp.sympify(expression).free_symbols}

@@ -15,26 +15,27 @@ import sympy as sp
 
 from fedbounds.theory import path as on
 from fedbounds.theory import points as at
-from fedbounds.theory.computed_quantities import Delta_round as Delta_round
-from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
-from fedbounds.theory.computed_quantities import R as R
-from fedbounds.theory.computed_quantities import average_gap as average_gap
-from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
-from fedbounds.theory.computed_quantities import eta_average_gap as eta_average_gap
-from fedbounds.theory.computed_quantities import eta_round as eta_round
-from fedbounds.theory.computed_quantities import eta_sum as eta_sum
-from fedbounds.theory.computed_quantities import free as free
-from fedbounds.theory.computed_quantities import gap_0 as gap_0
-from fedbounds.theory.computed_quantities import gap_round as gap_round
-from fedbounds.theory.computed_quantities import gap_sum as gap_sum
-from fedbounds.theory.computed_quantities import gone_sq as gone_sq
-from fedbounds.theory.computed_quantities import mu_F as mu_F
-from fedbounds.theory.computed_quantities import parting as parting
-from fedbounds.theory.computed_quantities import tail_gap as tail_gap
-from fedbounds.theory.computed_quantities import weighted_gap as weighted_gap
-from fedbounds.theory.computed_quantities import zeta_sq as zeta_sq
-from fedbounds.theory.computed_quantities import zeta_star_sq as zeta_star_sq
 from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory.path_quantities import Delta_round as Delta_round
+from fedbounds.theory.path_quantities import Delta_round_next as Delta_round_next
+from fedbounds.theory.path_quantities import R as R
+from fedbounds.theory.path_quantities import average_gap as average_gap
+from fedbounds.theory.path_quantities import dissimilarity as dissimilarity
+from fedbounds.theory.path_quantities import eta_average_gap as eta_average_gap
+from fedbounds.theory.path_quantities import eta_round as eta_round
+from fedbounds.theory.path_quantities import eta_sum as eta_sum
+from fedbounds.theory.path_quantities import free as free
+from fedbounds.theory.path_quantities import gap_0 as gap_0
+from fedbounds.theory.path_quantities import gap_round as gap_round
+from fedbounds.theory.path_quantities import gap_sum as gap_sum
+from fedbounds.theory.path_quantities import gone_sq as gone_sq
+from fedbounds.theory.path_quantities import local_step as local_step
+from fedbounds.theory.path_quantities import mu_F as mu_F
+from fedbounds.theory.path_quantities import parting as parting
+from fedbounds.theory.path_quantities import tail_gap as tail_gap
+from fedbounds.theory.path_quantities import weighted_gap as weighted_gap
+from fedbounds.theory.path_quantities import zeta_sq as zeta_sq
+from fedbounds.theory.path_quantities import zeta_star_sq as zeta_star_sq
 from fedbounds.theory.point_quantities import *
 from fedbounds.theory.quantity import (
     CURVATURE,
@@ -90,7 +91,7 @@ def N(losses: Losses) -> Numbers:
 @defined("largest", "G^2", SLOPE_SQ, _GIVEN)
 def G_sq(path: Path) -> Numbers:
     """bound on the second moment of stochastic gradients (Assumption 4)"""
-    return (on.norm_sq(on.of_each(path.losses.grads(path.X))) + on.variances(path)).ravel()
+    return (on.norm_sq(on.each_client_at_its_point(path.losses.grads(path.X))) + on.variances(path)).ravel()
 
 
 @defined("largest", r"\sigma^2", SLOPE_SQ, _GIVEN)
@@ -263,13 +264,13 @@ gap_t = written(
 @defined("measured", r"\Vert\nabla F_i(w)\Vert^2", SLOPE_SQ, {"point": "grad_sq"})
 def grad_sq(path: Path) -> Numbers:
     """squared gradient norm of a client"""
-    return on.norm_sq(on.of_each(path.losses.grads(path.X)))
+    return on.norm_sq(on.each_client_at_its_point(path.losses.grads(path.X)))
 
 
 @defined("measured", r"\left(F_i(w)-F_i^\star\right)", VALUE, {"point": "local_excess"})
 def excess(path: Path) -> Numbers:
     """gap of a client"""
-    return on.of_each(path.losses.excess(path.X))
+    return on.each_client_at_its_point(path.losses.excess(path.X))
 
 
 # Name -> every shipped quantity, and those among them that engines record or every run gives.

@@ -89,7 +89,7 @@ class Origin:
     """
 
     mirrors: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MIRRORS)
-    known: Mapping[str, str] = field(default_factory=lambda: idx.KNOWN_SHA256)
+    digests: Mapping[str, str] = field(default_factory=lambda: idx.KNOWN_SHA256)
     cache: Path | None = None
 
 
@@ -124,7 +124,7 @@ def load(
     else:
         folder = fetch(name, source)
     demanded = name if checksum and data_dir is not None else None  # what was fetched has just been checked
-    parts = [idx.read_folder(folder, part, checksum=demanded, digests=source.known) for part in ("train", "test")]
+    parts = [idx.read_folder(folder, part, checksum=demanded, digests=source.digests) for part in ("train", "test")]
     (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
     return Images(name, train, train_labels, test, test_labels)
 
@@ -164,10 +164,10 @@ def fetch(name: str, source: Origin = PUBLISHED) -> Path:
     except ImportError:
         raise _undelivered(name, "no download library", "pip install 'fedbounds[vision]', or ") from None
     folder = (source.cache or Path(pooch.os_cache("fedbounds"))) / name
-    for file in (file for file in source.known if file.startswith(f"{name}/")):
+    for file in (file for file in source.digests if file.startswith(f"{name}/")):
         path = folder / f"{file.partition('/')[2]}.gz"
         with contextlib.suppress(InputError):  # missing or damaged: fetched anew
-            if idx.verify(path, source.known) == file:
+            if idx.verify(path, source.digests) == file:
                 continue
         try:
             io.require_writable(folder)
@@ -186,7 +186,7 @@ def _received(file: str, source: Origin) -> bytes:
         address, buffer = f"{base}{file.partition('/')[2]}.gz", BytesIO()
         try:
             HTTPDownloader()(address, buffer, None)
-            if idx.identify(io.unpacked(buffer.getvalue(), address), source.known) == file:
+            if idx.identify(io.unpacked(buffer.getvalue(), address), source.digests) == file:
                 return buffer.getvalue()
             reason = "other content than published"
         except InputError:

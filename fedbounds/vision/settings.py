@@ -78,9 +78,9 @@ class ImageSettings:
             raise reject("the target accuracy must lie in (0, 1]", str(self.target), "the paper uses 0.9")
         if self.stop_after is not None and self.stop_after < 0:
             raise reject("stop-after must be at least 0 rounds", str(self.stop_after), "leave it out to run them all")
-        for name, known in KINDS.items():
-            if getattr(self, name) not in known:
-                raise nearest(name, getattr(self, name), known)
+        for name, choices in KINDS.items():
+            if getattr(self, name) not in choices:
+                raise nearest(name, getattr(self, name), choices)
 
     def to_json(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from fedbounds.engine.parallel import in_threads
 from fedbounds.engine.rng import absorb, client_keys, draw
-from fedbounds.engine.threads import in_threads
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
 from fedbounds.vision.settings import ImageSettings
@@ -83,8 +83,8 @@ class Machine:
         if self.device.type == "cuda":
             native = torch.cuda.is_bf16_supported(including_emulation=False)
         else:  # both are instructions of x86 processors; elsewhere these are absent or say no
-            known = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("amx_tile", "avx512_bf16"))
-            native = any(check is not None and check() for check in known)
+            checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("amx_tile", "avx512_bf16"))
+            native = any(check is not None and check() for check in checks)
         return "bfloat16" if native else "float32"
 
 
@@ -134,11 +134,11 @@ def batches(
     for key, part in zip(keys, parts, strict=True):
         ends = range(settings.batch, len(part), settings.batch)
         epochs = settings.epochs if settings.steps is None else -(-settings.steps // (len(ends) + 1))
-        own: list[Indices] = []
+        client_batches: list[Indices] = []
         for epoch in range(epochs):
             words = draw(absorb(absorb(key, round), epoch), len(part))[0]
-            own += np.split(part[np.argsort(words, kind="stable")], ends)
-        orders.append(tuple(own[: settings.steps]))
+            client_batches += np.split(part[np.argsort(words, kind="stable")], ends)
+        orders.append(tuple(client_batches[: settings.steps]))
     return tuple(orders)
 
 
@@ -178,11 +178,11 @@ def average(weights: Array, models: Iterator[Network], like: Network) -> Network
     """sum_i alpha_i w_i, in double precision and in the order of the models, rounded once to a network ``like``."""
     total = [torch.zeros_like(piece, dtype=torch.float64) for piece in like.parameters()]
     for weight, model in zip(weights, models, strict=True):
-        for piece, own in zip(total, model.parameters(), strict=True):
-            piece.add_(own.detach().double(), alpha=float(weight))
+        for piece, parameter in zip(total, model.parameters(), strict=True):
+            piece.add_(parameter.detach().double(), alpha=float(weight))
     net = copy.deepcopy(like)
-    for own, piece in zip(net.parameters(), total, strict=True):
-        own.data.copy_(piece)
+    for parameter, piece in zip(net.parameters(), total, strict=True):
+        parameter.data.copy_(piece)
     return net
 
 

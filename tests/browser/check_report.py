@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import made_study
 
 from fedbounds import io
-from fedbounds.report.html.page import page
+from fedbounds.report.html.study_sections import page
 from fedbounds.study.ledger import claims_of, ledger_lines
 
 LAPTOP, PHONE = (1280, 900), (375, 812)

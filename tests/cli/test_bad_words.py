@@ -12,7 +12,7 @@ from fedbounds import Claim, Quantity
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError, whole
 from fedbounds.plugins import claim_named, claims, load_file
-from fedbounds.study.resolve import problem_from
+from fedbounds.study.objects_from_settings import problem_from
 from fedbounds.study.study_file import parse_grid, settings_from
 from fedbounds.theory import quantity
 from fedbounds.theory import symbols as s
@@ -27,6 +27,7 @@ SETTINGS = {
     "check --clients": COUNTS,
     "check --stride": COUNTS,
     "check --batch": "0 -1 half 1.5",
+    "check --memory": "0 nan x 0.01",
     "check --limit": "0 -1 x",
     "check --seed": "-1 x 1.5 99999999999999999999",
     "check --participation": "0 -0.5 1.5 nan x",

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.report import comparison_text
-from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, Reached, TheoremComparison
+from fedbounds.study.comparison_rows import AlgorithmRow, ErrorCurve, Reached, TheoremComparison
 from fedbounds.study.settings import Settings
 
 WORDS = "compare --problem quadratic --clients 3 --dimension 2 --rounds 4 --tau 2 --replicates 8"

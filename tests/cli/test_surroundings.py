@@ -16,7 +16,7 @@ from fedbounds.cli.app import main
 from fedbounds.engine.kernels import compiled
 from fedbounds.errors import InputError, interruptible
 from fedbounds.report import terminal
-from fedbounds.study import check, compare, parallel, store
+from fedbounds.study import compare, parallel, run_study, saved_study
 from validate.robustness import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -88,7 +88,10 @@ def started(words, **surroundings):
 def workers(process):
     """The processes of a command's pool."""
     result = subprocess.run(
-        ["pgrep", "-g", str(process.pid), "-f", "popen_loky"], check=False, capture_output=True, text=True
+        ["pgrep", "-g", str(process.pid), "-f", "popen_loky|multiprocessing.forkserver"],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     return result.stdout.split()
 
@@ -194,14 +197,14 @@ def interrupting(function, after):
 
 
 def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_path, monkeypatch):
-    monkeypatch.setattr(check, "run_weighting", interrupting(check.run_weighting, after=1))
+    monkeypatch.setattr(run_study, "run_weighting", interrupting(run_study.run_weighting, after=1))
     schemes = ["--weighting", "fedmax", "--weighting", "fedsoftmax:1"]
     words = ["check", *SMALL, *schemes, "--out", str(tmp_path), "--fresh"]
     done = CliRunner().invoke(main, [*words, "--quiet"])
     assert done.exit_code == 130
     assert done.stderr == f"Interrupted: the answer is about fedavg alone, and saved in {tmp_path}.\n"
     assert "readings, 1 weighting:" in done.stdout
-    saved = store.read(tmp_path)[0]
+    saved = saved_study.read(tmp_path)[0]
     assert saved.settings.weightings == ("fedavg",)
     assert [run.weighting for run in saved.runs] == ["fedavg"]
 
@@ -216,7 +219,7 @@ def test_an_interrupted_comparison_shows_the_rows_that_were_finished(monkeypatch
 
 
 def test_an_interrupt_before_the_first_weighting_writes_nothing(monkeypatch):
-    monkeypatch.setattr(check, "run_weighting", interrupting(check.run_weighting, after=0))
+    monkeypatch.setattr(run_study, "run_weighting", interrupting(run_study.run_weighting, after=0))
     done = CliRunner().invoke(main, ["check", *SMALL, "--fresh", "--quiet"])
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr.strip() == "Interrupted: nothing further was written."

@@ -8,10 +8,8 @@ import pytest
 from problem_zoo import SAMPLED, ZOO
 
 from fedbounds.engine import rng as streams
-from fedbounds.engine.endpoints import ROUNDS, run_endpoints
-from fedbounds.engine.full_record import run
-from fedbounds.engine.participation import chosen_weights, round_weights
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.numpy_engine import chosen_weights, round_weights
+from fedbounds.engine.simulate import ROUNDS, run, run_endpoints, simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime

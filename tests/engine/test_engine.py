@@ -5,8 +5,7 @@ import pytest
 from problem_zoo import ZOO, quadratic_problem
 
 from fedbounds.engine import rng
-from fedbounds.engine.full_record import run
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.simulate import run, simulate
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment

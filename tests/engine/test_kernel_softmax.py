@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from test_kernels import AGREEMENT, MULTINOMIAL, experiment_on
 
-from fedbounds.engine.kernels import softmax as kernel_softmax
+from fedbounds.engine.kernels import logistic as kernel_softmax
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.matrix_products import product
 from fedbounds.engine.kernels.select import compiled_engine
+from fedbounds.engine.kernels.vectors import product
 
 # Two units in the last place; exp(x) - 1 - x just beyond ln(2)/2 loses a factor of about 20.
 EXP_ACCURACY, REMAINDER_ACCURACY = 2 * 2.0**-52, 5e-15

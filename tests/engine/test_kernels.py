@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
-from fedbounds.engine.full_record import run
 from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.numpy_engine import NumpyEngine
+from fedbounds.engine.simulate import run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.study.resolve import build_problem
+from fedbounds.study.objects_from_settings import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax

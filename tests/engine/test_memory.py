@@ -9,8 +9,7 @@ from click.testing import CliRunner
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.engine import memory
-from fedbounds.engine.full_record import run
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.simulate import run, simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
@@ -75,7 +74,7 @@ def test_a_full_memory_on_the_way_is_a_sentence(monkeypatch):
     def full(*_, **__):
         raise MemoryError("Unable to allocate 3.00 TiB for an array with shape (3,)")
 
-    monkeypatch.setattr("fedbounds.study.check.run_request", full)
+    monkeypatch.setattr("fedbounds.study.run_study.run_request", full)
     result = CliRunner().invoke(main, ["check", "--quiet"])
     assert result.exit_code == 2
     assert result.stderr == (

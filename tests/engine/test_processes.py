@@ -6,14 +6,14 @@ from functools import partial
 
 import pytest
 
-from fedbounds.engine import processes
-from fedbounds.engine.processes import in_processes
+from fedbounds.engine import parallel
+from fedbounds.engine.parallel import in_processes
 from fedbounds.errors import InputError, reject
 
 
 @pytest.fixture
 def two(monkeypatch):
-    monkeypatch.setattr(processes, "default_threads", lambda: 2)
+    monkeypatch.setattr(parallel, "default_threads", lambda: 2)
 
 
 def test_results_come_in_the_order_of_the_tasks_and_from_other_processes(two):

@@ -6,9 +6,9 @@ from problem_zoo import quadratic_problem
 from scipy import stats
 
 from fedbounds.engine import rng
-from fedbounds.engine.kernels import rng as kernel_draws
+from fedbounds.engine.kernels import math as kernel_draws
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.participation import round_weights
+from fedbounds.engine.numpy_engine import round_weights
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.weightings.fedavg import FedAvg

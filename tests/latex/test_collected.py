@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.reader import claim_of
 from fedbounds.latex.source import Line, theorems
+from fedbounds.latex.statement import claim_of
 from fedbounds.plugins import claim_named
 from fedbounds.theory import symbols as s
 from fedbounds.theory.point_quantities import mean_slope_sq

@@ -12,7 +12,7 @@ from fedbounds.errors import InputError, InputErrors
 from fedbounds.latex.reader import read, read_each, read_text
 from fedbounds.referee import theorems
 from fedbounds.referee.trial import Trial
-from fedbounds.study.tabular import Findings
+from fedbounds.study.result_table import Findings
 from fedbounds.theory import symbols as s
 
 FILE = r"""
@@ -110,9 +110,9 @@ Let $\eta_t \le \frac{1}{4L}$ with $\eta_t = \frac{2}{\mu(t+4)}$.
 """
 ASSUMED = "smooth, strongly-convex, bounded-gradient, full-gradients, full-participation, unbiased"
 LINES = rf"""
-% fedbounds: assume {ASSUMED}, \eta_t \le \frac{{1}}{{4L}}
+% fedbounds: assume {ASSUMED}
 % fedbounds: step \frac{{2}}{{\mu(t+4)}}
-% fedbounds: let \mathbf{{x}} = w, K = N"""
+% fedbounds: let \mathbf{{x}} = w, K = ..."""
 
 
 def test_an_unmarked_theorem_is_answered_with_lines_to_paste_with_which_it_reads(path):
@@ -120,7 +120,7 @@ def test_an_unmarked_theorem_is_answered_with_lines_to_paste_with_which_it_reads
     with pytest.raises(InputError, match="a theorem must be marked") as wrong:
         read(path)
     assert str(wrong.value).endswith(LINES)
-    path.write_text(UNMARKED.replace("\nLet", f"{LINES}\nLet"))
+    path.write_text(UNMARKED.replace("\nLet", f"{LINES}\nLet".replace("...", "N")))
     assert str(read(path)["new"].lhs) == "Delta_next"
     path.write_text(FILE + UNMARKED)
     with pytest.raises(InputError, match="a theorem must be marked"):
@@ -141,16 +141,14 @@ def test_hypotheses_in_words_are_guessed_and_warned_of(path):
     with pytest.raises(InputError) as wrong:
         read(path)
     assert r"smooth, strongly-convex, homogeneous, \tau = 1, full-gradients" in str(wrong.value)
-    assert r", \eta\le 1/L" in str(wrong.value)
     path.write_text(WORDED.replace("MARKS", "% fedbounds: assume smooth, full-gradients, full-participation\n"))
-    warned = [line for line in read(path)["worded"].unread if line.startswith('not read: "')]
-    assert len(warned) == 4 and r"write w_{R\tau} in the display" in warned[3]
+    warned = read(path)["worded"].unread
+    assert len(warned) == 3 and all(line.startswith('not read: "') for line in warned)
     marks = (
         "% fedbounds: assume smooth, full-gradients, strongly-convex, homogeneous, \\tau = 1, full-participation\n"
     )
     path.write_text(WORDED.replace("MARKS", marks))
-    (warned,) = [line for line in read(path)["worded"].unread if line.startswith('not read: "')]
-    assert warned.startswith('not read: "multiple of')
+    assert read(path)["worded"].unread == ()
 
 
 @pytest.mark.parametrize(
@@ -191,7 +189,7 @@ def test_theorems_without_comment_lines_are_named_as_left_out(path):
 
 def test_gamma_is_guessed_to_be_the_step_size_where_no_other_is(path):
     path.write_text(UNMARKED.replace(r"\eta", r"\gamma"))
-    with pytest.raises(InputError, match=r"K = N, \\gamma = \\eta$"):
+    with pytest.raises(InputError, match=r"K = \.\.\., \\gamma = \\eta$"):
         read(path)
 
 

@@ -7,8 +7,8 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.reader import claim_of
 from fedbounds.latex.source import Line, theorems
+from fedbounds.latex.statement import claim_of
 from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.sums import sum_over_steps
 from fedbounds.theory.symbols import (
@@ -95,7 +95,7 @@ ANSWERED = {
 }
 REFUSED = {
     "scaffold-fedavg": "order without constants",
-    "scaffold-perturbed": "inner products",
+    "scaffold-perturbed": "received z",
     "fedprox": r"received \rho",
     "nova-nonconvex": r"received w^{t,0}",
 }

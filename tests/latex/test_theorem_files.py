@@ -44,7 +44,7 @@ DRAFT = r"""
 % fedbounds: assume smooth, strongly-convex, 4 L \eta_t \le 1
 % fedbounds: let V_{t} = \sum_i p_i \Vert \nabla F_i(w_t) \Vert^2
 Let $V_t = \sum_i p_i \Vert\nabla F_i(w_t)\Vert^2$, \(\mu>0\), $\eta_t\le \frac{1}{4L}$,
-$\eta_t < 1/(5L)$ and $T$.
+$\eta_t < 1/(5\nu)$ and $T$.
 \[ \mathbb{E}[V_t] \le L \left(\mathbb{E}[F(w_t)] - F^\star\right) + L^2 \eta_t^2 \sigma^2 \]
 \end{lemma}
 """
@@ -52,7 +52,7 @@ $\eta_t < 1/(5L)$ and $T$.
 
 def test_a_hypothesis_in_the_text_that_no_comment_line_repeats_is_a_warning_above_the_verdict():
     (claim,) = read_text(DRAFT).values()
-    assert claim.unread == (r"not read: $\eta_t < 1/(5L)$ (line 6): write it as % fedbounds: assume ...",)
+    assert claim.unread == (r"not read: $\eta_t < 1/(5\nu)$ (line 6): write it as % fedbounds: assume ...",)
     assert f"Warning: {claim.unread[0]}" in read_back(claim)
     line = stages.read_back(Case(claim, READINGS["plain"], "small", 0, Suite(()))).lines
     result = Trial(claim, "plain", "small", 0, (Stage("read back", 0.0, line),), True)

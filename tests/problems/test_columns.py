@@ -12,7 +12,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.problems.data.dataset import owned
 from fedbounds.problems.data.sources import load, of_object
-from fedbounds.study.resolve import build_problem, problem_from
+from fedbounds.study.objects_from_settings import build_problem, problem_from
 from fedbounds.study.settings import Settings
 
 COLUMNS = {

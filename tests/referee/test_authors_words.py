@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance_json import from_json
@@ -17,6 +17,7 @@ from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.candidates import _affordable
 from fedbounds.referee.search.family import Shape, decode, dimension, families
+from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.search.rounding import with_steps
 from fedbounds.referee.stages import certificates, read_back, regimes
@@ -203,7 +204,7 @@ def test_the_search_enumerates_the_draws_of_every_instance():
     family = families()["diagonal"]
     shape = Shape("diagonal", 2, 1, 2, 2, "multinomial:2", "constant")
     cube = np.random.default_rng(0).random((5, dimension(shape, family)))
-    known = simulate_population(decode(shape, family, cube, mine)).computed(mine, PLAIN)
+    known = computed(simulate_population(decode(shape, family, cube, mine)), mine, PLAIN)
     assert known.fields["off"] == pytest.approx(known.fields["spread"] / 2)
 
 
@@ -225,6 +226,6 @@ def test_a_mean_of_norms_does_not_bound_the_second_moment_of_one_client_of_sever
 
 def test_long_runs_of_drawn_clients_are_not_run_as_each_round_has_an_axis():
     shape = Shape("diagonal", 1, 1, 1, 60, "multinomial:1", "constant")
-    assert shape.draws and shape.count == 1
+    assert shape.draws and shape.chance.count == 1
     family = families()["diagonal"]
     assert not _affordable(shape, family) and _affordable(replace(shape, rounds=2), family)

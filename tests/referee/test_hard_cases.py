@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.referee import sanity
+from fedbounds.referee import dimensions_and_limits
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search import refute as search
@@ -45,9 +45,9 @@ def curve(largest):
 
 
 def test_the_curve_of_gradient_descent_is_convex_up_to_seven_quarters():
-    assert search.refute(curve(sp.Rational(19, 10)), PLAIN, SMALL, known=BENT).status is Status.REFUTED
+    assert search.refute(curve(sp.Rational(19, 10)), PLAIN, SMALL, by_family=BENT).status is Status.REFUTED
     few = replace(SMALL, generations=4, rungs=1, polish=1)
-    assert search.refute(curve(sp.Rational(7, 4)), PLAIN, few, known=BENT).status is Status.UNDECIDED
+    assert search.refute(curve(sp.Rational(7, 4)), PLAIN, few, by_family=BENT).status is Status.UNDECIDED
 
 
 def heavy_ball(path):
@@ -65,7 +65,7 @@ def test_heavy_ball_with_the_tuning_of_quadratics_fails_on_two_slopes():
     within = Assumption("kappa", "L <= 25 mu", sp.Le(L, 25 * mu))
     quadratic = (2 * T + 2) ** 2 * sp.Rational(4, 9) ** T * Delta_0
     claim = draft("heavy-ball", ball, quadratic, *ALONE, within, scope="horizon")
-    assert search.refute(claim, PLAIN, SMALL, known=BENT).status is Status.REFUTED
+    assert search.refute(claim, PLAIN, SMALL, by_family=BENT).status is Status.REFUTED
 
 
 def unequal_steps(path):
@@ -87,7 +87,9 @@ def test_unequal_local_steps_tend_to_another_minimiser():
     claim = draft(
         "unequal", apart, (1 - eta_0 * mu) ** T * Delta_0, *assumed, scope="horizon", eta=sp.Min(eta_0, 1 / L)
     )
-    violated = (item for item, violated in sanity.limit_cases.sweep(claim, PLAIN, False, {}) if violated)
+    violated = (
+        item for item, violated in dimensions_and_limits.limit_cases.sweep(claim, PLAIN, False, {}) if violated
+    )
     assert examine(next(violated), claim, PLAIN).status is Status.REFUTED
 
 
@@ -104,11 +106,11 @@ def interrupted(instance, formula, violates, effort, so_far):
 
 def test_what_refutes_a_claim_outlives_an_interruption_while_it_is_made_smaller(monkeypatch):
     claim = draft("halved", Delta_next, (1 - eta * mu) * Delta / 2, *ALONE, eta=1 / (2 * L))
-    monkeypatch.setattr(sanity, "shrink", interrupted)
+    monkeypatch.setattr(dimensions_and_limits, "shrink", interrupted)
     stopped = try_claim(claim)
     assert stopped.outcome is Outcome.FALSE and not stopped.finished and stopped.cut == ("sanity",)
     monkeypatch.setattr(search, "shrink", interrupted)
     so_far = []
     with pytest.raises(KeyboardInterrupt):
-        search.refute(claim, PLAIN, SMALL, known=BENT, so_far=so_far.append)
+        search.refute(claim, PLAIN, SMALL, by_family=BENT, so_far=so_far.append)
     assert so_far[-1]().status is Status.REFUTED

@@ -9,28 +9,29 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.case import Case
+from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import follows
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.sanity import misprints
 from fedbounds.referee.search.family import Shape, decode, dimension, families
+from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.study.fingerprint import stated
+from fedbounds.study.claim_identity import statement_digest
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
@@ -200,8 +201,8 @@ def test_fractions_floats_and_populations_agree():
     cube = np.full((3, dimension(shape, families()["diagonal"])), 0.4)
     result = simulate_population(decode(shape, families()["diagonal"], cube, both))
     gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
-    expected = result.measured.paths["alpha"]["gap"]
-    assert result.computed(gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
+    expected = result.paths["alpha"]["gap"]
+    assert computed(result, gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
 
 
 def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
@@ -348,7 +349,7 @@ def test_the_code_of_a_symbol_is_part_of_the_statement():
     def under(k):
         return claim("mine", "constant", quantity.constant("x", lambda losses: k * losses.L), L)
 
-    assert stated(under(1)) == stated(under(1)) != stated(under(2))
+    assert statement_digest(under(1)) == statement_digest(under(1)) != statement_digest(under(2))
 
 
 def test_units_are_checked_where_they_are_declared():

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.cli.builder import CONTRADICTION
+from fedbounds.cli.click_commands import CONTRADICTION
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import implication, limit_cases, stages
@@ -23,7 +23,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.referee.work_items import Pieces
+from fedbounds.referee.work_items import WorkItems
 from fedbounds.report import trial_text as show
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS
@@ -45,7 +45,7 @@ CLAIMS = (Claim("mine", "", "", "constant", TWICE, {"bound": 2 * L}),)
 
 
 def found_with(claim, **pieces):
-    case = stages.Case(claim, READINGS["plain"], "small", 0, Suite(()), pieces=Pieces(**pieces))
+    case = stages.Case(claim, READINGS["plain"], "small", 0, Suite(()), work=WorkItems(**pieces))
     result = [stages.certificates(replace(case, budget="few")), stages.search(replace(case, budget="few"))]
     return [(item.lines, [verdict.to_json() for verdict in item.verdicts]) for item in result]
 
@@ -75,11 +75,11 @@ def test_pieces_are_kept_for_this_trial_and_stage_alone(tmp_path):
             raise KeyboardInterrupt
         return x * x
 
-    mine = Pieces({"claim": "a"}, file)
+    mine = WorkItems({"claim": "a"}, file)
     with pytest.raises(KeyboardInterrupt):
         list(mine.each("s", square, range(4)))
     assert list(mine.each("s", square, range(4))) == [0, 1, 4, 9] and asked == [0, 1, 2, 2, 3]
-    for other, stage in ((Pieces({"claim": "b"}, file), "s"), (mine, "another")):
+    for other, stage in ((WorkItems({"claim": "b"}, file), "s"), (mine, "another")):
         assert list(other.each(stage, square, range(1))) == [0]
     assert asked[5:] == [0, 0]
 
@@ -87,9 +87,9 @@ def test_pieces_are_kept_for_this_trial_and_stage_alone(tmp_path):
 def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_path):
     monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
     claim, file, computed = load_file(FOLDER / "true.py").DRIFT, tmp_path / "pieces.json", []
-    case = stages.Case(claim, READINGS["plain"], "few", 0, Suite(()), pieces=Pieces({"claim": "a"}, file))
+    case = stages.Case(claim, READINGS["plain"], "few", 0, Suite(()), work=WorkItems({"claim": "a"}, file))
     places = [setting.to_json() for setting in settings(claim, case.reading, stages.GRIDS["few"])]
-    keys = [case.pieces.key("certificates", place) for place in places]
+    keys = [case.work.key("certificates", place) for place in places]
     fresh = case.verdict(Evidence.SDP, Status.UNDECIDED, "computed")
 
     def compute(claim, place):

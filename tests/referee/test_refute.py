@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fedbounds
 from fedbounds.cli.app import main
-from fedbounds.cli.builder import built
+from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.referee import instance_text, summary
 from fedbounds.cli.commands.referee import refute as command
 from fedbounds.errors import InputError
@@ -22,20 +22,19 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, text
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all
 from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
-from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import Outcome, _approach
-from fedbounds.referee.search.populations import simulate
+from fedbounds.referee.search.populations import OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size
-from fedbounds.referee.work_items import Pieces
+from fedbounds.referee.work_items import WorkItems
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import full_participation, homogeneous, smooth, strongly_convex, unbiased
 from fedbounds.theory.claim import Claim, in_readings
@@ -65,7 +64,7 @@ def members(shape, cube, claim):
 
 
 def found(key, reading, budget=SMALL):
-    return refute(claim_named(key), READINGS[reading], budget, known=DIAGONAL)
+    return refute(claim_named(key), READINGS[reading], budget, by_family=DIAGONAL)
 
 
 def test_finds_lemma_2s_counterexample_and_shrinks_it():
@@ -126,7 +125,7 @@ def forgetful(*left_out, **terms):
     ids=["the variance", "unequal p", "partial participation"],
 )
 def test_what_a_claim_forgets_of_chance_is_found_in_fractions(claim, forgets):
-    verdict = refute(claim, READINGS["repaired"], TINY, known=DIAGONAL)
+    verdict = refute(claim, READINGS["repaired"], TINY, by_family=DIAGONAL)
     assert verdict.status is Status.REFUTED and forgets(from_json(verdict.data["instance"]))
     assert F(verdict.data["lhs"]) > F(verdict.data["rhs"]) == sum(map(F, verdict.data["terms"].values()))
     shown = instance_text(verdict)
@@ -135,7 +134,7 @@ def test_what_a_claim_forgets_of_chance_is_found_in_fractions(claim, forgets):
 
 
 def test_the_true_inequality_survives_chance_and_says_what_was_searched():
-    verdict = refute(claim_named("fedavg-step"), READINGS["repaired"], TINY, known=DIAGONAL)
+    verdict = refute(claim_named("fedavg-step"), READINGS["repaired"], TINY, by_family=DIAGONAL)
     assert verdict.status is Status.UNDECIDED
     assert "stochastic gradients, C = 1, T in [1, 10]" in verdict.detail
     assert "C = 1/2" not in verdict.detail, "the claim assumes that everyone takes part"
@@ -173,14 +172,14 @@ OWN = [
 @pytest.mark.parametrize("claim", [*claims().values(), *OWN], ids=lambda claim: claim.key)
 def test_no_claim_is_too_odd_to_search(claim):
     for reading in claim.readings:
-        verdict = refute(claim, READINGS[reading], TINIEST, known=WITHOUT_CHANCE)
+        verdict = refute(claim, READINGS[reading], TINIEST, by_family=WITHOUT_CHANCE)
         said = summary(verdict)[2] + instance_text(verdict)
         assert verdict.status in ("REFUTED", "UNDECIDED") and "inf" not in said and "nan" not in said
 
 
 def test_theorem_1_is_refuted_on_the_papers_own_steps_only_without_the_repair():
     stated = {"diagonal": replace(DIAGONAL["diagonal"], schedules=("paper",))}
-    verdict = refute(claim_named("theorem-1"), READINGS["sync"], SMALL, known=stated)
+    verdict = refute(claim_named("theorem-1"), READINGS["sync"], SMALL, by_family=stated)
     instance = from_json(verdict.data["instance"])
     L, mu = instance.L, instance.mu
     assert instance.eta == tuple(1 / (mu * (t + 4 * L / mu)) for t in range(instance.total))
@@ -194,7 +193,7 @@ def test_the_same_seed_gives_the_same_verdict():
 def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
     claim, reading, state = claim_named("theorem-1"), READINGS["repaired"], tmp_path / "state.json"
     budget = replace(TINIEST, rungs=2)
-    whole, each = refute(claim, reading, budget, known=WITHOUT_CHANCE), Pieces({}, state).each
+    whole, each = refute(claim, reading, budget, by_family=WITHOUT_CHANCE), WorkItems({}, state).each
     count = len(arms(claim, reading, budget, WITHOUT_CHANCE))
     searched = []
     original = module.run_arm
@@ -207,9 +206,9 @@ def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "run_arm", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        refute(claim, reading, budget, each=each, known=WITHOUT_CHANCE)
+        refute(claim, reading, budget, each=each, by_family=WITHOUT_CHANCE)
     assert len(json.loads(state.read_text())) == count + 1
-    resumed = refute(claim, reading, budget, each=each, known=WITHOUT_CHANCE)
+    resumed = refute(claim, reading, budget, each=each, by_family=WITHOUT_CHANCE)
     assert resumed.to_json() == whole.to_json()
     assert len(searched) == 1 + count + -(-count // 3)
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
@@ -250,7 +249,7 @@ def test_what_no_instance_met_was_not_tested(claim):
         claim,
         READINGS["plain"],
         TINIEST,
-        known=WITHOUT_CHANCE,
+        by_family=WITHOUT_CHANCE,
     )
     assert verdict.margin is None and "no instance met its assumptions" in verdict.detail
     assert verdict.data["closest"] is None and verdict.coverage is None
@@ -259,7 +258,7 @@ def test_what_no_instance_met_was_not_tested(claim):
 
 def test_irrational_steps_are_tested_all_the_same():
     claim = Claim("steps", "", "", "step", -Delta_0, {"none": 0 * L}, eta=1 / sp.sqrt(L * mu))
-    assert refute(claim, READINGS["plain"], TINIEST, known=DIAGONAL).margin is not None
+    assert refute(claim, READINGS["plain"], TINIEST, by_family=DIAGONAL).margin is not None
 
 
 def test_progress_counts_families():
@@ -269,7 +268,7 @@ def test_progress_counts_families():
         READINGS["literal"],
         TINIEST,
         progress=lambda *call: seen.append(call),
-        known=WITHOUT_CHANCE,
+        by_family=WITHOUT_CHANCE,
     )
     assert [call[1] for call in seen] == list(range(seen[0][2]))
 
@@ -277,7 +276,7 @@ def test_progress_counts_families():
 def test_a_claim_with_an_unknown_assumption_is_not_searched():
     lemma = claim_named("lemma-2")
     odd = replace(lemma, assumptions=(Assumption("odd", "odd", on_run=lambda run: (True, "")),))
-    verdict = refute(odd, READINGS["literal"], TINY, known=DIAGONAL)
+    verdict = refute(odd, READINGS["literal"], TINY, by_family=DIAGONAL)
     assert verdict.status is Status.UNDECIDED and "odd" in verdict.detail
 
 
@@ -292,7 +291,7 @@ SHAPES = st.builds(
     losses=st.sampled_from(["any", "same minimisers"]),
     noise=st.sampled_from(["", *NOISES]),
     absent=st.integers(0, 1),
-).filter(lambda family: family.count <= 64)
+).filter(lambda family: family.chance.count <= 64)
 
 
 def exactly(batch, k):
@@ -314,7 +313,7 @@ def test_populations_run_as_the_exact_evaluator_does(shape, seed):
 def agree(shape, seed):
     """Three members of a shape, in floats and in fractions."""
     batch = members(shape, cube_of(shape, seed, 3), claim_named("theorem-1"))
-    measured = simulate(batch).measured
+    measured = simulate(batch)
     for k in range(3):
         exact = run(exactly(batch, k))
         for virtual, fields in exact.paths.items():
@@ -501,7 +500,9 @@ def test_square_roots_are_decided_by_enclosures():
         assert verdict.status is status and verdict.data["lhs"] != verdict.data["rhs"]
         again = examine(from_json(verdict.data["instance"]), claim, READINGS["plain"])
         assert again.data == verdict.data
-    assert refute(claim, READINGS["plain"], TINIEST, known=DIAGONAL).status is Status.REFUTED, "noise moves w_0 = w*"
+    assert refute(claim, READINGS["plain"], TINIEST, by_family=DIAGONAL).status is Status.REFUTED, (
+        "noise moves w_0 = w*"
+    )
 
 
 def test_numbers_of_many_digits_are_written():
@@ -522,7 +523,7 @@ def test_a_violation_that_takes_hundreds_of_steps_is_confirmed_in_balls_and_a_tr
     for c, status in ((300, Status.REFUTED), (1000, Status.UNDECIDED)):
         given_ = (smooth, strongly_convex, full_participation, unbiased)
         claim = Claim("slow", "", "", "horizon", Delta_T, {"b": c * Delta_0 / (T + 1)}, assumptions=given_, eta=steps)
-        verdict = refute(claim, READINGS["plain"], replace(TINIEST, shrink=2000), known=plain)
+        verdict = refute(claim, READINGS["plain"], replace(TINIEST, shrink=2000), by_family=plain)
         assert verdict.status is status
         if status is Status.REFUTED:
             instance = from_json(verdict.data["instance"])

@@ -6,7 +6,7 @@ import pytest
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.plugins import claims
-from fedbounds.referee.regime import ERROR_RATE, Suite, own_steps
+from fedbounds.referee.regime import ERROR_RATE, Suite, prescribed_steps
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -85,7 +85,7 @@ def test_claims_are_run_with_their_own_step_size(suite):
     run = suite.run(regime, READINGS["literal"], claim)
     gamma = max(8 * run.constants["L"].value, 1)
     np.testing.assert_allclose(run.trajectory.eta, 2 / (gamma + np.arange(40)), rtol=1e-12)
-    assert own_steps(regime.build(), claim)(3) == pytest.approx(2 / (gamma + 3), rel=1e-12)
+    assert prescribed_steps(regime.build(), claim)(3) == pytest.approx(2 / (gamma + 3), rel=1e-12)
 
 
 def test_regimes_reach_what_they_promise():

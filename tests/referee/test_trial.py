@@ -20,12 +20,12 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import PROBE, examine
 from fedbounds.evidence.exact.instance_json import from_json, to_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
-from fedbounds.referee import limit_cases, sanity, stages, trial
-from fedbounds.referee.case import Case, Found
+from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
+from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
@@ -36,8 +36,8 @@ from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
 from fedbounds.report import trial_text as show
 from fedbounds.report.number_format import decimal_pair, with_decimal
-from fedbounds.study import fingerprint as identities
-from fedbounds.study.fingerprint import identity, stated
+from fedbounds.study import claim_identity as identities
+from fedbounds.study.claim_identity import identity, statement_digest
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import points, quantity, symbols
@@ -164,10 +164,12 @@ def test_dimensions():
         units_of(L + N)
     selection = (N - m) / (N - 1) / m * sp.sqrt((1 - C) / C) * sp.sqrt(1 - eta * mu)
     assert units_of(eta**2 * selection * G_sq) == (2, 0)
-    (said,) = sanity.misprints(FALSE.NORM, READINGS["plain"])
+    (said,) = dimensions_and_limits.misprints(FALSE.NORM, READINGS["plain"])
     assert said == "the term 'drift' has the dimension of metre^3 joule^-1, not metre^2"
     wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (L * mu))
-    assert any(said.startswith("the step size") for said in sanity.misprints(wrong_steps, READINGS["plain"]))
+    assert any(
+        said.startswith("the step size") for said in dimensions_and_limits.misprints(wrong_steps, READINGS["plain"])
+    )
 
 
 def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows():
@@ -358,7 +360,7 @@ def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
     instance = next(item for item in limit_cases.battery(claim, claim.coverage(reading)) if item.N == 2)
     for w, f in limit_cases.SCALES:
         before, after = (
-            limit_cases.places(item, claim, reading)
+            limit_cases.sides_at(item, claim, reading)
             for item in (instance, limit_cases.rescaled(instance, w, f, None))
         )
         assert [(s.lhs * w**2, s.rhs * w**2) for s in before] == [(s.lhs, s.rhs) for s in after]
@@ -415,7 +417,7 @@ def test_a_proof_that_is_found_is_told_by_its_length_and_printed_on_request():
 
 def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(monkeypatch):
     def steps(*found):
-        made = [stages.Step(str(k), lambda _, v=v: Found((), v), k < 2, 0) for k, v in enumerate(found)]
+        made = [stages.Step(str(k), lambda _, v=v: StageResult((), v), k < 2, 0) for k, v in enumerate(found)]
         monkeypatch.setattr(trial, "STAGES", tuple(made))
         return try_claim(TRUE.DRIFT, suite=FEW)
 
@@ -435,7 +437,7 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
             if stop and ran.count(name) == 1:
                 raise KeyboardInterrupt
             own = (replace(held(Evidence.EMPIRICAL), claim=case.claim.key),) if name == "regimes" else ()
-            return Found((f"{name} after {len(case.verdicts)}",), own)
+            return StageResult((f"{name} after {len(case.verdicts)}",), own)
 
         return stages.Step(name, examine, True, 0)
 
@@ -458,7 +460,7 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
 
 
 def test_what_was_compared_before_an_interruption_counts(monkeypatch):
-    seen, places = [], limit_cases.places
+    seen, places = [], limit_cases.sides_at
 
     def interrupted(instance, claim, reading):
         result = places(instance, claim, reading)
@@ -467,7 +469,7 @@ def test_what_was_compared_before_an_interruption_counts(monkeypatch):
             raise KeyboardInterrupt
         return result
 
-    monkeypatch.setattr(limit_cases, "places", interrupted)
+    monkeypatch.setattr(limit_cases, "sides_at", interrupted)
     stopped = try_claim(TRUE.DRIFT, suite=FEW)
     first, *others = show.verdict(stopped)
     assert stopped.outcome is Outcome.OPEN and not stopped.finished and stopped.cut == ("sanity",)
@@ -486,7 +488,7 @@ def test_a_time_limit_is_shared_and_the_stages_that_it_cut_are_named():
 
 def test_proofs_are_looked_up_again_and_only_verdicts_on_this_claim_are_kept(tmp_path, monkeypatch):
     def stage(name, *found):
-        return stages.Step(name, lambda case: Found((name,), found), True, 0)
+        return stages.Step(name, lambda case: StageResult((name,), found), True, 0)
 
     own = Verdict(TRUE.DRIFT.key, "plain", Evidence.EMPIRICAL, Status.HOLDS)
     monkeypatch.setattr(trial, "STAGES", (stage("sanity"), stage("known"), stage("regimes", own)))
@@ -526,7 +528,7 @@ def forged(file, stage, verdict):
     ],
 )
 def test_what_a_state_says_for_certain_is_computed_again(tmp_path, monkeypatch, stage, verdict):
-    asked = stages.Step(stage, lambda case: Found(("asked",)), True, 0)
+    asked = stages.Step(stage, lambda case: StageResult(("asked",)), True, 0)
     monkeypatch.setattr(trial, "STAGES", (asked,))
     forged(tmp_path / "state.json", stage, verdict)
     result = try_claim(TRUE.DRIFT, state=tmp_path / "state.json")
@@ -565,8 +567,8 @@ def test_a_state_is_of_one_statement_with_the_code_of_its_checks():
         ),
         *(under(relation=relation) for relation in (sp.Le(eta * L, 1), sp.Le(eta * L, 2))),
     ]
-    assert len({stated(claim) for claim in different}) == len(different)
-    assert stated(under(exactly=checked(1))) == stated(under(exactly=checked(1)))
+    assert len({statement_digest(claim) for claim in different}) == len(different)
+    assert statement_digest(under(exactly=checked(1))) == statement_digest(under(exactly=checked(1)))
 
 
 def test_a_helper_of_a_check_is_part_of_the_statement():
@@ -575,11 +577,11 @@ def test_a_helper_of_a_check_is_part_of_the_statement():
         exec(f"def helper(v): return v['L'] <= {limit}, ''\ndef check(i, v): return helper(v)", module)
         return replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=module["check"]),))
 
-    assert stated(claim(1)) == stated(claim(1)) != stated(claim(2))
+    assert statement_digest(claim(1)) == statement_digest(claim(1)) != statement_digest(claim(2))
 
 
 def of(check):
-    return stated(replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=check),)))
+    return statement_digest(replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=check),)))
 
 
 def test_which_function_is_meant_again_is_part_of_the_statement():
@@ -592,7 +594,7 @@ def test_which_function_is_meant_again_is_part_of_the_statement():
     def with_third(third):
         facets = zip("abc", (first, second, third), strict=True)
         assumptions = tuple(Assumption(key, "own", exactly=check) for key, check in facets)
-        return stated(replace(TRUE.DRIFT, assumptions=assumptions))
+        return statement_digest(replace(TRUE.DRIFT, assumptions=assumptions))
 
     assert with_third(first) == with_third(first) != with_third(second)
 
@@ -653,8 +655,8 @@ def test_helpers_in_other_modules_of_ones_own_are_part_of_the_statement(tmp_path
 
 def test_statements_are_the_same_in_every_process():
     program = (
-        "from fedbounds.plugins import claims\nfrom fedbounds.study.fingerprint import stated\n"
-        "print(*map(stated, claims().values()))"
+        "from fedbounds.plugins import claims\nfrom fedbounds.study.claim_identity import statement_digest\n"
+        "print(*map(statement_digest, claims().values()))"
     )
     result = {
         subprocess.run(

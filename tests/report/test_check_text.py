@@ -10,16 +10,16 @@ from made_study import objects, run, study, verdict
 from fedbounds import plugins
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report import number_format
-from fedbounds.report.check_text import answer_table, check_blocks, decay_words, known_sentences
+from fedbounds.report.check_text import answer_table, check_blocks, decay_words, evidence_sentences
 from fedbounds.report.claim_text import claim_answer
-from fedbounds.report.describe import (
+from fedbounds.report.html.templates import notebook, template
+from fedbounds.report.table import Cell, Phrase, Table
+from fedbounds.report.terminal import plain_table, to_text
+from fedbounds.report.verdict_tables import (
     evidence_cell,
     grounds_of,
     ledger_table,
 )
-from fedbounds.report.html.templates import notebook, template
-from fedbounds.report.table import Cell, Phrase, Table
-from fedbounds.report.terminal import plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
@@ -101,7 +101,7 @@ def test_a_refuted_reading_is_a_footnote():
 
 
 def test_what_is_known_of_the_paper_is_said_as_printed_and_repaired():
-    (said,) = known_sentences(made()[1])
+    (said,) = evidence_sentences(made()[1])
     assert said == "As printed in the paper, Theorem 1 is false (a counterexample is known); repaired, it is proved."
     lines = [line for line in made()[1] if line.claim.key == "theorem-1"]
     assert claim_answer(lines) == "False as written; true if repaired."

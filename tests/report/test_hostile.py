@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.io import parse_json
 from fedbounds.report.html import mathml
-from fedbounds.report.html.page import page
+from fedbounds.report.html.study_sections import page
 from fedbounds.study.ledger import claims_of, ledger_lines
 
 SCRIPT = '"><script>alert(1)</script><img src=x onerror=alert(1)>'

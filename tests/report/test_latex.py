@@ -11,7 +11,7 @@ from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.referee.trial import try_claim
 from fedbounds.report import trial_text
-from fedbounds.report.describe import ledger_table
+from fedbounds.report.verdict_tables import ledger_table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.theory.claim import statement
 

@@ -5,7 +5,7 @@ import pytest
 from made_study import objects, save, study
 
 from fedbounds import plugins
-from fedbounds.report.figures import series, study_figures, styles
+from fedbounds.report.figures import curves, study_figures, styles
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 
@@ -43,7 +43,7 @@ def test_bounds_are_log_log_and_in_the_papers_notation():
 def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
     result, arrays = study(R=16)
     results, drawn = objects(result, arrays)
-    curve = series.measured_gap(results.settings, drawn[0])
+    curve = curves.measured_gap(results.settings, drawn[0])
     assert list(curve.x) == [0, 4, 8, 12, 16, 20]
     np.testing.assert_allclose(curve.y, arrays["0/gap"][:, ::4].mean(axis=0))
     assert np.isfinite([curve.lower, curve.upper]).all()
@@ -109,8 +109,8 @@ def panels_show(figure, label):
 
 
 def test_largest_marks_all_positive_weights_of_few_clients_and_no_tie():
-    assert series.largest(np.array([[0.5, 0.5, 0.0]])).tolist() == [[True, True, False]]
-    assert not series.largest(np.full((1, 11), 1 / 11)).any()
+    assert curves.largest(np.array([[0.5, 0.5, 0.0]])).tolist() == [[True, True, False]]
+    assert not curves.largest(np.full((1, 11), 1 / 11)).any()
 
 
 def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):

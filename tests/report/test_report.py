@@ -19,7 +19,7 @@ from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.report.html import exact_instances, mathml
-from fedbounds.report.html.study_page import command
+from fedbounds.report.html.report_page import command
 from fedbounds.study import cache
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
@@ -187,7 +187,7 @@ def test_every_formula_of_the_package_becomes_mathml():
 
 
 def test_terms_of_a_sum_keep_their_signs():
-    shown = mathml.pieces(symbols.L - symbols.mu + 1)
+    shown = mathml.terms_of(symbols.L - symbols.mu + 1)
     texts = ["".join(ET.fromstring(piece).itertext()) for piece in shown]
     assert sorted(text.lstrip("+") for text in texts) == ["1", "L", "−μ"]
     assert not texts[0].startswith("+") and all(text[0] in "+−" for text in texts[1:])
@@ -243,7 +243,7 @@ def words_of(shown):
 
 def parse(words):
     """The settings that a command line gives, without running it."""
-    from fedbounds.cli.builder import built, given
+    from fedbounds.cli.click_commands import built, given
     from fedbounds.cli.commands.check import report
 
     with built(report).make_context("report", words) as context:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.html.study_page import sweep_page
+from fedbounds.report.html.report_page import sweep_page
 from fedbounds.study import study_file, sweep
 from fedbounds.study.sweep_table import TABLE, CellResult, read_table
 from fedbounds.theory.verdict import Evidence, Status

@@ -12,8 +12,8 @@ from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
 from fedbounds.report import table
 from fedbounds.study import compare as study
-from fedbounds.study.compare import record_of
-from fedbounds.study.comparison import (
+from fedbounds.study.compare import recorded_run
+from fedbounds.study.comparison_rows import (
     AlgorithmRow,
     ErrorCurve,
     Reached,
@@ -23,7 +23,7 @@ from fedbounds.study.comparison import (
     stays_from,
 )
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
-from fedbounds.study.resolve import build_experiment, build_problem
+from fedbounds.study.objects_from_settings import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.verdict import Status
@@ -87,7 +87,7 @@ def test_what_the_limits_do_not_tell_apart_is_a_tie():
     result = ranking(("a", 5, 4, 6, 70), ("b", 6, 5, 8, 50), ("c", 20, 15, 30, 60), ("d", None, None, None, None))
     ranks = {row.algorithm: result.rank(row) for row in result.ranked}
     assert ranks == {"a": (1, 2), "b": (1, 2), "c": (3, 3), "d": (4, 4)}
-    assert result.places == {"b": 1, "c": 2, "a": 3, "d": 4}
+    assert result.ranks_by_theorem == {"b": 1, "c": 2, "a": 3, "d": 4}
     assert result.pairs == (6, 5, 1)  # a and b are a tie; a before c is what the theorems have wrong
     assert "the 5 of 6 pairs that the runs order, they are wrong in 1 (Kendall's tau 0.6)" in show.answer(result)[2]
     assert "Fastest to 0.01 of the start is a, in 5 (4 to 6) rounds; b may be as fast." in show.answer(result)[1]
@@ -99,7 +99,7 @@ def test_the_record_of_another_algorithm_is_that_of_a_run():
     like = simulate(build_experiment(settings, problem, FedAvg()).with_(stride=2))
     experiment = like.experiment.with_(eta=lambda t: 0.1 / problem.L)
     right = simulate(experiment)
-    result = record_of(algorithm_named("fedavg"), experiment, like, squares=True)
+    result = recorded_run(algorithm_named("fedavg"), experiment, like, squares=True)
     np.testing.assert_allclose(result.paths["alpha"].distance_sq, right.paths["alpha"].distance_sq, rtol=1e-9)
     np.testing.assert_allclose(result.paths["p"].gap, right.paths["p"].gap, rtol=1e-9)
     np.testing.assert_allclose(result.extremes.sigma_i_sq[0], right.extremes.sigma_i_sq.max(0), rtol=1e-9)
@@ -168,7 +168,7 @@ def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients
 
 def test_a_bound_below_the_band_is_not_the_tightest():
     low, sure = theorem(0.005, 0.01), replace(theorem(0.1, 0.01), claim="d", status=Status.HOLDS)
-    assert not replace(low, status=Status.UNDECIDED).stands and sure.stands
+    assert not replace(low, status=Status.UNDECIDED).consistent and sure.consistent
     result = replace(ranking(), theorems=(replace(low, status=Status.UNDECIDED), sure))
     said = show.answer(result)[0]
     assert "though not refuted: c. d is the only other theorem that applies" in said and "c (below the run)" in str(

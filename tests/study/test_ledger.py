@@ -9,7 +9,7 @@ import pytest
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
-from fedbounds.study.contradictions import alarms, instance_of
+from fedbounds.study.contradictions import alarms, experiment_of
 from fedbounds.study.ledger import Line, ledger_lines, remarked
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import AXES, Coverage, Span, only
@@ -85,7 +85,7 @@ def counterexample(lines):
 
 
 def test_the_instance_of_a_counterexample_is_read_from_its_fractions(counterexample):
-    result = instance_of(counterexample)
+    result = experiment_of(counterexample)
     assert (result["kappa"], result["tau"], result["N"], result["gradients"], result["T"]) == (1, 2, 2, "full", 2)
     assert result["eta_L"] == (Fraction(1, 4), Fraction(1, 100)) and set(result["weight_ratio"]) == {1}
 
@@ -95,7 +95,7 @@ def test_the_instance_of_a_counterexample_is_known_on_every_axis(lines):
     assert len(result) >= 5
     for verdict in result:
         for one_step in (False, True):
-            assert set(instance_of(verdict, one_step)) == set(AXES)
+            assert set(experiment_of(verdict, one_step)) == set(AXES)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in Evidence if kind is not Evidence.EXACT])
@@ -110,7 +110,10 @@ def test_chance_is_part_of_where_a_counterexample_lies(counterexample):
     """The same with noise and one client of two present: a proof for full gradients and C = 1 says nothing of it."""
     instance = {**counterexample.data["instance"], "noise": ["1", "0"], "present": 1}
     chance = replace(counterexample, data={**counterexample.data, "instance": instance})
-    assert (instance_of(chance)["gradients"], instance_of(chance)["participation"]) == ("stochastic", Fraction(1, 2))
+    assert (experiment_of(chance)["gradients"], experiment_of(chance)["participation"]) == (
+        "stochastic",
+        Fraction(1, 2),
+    )
     assert not alarms(planted(proof(Coverage({"participation": only(1)})), chance))
     assert not alarms(planted(proof(Coverage({"gradients": only("full")})), chance))
     assert len(alarms(planted(proof(Coverage({"participation": Span(0, 1)})), chance))) == 1

@@ -14,7 +14,7 @@ import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.io import parse_json
-from fedbounds.study import store, study_file
+from fedbounds.study import saved_study, study_file
 from fedbounds.study.result import Result
 
 SMALL = {"rounds": 2, "tau": 2, "replicates": 2, "engine": "reference", "clients": 2, "dimension": 2, "samples": 4}
@@ -149,7 +149,7 @@ def test_every_command_refuses_what_is_no_result(command, text, tmp_path):
 @given(st.data())
 def test_no_damage_to_the_arrays_gives_a_traceback(tmp_path, data):
     out = save(tmp_path / "study", VALUE, ARRAYS)
-    path = out / store.TRAJECTORIES
+    path = out / saved_study.TRAJECTORIES
     whole = path.read_bytes()
     at = data.draw(st.integers(0, len(whole) - 1))
     if data.draw(st.booleans()):
@@ -157,7 +157,7 @@ def test_no_damage_to_the_arrays_gives_a_traceback(tmp_path, data):
     else:
         path.write_bytes(whole[:at] + bytes([whole[at] ^ data.draw(st.integers(1, 255))]) + whole[at + 1 :])
     try:
-        store.read(out)
+        saved_study.read(out)
     except InputError as wrong:
         assert "\n" not in str(wrong)
 
@@ -166,23 +166,23 @@ def test_arrays_of_another_study_or_shape_are_refused(tmp_path):
     out = save(tmp_path / "study", VALUE, ARRAYS)
     (out / "result.json").write_text(changed(versions={"fedbounds": "1"}))
     with pytest.raises(InputError, match="another study"):
-        store.read(out)
-    result, series = Result.from_json(FOUND), store.read(save(out, VALUE, ARRAYS))[1]
+        saved_study.read(out)
+    result, series = Result.from_json(FOUND), saved_study.read(save(out, VALUE, ARRAYS))[1]
     from dataclasses import replace
 
-    store.keep(result, (replace(series[0], rho=series[0].rho[:, 1:]),), out)
+    saved_study.keep(result, (replace(series[0], rho=series[0].rho[:, 1:]),), out)
     with pytest.raises(InputError, match="differ in length"):
-        store.read(out)
-    store.keep(result, (replace(series[0], gap=series[0].gap.astype(int)),), out)
+        saved_study.read(out)
+    saved_study.keep(result, (replace(series[0], gap=series[0].gap.astype(int)),), out)
     with pytest.raises(InputError, match="int64"):
-        store.read(out)
+        saved_study.read(out)
     np.save(out / "a.npy", np.zeros(3))
-    (out / store.TRAJECTORIES).write_bytes((out / "a.npy").read_bytes())
+    (out / saved_study.TRAJECTORIES).write_bytes((out / "a.npy").read_bytes())
     with pytest.raises(InputError, match="arrays of"):
-        store.read(out)
-    (out / store.TRAJECTORIES).unlink()
+        saved_study.read(out)
+    (out / saved_study.TRAJECTORIES).unlink()
     with pytest.raises(InputError, match="must exist"):
-        store.read(out)
+        saved_study.read(out)
 
 
 SWEEP = """
@@ -245,7 +245,7 @@ def test_a_study_with_a_plugin_outlives_its_file_and_runs_it_only_when_trusted(t
     marker = tmp_path / "ran"
     path.write_text(PLUGIN + f"with open({str(marker)!r}, 'a') as ran:\n    ran.write('x')\n")
     result = fedbounds.check("quadratic", weightings=["fedavg"], claims=["mine"], plugins=[str(path)], **SMALL)
-    store.save(result, out)
+    saved_study.save(result, out)
     assert result.plugin_files[0].source == path.read_text()
     path.unlink()
     ran = marker.read_text()

@@ -18,8 +18,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
+from fedbounds.study.objects_from_settings import build_problem
 from fedbounds.study.problem_constants import ProblemConstants
-from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.study.smallest_bound import plan, smallest_bounds, worst_case_plan
 from fedbounds.theory.reading import READINGS

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import fedbounds
+from fedbounds.engine.memory import check_peak
 from fedbounds.errors import InputError
-from fedbounds.study.check import run_request
 from fedbounds.study.request import resolve
-from fedbounds.study.store import read, save, series
+from fedbounds.study.run_study import run_request
+from fedbounds.study.saved_study import read, save, series
 from fedbounds.theory.verdict import Status
 
 SMALL = {"rounds": 6, "replicates": 16, "engine": "reference", "clients": 5, "samples": 20, "dimension": 3}
@@ -127,7 +128,22 @@ def test_a_diverging_run_says_where_and_why():
         fedbounds.check("least-squares", weightings=["fedavg"], step="constant:5", **(SMALL | {"rounds": 100}))
 
 
+def test_a_run_within_less_memory_keeps_means_and_says_the_same():
+    settings = {"clients": 2, "rounds": 4, "replicates": 200}
+    whole = fedbounds.check("quadratic", weightings="fedavg", claims="lemma-1", **settings)
+    experiment = whole.runs[0].trajectory.experiment
+    stored, streamed = (check_peak(experiment, streamed) for streamed in (False, True))
+    light = fedbounds.check(
+        "quadratic", weightings="fedavg", claims="lemma-1", memory=(stored + streamed) / 2e9, **settings
+    )
+    assert [run.trajectory.streamed is None for run in (*whole.runs, *light.runs)] == [True, False]
+    assert [str(v.status) for _, v in whole.verdicts] == [str(v.status) for _, v in light.verdicts]
+    with pytest.raises(InputError, match="memory must be at least"):
+        fedbounds.check("quadratic", memory=streamed / 2e9, **settings)
+
+
 def test_a_study_without_its_records_says_the_same():
     asked = resolve("quadratic", "fedavg", "lemma-1", {"clients": 2, "rounds": 4, "replicates": 8})
-    whole, light = run_request(asked), run_request(asked, records=False)
-    assert light.to_json() == whole.to_json() and light.runs[0].simulated is None
+    seen = []
+    whole, light = run_request(asked), run_request(asked, each=lambda run: seen.append(run.trajectory.engine))
+    assert light.to_json() == whole.to_json() and light.runs[0].simulated is None and seen == ["kernels"]

@@ -19,7 +19,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.report.figures.sweep_figures import lines_of
 from fedbounds.study import sweep
-from fedbounds.study.check import check
+from fedbounds.study.run_study import check
 from fedbounds.study.settings import Settings
 from fedbounds.study.study_file import parse_grid, read_grid, settings_from
 from fedbounds.study.sweep_table import TABLE, opened, read_table

@@ -93,7 +93,7 @@ def test_what_is_no_slip_known_is_said_and_what_is_no_state_is_refused():
 
 @pytest.mark.parametrize(("key", "slip"), [("fedavgm", "1 - momentum stands"), ("fedprox", "the strength of the")])
 def test_what_default_parameters_hide_is_said(key, slip):
-    slip = next(words for words in study.OWN[key] if words.startswith(slip))
+    slip = next(words for words in study.slips(key) if words.startswith(slip))
     result = conforms(study.by_hand(slip), key, samples=50)
     name = "momentum" if key == "fedavgm" else "strength"
     assert result and f"{name}={result.parameters[name]:g}" in str(result)

@@ -16,7 +16,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import Shape, decode, dimension, families
-from fedbounds.referee.search.objective import OUTSIDE, objectives
+from fedbounds.referee.search.populations import OUTSIDE, objectives
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
@@ -101,7 +101,7 @@ def test_what_is_assumed_in_fractions_alone_is_looked_for():
         "halved", "", "", "horizon", Delta_T, {"halved": Delta_0 / 2},
         assumptions=(Assumption("mild", "1.1 <= L/mu <= 1.9", exactly=mild), a.small_steps), readings=("literal",),
     )  # fmt: skip
-    verdict = refute(claim, LITERAL, TINY, known=DIAGONAL)
+    verdict = refute(claim, LITERAL, TINY, by_family=DIAGONAL)
     assert verdict.status is Status.REFUTED
     instance = from_json(verdict.data["instance"])
     assert F(11, 10) <= instance.L / instance.mu <= F(19, 10)

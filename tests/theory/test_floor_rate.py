@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 from scipy.optimize import minimize
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.symbolic.definitions import AWAY_0, Z_SQ
 from fedbounds.evidence.symbolic.library import checked_named

@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.measure import whole_paths
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.referee.regime import experiment, line
 from fedbounds.theory import symbols
 from fedbounds.theory.points import (
@@ -105,8 +104,9 @@ def paths():
     eta = np.full(6, 0.2)
     data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
     instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
-    steps, odds = run(instance).history
-    ((_, exact),) = whole_paths(steps, odds, "alpha").of(0, 2, np.array(instance.eta, dtype=object), instance.losses)
+    ((_, exact),) = (
+        run(instance).measured.whole("alpha").of(0, 2, np.array(instance.eta, dtype=object), instance.losses)
+    )
     return Path(2, eta, planned.problem, models["alpha"][0], X[0], alpha[0]), exact
 
 

@@ -17,7 +17,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.worst_case import bounds
+from fedbounds.study.worst_case_and_theorems import bounds
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
 

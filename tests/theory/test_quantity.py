@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.replay import replay
+from fedbounds.engine.plain_runs import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.measure import whole_paths
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.symbolic.gate import admit
 from fedbounds.evidence.symbolic.proof_state import Unproved
@@ -81,9 +80,8 @@ def test_fractions_are_what_the_definitions_say_exactly():
     data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
     instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
     record = run(instance)
-    steps, odds = record.history
     eta = np.array(instance.eta, dtype=object)
-    ((_, path),) = whole_paths(steps, odds, "alpha").of(0, 2, eta, instance.losses)
+    ((_, path),) = record.measured.whole("alpha").of(0, 2, eta, instance.losses)
     path = replace(path, variance=no_variance)
     for name in symbols.RECORDED.keys() - NO_PATH:
         if not symbols.RECORDED[name].recorded and name in record.values:

@@ -29,10 +29,10 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
+from fedbounds.referee.mutants_in_regimes import Outcome, _part_rows, regime_runs_of, tally
+from fedbounds.referee.proved_mutants import argument_for, why_still_true
 from fedbounds.referee.regime import ERROR_RATE, Regime, Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.still_true import argument_for, why_still_true
-from fedbounds.referee.strength import Outcome, _part_rows, places_of, tally
 from fedbounds.study.bounds import main_bound
 from fedbounds.theory import quantity
 from fedbounds.theory.assumptions import unbiased
@@ -281,7 +281,7 @@ def test_equality_is_caught_at_once_and_caught_factors_are_refuted(suite):
     claim = KNOWN["li-2020"]
     variance = part(claim, "variance")
     read = as_read(scaled(claim, variance, FACTOR).claim, LITERAL)
-    caught, sharpest = nearest_caught(read, places_of(claim, LITERAL, suite), up=False)
+    caught, sharpest = nearest_caught(read, regime_runs_of(claim, LITERAL, suite), up=False)
     assert refuting(suite, scaled(claim, variance, caught).claim, LITERAL) == [sharpest]
     assert refuting(suite, scaled(claim, variance, 1.02 * caught).claim, LITERAL) == []
 
@@ -295,7 +295,7 @@ def test_a_claim_false_as_read_has_no_mutants():
 def test_a_mutant_that_divides_by_zero_is_called_undefined():
     claim = KNOWN["fedavg-contraction"]
     gone = [p for p in parts(claim) if scaled(claim, p, 0).claim.rhs.has(sp.zoo, sp.nan)]
-    places = places_of(claim, LITERAL, Suite([regime for regime in REGIMES if regime.name == "drift"]))
+    places = regime_runs_of(claim, LITERAL, Suite([regime for regime in REGIMES if regime.name == "drift"]))
     rows = _part_rows(claim, LITERAL, gone[0], places)
     assert [row.change for row in rows if row.outcome is Outcome.UNDEFINED] == ["deleted"]
     with pytest.raises(InputError, match="must have a real value"):

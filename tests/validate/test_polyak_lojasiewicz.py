@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from fedbounds.errors import InputError
-from fedbounds.study.check import check
+from fedbounds.study.run_study import check
 from fedbounds.testing import check_problem
 from fedbounds.theory.verdict import Status
 from validate import polyak_lojasiewicz

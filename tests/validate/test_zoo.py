@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fedbounds.engine.algorithms import run_algorithm
+from fedbounds.engine.plain_runs import run_algorithm
 from fedbounds.plugins import algorithm_named, algorithms
 from fedbounds.testing.conformance.oracle import conforms
 from validate import conformance, zoo

@@ -13,7 +13,7 @@ from made_runs import plausible
 
 from fedbounds.cli import app as cli
 from fedbounds.cli.app import main
-from fedbounds.cli.builder import built
+from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands import vision
 from fedbounds.io import write_json
 from fedbounds.vision import images, records, training

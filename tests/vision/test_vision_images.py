@@ -40,7 +40,7 @@ KNOWN = {
     for name, toy in TOYS.items()
     for file, array in toy.items()
 }
-LOCAL = images.Origin(mirrors={}, known=KNOWN)
+LOCAL = images.Origin(mirrors={}, digests=KNOWN)
 
 
 def write(folder: Path, arrays: dict[str, np.ndarray], compress: bool = True) -> Path:

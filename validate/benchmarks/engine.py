@@ -23,7 +23,7 @@ import numba
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.kernels import rng as kernel_draws
+from fedbounds.engine.kernels import math as kernel_draws
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment

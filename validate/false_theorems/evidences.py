@@ -17,7 +17,7 @@ from fedbounds.evidence import expectation, kernel
 from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.measured_run import MeasuredRun, Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step import coverage
@@ -37,7 +37,7 @@ from fedbounds.referee.regime import Regime, Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import refute
-from fedbounds.study.contradictions import instance_of
+from fedbounds.study.contradictions import experiment_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -82,7 +82,7 @@ class Fate:
 def _contains(holds: Verdict, against: Verdict) -> bool:
     """Whether the coverage of a HOLDS contains an exact counterexample."""
     covered = holds.coverage
-    return covered is not None and covered.contains(instance_of(against, "local_step" in covered.axes))
+    return covered is not None and covered.contains(experiment_of(against, "local_step" in covered.axes))
 
 
 @dataclass(frozen=True)

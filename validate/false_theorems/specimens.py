@@ -18,8 +18,7 @@ import sympy as sp
 from fedbounds.evidence.evaluate import evaluate, rational
 from fedbounds.evidence.exact import compare as exactly
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.evidence.sdp.one_step.parameters import applies as has_model
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.plugins import claims

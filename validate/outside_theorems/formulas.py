@@ -30,11 +30,6 @@ def own_gradients(path: Path) -> Numbers:
     return every[:, np.arange(every.shape[1]), np.arange(every.shape[1])]
 
 
-def slopes(path: Path) -> Numbers:
-    """sum_i p_i ||grad F_i(w_t)||^2."""
-    return norm_sq(path.losses.grads(path.w)) @ path.losses.p
-
-
 def average(path: Path) -> Numbers:
     """sum_i p_i w_i of the local models."""
     return mean(path.losses.p, path.X)
@@ -196,9 +191,3 @@ def deviation(coordinate: int) -> Callable[[Path], Numbers]:
         return off[:, coordinate] if coordinate < off.shape[1] else 0 * off[:, 0]
 
     return along
-
-
-def late_average_gap(path: Path) -> Numbers:
-    """F(what_t) - F* of what_t = 2/((t + 1)(t + 2)) sum_{s <= t} (s + 1) w_s."""
-    c = path.t[:, None].astype(path.w.dtype) + 1
-    return path.losses.gap(2 * np.cumsum(c * path.w, axis=0) / (c * (c + 1)))

@@ -26,6 +26,7 @@ from fedbounds.theory.symbols import (
     eta_0,
     gamma,
     gap_t,
+    local_step,
     m,
     mu,
     rho_tilde,
@@ -203,7 +204,7 @@ CLAIMS = (
     ),
     statement(
         "ordinary-21", "Drift caused by noise alone: E V_k <= (1 - 1/N) k eta^2 sigma^2", "step", drift,
-        (1 - 1 / N) * v.k * eta_0**2 * sigma_sq, *NOISY, *EVERYBODY, a.equal_p, a.identical, eta=up_to(2 / L),
+        (1 - 1 / N) * local_step * eta**2 * sigma_sq, *NOISY, *EVERYBODY, a.equal_p, a.identical, eta=up_to(2 / L),
     ),
     statement(
         "ordinary-22", "Parallel SGD, decaying steps, T >= 1", "horizon", Delta_T,

@@ -8,7 +8,7 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.points import grad, mean_alpha, norm_sq, w, w_star
+from fedbounds.theory.points import grad, mean, mean_alpha, norm_sq, w, w_i, w_round, w_star
 from fedbounds.theory.quantity import largest, measured
 from fedbounds.theory.symbols import (
     Delta,
@@ -29,13 +29,16 @@ from fedbounds.theory.symbols import (
     gap_0,
     gap_round,
     gap_sum,
+    local_step,
     m,
     mu,
     p_min,
+    rho_bar,
     sigma_p_sq,
     sigma_sq,
     t,
     tau,
+    weighted_gap,
     zeta_star_sq,
 )
 from validate.outside_theorems import formulas as f
@@ -67,8 +70,8 @@ sampled_steps = Assumption("steps", "eta <= 1/(L (1 + 2c))", sp.Le(eta * L * (1 
 slopes_so_far = measured(
     "slopes_so_far", lambda path: f.since_start(path, f.norm_sq(f.own_gradients(path)) @ path.losses.p)
 )
-travelled_sq = measured("travelled_sq", lambda path: f.norm_sq(f.advance(path)) @ path.losses.p)
-slopes_at_start = measured("slopes_at_start", lambda path: f.slopes(path)[path.begun[:-1]])
+travelled_sq = measured("travelled_sq", mean(norm_sq(w_i - w_round)))
+slopes_at_start = measured("slopes_at_start", mean(norm_sq(grad(w_round))))
 one_client_sq = measured("one_client_sq", mean_alpha(norm_sq(w - eta * grad(w) - w_star)))
 admissible_excess = measured(
     "admissible_excess", lambda path: np.min([top / (j + 1) for j, top in enumerate(f.admissible_top(path))], axis=0)
@@ -77,7 +80,7 @@ admissible_sum = measured("admissible_sum", lambda path: np.max(f.admissible_top
 deviation_1, deviation_2 = (measured(f"deviation_{k + 1}", f.deviation(k)) for k in (0, 1))
 pseudo_error = measured("pseudo_error", lambda path: f.length(f.pseudo_gradient(path)[0]))
 mean_slope = measured("mean_slope", lambda path: f.length(f.pseudo_gradient(path)[1]) @ path.losses.p)
-linear_average_gap = measured("linear_average_gap", f.late_average_gap)
+linear_average_gap = weighted_gap("linear_average_gap", t + 1)
 sampled_sq = measured(
     "sampled_sq",
     lambda path: f.norm_sq(path.w[:-1] - path.X.sum(-2) / len(path.losses.p)),
@@ -125,7 +128,8 @@ def growing(part, c, sigma):
 CLAIMS = (
     statement(
         "subtle-01", "Expected spread of the local models within a round", "step", pq.dispersion,
-        eta_0**2 * v.k * (slopes_so_far + sigma_sq), *NOISY, a.full_participation, v.quadratic, eta=up_to(1 / L),
+        eta_0**2 * local_step * (slopes_so_far + sigma_sq), *NOISY, a.full_participation, v.quadratic,
+        eta=up_to(1 / L),
     ),
     statement(
         "subtle-02", "Spread of the local models, decaying steps: E V_t <= eta_t^2 (tau - 1)^2 G^2", "step", drift,
@@ -139,8 +143,8 @@ CLAIMS = (
     ),
     statement(
         "subtle-04", "Distance travelled by the clients", "step", travelled_sq,
-        ((1 - KEPT**v.k) / mu) ** 2 * slopes_at_start, *CONVEX, a.full_gradients, a.full_participation,
-        eta=up_to(2 / (L + mu)),
+        ((1 - (1 - eta * mu) ** local_step) / mu) ** 2 * slopes_at_start, *CONVEX, a.full_gradients,
+        a.full_participation, eta=up_to(2 / (L + mu)),
     ),
     statement(
         "subtle-05", "One step with one client drawn by the server's weights (eta^2 sigma^2 taken off both sides)",
@@ -177,8 +181,9 @@ CLAIMS = (
         {"optimum": 2 * zeta_star_sq, "slope": ((kappa + 1) ** 2 / (2 * kappa) - 1) * pq.mean_slope_sq}, *CONVEX,
     ),
     statement(
-        "subtle-11", "One step with arbitrary server weights", "step", Delta_next, ARBITRARY_STEP, *CONVEX,
-        a.full_gradients, a.full_participation, v.one_step, a.small_steps,
+        "subtle-11", "One step with arbitrary server weights", "step", Delta_next,
+        {name: term.subs(v.skew_now, rho_bar) for name, term in ARBITRARY_STEP.items()}, *CONVEX, a.full_gradients,
+        a.full_participation, v.one_step, a.small_steps,
     ),
     statement(
         "subtle-12", "Mean of the iterate, squared, at most two coordinates: ||E w_T - w*||^2", "horizon",
@@ -200,12 +205,13 @@ CLAIMS = (
         one_dimension, eta=up_to(1 / L),
     ),
     statement(
-        "subtle-17", "Linearly weighted average: E F(what_T) - F* <= 2 G^2/(mu (T + 2))", "step", linear_average_gap,
-        2 * G_sq / (mu * (t + 2)), *a.PAPER, *EVERYBODY, v.one_step, eta=2 / (mu * (t + 2)),
+        "subtle-17", "Linearly weighted average (multiplied by T): E F(what) - F* <= 2 G^2/(mu (T + 1))", "horizon",
+        T * linear_average_gap, 2 * T * G_sq / (mu * (T + 1)), *a.PAPER, *EVERYBODY, v.one_step,
+        eta=2 / (mu * (t + 2)),
     ),
     statement(
         "subtle-18", "Error of client sampling: E||w_S - wbar||^2 <= (1/m - 1/N) eta^2 tau^2 G^2", "step", sampled_sq,
-        (1 / m - 1 / N) * eta_0**2 * v.k**2 * G_sq, *a.PAPER, *SAMPLED, v.several_clients, eta=up_to(1 / L),
+        (1 / m - 1 / N) * eta_0**2 * local_step**2 * G_sq, *a.PAPER, *SAMPLED, v.several_clients, eta=up_to(1 / L),
     ),
     statement(
         "subtle-19", "Soft-max of the losses: rho(w) >= 1, multiplied by its denominator, theta = 1", "step",
@@ -264,12 +270,12 @@ CLAIMS = (
 # fmt: on
 # Number -> what differs from the statement, or is lacking.
 CHANGED = {
+    11: "rho_bar, the smallest rho(w_t): over one step it is rho, and over more the bound is no smaller",
     1: "noises independent between clients",
     5: "noise-free, to which it is equivalent: the noise adds at most eta^2 sigma^2 to both sides",
     12: "at most two coordinates; the expectation of the vector is that of each",
     13: "in fractions one dimension only, where a length is rational",
     14: "quadratics; c and sigma^2 are given numbers, noise along the gradient and e_1; its moments are computed",
-    17: "G^2 over the steps up to T, as it says; at T below the run's length",
     19: "theta = 1, by the scale of F; minimum values 0, e_i/2 or e_i; in fractions exp is rounded to a float",
     25: "as 14",
     28: "as 14",

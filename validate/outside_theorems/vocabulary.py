@@ -52,7 +52,6 @@ several_steps = Assumption("several-steps", "tau >= 2", sp.Ge(tau, 2))
 several_clients = Assumption("several-clients", "N >= 2", sp.Ge(N, 2))
 
 begun = scheduled("begun", lambda path: path.begun, meaning="first step of the round")
-k = scheduled("k", lambda path: path.t - path.begun, meaning="local steps of the round so far", nonnegative=True)
 skew_now = measured(
     "skew_now",
     lambda path: f.a_ratio((path.alpha * f.gaps(path)).sum(-1), f.gaps(path) @ path.losses.p),

@@ -12,7 +12,7 @@ from typing import Any
 
 from fedbounds import plugins
 from fedbounds.io import write_text
-from fedbounds.referee.strength import Outcome, tally
+from fedbounds.referee.mutants_in_regimes import Outcome, tally
 from fedbounds.report.table import Table
 from fedbounds.report.terminal import progress
 from validate.ledger_page import filled

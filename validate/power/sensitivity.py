@@ -7,8 +7,8 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.referee.mutants import Part, at_factor, scaled
-from fedbounds.referee.regime import Place, examined
-from fedbounds.referee.still_true import argument_for, why_still_true
+from fedbounds.referee.proved_mutants import argument_for, why_still_true
+from fedbounds.referee.regime import RegimeRun, examined
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.quantity import Quantity
@@ -26,7 +26,7 @@ CHANGE = Quantity("change", None, recorded={}, positive=True)
 LARGEST_PROVED, FACTOR_HALVINGS = 9, 8
 
 
-def nearest_caught(read: Claim, places: Sequence[Place], up: bool) -> tuple[float | None, str]:
+def nearest_caught(read: Claim, places: Sequence[RegimeRun], up: bool) -> tuple[float | None, str]:
     """The FACTOR of a claim nearest to 1 that some regime refutes, by bisection of its distance, and that regime."""
     sign = 1 if up else -1
     read = at_factor(read, 1 + sign * CHANGE)
@@ -46,7 +46,7 @@ def _clearly_below(change: float) -> float:
     return 1 - (1 - change) * (1 + SAME_CHANGE) - SMALLEST_CHANGE if change > HALF else change * (1 - SAME_CHANGE)
 
 
-def _bisected(read: Claim, place: Place, high: float, up: bool) -> float:
+def _bisected(read: Claim, place: RegimeRun, high: float, up: bool) -> float:
     """The smallest change that a place catches, at most ``high``, itself caught.
 
     Bisected on a logarithmic scale; towards deletion (change 1) on that of what is left of the part.
@@ -67,7 +67,7 @@ def _bisected(read: Claim, place: Place, high: float, up: bool) -> float:
     return 1 - high if toward_deletion else high
 
 
-def _catches(read: Claim, place: Place, change: float) -> bool:
+def _catches(read: Claim, place: RegimeRun, change: float) -> bool:
     """Whether the claim with a part changed by the symbol CHANGE is refuted at that value of it."""
     if place.nearest(read, **{CHANGE.name: change}) > -math.inf:
         return False

@@ -17,7 +17,13 @@ LONG = 10
 def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
     """A shipped exact instance as a regime; None where an experiment has no such noise, weights, floor or C."""
     constant = len(set(instance.weights)) <= 1
-    if not instance.plain or any(instance.noise) or any(instance.floor) or instance.selections > 1 or not constant:
+    if (
+        not instance.plain
+        or any(instance.noise)
+        or any(instance.floor)
+        or instance.chance.selections > 1
+        or not constant
+    ):
         return None
     weighting: Weighting = FedAvg()
     if instance.weighting == "fixed":

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fedbounds.model.protocol import Progress
+from fedbounds.model.experiment import Progress
 from fedbounds.referee.mutants import FACTOR, FACTORS, as_read, parts, scaled
+from fedbounds.referee.mutants_in_regimes import Outcome, Row, mutant_rows, regime_runs_of
 from fedbounds.referee.regime import Regime, Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.strength import Outcome, Row, mutant_rows, places_of
 from fedbounds.study.parallel import in_order
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
@@ -59,7 +59,7 @@ def measured(claim: Claim, suite: Suite) -> list[Measured]:
     if not labels:
         return [Measured(**vars(row)) for row in rows]
     reading = READINGS[next(row.reading for row in rows if row.part in labels)]
-    places = places_of(claim, reading, suite)
+    places = regime_runs_of(claim, reading, suite)
     limits = {}
     for part in parts(claim):
         read = as_read(scaled(claim, part, FACTOR).claim, reading)

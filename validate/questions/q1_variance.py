@@ -23,7 +23,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.study.resolve import build_problem
+from fedbounds.study.objects_from_settings import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import READINGS

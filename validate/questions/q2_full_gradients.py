@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical.comparison import compare
-from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
@@ -24,7 +24,7 @@ from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claim_named
-from fedbounds.study.resolve import build_problem, theory_step
+from fedbounds.study.objects_from_settings import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg

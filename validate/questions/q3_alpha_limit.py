@@ -20,7 +20,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.resolve import theory_step
+from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from validate.questions._common import (
     BLACK,

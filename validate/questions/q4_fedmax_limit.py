@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.weighting import Weighting
-from fedbounds.study.resolve import theory_step
+from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from validate.questions._common import (

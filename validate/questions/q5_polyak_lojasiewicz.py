@@ -23,7 +23,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named, claims
-from fedbounds.study.resolve import theory_step
+from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

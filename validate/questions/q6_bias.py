@@ -23,7 +23,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
-from fedbounds.study.resolve import build_problem
+from fedbounds.study.objects_from_settings import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax

@@ -195,18 +195,18 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     import fedbounds
     from fedbounds.io import read_json
     from fedbounds.report.check_text import check_blocks
-    from fedbounds.report.html.page import page
+    from fedbounds.report.html.study_sections import page
     from fedbounds.report.terminal import to_text
-    from fedbounds.study import store
+    from fedbounds.study import saved_study
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.result import Result
 
     out = folder / "study"
     small = {"clients": 3, "dimension": 2, "samples": 5, "rounds": 3, "tau": 2, "replicates": 4, "batch": 2}
     result = fedbounds.check(weightings=["fedavg", "fedmax"], claims=["corollary", "lemma-1", "theorem-1"], **small)
-    store.save(result, out)
-    text, packed = (out / store.RESULT).read_bytes(), (out / store.TRAJECTORIES).read_bytes()
-    drawn = store.series(result)
+    saved_study.save(result, out)
+    text, packed = (out / saved_study.RESULT).read_bytes(), (out / saved_study.TRAJECTORIES).read_bytes()
+    drawn = saved_study.series(result)
 
     def shown(path: Path) -> None:
         results = Result.from_json(read_json(path))
@@ -222,11 +222,14 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     yield Format("result.json", lambda path: Result.from_json(read_json(path)), out / "mutant.json", json_file), text
     yield Format("result.json, shown", shown, out / "mutant.json", json_file), text
     yield Format("result.json, as a page", paged, out / "mutant.json", json_file), text
-    yield Format("trajectories.npz", lambda path: store.read(out), out / store.TRAJECTORIES, flipped), packed
+    yield (
+        Format("trajectories.npz", lambda path: saved_study.read(out), out / saved_study.TRAJECTORIES, flipped),
+        packed,
+    )
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.report.html.study_page import sweep_page
+    from fedbounds.report.html.report_page import sweep_page
     from fedbounds.study import study_file, sweep
     from fedbounds.study.sweep_table import TABLE, CellResult, Measured, read_table
     from fedbounds.theory.verdict import Evidence, Status
@@ -306,9 +309,9 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.referee.search.outcome import Outcome, Task
     from fedbounds.referee.search.refute import is_outcome
     from fedbounds.referee.trial import Trial
-    from fedbounds.referee.work_items import Pieces
+    from fedbounds.referee.work_items import WorkItems
     from fedbounds.report import trial_text as show
-    from fedbounds.study.fingerprint import stated
+    from fedbounds.study.claim_identity import statement_digest
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -321,7 +324,7 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
         return asdict(Outcome(task.arm, 0, 10, 0.5, (0.5,) * dimension(shape, known[shape.family])))
 
     def read(path: Path) -> list[Any]:
-        return list(Pieces({}, path).each("search, rung 0", outcome, tasks, is_outcome))
+        return list(WorkItems({}, path).each("search, rung 0", outcome, tasks, is_outcome))
 
     read(state)
     yield Format("state of a search", read, state, json_file), state.read_bytes()
@@ -334,16 +337,21 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     io.write_json(kept, trial.to_json())
 
     def tried(path: Path) -> None:
-        again = Trial(claim, "repaired", "small", 0, saved_stages.kept(claim, "repaired", "small", 0, path))
+        again = Trial(claim, "repaired", "small", 0, saved_stages.saved_stages(claim, "repaired", "small", 0, path))
         show.to_text(again, True)
 
     yield Format("state of a trial", tried, kept, json_file), kept.read_bytes()
     out = folder / "refuted.json"
     verdicts = {"lemma-2/repaired": one.to_json()}
     io.write_json(
-        out, {"search": {"budget": "small", "seed": 0}, "stated": {"lemma-2": stated(claim)}, "verdicts": verdicts}
+        out,
+        {
+            "search": {"budget": "small", "seed": 0},
+            "stated": {"lemma-2": statement_digest(claim)},
+            "verdicts": verdicts,
+        },
     )
-    identity, own = {"budget": "small", "seed": 0}, {"lemma-2": stated(claim)}
+    identity, own = {"budget": "small", "seed": 0}, {"lemma-2": statement_digest(claim)}
     yield Format("verdicts of searches", lambda path: _saved(path, identity, own), out, json_file), out.read_bytes()
 
 

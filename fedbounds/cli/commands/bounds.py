@@ -62,8 +62,8 @@ def bounds(
         _refuse(constants, tuple(paper), "--best is about FedAvg")
         from fedbounds.study.smallest_bound import smallest_bounds
 
-        known = problem_constants(constants, rounds, plugins)
-        _print(format, smallest_bounds(known, plugins), known, rounds)
+        of_problem = problem_constants(constants, rounds, plugins)
+        _print(format, smallest_bounds(of_problem, plugins), of_problem, rounds)
         return
     _refuse(constants, ONLY_BEST, "these are of --best")
     _require(constants, PAPER, "--best needs others")
@@ -94,25 +94,25 @@ def plan(
     """
     from fedbounds.study import smallest_bound
 
-    known = problem_constants(_filled(constants, True) | {"target": target}, 1, plugins)
+    of_problem = problem_constants(_filled(constants, True) | {"target": target}, 1, plugins)
     assert target is not None  # problem_constants refuses that
-    rows = smallest_bound.plan(known, target, plugins)
+    rows = smallest_bound.plan(of_problem, target, plugins)
     if worst:
-        rows = (*rows, smallest_bound.worst_case_plan(known, target, plugins))
-    _print(format, rows, known)
+        rows = (*rows, smallest_bound.worst_case_plan(of_problem, target, plugins))
+    _print(format, rows, of_problem)
 
 
 def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
     """The constants, those not given taken from the problem that ``options`` name, if they name one."""
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
 
     chosen = given({name: options.pop(name) for name in PROBLEM})
     if not chosen:
         return options
     from fedbounds.plugins import modules_from
     from fedbounds.report.number_format import number
+    from fedbounds.study.objects_from_settings import build_problem
     from fedbounds.study.problem_constants import constants_of
-    from fedbounds.study.resolve import build_problem
     from fedbounds.study.settings import Settings
 
     clients = {} if options["N"] is None else {"clients": options["N"]}
@@ -129,16 +129,18 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
 
 def problem_constants(options: dict[str, Any], rounds: int, plugins: Sequence[ModuleType] = ()) -> ProblemConstants:
     """The options of a command line as constants of a problem; one sentence names all that are missing."""
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.study.problem_constants import ProblemConstants
-    from fedbounds.study.smallest_bound import assumable
+    from fedbounds.study.smallest_bound import unverifiable_assumptions
 
     start = () if options["G_sq"] is not None else ("Delta_0",)
     also = ("target",) if "target" in options else ()
     _require(options, (*also, *NEEDED, "N", "zeta_star", *start), "the smallest bound needs them")
-    known = assumable(plugins) if options["assumed"] else frozenset()
-    if foreign := [key for key in options["assumed"] if key not in known]:
-        raise reject("only what no constant shows is assumed", foreign[0], f"choose from {', '.join(sorted(known))}")
+    unverifiable = unverifiable_assumptions(plugins) if options["assumed"] else frozenset()
+    if verifiable := [key for key in options["assumed"] if key not in unverifiable]:
+        raise reject(
+            "only what no constant shows is assumed", verifiable[0], f"choose from {', '.join(sorted(unverifiable))}"
+        )
     names = {field.name for field in fields(ProblemConstants)}
     return ProblemConstants(rounds=rounds, **given({k: v for k, v in options.items() if k in names}))
 

@@ -111,9 +111,9 @@ def tight(
     with progress() as bar:
         constants = tight_constants(claim, term, over=over, out=out, plugins=plugins, progress=bar, **setting)
     for result in constants:
-        one = result.constant
-        proved = "-" if one.certified is None else f"{float(one.certified):.6g}"
-        rows.append(("-" if result.value is None else str(result.value), one.term, *_shown(one), proved))
+        constant = result.constant
+        proved = "-" if constant.certified is None else f"{float(constant.certified):.6g}"
+        rows.append(("-" if result.value is None else str(result.value), constant.term, *_shown(constant), proved))
     show(_setting(claim, over, setting))
     head = (over or "", "term", "stated", "tight (solver)", "certified")
     show(plain_table(head, rows))
@@ -160,9 +160,9 @@ def verify_certificate(
     from fedbounds.evidence.sdp.one_step.certificate import describe, subject, verified
     from fedbounds.plugins import claims
 
-    known = claims(plugins)
+    available = claims(plugins)
     count, bad, subjects, valid = 0, 0, set(), []
-    for count, (certificate, wrong) in enumerate(verified(files, known), 1):
+    for count, (certificate, wrong) in enumerate(verified(files, available), 1):
         name = certificate.name or f"certificate {count}"
         if wrong:
             bad += 1
@@ -171,7 +171,7 @@ def verify_certificate(
         subjects.add(subject(certificate))
         valid.append(certificate)
         right = " + ".join(f"({value}) {form}" for form, value in certificate.numbers(certificate.rhs).items()) or "0"
-        words = describe(certificate, known.get(certificate.claim or ""))
+        words = describe(certificate, available.get(certificate.claim or ""))
         show(f"{name}: verified: {words}: {certificate.lhs} <= {right}")
     pairs = len(subjects - {None})
     show(f"{count - bad} verified, {bad} rejected; {pairs} different (claim, setting) pairs proved as stated")

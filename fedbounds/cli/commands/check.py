@@ -12,7 +12,9 @@ from fedbounds.cli.interrupt import INTERRUPTED
 from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:
-    from fedbounds.study.result import Result
+    from fedbounds.study.request import Request
+    from fedbounds.study.result import Result, WeightingRun
+    from fedbounds.study.saved_study import RunSeries
     from fedbounds.study.settings import Settings
 
 
@@ -43,10 +45,10 @@ def check(
     verbose: Also print a table for each weighting and the grounds of every verdict.
     show_constants: Print the constants of the problem and of every run alone.
     """
-    from fedbounds.cli.builder import contradiction_code, given
+    from fedbounds.cli.click_commands import contradiction_code, given
     from fedbounds.io import locked, write_text
     from fedbounds.report.check_text import check_blocks
-    from fedbounds.report.describe import constants_table
+    from fedbounds.report.verdict_tables import constants_table
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
     from fedbounds.study.study_file import settings_from
@@ -99,11 +101,7 @@ def _checked(settings: Settings, out: Path | None, fresh: bool, quiet: bool) -> 
 
 
 def _interrupted(part: Result, out: Path | None) -> Result:
-    """The weightings that were finished, saved in ``out``: they are a study of their own."""
-    from fedbounds.study import store
-
-    if out is not None:
-        store.save(part, out)
+    """The weightings that were finished, which are a study of their own."""
     done = ", ".join(run.weighting for run in part.runs)
     say(f"Interrupted: the answer is about {done} alone{f', and saved in {out}' if out is not None else ''}.")
     return part
@@ -112,19 +110,30 @@ def _interrupted(part: Result, out: Path | None) -> Result:
 def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:
     """The result of a study, and the files that were written beside that in ``out``, if there is one."""
     from fedbounds.report.terminal import progress
-    from fedbounds.study.check import run_request
+    from fedbounds.study import saved_study
     from fedbounds.study.request import resolve
+    from fedbounds.study.run_study import run_request
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
-    with progress(not quiet, lines=True, first=_beforehand(settings, len(request.weightings))) as bar:
-        result = run_request(request, bar, records=out is not None)
+    drawn: list[RunSeries] = []
+
+    def each(run: WeightingRun) -> None:
+        if out is not None:
+            drawn.append(saved_study.run_series(run, request.claims, request.settings))
+
+    with progress(not quiet, lines=True, first=_beforehand(request, out is not None)) as bar:
+        try:
+            result = run_request(request, bar, each)
+        except Interrupted as stopped:
+            if out is not None:
+                saved_study.keep(stopped.partial, drawn, out)
+            raise
     if out is None:
         return result, []
     from fedbounds.report.figures import study_figures
-    from fedbounds.study import store
 
-    store.save(result, out)
-    return result, [out / store.TRAJECTORIES, *study_figures.draw(out, result.claims)]
+    saved_study.keep(result, drawn, out)
+    return result, [out / saved_study.TRAJECTORIES, *study_figures.draw(out, result.claims)]
 
 
 # Measured seconds of what does not depend on the study, and of the default runs, of so many steps and clients; a
@@ -133,10 +142,16 @@ EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, LOGISTIC, GROWTH = 4, 1.
 LONG = 120  # seconds from which minutes are told
 
 
-def _beforehand(settings: Settings, weightings: int) -> str:
-    """How much is run, and how long that takes about, by the steps of the default study."""
+def _beforehand(request: Request, drawn: bool) -> str:
+    """How much is run, how long that takes about, by the steps of the default study, and in how much memory."""
+    from fedbounds.engine.memory import check_peak, size
     from fedbounds.report.number_format import counted
+    from fedbounds.study.objects_from_settings import build_experiment, streams
 
+    settings, weightings = request.settings, len(request.weightings)
+    experiment = build_experiment(settings, request.problem, request.weightings[0])
+    streamed = streams(settings, experiment)
+    peak = check_peak(experiment, streamed, weightings if drawn else 0)
     steps = settings.tau * settings.rounds
     share = weightings * steps * settings.replicates / DEFAULT_STEPS
     share *= (max(settings.clients or 0, DEFAULT_CLIENTS) / DEFAULT_CLIENTS) ** GROWTH
@@ -144,7 +159,8 @@ def _beforehand(settings: Settings, weightings: int) -> str:
     seconds = math.ceil((EVIDENCE + DEFAULT_RUNS * share) / 10) * 10
     time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
     runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
-    return f"{runs}: about {time}, longer with many samples or on a busy machine."
+    kept = " Runs keep means and covariances, as a record of each takes more memory." if streamed else ""
+    return f"{runs}: about {time}, longer with many samples or on a busy machine; up to {size(peak)}.{kept}"
 
 
 @command("Files", settings=())
@@ -165,12 +181,12 @@ def report(
     trust_plugins: Run the plug-ins saved in RESULTS, to show their claims in full.
     """
     import fedbounds
-    from fedbounds.cli.builder import contradiction_code, given
+    from fedbounds.cli.click_commands import contradiction_code, given
     from fedbounds.errors import reject
     from fedbounds.io import require_replaceable
-    from fedbounds.report.html import study_page
+    from fedbounds.report.html import report_page
     from fedbounds.report.terminal import progress, working
-    from fedbounds.study import store
+    from fedbounds.study import saved_study
 
     chosen = given(flags)
     if results is not None and chosen:
@@ -182,11 +198,11 @@ def report(
             study = fedbounds.check(progress=bar, **chosen)
     else:
         study = results
-    if trust_plugins and results is not None and (results / store.RESULT).is_file():
-        for file in store.read(results)[0].plugin_files:
+    if trust_plugins and results is not None and (results / saved_study.RESULT).is_file():
+        for file in saved_study.read(results)[0].plugin_files:
             say(f"Running the plug-in {file.path}, SHA-256 {file.sha256}.")
     with working("page", not quiet):
-        page = study_page.report(study, out, trust_plugins=trust_plugins)
+        page = report_page.report(study, out, trust_plugins=trust_plugins)
     if not quiet:
         for file in page.not_run:
             say(f"Not run (--trust-plugins does): the plug-in {file.path}, SHA-256 {file.sha256}:\n{file.source}")

@@ -22,23 +22,23 @@ def design(
     out: Path | None = None,
     format: Literal["table", "json"] = "table",
     quiet: bool = False,
-    **asked: Any,
+    **options: Any,
 ) -> None:
     """Find the local step eta and the server's step eta_s whose worst case over a class of problems is the least.
 
-    Clients are L-smooth and mu-strongly convex, all take part, and their gradients are full. The worst case of the
-    method is certified: it holds for every problem of the class and every N >= 2. "No method below" comes from
-    instances that were run in floating point at every method of a grid.
+    Clients are L-smooth and mu-strongly convex; unless --sigma or --participation say otherwise all take part, with
+    full gradients. The worst case of the method is certified: it holds for every problem of the class and every
+    N >= 2. "No method below" comes from instances that were run in floating point at every method of a grid.
 
     out: Write a picture over tau here, as PNG and SVG.
     """
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.report.design_text import answer
     from fedbounds.report.terminal import progress
     from fedbounds.study.design import design
 
     with progress(not quiet) as bar:
-        result = list(design(progress=bar, **given(asked)))
+        result = list(design(progress=bar, **given(options)))
     drawn = []
     if out is not None:
         from fedbounds.report.figures.design_figure import draw
@@ -60,6 +60,8 @@ def _print(result: Sequence[Design]) -> None:
     show(choices(first) if len(result) == 1 else over_tau(result))
     if first.alpha:
         say("Weights are searched for near p and near equal ones: there is no lower bound.")
+    elif first.sigma or first.participation:
+        say('Of a random run the worst case is a bound: a method may have less, down to "no method below".')
     elif first.gap is not None and first.gap > LARGE:
         say(f"A better method may have {100 * first.gap:.2g}% less: long runs do not use every inequality.")
     if not all(item.certified for item in result):

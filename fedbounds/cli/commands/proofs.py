@@ -146,21 +146,25 @@ def ledger(
     verified again, with no solver and no search. Exits with code 3 if two kinds of evidence contradict each other.
     """
     import fedbounds
-    from fedbounds.cli.builder import contradiction_code
+    from fedbounds.cli.click_commands import contradiction_code
     from fedbounds.plugins import claims
-    from fedbounds.report import describe
+    from fedbounds.report import verdict_tables as tables
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
-    from fedbounds.study import store
+    from fedbounds.study import saved_study
 
-    result = None if out is None else store.read(out)[0]
-    own = {verdict.claim for _, verdict in result.verdicts} - claims(plugins).keys() if result else set()
-    if own:
-        say(f"Not shown: {', '.join(sorted(own))}, of the study's own; --plugin FILE or fedbounds report shows them.")
+    result = None if out is None else saved_study.read(out)[0]
+    others = {verdict.claim for _, verdict in result.verdicts} - claims(plugins).keys() if result else set()
+    if others:
+        say(f"Not shown: {', '.join(sorted(others))}, of the study; --plugin FILE or fedbounds report shows them.")
     with working("proofs, counterexamples and certificates"):
         lines = fedbounds.ledger(result, plugins=plugins).items
         remarks = study.remarked()
-    blocks = [*describe.alarm_blocks(lines), describe.ledger_table(lines), describe.remark_table(remarks)]
-    blocks += describe.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
+    blocks = [
+        *tables.alarm_blocks(lines),
+        tables.ledger_table(lines),
+        tables.remark_table(remarks),
+    ]
+    blocks += tables.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
     show_as(format, [*(line.to_json() for line in lines), *(item.to_json() for item in remarks)], blocks)
     return contradiction_code(lines)

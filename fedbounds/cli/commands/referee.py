@@ -81,7 +81,7 @@ def referee(
 
     searched = f"What would be true instead? Searched for: up to about {SECONDS:.0f} s."
 
-    def said(trial: Trial) -> None:
+    def print_verdict(trial: Trial) -> None:
         if script and trial.refutation is not None:
             show(script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
@@ -89,7 +89,7 @@ def referee(
         if not quiet and trial.outcome in (Outcome.FALSE, Outcome.PROVED):
             say(searched if repair and trial.outcome is Outcome.FALSE else NEXT[trial.outcome])
 
-    def said_nearest(trial: Trial) -> None:
+    def print_nearest(trial: Trial) -> None:
         if not (as_json or script):
             show("\n".join([*trial_text.nearest(trial), ""]))
 
@@ -112,9 +112,9 @@ def referee(
             seconds=seconds,
             plugins=plugins,
             progress=progress,
-            each=said,
+            each=print_verdict,
             repair=repair,
-            each_repaired=said_nearest,
+            each_repaired=print_nearest,
         ).items
         if out is not None:
             io.write_text(out / "referee.html", trial_text.to_html(trials))
@@ -127,13 +127,13 @@ def referee(
     return _code(trials, fail_on, unread, f", kept in {out}" if out is not None else "")
 
 
-def _code(trials: Sequence[Trial], fail_on: str | None, unread: str, kept: str) -> int:
+def _code(trials: Sequence[Trial], fail_on: str | None, unread: str, saved: str) -> int:
     """The exit code of trials; what an interruption left, and what could not be read, is said."""
-    from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.cli.click_commands import CONTRADICTION
     from fedbounds.referee.trial import Outcome
 
     if not all(trial.finished or trial.fault for trial in trials):
-        say(f"Interrupted: the verdict is what the stages above found{kept}.")
+        say(f"Interrupted: the verdict is what the stages above found{saved}.")
         return INTERRUPTED
     if unread:
         say(f"{unread} theorems could not be read, see the errors above.")
@@ -165,17 +165,17 @@ def sharpen(
     show(str(sharpened(theorem, reading, label=label, seconds=seconds, plugins=plugins)))
 
 
-def _say(k: int, step: Step, found: Stage | None) -> None:
+def _say(k: int, step: Step, stage: Stage | None) -> None:
     """One line before a stage, with what it may take, and one after it, with what it found first."""
     from fedbounds.referee.stages import STAGES
 
     head = f"[{k}/{len(STAGES)}] {step.name}"
-    if found is None:
+    if stage is None:
         if step.seconds:
             say(f"{head}: up to about {step.seconds} s with the small budget")
         return
-    say(f"{head}: {_first(found.lines)} ({found.seconds:.1f} s)")
-    if any(verdict.status == "HOLDS" and verdict.evidence in ("symbolic", "kernel") for verdict in found.verdicts):
+    say(f"{head}: {_first(stage.lines)} ({stage.seconds:.1f} s)")
+    if any(verdict.status == "HOLDS" and verdict.evidence in ("symbolic", "kernel") for verdict in stage.verdicts):
         say("A proof is found. The stages left look for a contradiction and neighbours: Ctrl-C keeps the answer.")
 
 
@@ -220,7 +220,7 @@ def refute(
     verify: Verify the shipped counterexamples exactly, all or those to CLAIM; search nothing.
     """
     import fedbounds
-    from fedbounds.cli.builder import contradiction_code
+    from fedbounds.cli.click_commands import contradiction_code
     from fedbounds.errors import reject
     from fedbounds.io import locked_file
     from fedbounds.plugins import claim_named
@@ -246,19 +246,19 @@ def refute(
     if len(result) <= DETAILED:
         for verdict in result:
             show("\n" + instance_text(verdict))
-    return contradiction_code(_beside_what_is_known(result, plugins))
+    return contradiction_code(_beside_the_ledger(result, plugins))
 
 
 # A single claim is shown with its instances; a table of all of them is long enough.
 DETAILED = 4
 
 
-def _beside_what_is_known(found: Iterable[Verdict], plugins: tuple[ModuleType, ...]) -> list[Line]:
+def _beside_the_ledger(verdicts: Iterable[Verdict], plugins: tuple[ModuleType, ...]) -> list[Line]:
     """The lines of the claims that were refuted: a proof or certificate that covers the instance is an alarm."""
     from fedbounds.plugins import claim_named
     from fedbounds.study.ledger import ANYWHERE, ledger_lines
 
-    refuted = [(ANYWHERE, verdict) for verdict in found if verdict.status == "REFUTED"]
+    refuted = [(ANYWHERE, verdict) for verdict in verdicts if verdict.status == "REFUTED"]
     keys = dict.fromkeys(verdict.claim for _, verdict in refuted)
     return ledger_lines({key: claim_named(key, plugins) for key in keys}, refuted) if refuted else []
 

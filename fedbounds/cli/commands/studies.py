@@ -14,14 +14,27 @@ from fedbounds.cli.interrupt import INTERRUPTED
 from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:
-    from fedbounds.study.comparison import TheoremComparison
+    from fedbounds.study.comparison_rows import TheoremComparison
 
 BEFOREHAND = "About a minute for 20 clients, 60 rounds and 64 replicates; longer with more, or on a busy machine."
 # What the comparison sets itself: FedAvg's weights, each theorem's last reading, constants of the run.
-OWN = ("weightings", "readings", "step", "stride", "constants", "moments", "across", "radius", "sigma_sq", "G_sq")
+SET_HERE = (
+    "weightings",
+    "readings",
+    "step",
+    "stride",
+    "constants",
+    "moments",
+    "across",
+    "radius",
+    "sigma_sq",
+    "G_sq",
+)
 
 
-@command("Study a problem", settings=(), but=(*OWN, "aggregation", "engine"), algorithms="--algorithm,--weighting")
+@command(
+    "Study a problem", settings=(), but=(*SET_HERE, "aggregation", "engine"), algorithms="--algorithm,--weighting"
+)
 def compare(
     *,
     algorithms: tuple[str, ...] = (),
@@ -42,7 +55,7 @@ def compare(
     out: Folder for compare.json and the picture.
     """
     from fedbounds import io
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.report import comparison_text
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
@@ -96,7 +109,7 @@ def pareto(
     weightings: A scheme to place; repeat it. A default set if none.
     horizons: T at which to price speed.
     """
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.report.terminal import plain_table, working
     from fedbounds.study.pareto import SCHEMES, picture
     from fedbounds.study.settings import Settings
@@ -146,7 +159,7 @@ def sweep(
     """
     import fedbounds
     from fedbounds.report import terminal as console
-    from fedbounds.report.html.study_page import counts_table
+    from fedbounds.report.html.report_page import counts_table
     from fedbounds.report.number_format import counted
 
     try:

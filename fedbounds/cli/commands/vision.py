@@ -137,7 +137,7 @@ def _experiment(
         remedy = "pip install 'fedbounds[vision]'"
         raise reject("the vision experiments need PyTorch", "an installation without it", remedy)
     from fedbounds import plugins
-    from fedbounds.engine.threads import default_threads
+    from fedbounds.engine.parallel import default_threads
     from fedbounds.io import locked
     from fedbounds.report import terminal as console
     from fedbounds.vision import images, records, training

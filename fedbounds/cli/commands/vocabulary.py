@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import Place, command, say, say_faults, show, show_json
+from fedbounds.cli.adapter import BAD_INPUT, Place, command, say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
@@ -86,8 +86,8 @@ def claims(
     from fedbounds.report import claim_text
 
     if format == "json":
-        known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
-        data = [claim_text.explain(claim) for claim in known]
+        listed = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
+        data = [claim_text.explain(claim) for claim in listed]
         show_json(data if key is None else data[0])
     elif format == "latex":
         from fedbounds.latex.writer import write
@@ -143,7 +143,7 @@ def symbols(word: str | None = None) -> None:
 
     All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
-    from fedbounds.report.letters import one_line
+    from fedbounds.report.terminal_symbols import one_line
     from fedbounds.theory.symbols import QUANTITIES
 
     rows = [(name, one_line(name), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
@@ -171,7 +171,7 @@ def assumptions(word: str | None = None) -> None:
 @command("Judge a theorem")
 def scopes(word: str | None = None) -> None:
     """List what a claim may range over, and the symbols that vary there."""
-    from fedbounds.report.describe import SCOPES
+    from fedbounds.report.verdict_tables import SCOPES
     from fedbounds.theory.quantity import Scope
     from fedbounds.theory.symbols import in_scope
 
@@ -210,13 +210,16 @@ def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = No
 
     label: Only the theorem with this label.
     """
-    from fedbounds.latex.reader import read_each, unmarked
+    from fedbounds.errors import InputError
+    from fedbounds.latex.reader import in_order, unmarked
     from fedbounds.report.claim_text import read_back
 
-    claims, faults = read_each(file, label)
-    if not claims:
-        faults.raise_all()
-    show("\n".join(map(read_back, claims.values())))
+    every = list(in_order(file, label))
+    for item in every:
+        if isinstance(item, InputError):
+            say(str(item))
+        else:
+            show(read_back(item))
     if label is None and (without := unmarked(file)):
         say(f"Left out without comment lines: {', '.join(without)}; --theorem {without[0]} shows some to add.")
-    return say_faults(faults)
+    return BAD_INPUT * any(isinstance(item, InputError) for item in every)

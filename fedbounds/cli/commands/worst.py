@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from fedbounds.cli.adapter import command, say, show, show_json
 
 if TYPE_CHECKING:
-    from fedbounds.study.worst_case import Sandwich
+    from fedbounds.study.worst_case_and_theorems import Sandwich
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
 AXES = ("rounds", "tau", "kappa", "step")
 
 
 @command("Judge a theorem", more="fedbounds.study.worst:worst", but=("progress",))
-def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **asked: Any) -> None:
+def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **options: Any) -> None:
     """Bound ||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
 
     --measure takes F(w_R) - F* instead, or F - F* at the mean of the iterates before w_R. --step theory is the
@@ -25,26 +25,26 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     does not exceed.
     """
     import fedbounds
-    from fedbounds.cli.builder import given
+    from fedbounds.cli.click_commands import given
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
     from fedbounds.study.worst import MEASURES, step_claim
 
     with progress(not quiet) as bar:
-        result = list(fedbounds.worst(progress=bar, **given(asked)))
-    measure, over, step, sigma = (asked[name] for name in ("measure", "over", "step", "sigma"))
-    weights, p = asked["weights"] or "", asked["p"] or ""
+        result = list(fedbounds.worst(progress=bar, **given(options)))
+    measure, over, step, sigma = (options[name] for name in ("measure", "over", "step", "sigma"))
+    weights, p = options["weights"] or "", options["p"] or ""
     if format == "json":
         show_json([asdict(item) for item in result])
         return
-    present = asked["participation"]
+    present = options["participation"]
     noisy = fraction(sigma) != 0 or bool(present)
-    message = [f"steps {step}"] if step_claim(step, asked["plugins"]) is not None else []
+    message = [f"steps {step}"] if step_claim(step, options["plugins"]) is not None else []
     message += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
-    message += [f"eta_s = {asked['server']}"] if fraction(asked["server"]) != 1 else []
+    message += [f"eta_s = {options['server']}"] if fraction(options["server"]) != 1 else []
     message += [f"{present} clients"] if present else []
     message += [f"sigma = {sigma}"] if fraction(sigma) else []
-    message.append("zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}".format(**asked))
+    message.append("zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}".format(**options))
     measured = f"E{MEASURES[measure]}" if noisy else MEASURES[measure]
     print_table(result, over or "rounds", ", ".join(message), measured)
     if quiet:
@@ -65,33 +65,35 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
         )
 
 
-def _say_weights(weights: str, p: str, found: Sandwich) -> None:
+def _say_weights(weights: str, p: str, row: Sandwich) -> None:
     from fedbounds.evidence.sdp.one_step.coverage import fractions
 
-    if weights == "any":
+    if weights[:1].isalpha() or ".." in weights:
         say("Weights may be others in every round: the rounds are bounded one by one, and no theorem is asked.")
-    elif p and found.above and fractions(p) != fractions(weights):
+        if weights != "any" and p:
+            say(f"The instance is a run of {weights}, the worst case that of all weights with its ratios to p.")
+    elif p and row.above and fractions(p) != fractions(weights):
         say("The server's weights are not p: the worst case is a bound, not exact, and no theorem is asked.")
-    elif found.above:
+    elif row.above:
         say("A weight exceeds 1/2: the worst case is that over all weights, which need not be attained at these.")
 
 
-def print_table(found: list[Sandwich], over: str, start: str, measured: str = "||w_R - w*||^2") -> None:
+def print_table(sandwiches: list[Sandwich], over: str, start: str, measured: str = "||w_R - w*||^2") -> None:
     """What is the same in all rows is said above them, so that they fit a terminal."""
     from fedbounds.report.number_format import downward, number, upward
     from fedbounds.report.terminal import plain_table
 
     rows = []
-    for item in found:
+    for item in sandwiches:
         bounds = ["-" if value is None else upward(value, n) for value, n in ((item.worst, 6), (item.bound, 4))]
         factor = "-" if item.factor is None else number(item.factor, 3)
         row = [f"{getattr(item, over):g}", downward(item.lower), bounds[0], item.mark, bounds[1], factor]
         rows.append([*row, f"{item.seconds:.1f}"])
-    same = ", ".join(f"{name} = {getattr(found[0], name):g}" for name in AXES if name != over)
-    by = sorted({item.theorem for item in found if item.theorem is not None})
+    same = ", ".join(f"{name} = {getattr(sandwiches[0], name):g}" for name in AXES if name != over)
+    by = sorted({item.theorem for item in sandwiches if item.theorem is not None})
     show(f"{measured} with L = 1, {same}, {start}{'; theorem: ' if by else ''}{', '.join(by)}")
     show(plain_table([over, *HEAD], rows))
-    for item in found:
-        at = f" at {over} = {getattr(item, over):g}" if len(found) > 1 else ""
+    for item in sandwiches:
+        at = f" at {over} = {getattr(item, over):g}" if len(sandwiches) > 1 else ""
         for key, bound in item.refuted.items():
             show(f"REFUTED by the instance{at}: {key}, {bound:.10g} < {item.lower:.10g}")

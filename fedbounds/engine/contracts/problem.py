@@ -136,15 +136,15 @@ class _Levels(NamedTuple):
 
 def _levels(problem: Problem, x: Array) -> _Levels:
     """x (..., N + 1, d) -> (..., N + 1), gradients (..., N + 1, d)."""
-    own, w, p = x[..., :-1, :], x[..., -1, :], problem.p
-    losses, grads = [problem.client_losses(own), problem.losses(w)], [problem.client_grads(own), problem.grads(w)]
-    sizes = [np.abs(f) + _norm(g) * _norm(v) for f, g, v in zip(losses, grads, (own, w[..., None, :]), strict=True)]
+    local, w, p = x[..., :-1, :], x[..., -1, :], problem.p
+    losses, grads = [problem.client_losses(local), problem.losses(w)], [problem.client_grads(local), problem.grads(w)]
+    sizes = [np.abs(f) + _norm(g) * _norm(v) for f, g, v in zip(losses, grads, (local, w[..., None, :]), strict=True)]
 
-    def join(own: Array, common: Array) -> Array:
-        return np.concatenate([own, common], axis=-1)
+    def join(local: Array, common: Array) -> Array:
+        return np.concatenate([local, common], axis=-1)
 
     slopes = np.concatenate([grads[0], (p @ grads[1])[..., None, :]], axis=-2)
-    gaps = join(problem.client_excess(own), np.asarray(problem.gap(w))[..., None])
+    gaps = join(problem.client_excess(local), np.asarray(problem.gap(w))[..., None])
     return _Levels(join(losses[0], losses[1] @ p[:, None]), slopes, gaps, join(sizes[0], sizes[1] @ p[:, None]))
 
 

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.kernels import client_sums as kernel_common
+from fedbounds.engine.kernels import compiled as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
-from fedbounds.engine.kernels.matrix_products import padded
-from fedbounds.engine.kernels.vectors import LANES, WORD
+from fedbounds.engine.kernels.vectors import LANES, WORD, padded
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, batch_scale
-from fedbounds.engine.threads import blocks_of
+from fedbounds.engine.parallel import blocks_of
 from fedbounds.model.problem import Array, Indices, LogisticArrays
 
 # Arithmetic of one local step of one block (about 0.5 ms): the bookkeeping between kernels is then a small part, and
@@ -42,11 +41,11 @@ class Compiled(NumpyEngine):
 
     @cached_property
     def w_star(self) -> Array:
-        return own(self.experiment.problem.w_star)
+        return c_ordered(self.experiment.problem.w_star)
 
     @cached_property
     def w_i_star(self) -> Array:
-        return own(self.experiment.problem.w_i_star)
+        return c_ordered(self.experiment.problem.w_i_star)
 
     @cached_property
     def variance_scale(self) -> Array:
@@ -80,13 +79,13 @@ class Compiled(NumpyEngine):
         return 4 * problem.N * problem.d**2 + 1
 
     def combine(self, X: Array, weights: Array) -> Array:
-        return kernel_common.combine(X, own(weights))
+        return kernel_common.combine(X, c_ordered(weights))
 
     def virtual(
         self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
         eta = np.broadcast_to(eta, len(X))
-        arrays = (own(values) for values in (X, W, alpha, moments.grads, moments.variance, weights, eta))
+        arrays = (c_ordered(values) for values in (X, W, alpha, moments.grads, moments.variance, weights, eta))
         drift, next_mean = kernel_common.virtual(*arrays, self.w_star)
         return drift, next_mean
 
@@ -102,7 +101,7 @@ class Quadratic(Compiled):
     @cached_property
     def forms(self) -> Array:
         """The Hessians as a flat table."""
-        return own(self.data.H).ravel()
+        return c_ordered(self.data.H).ravel()
 
     @cached_property
     def mean_hessian(self) -> Array:
@@ -133,8 +132,8 @@ class Quadratic(Compiled):
         return self._moments(models, etas, t0, self.keys(replicates))
 
     def _moments(self, models: Array, etas: Array, t0: int, keys: rng.Words) -> Moments:
-        known = self.forms, self.w_i_star, self.w_star, *self.variance_form
-        grads, sums = kernel_hessians.moments(models, etas, t0, keys, self.noise, *known)
+        arrays = self.forms, self.w_i_star, self.w_star, *self.variance_form
+        grads, sums = kernel_hessians.moments(models, etas, t0, keys, self.noise, *arrays)
         return Moments(grads, *sums)
 
 
@@ -184,8 +183,8 @@ class LeastSquares(Sampled, Quadratic):
     @cached_property
     def forms(self) -> Array:
         """Each client's Hessian and, where batches are drawn, the form of one sample's gradient variance."""
-        known = [self.data.H] if self.experiment.batch_size is None else [self.data.H, self.data.A]
-        return np.concatenate(known, axis=1).ravel()
+        matrices = [self.data.H] if self.experiment.batch_size is None else [self.data.H, self.data.A]
+        return np.concatenate(matrices, axis=1).ravel()
 
     @cached_property
     def variance_form(self) -> tuple[Array, Array, Array]:
@@ -195,6 +194,6 @@ class LeastSquares(Sampled, Quadratic):
         return self.data.b, self.data.c, self.variance_scale
 
 
-def own(values: np.ndarray) -> np.ndarray:
+def c_ordered(values: np.ndarray) -> np.ndarray:
     """The array in C order and writeable: read-only or strided ones would be compiled for separately."""
     return np.require(values, requirements=["C", "W"])

@@ -8,8 +8,7 @@ sample at weight 0, and rows of samples and models with zeros: a model has one s
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.math import clamp, exp
-from fedbounds.engine.kernels.rng import absorb, draw_indices, uniform
+from fedbounds.engine.kernels.math import absorb, clamp, draw_indices, exp, uniform
 from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
 
 
@@ -22,34 +21,34 @@ def _lines(R, width):
 
 
 @jit
-def _draws(keys, t, batch, sizes, first, replacement, places):
+def _draws(keys, t, batch, sizes, first, replacement, positions):
     """Places of every model's batch, filled up with the client's first sample."""
-    padded = len(places) // len(keys)
+    padded = len(positions) // len(keys)
     for r in range(len(keys)):
         key, at, n, begin = absorb(keys[r], t), r * padded, np.float64(sizes[r]), first[r]
         if replacement:
             for j in range(padded):
                 # n < 2^31: without AVX-512 a processor converts only such numbers in vectors.
                 index = np.int64(np.int32(uniform(key, j) * n))
-                places[at + j] = begin + (index if j < batch else 0)
+                positions[at + j] = begin + (index if j < batch else 0)
         else:
-            places[at : at + padded] = 0
-            draw_indices(key, sizes[r], False, places[at : at + batch])
+            positions[at : at + padded] = 0
+            draw_indices(key, sizes[r], False, positions[at : at + batch])
             for j in range(padded):
-                places[at + j] += begin
+                positions[at + j] += begin
 
 
 @jit
-def _slopes(scores, targets, places, K, factor):
+def _slopes(scores, targets, positions, K, factor):
     """``factor`` times the slope of every sample's loss, in place of its scores: z - y for squares (K = 0), with the
     margin m = y z -y / (1 + exp(m)) for labels y = +1 and -1 (K = 1), and softmax(z) - onehot for K classes.
     """
     if K == 0:
         for j in range(len(scores)):
-            scores[j] = factor * (scores[j] - targets[places[j]])
+            scores[j] = factor * (scores[j] - targets[positions[j]])
     elif K == 1:
         for j in range(len(scores)):
-            label = targets[places[j]]
+            label = targets[positions[j]]
             scores[j] = -factor * label / (1.0 + exp(clamp(label * scores[j])))
 
 
@@ -69,27 +68,27 @@ def _softmax_slopes(z, label, K, stride, factor):
 
 
 @jit
-def _local_step(data_, targets, sizes, first, eta, t, kind, batch, keys, X_, width, room):
+def _local_step(data_, targets, sizes, first, eta, t, kind, batch, keys, X_, width, buffers):
     """One step of every model: X <- x - eta g from the draws of step t; addresses end in _.
 
     Model r is of a client with sizes[r] samples from place first[r] on, whose stream has the key keys[r].
     """
     K, replacement, reg = kind
-    places, rows, scores = room
+    positions, rows, scores = buffers
     R, row_bytes = len(keys), width * WORD
-    count, padded = max(K, 1), len(places) // R
+    count, padded = max(K, 1), len(positions) // R
     rows_, scores_ = address(rows), address(scores)
-    _draws(keys, t, batch, sizes, first, replacement, places)
-    for j in range(len(places)):
-        rows[j] = places[j] * row_bytes
+    _draws(keys, t, batch, sizes, first, replacement, positions)
+    for j in range(len(positions)):
+        rows[j] = positions[j] * row_bytes
     for line in range(R * count):
         for at in range(0, padded * WORD, LANES * WORD):
             of_rows = rows_ + line // count * padded * WORD + at
             eight_dots(data_, of_rows, X_ + line * row_bytes, row_bytes, scores_ + line * padded * WORD + at)
-    _slopes(scores, targets, places, K, -eta / batch)
-    for j in range(len(places) if K > 1 else 0):
+    _slopes(scores, targets, positions, K, -eta / batch)
+    for j in range(len(positions) if K > 1 else 0):
         begin = j // padded * K * padded + j % padded
-        _softmax_slopes(scores[begin:], targets[places[j]], K, padded, -eta / batch)
+        _softmax_slopes(scores[begin:], targets[positions[j]], K, padded, -eta / batch)
     for line in range(R * count if batch < padded else 0):  # what fills up the batches has weight 0
         scores[line * padded + batch : (line + 1) * padded] = 0.0
     for line in range(R * count):
@@ -100,7 +99,7 @@ def _local_step(data_, targets, sizes, first, eta, t, kind, batch, keys, X_, wid
 
 
 @jit
-def _room(R, batch, K):
+def _buffers(R, batch, K):
     """Where a step keeps places, offsets and scores of its batches, filled up to whole vectors."""
     flat = R * ((batch + LANES - 1) // LANES * LANES)
     return _lines(1, flat)[0].view(np.int64), _lines(1, flat)[0].view(np.int64), _lines(1, flat * max(K, 1))[0]
@@ -124,7 +123,7 @@ def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, mode
     """
     _, R, N, d = models.shape
     count = max(kind[0], 1)
-    room, X = _room(R, batch, kind[0]), _lines(R, count * width)
+    buffers, X = _buffers(R, batch, kind[0]), _lines(R, count * width)
     sizes, first = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64)
     X[:] = 0.0
     for i in range(N):
@@ -143,7 +142,7 @@ def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, mode
                 keys[:, i],
                 address(X),
                 width,
-                room,
+                buffers,
             )
             _copy(X, models[k + 1, :, i], width, d // count)
 
@@ -157,7 +156,7 @@ def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alph
     models at the end of every round (rounds, R, d).
     """
     (R, d), count, features = W.shape, who.shape[2], W.shape[1] // max(kind[0], 1)
-    room, X = _room(count, batch, kind[0]), _lines(count, max(kind[0], 1) * width)
+    buffers, X = _buffers(count, batch, kind[0]), _lines(count, max(kind[0], 1) * width)
     ends, start, total = np.empty((len(etas), R, d)), np.zeros((1, X.shape[1])), np.zeros((1, X.shape[1]))
     key, starts, all_sizes = np.empty(count, dtype=np.uint64), offsets[:-1], offsets[1:] - offsets[:-1]
     for k in range(len(etas)):
@@ -170,7 +169,7 @@ def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alph
             for step in range(etas.shape[1]):
                 _local_step(
                     address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
-                    key, address(X), width, room,
+                    key, address(X), width, buffers,
                 )  # fmt: skip
             total[:] = 0.0
             for c in range(count):
@@ -186,7 +185,7 @@ def rounds_of_all(data, targets, offsets, kind, etas, t0, keys, batch, width, al
     """The same where every client takes part, whose keys are ``keys`` (R, N): client by client, in the cache."""
     (R, d), features = W.shape, W.shape[1] // max(kind[0], 1)
     line = max(kind[0], 1) * width
-    room, X, start, total = _room(R, batch, kind[0]), _lines(R, line), np.zeros((R, line)), np.empty((R, line))
+    buffers, X, start, total = _buffers(R, batch, kind[0]), _lines(R, line), np.zeros((R, line)), np.empty((R, line))
     sizes, first, ends = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64), np.empty((len(etas), R, d))
     for k in range(len(etas)):
         _copy(W, start, features, width)
@@ -199,7 +198,7 @@ def rounds_of_all(data, targets, offsets, kind, etas, t0, keys, batch, width, al
             for step in range(etas.shape[1]):
                 _local_step(
                     address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
-                    keys[:, i], address(X), width, room,
+                    keys[:, i], address(X), width, buffers,
                 )  # fmt: skip
             for r in range(R):
                 for f in range(line):

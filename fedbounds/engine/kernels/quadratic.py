@@ -7,9 +7,8 @@ u^T A_i u + 2 b_i.u + c_i. Models are the columns of a matrix product, so that s
 
 import numpy as np
 
-from fedbounds.engine.kernels.client_sums import distance_sq, multiply, scratch
-from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.rng import draw_normals
+from fedbounds.engine.kernels.compiled import distance_sq, jit, kernel, multiply, scratch
+from fedbounds.engine.kernels.math import draw_normals
 
 # Models that go through a matrix product together: whole tiles of it.
 COLUMNS = 32

@@ -7,15 +7,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.kernels import logistic as kernel_scores
-from fedbounds.engine.kernels.backends import (
-    EXPONENTIAL,
-    Compiled,
-    LeastSquares,
-    Quadratic,
-    Sampled,
-    own,
-)
-from fedbounds.engine.kernels.matrix_products import padded
+from fedbounds.engine.kernels.backends import EXPONENTIAL, Compiled, LeastSquares, Quadratic, Sampled, c_ordered
+from fedbounds.engine.kernels.vectors import padded
 from fedbounds.engine.numpy_engine import Moments
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
@@ -41,7 +34,7 @@ class Logistic(Sampled):
         """The padded samples, each of whole vectors, one after another."""
         X = self.data.X
         out = np.zeros((self.starts[-1], padded(X.shape[1])))
-        out[self._places, : X.shape[1]] = X
+        out[self._positions, : X.shape[1]] = X
         return out.ravel()
 
     @cached_property
@@ -50,7 +43,7 @@ class Logistic(Sampled):
         return self.table(self.data.y[None], 0.0)
 
     @cached_property
-    def _places(self) -> Indices:
+    def _positions(self) -> Indices:
         """Every sample's number among the padded ones (n,)."""
         shift = self.starts[:-1] - self.data.offsets[:-1]
         return np.arange(len(self.data.X)) + np.repeat(shift, self.sizes)
@@ -58,7 +51,7 @@ class Logistic(Sampled):
     def table(self, values: Array, padding: float) -> Array:
         """(v, n) values as one flat array, client after client, each (v, its padded number of samples)."""
         out = np.full((len(values), self.starts[-1]), padding)
-        out[:, self._places] = values
+        out[:, self._positions] = values
         return np.concatenate([part.ravel() for part in np.split(out, self.starts[1:-1], axis=1)])
 
     @cached_property
@@ -158,5 +151,5 @@ def compiled_engine(experiment: Experiment) -> Compiled:
     if type(data) not in ENGINES:
         names = ", ".join(kind.__name__ for kind in ENGINES)
         raise reject(f"kernel_data() must give one of {names}", type(data).__name__, "use engine reference")
-    arrays = {name: own(value) for name, value in vars(data).items() if isinstance(value, np.ndarray)}
+    arrays = {name: c_ordered(value) for name, value in vars(data).items() if isinstance(value, np.ndarray)}
     return ENGINES[type(data)](experiment, replace(data, **arrays))

@@ -13,18 +13,11 @@ import sympy as sp
 
 from fedbounds.evidence.assumption_checks import judged_on, with_quantities_if_needed
 from fedbounds.evidence.empirical import linearity
-from fedbounds.evidence.empirical.band_validity import (
-    distrust,
-)
-from fedbounds.evidence.empirical.bands import (
-    MIN_REPLICATES,
-    Band,
-    ComparedBands,
-    unsteady,
-)
-from fedbounds.evidence.empirical.error_floor import floor_fit
-from fedbounds.evidence.empirical.points import Points, Worst, at_points
+from fedbounds.evidence.empirical.band_validity import distrust
+from fedbounds.evidence.empirical.bands import MIN_REPLICATES, Band, ComparedBands, unsteady
+from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.empirical.sides import Comparison as Comparison
+from fedbounds.evidence.empirical.sides import Points, Worst, at_points
 from fedbounds.evidence.empirical.sides import compare as compare
 from fedbounds.evidence.evaluate import difference, evaluate, names_in
 from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, verdict

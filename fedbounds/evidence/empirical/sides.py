@@ -1,10 +1,11 @@
-"""Both sides of a claim on a run, with what rounding may do to their difference."""
+"""Both sides of a claim on a sampled run: at every time, or at every visited point."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,28 +13,25 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
+from fedbounds.evidence.assumption_checks import spoken_of
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.empirical import linearity
 from fedbounds.evidence.empirical.band_validity import (
     NEGLIGIBLE,
     RELATIVE_ROUNDING,
+    SQUARED_CANCELLATION,
     position_rounding,
     quantity_rounding,
     value_rounding,
 )
-from fedbounds.evidence.empirical.bands import (
-    Band,
-    band,
-    band_from_moments,
-    critical_value,
-    smallest_level,
-)
+from fedbounds.evidence.empirical.bands import Band, band, band_from_moments, critical_value, smallest_level
 from fedbounds.evidence.evaluate import Numbers, evaluate, names_in
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.measurement import OnDemand
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Status
 
@@ -76,7 +74,13 @@ class Comparison:
         if len(self.lhs) == 1 and kept.all():
             return self  # of several rows the copy has another order in memory, and sums of it other roundings
         arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
-        return replace(self, **arrays, std=None if self.std is None else self.std[kept])
+        values = OnDemand({name: partial(self._there, name, kept) for name in self.values})
+        return replace(self, **arrays, std=None if self.std is None else self.std[kept], values=values)
+
+    def _there(self, name: str, kept: np.ndarray) -> Numbers:
+        """The values of a symbol at some of the times."""
+        value = np.asarray(self.values[name])
+        return value[..., kept] if value.shape[-1:] == kept.shape else value
 
     @property
     def defined(self) -> np.ndarray:
@@ -149,10 +153,16 @@ class Comparison:
 
 
 def compare(claim: Claim, run: MeasuredRun) -> Comparison:
-    """Evaluate both sides of a claim on every replicate and tested time of a run."""
+    """Evaluate both sides of a claim on every replicate and tested time of a run that it speaks of."""
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
     run = with_quantities(claim, run)
+    spoken, result = spoken_of(claim, run.reading, run.measurement(claim.symbols)), _compared(claim, run)
+    return result if spoken is None or spoken.all() else result.at(spoken)
+
+
+def _compared(claim: Claim, run: MeasuredRun) -> Comparison:
+    """Both sides at every tested time."""
     measurement = run.measurement(claim.symbols)
     times, places = np.asarray(measurement.times(claim.scope)), measurement.places(claim.scope)
     shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
@@ -182,3 +192,94 @@ def _floor(claim: Claim, run: MeasuredRun, apart: sp.Expr, count: int) -> Array:
         return np.zeros((1, 1))
     floor = position_rounding(run, count) * (run.constants["L"].value if apart.has(gap, gap_t) else 1.0)
     return floor + quantity_rounding(claim, run, apart)
+
+
+# Points compared at once: a dozen arrays of them are 6 MB, and stay in the processor's cache.
+BLOCK = 2**16
+# What a trajectory records at every point.
+POINT_FIELDS = ("grad_sq", "local_excess")
+
+
+class Worst(NamedTuple):
+    """The smallest distance of both sides relative to their size, at which step, and both sides there."""
+
+    margin: float
+    refuted: bool
+    t: int
+    lhs: float
+    rhs: float
+
+    def score(self) -> float:
+        """Smaller where it is worse: what is refuted comes first, as in `Cells.worst`."""
+        return self.margin - 1e9 if self.refuted else self.margin
+
+
+@dataclass(frozen=True)
+class Points:
+    """What is decided at the points (n,) at which the right side is finite, of ``total`` in all.
+
+    ``worst``: None where there is no such point; ``tightness``: the smallest rhs/lhs; ``poles``: at how many points
+    the bound is -infinity, and the first such step.
+    """
+
+    cells: Cells
+    worst: Worst | None
+    tightness: float | None
+    total: int
+    poles: tuple[int, int]
+
+
+def at_points(claim: Claim, run: MeasuredRun) -> Points:
+    """Both sides compared at every visited point, replicate after replicate."""
+    run = with_quantities(claim, run)
+    floor = SQUARED_CANCELLATION * float(np.max([_largest(claim, part) for part in _parts(run)], initial=0.0))
+    blocks = [_compared_points(claim, part, floor) for part in _parts(run)]
+    return Points(
+        Cells(*map(np.concatenate, zip(*(block.cells for block in blocks), strict=True))),
+        min((block.worst for block in blocks if block.worst is not None), key=Worst.score, default=None),
+        min((block.tightness for block in blocks if block.tightness is not None), default=None),
+        sum(block.total for block in blocks),
+        (sum(block.poles[0] for block in blocks), next((block.poles[1] for block in blocks if block.poles[0]), 0)),
+    )
+
+
+def _compared_points(claim: Claim, run: MeasuredRun, floor: float) -> Points:
+    """A block of points, each a column of its own with nothing to average; ``floor`` is added to the rounding."""
+    sides = compare(claim, run)
+    lhs, rhs, rounding = (side.reshape(1, -1) for side in (sides.lhs, sides.rhs, sides.rounding + floor))
+    sides = Comparison(np.tile(sides.times, len(sides.lhs)), lhs, rhs, rounding, np.full_like(lhs, floor))
+    below = np.flatnonzero(np.isneginf(rhs[0]))
+    poles = len(below), int(sides.times[below[0]]) if len(below) else 0
+    sides = sides.at(sides.defined)
+    difference = sides.lhs[0] - sides.rhs[0]
+    if not np.isfinite(difference).all():
+        raise reject("both sides must be finite", "nan or infinity", "drop the times at which the run diverged")
+    cells, worst = sides.cells(claim.kind, difference, difference), None
+    if difference.size:
+        refuted = bool(cells.refuted.any())
+        k = cells.worst(refuted)
+        worst = Worst(float(cells.relative[k]), refuted, int(sides.times[k]), *(float(v[k]) for v in sides.means))
+    return Points(cells._replace(relative=np.zeros(0)), worst, sides.tightness, lhs.size, poles)
+
+
+def _largest(claim: Claim, run: MeasuredRun) -> float:
+    """The largest left side."""
+    left, _, _ = claim.sides(run.reading)
+    values = substitution(claim, run.reading, run.measurement(claim.symbols)).values
+    return float(evaluate(left, values).max(initial=0.0))
+
+
+def _parts(run: MeasuredRun) -> Iterator[MeasuredRun]:
+    """The run at about BLOCK points at a time: some of the replicates, or some steps of one."""
+    trajectory, N = run.trajectory, run.problem.N
+    R, K = len(trajectory.grad_sq), len(trajectory.times)
+    if run.quantities.fields:
+        yield run  # symbols of a user's own are columns of the whole run
+        return
+    together, steps = max(BLOCK // (K * N), 1), max(BLOCK // N, 1) if K * N > BLOCK else K
+    for first, begin in itertools.product(range(0, R, together), range(0, K, steps)):
+        rows, columns = slice(first, first + together), slice(begin, begin + steps)
+        fields = {name: getattr(trajectory, name)[rows, columns] for name in POINT_FIELDS}
+        part = replace(trajectory, times=trajectory.times[columns], **fields)
+        overrides = {name: value[rows] for name, value in run.overrides.items()}
+        yield replace(run, trajectory=part, overrides=overrides)

@@ -8,25 +8,23 @@ sympy terms with fractions substituted: one formula.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
+from fedbounds.evidence.assumption_checks import NO_TIME, in_fractions, judged, steps_of
 from fedbounds.evidence.ball_arithmetic import Undecided, compared
 from fedbounds.evidence.evaluate import names_in
-from fedbounds.evidence.exact.instance import Instance, array
+from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import text, to_json
-from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run, runs
-from fedbounds.evidence.exact.record import ExactRun, constants_of
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, before_a_run, run, runs
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
-from fedbounds.theory.computed_quantities import is_free, mu_F
 from fedbounds.theory.measurement import first_of
-from fedbounds.theory.path import growth_of_steps, heterogeneity, ratios_of_steps
+from fedbounds.theory.path_quantities import is_free, mu_F
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
 
@@ -90,7 +88,7 @@ def compare(
     if formula.unmeasured or record.beyond(claim, reading):
         return
     times, places = measurement.times(claim.scope), measurement.places(claim.scope)
-    order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
+    order = [k for k in spoken_of(claim, record, reading) if only in (None, times[k])]
     used = {name: name in places for name in names_in(formula.lhs) + names_in(formula.rhs)}
     for k in reversed(order) if latest else order:
         values = {name: places[name][k] if varies else measurement.constants[name] for name, varies in used.items()}
@@ -188,14 +186,30 @@ def violation(
 
 def places(claim: Claim, record: ExactRun, reading: Reading) -> int:
     """At how many places a claim speaks of a run."""
-    return len(record.measurement(claim, reading).times(claim.scope))
+    return len(spoken_of(claim, record, reading))
+
+
+def spoken_of(claim: Claim, record: ExactRun, reading: Reading) -> Sequence[int]:
+    """The places of a run at which the assumptions hold that limit the times of a claim, as T >= 1 does."""
+    measurement = record.measurement(claim, reading)
+    places, every = measurement.places(claim.scope), range(len(measurement.times(claim.scope)))
+    limits = [item for item in claim.assumptions_in(reading) if item.limits_times]
+    names = {name for item in limits for name in item.symbols()}
+    constants = {name: measurement.constants[name] for name in names - places.keys()}
+    fields = {name: places[name] for name in names & places.keys()}
+
+    def holds(k: int) -> bool:
+        there = constants | {name: values[k] for name, values in fields.items()}
+        return all(answer.holds for item in limits if (answer := in_fractions(item, [there])) is not None)
+
+    return [k for k in every if holds(k)] if limits else every
 
 
 def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
-    if instance.tau != 1 or instance.stochastic or instance.selections > 1 or len(instance.weights) > 1:
+    if instance.tau != 1 or instance.stochastic or instance.chance.selections > 1 or len(instance.weights) > 1:
         detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
         return _verdict(claim, reading, Status.UNDECIDED, detail)
     _, alpha = instance.round_weights(0, instance.excess(instance.w0))
@@ -255,39 +269,28 @@ def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet
     if not record.instance.convex and of_minima(claim):
         return Unmet((Failure("minima", "every F_i has a minimum", "an F_i is concave"),))
     values: Any = first_of(record.computed(claim, reading).constants, record.constants(reading.skew))
-    return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record.instance, values))
+    places = record.measurement(claim, reading).places(claim.scope)
+
+    def answer(item: Assumption) -> Answer | None:
+        if not item.limits_times:
+            return _answer(item, record.instance, values)
+        known = item.symbols() <= first_of(places, values).keys()
+        return Answer(bool(spoken_of(claim, record, reading)), NO_TIME) if known else None
+
+    return judged(claim.assumptions_in(reading), answer)
 
 
 def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
     """Whether an assumption fails that needs no run to be judged."""
     if not instance.convex and of_minima(claim):
         return True
-    values = {**_without_run(instance), **constants_of(instance, claim)}
+    values = before_a_run(instance, claim)
     for assumption in claim.assumptions_in(reading):
         with contextlib.suppress(KeyError):  # a constant of the run
             answer = _answer(assumption, instance, values)
             if answer is not None and not answer.holds:
                 return True
     return False
-
-
-def _without_run(instance: Instance) -> dict[str, Fraction]:
-    """The constants that are known before a run."""
-    losses, eta, tau, N = instance.losses, array(instance.eta), instance.tau, instance.N
-    values = {
-        "L": losses.L,
-        "mu": losses.mu,
-        "Gamma": heterogeneity(losses),
-        "tau": Fraction(tau),
-        "N": Fraction(N),
-        "p_min": min(instance.p),
-        "C": Fraction(instance.present, N),
-        "eta_0": eta[0],
-        "eta_ratio": ratios_of_steps(eta, tau).max(),
-        "eta_growth": growth_of_steps(eta, tau).max(),
-    }
-    values |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
-    return values | ({"pi_min": Fraction(1), "pi_max": Fraction(1)} if instance.weighting == "fedavg" else {})
 
 
 def _answer(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:

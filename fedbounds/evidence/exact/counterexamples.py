@@ -20,7 +20,7 @@ import sympy as sp
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assumptions
 from fedbounds.evidence.exact.instance_json import MALFORMED, fraction, from_json
-from fedbounds.evidence.exact.outcomes import BITS, run
+from fedbounds.evidence.exact.run import BITS, run
 from fedbounds.io import read_json
 from fedbounds.plugins import claim_named, nearest, registered, shipped
 from fedbounds.theory.claim import Claim, Kind

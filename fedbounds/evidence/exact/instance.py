@@ -7,8 +7,6 @@ skewed. In each round a subset of ``present`` clients, drawn uniformly, takes pa
 from __future__ import annotations
 
 import contextlib
-import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -19,6 +17,7 @@ import numpy as np
 
 from fedbounds.engine.reference import round_weights
 from fedbounds.errors import InputError, reject
+from fedbounds.evidence.exact.chance import Chance
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import weighting_named, weightings
@@ -133,6 +132,13 @@ class Instance:
         return Quadratics(array(self.curvatures), array(self.minima), array(self.p), self.L, self.mu, **given)
 
     @cached_property
+    def population(self) -> Quadratics:
+        """The losses with their noise, as a population of one."""
+        chance = {"noise": array(self.noise)} if self.stochastic else {}
+        chance |= {"growth": array(self.growth)} if any(self.growth) else {}
+        return replace(self.losses, L=array(self.L), mu=array(self.mu), **chance).rows(None)
+
+    @cached_property
     def rule(self) -> Weighting:
         """The weighting."""
         if self.weighting == "fixed":
@@ -152,26 +158,19 @@ class Instance:
         return tuple(self.losses.argmin(array(weights)))
 
     @property
-    def groups(self) -> tuple[tuple[int, ...], ...]:
-        """The sets of clients that may take part in a round, equally likely."""
-        return tuple(itertools.combinations(range(self.N), self.present))
-
-    @property
     def draws(self) -> int:
         """How many clients are drawn with replacement in a round; 0 where none is."""
         key, _, m = self.weighting.partition(":")
         return int(m) if key == "multinomial" and m.isdigit() else 0
 
-    @property
-    def selections(self) -> int:
-        """How many outcomes the choice of a round's clients has."""
-        return math.comb(self.N + self.draws - 1, self.draws) if self.draws else len(self.groups)
-
-    @property
-    def outcomes(self) -> int:
-        """How many outcomes of chance a run has."""
-        noisy = sum(s != 0 or r != 0 for s, r in zip(self.noise, self.growth, strict=True))
-        return int(2 ** (noisy * self.total) * self.selections**self.rounds)
+    @cached_property
+    def chance(self) -> Chance:
+        """What is random in the run; it is linear where every local model is its mean plus a sum of the shocks."""
+        noisy = tuple(bool(s or r) for s, r in zip(self.noise, self.growth, strict=True))
+        steepest = max(row[0] for row in self.curvatures)
+        everyone = self.weighting == "fedavg" and self.present == self.N
+        linear = everyone and self.plain and max(self.eta) * steepest <= 1
+        return Chance(noisy, self.tau, self.rounds, self.present, self.draws, self.rare, linear)
 
     def round_weights(self, round: int, excess: Vector) -> tuple[Vector, Vector]:
         """(p, alpha) of a round of every client, whose global model has these gaps."""

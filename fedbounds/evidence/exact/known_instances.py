@@ -11,8 +11,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 

@@ -5,110 +5,28 @@ A run holds every outcome of chance, so expectations are sums over outcomes and 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.reference import Step
+from fedbounds.engine.reference import Step, one
 from fedbounds.evidence.ball_arithmetic import largest, smallest
+from fedbounds.evidence.exact.histories import Stretch, WholePaths, whole_paths
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
+from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.theory import path as on
-from fedbounds.theory.measurement import OnDemand
-from fedbounds.theory.quantity import Path
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.measurement import Measurement, OnDemand, first_of
+from fedbounds.theory.quantity import Path, Quantity
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import Scope
 
 VIRTUALS = ("alpha", "p")
 # A share of the weight this far from 1/m is another share: in floats these are sums of a few terms.
 SHARE_ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Stretch:
-    """Consecutive times (n,) with K outcomes of probabilities ``odds`` (K,), which may be signed weights of paths.
-
-    They are (K, P) where the members of a population differ in them.
-
-    ``x`` (n, K, ..., N, d); ``p`` and ``alpha`` (n, K, ..., N); the virtual iterates ``w`` (n, K, ..., d) by name.
-    """
-
-    times: range
-    synchronised: tuple[bool, ...]
-    odds: Numbers
-    x: Numbers
-    p: Numbers
-    alpha: Numbers
-    w: dict[str, Numbers]
-
-    def expected(self, values: Numbers) -> Numbers:
-        """The expectation of values (n, K, ...) at each time (..., n)."""
-        if len(self.odds) == 1:
-            return np.moveaxis(values[:, 0], 0, -1)
-        odds = self.odds.reshape(*self.odds.shape, *(1,) * (values.ndim - 1 - self.odds.ndim))
-        return np.moveaxis((odds * values).sum(1), 0, -1)
-
-
-def stretches(steps: Sequence[Step], odds: Sequence[Numbers], leading: int) -> Iterator[Stretch]:
-    """The steps of a run, those with equally many outcomes together; ``leading`` axes are of the population."""
-    rows: list[Any] = [(step, weights, *outcomes(step, leading)) for step, weights in zip(steps, odds, strict=True)]
-    for _, group in itertools.groupby(rows, key=lambda row: len(row[1])):
-        several = list(group)
-        begin = several[0][0].t
-        x, p, alpha = (np.stack([row[k] for row in several]) for k in (2, 3, 4))
-        together = tuple(row[0].synchronised for row in several)
-        w = {name: (weights[..., None] * x).sum(-2) for name, weights in (("alpha", alpha), ("p", p))}
-        for name in w:
-            w[name][np.array(together)] = x[np.array(together)][..., 0, :]  # one model there, not a rounded mean
-        yield Stretch(range(begin, begin + len(several)), together, several[0][1], x, p, alpha, w)
-
-
-def outcomes(step: Step, leading: int) -> tuple[Numbers, Numbers, Numbers]:
-    """x (K, ..., N, d), p and alpha (K, ..., N) of a step, with its axes of chance as one."""
-    shape, d = np.broadcast_shapes(step.x.shape[:-1], step.alpha.shape), step.x.shape[-1]
-    rest = shape[len(shape) - leading - 1 :]
-    p, alpha = (np.broadcast_to(weights, shape).reshape(-1, *rest) for weights in (step.p, step.alpha))
-    return np.broadcast_to(step.x, (*shape, d)).reshape(-1, *rest, d), p, alpha
-
-
-@dataclass(frozen=True)
-class WholePaths:
-    """Every outcome of a population's runs: ``w`` (K, P, T + 1, d), ``x`` (K, P, T, N, d), ``alpha`` (K, P, T, N).
-
-    ``ends`` are the models after each step, before they are averaged; ``odds`` (K,) the probabilities of outcomes.
-    """
-
-    w: Numbers
-    x: Numbers
-    alpha: Numbers
-    ends: Numbers
-    odds: Numbers
-
-    def of(self, k: int, tau: int, eta: Numbers, losses: Any) -> Iterator[tuple[Any, Path]]:
-        """(probability, path) of every outcome of member k."""
-        odds = self.odds if self.odds.ndim == 1 else self.odds[:, k]
-        rows = (part[:, k] for part in (self.w, self.x, self.alpha, self.ends))
-        for chance, w, x, alpha, ends in zip(odds, *rows, strict=True):
-            yield chance, Path(tau, eta, losses, w, x, alpha, X_next=ends)
-
-
-def whole_paths(steps: Sequence[Step], odds: Numbers, virtual: str) -> WholePaths:
-    """The paths of a run of a population that its steps hold."""
-    *chance, members = steps[-1].x.shape[:-2]
-    front, (N, d) = (*chance, members), steps[-1].x.shape[-2:]
-    rows = (
-        ([s.virtual(s.alpha if virtual == "alpha" else s.p) for s in steps], (d,)),
-        ([s.x for s in steps[:-1]], (N, d)),
-        ([s.alpha for s in steps[:-1]], (N,)),
-        ([s.ends for s in steps[1:]], (N, d)),
-    )
-    stacked: list[Numbers] = []
-    for values, shape in rows:
-        whole = np.stack([np.broadcast_to(value, (*front, *shape)) for value in values], axis=len(front))
-        stacked.append(whole.reshape(-1, members, *whole.shape[len(front) :]))
-    w, x, alpha, ends = stacked
-    return WholePaths(w, x, alpha, ends, odds)
 
 
 @dataclass(frozen=True)
@@ -118,13 +36,64 @@ class Measured:
     ``constants`` (...,) by name, but rho_bar, and expectations ``paths[virtual][field]`` (..., T + 1).
     Of the local models visited, all outcomes: their ``times`` and ``clients`` (m,), ||grad F_i||^2, variances and
     e_i (..., m). ``alphas``, ``ratios`` and ``excesses`` (visits, ..., N); the smallest rho at the starts of rounds
-    and everywhere (...,).
+    and everywhere (...,). ``steps`` with the weights of their outcomes before each are what was run, and ``draws``
+    how many clients are drawn with replacement in a round.
     """
 
     losses: Quadratics
     parts: tuple[Stretch, ...]
     eta: Numbers
     tau: int
+    steps: Sequence[Step] = field(repr=False)
+    odds: Sequence[Numbers] = field(repr=False)
+    draws: int = 0
+
+    @cached_property
+    def _whole(self) -> dict[str, WholePaths]:
+        return {}
+
+    def whole(self, virtual: str) -> WholePaths:
+        """The paths of all outcomes and members, put together once."""
+        if virtual not in self._whole:
+            self._whole[virtual] = whole_paths(self.steps, self.odds[-1], virtual)
+        return self._whole[virtual]
+
+    def member(self, claim: Claim, virtual: str, k: int, unknown: Collection[Quantity] = ()) -> Values:
+        """The values of a claim's quantities on member k, but the ``unknown`` ones."""
+        eta, losses = self.eta[k], self.losses.rows(k)
+
+        def paths() -> Iterator[tuple[Any, Path]]:
+            return self.whole(virtual).of(k, self.tau, eta, losses)
+
+        return values(claim, losses, Path(self.tau, eta), paths, unknown)
+
+    def constants_in(self, skew: str) -> Mapping[str, Numbers]:
+        """The constants, with rho_bar over synchronisation times (``sync``) or every step."""
+        rho_bar = OnDemand({"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all})
+        drawn = {"m": self.losses.p[..., 0] * 0 + self.draws} if self.draws else {}
+        return first_of(rho_bar, drawn, self.constants)
+
+    def measurement(self, reading: Reading, computed: Values) -> Measurement[Numbers]:
+        """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
+        path, T = self.paths[reading.virtual], self.eta.shape[-1]
+        fields: dict[str, Callable[[], Numbers]] = {
+            "eta": lambda: self.eta,
+            "next_mean": lambda: path["distance_sq"][:, 1:],
+            "grad_sq": lambda: self.grad_sq,
+            "local_excess": lambda: self.excess,
+        }
+
+        def at(scope: Scope) -> Any:
+            return self.times if scope == "point" else np.arange({"constant": 1, "step": T}.get(scope, T + 1))
+
+        def field(scope: Scope, name: str) -> Numbers:
+            if name == "time":
+                return at(scope)[None] * one(self.losses.p)
+            return fields[name]() if name in fields else path[name][:, : len(at(scope))]
+
+        every = self.constants_in(reading.skew)
+        columns = OnDemand({name: partial(_column, every, name) for name in every})
+        return Measurement(first_of(computed.constants, columns), at, field, computed.fields)
 
     @cached_property
     def constants(self) -> OnDemand[Numbers]:
@@ -274,6 +243,11 @@ class Measured:
         slack = 0 if alphas.dtype == object else SHARE_ROUNDING
         equal = (abs(alphas.max(-1) * count - 1) <= slack).all(0) & (count == count[:1]).all(0)
         return np.where(equal, count[0], 0)
+
+
+def _column(rows: Mapping[str, Numbers], name: str) -> Numbers:
+    """A constant of each member (P, 1)."""
+    return rows[name][:, None]
 
 
 def _visits(parts: Sequence[Numbers]) -> Numbers:

@@ -9,8 +9,7 @@ so that s_i is additive noise, r_i noise proportional to the gradient, and both 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +17,8 @@ import numpy as np
 
 # Floats, or fractions in an array of objects.
 Numbers = Any
+# What of losses has an axis for each of a population's members.
+ROWS = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "turns", "noise", "growth")
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class Quadratics:
     growth: Numbers = None
     shocks: Numbers = field(default=None, repr=False)
     paths: Numbers = field(default=None, repr=False)
+
+    def rows(self, index: Any) -> Quadratics:
+        """The losses of some members of a population, of one alone, or with ``None`` a population of one."""
+        return replace(self, **{name: row[index] for name in ROWS if (row := getattr(self, name)) is not None})
 
     @cached_property
     def w_star(self) -> Numbers:
@@ -158,20 +163,3 @@ class Quadratics:
             return x
         c, s = self.turns[..., 0], (-1 if back else 1) * self.turns[..., 1]
         return np.stack([c * x[..., 0] + s * x[..., 1], c * x[..., 1] - s * x[..., 0]], axis=-1)
-
-
-def single_shocks(noisy: Numbers, T: int) -> tuple[Numbers, Numbers]:
-    """xi along the 2 N T + 1 paths of a linear run and two more, (T, M, N), and the paths' weights (M,).
-
-    ``noisy`` (N,) holds 1 for clients with noise, else 0, in floats or fractions. The paths are the run without
-    noise, one with each single shock and its negative, and two of weight 0 in which every shock has the same sign:
-    the largest gradients of all outcomes lie there.
-    """
-    one, kind = (Fraction(1), object) if noisy.dtype == object else (1.0, float)
-    where = [(t, i) for t in range(T) for i in range(len(noisy)) if noisy[i]]
-    paths = np.zeros((T, 2 * len(where) + 3, len(noisy)), dtype=kind)
-    for k, (t, i) in enumerate(where):
-        paths[t, 2 * k + 1, i], paths[t, 2 * k + 2, i] = one, -one
-    paths[:, -2], paths[:, -1] = one, -one
-    weights = [one * (1 - len(where)), *[one / 2] * (2 * len(where)), 0 * one, 0 * one]
-    return paths, np.array(weights, dtype=kind)

@@ -12,9 +12,9 @@ import sympy as sp
 
 from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.evidence.kernel.point_forms import Vectors, add, no_script
-from fedbounds.evidence.kernel.point_statement import SETTING, assumed_of, binders_of, read
+from fedbounds.evidence.kernel.point_statement import ONE_STEP, PARAMETERS, SETTING, assumed_of, binders_of, read
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, P, grad
+from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, P, W, grad
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import depends
@@ -23,8 +23,20 @@ from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
 
 # Facts that say nothing once vectors are written in few of them: gradients that vanish, ratios of weights.
-VANISH = ("attained", "own-optimum", "optimum", "alpha-optimum", "weight-ratio", "weight-ratio-mean", "unbiased")
+VANISH = (
+    "attained",
+    "own-optimum",
+    "optimum",
+    "alpha-optimum",
+    "weight-ratio",
+    "weight-ratio-mean",
+    "unbiased",
+    "single-step",
+    "no-noise",
+)
 NAMES = {"smooth P L": "Hs", "strongly_convex P mu": "Hc", "mu <= L": "HL", "weights (N P) alpha": "Ha"}
+WORDS = {"N": "(INR (N P))", **{one.name: one.name for one in PARAMETERS}}
+BEGINNINGS = {"(forall": "Hw", "rho_bar": "Hr"}
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
 Require Import Space Model Facts Points statement_{name}.
@@ -49,7 +61,8 @@ def script(checked: Checked, reading: Reading) -> str:
     numbers = {one.symbol.name: f"({points.number(one.expression)})" for one in checked.conditions}
     writer = _Writer(replace(points, letters=numbers), steps={one.label: one for one in checked.derivation.steps})
     body = "".join(f"  assert (0 <= {text}) by lra.\n" for text in numbers.values())
-    body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(last.because))
+    facts = [(m, _at_one_point(fact) if points.stepped else fact) for m, fact in last.because]
+    body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(facts))
     sides = "".join(writer.side(side) for side in (points.left, points.right))
     names = " ".join([*(name for group, _ in binders_of(points) for name in group.split()), *writer.names])
     head = HEAD.format(key=claim.key, name=claim.key.replace("-", "_"), names=names)
@@ -74,7 +87,7 @@ class _Writer(Vectors):
     def names(self) -> list[str]:
         """Names of the statement's hypotheses."""
         rest = [
-            NAMES.get(text, "Hw" if text.startswith("(forall v") else f"A{k}")
+            NAMES.get(text, BEGINNINGS.get(text.split()[0], f"A{k}"))
             for k, text in enumerate(assumed_of(replace(self.points, letters={})))
         ]
         return ["Hp", "Hpos", "Hm", "Hopt", *rest][: len(SETTING) + len(rest)]
@@ -89,7 +102,7 @@ class _Writer(Vectors):
         return f"({self.number(value)}) * {times}"
 
     def number(self, value: sp.Expr) -> str:
-        return rocq(sp.expand(value), {"L": "L", "mu": "mu", "eta": "eta", "N": "(INR (N P))", **self.points.letters})
+        return rocq(sp.expand(value), {**WORDS, **self.points.letters})
 
     def side(self, side: sp.Expr) -> str:
         """Each mean in a side of the claim in the means of single terms."""
@@ -190,7 +203,19 @@ class _Writer(Vectors):
             return self.average(k, fact)
         if isinstance(fact, d.Premise) and fact.key == "curvatures":
             return f"  pose proof HL as V{k}.\n"
+        if isinstance(fact, d.Premise) and fact.key == "rho-bar":
+            return self.skew(k)
         raise no_script(f"the fact {fact}")
+
+    def skew(self, k: int) -> str:
+        """The hypothesis on rho_bar, in the means of losses."""
+        each, there = self.written(self.of_client(Loss(W, I) - F_MIN), ""), self.points.vector(W)
+        sides = [(name, self.points.weights(by)) for name, by in (("Hp", P), ("Ha", ALPHA))]
+        low, high = (f"mean (N P) {by} (fun i => {each})" for _, by in sides)
+        text = f"  assert (V{k} : rho_bar * {low} <= {high}).\n  {{ rewrite "
+        text += ", ".join(f"(mean_ext (N P) {by} (fun i => {each}) (fun i => excess P i {there}))" for _, by in sides)
+        text += " by (intros; unfold excess; ring). exact Hr. }\n"
+        return text + "".join(f"  {self.averaging(name)} in V{k}.\n" for name, _ in sides)
 
     def cauchy(self, k: int, fact: d.MeanCauchySchwarz) -> str:
         numbers, vectors = self.points.number(fact.numbers), self.points.point(fact.vectors)
@@ -254,7 +279,18 @@ def _means(expression: sp.Expr) -> set[sp.Expr]:
     return set().union(*map(_means, expression.args)) if expression.args else set()
 
 
+def _at_one_point(fact: d.Fact) -> d.Fact:
+    """A fact where local models are the iterate and gradients have no noise."""
+    if isinstance(fact, d.Averaged):
+        return replace(fact, uses=tuple((m, _at_one_point(one)) for m, one in fact.uses))
+    if isinstance(fact, d.Premise):
+        return replace(fact, points=tuple(sp.sympify(point).xreplace(dict(ONE_STEP)) for point in fact.points))
+    return replace(fact, of=sp.expand(fact.of.xreplace(dict(ONE_STEP)))) if isinstance(fact, d.Square) else fact
+
+
 def _says_nothing(fact: d.Fact) -> bool:
     if isinstance(fact, d.Averaged):
         return all(_says_nothing(one) for _, one in fact.uses)
-    return isinstance(fact, d.Premise) and fact.key in VANISH
+    if isinstance(fact, d.Square):
+        return bool(fact.of == 0)
+    return isinstance(fact, d.Premise) and (fact.key in VANISH or len(set(fact.points)) < len(fact.points))

@@ -15,7 +15,8 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.kernel.claim_statement import WRITTEN, rocq
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, SHARE, W_ALPHA, W_STAR, P, W, X
+from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, NOISE, OWN, SHARE, W_ALPHA, W_STAR, P, W, X
+from fedbounds.evidence.symbolic.granted import granted_by
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
@@ -24,8 +25,14 @@ from fedbounds.theory.points import is_vector, weight_ratio
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Vec
 
-PARAMETERS = (sy.L, sy.mu, sy.eta)
+PARAMETERS = (sy.L, sy.mu, sy.eta, sy.rho_bar)
 POINTS = {W_STAR: "(w_star P)", OWN: "(w_i_star P i)", X: "(x i)", W_ALPHA: "w_alpha", W: "w"}
+# One local step of full gradients from one point, with any weights.
+ONE_STEP: Mapping[sp.Basic, sp.Expr] = {
+    definitions.W_NEXT: W - sy.eta * Centre(ALPHA, definitions.grad(W)),
+    X: W,
+    **dict.fromkeys((NOISE, Centre(ALPHA, NOISE), Centre(P, NOISE)), sp.Integer(0)),
+}
 ATOMS = (Inner, Mean, Loss)
 SETTING = (
     "weights (N P) (p P)",
@@ -49,6 +56,11 @@ class PointClaim:
     @property
     def models(self) -> bool:
         return any(side.has(X) for side in (self.left, self.right))
+
+    @property
+    def stepped(self) -> bool:
+        """Whether it speaks of a step, which is of full gradients at the iterate."""
+        return not self.models and self.claim.lhs == sy.Delta_next
 
     @property
     def unbiased(self) -> bool:
@@ -115,15 +127,20 @@ def read(claim: Claim, reading: Reading) -> PointClaim:
     if claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant") or reading.virtual == "p":
         raise _cannot(claim, f"a claim of scope {claim.scope} in the reading {reading.name}")
     states = {key: value for key, value in definitions.meanings(True, False, claim).items() if key != W}
+    known = claim.assumptions_in(reading)
+    known_keys = {one.key for one in known}
     sides = [sp.sympify(claim.lhs), sp.Add(*claim.stated(reading.repaired).values())]
     for side in sides:
         _check_linear(claim, side, states)
     for _ in range(3):
         sides = [side.xreplace(states) for side in sides]
+    if {"single-step", "no-noise"} <= granted_by(reading, claim).keys() and definitions.ALL_PRESENT in known_keys:
+        sides = [side.xreplace(dict(ONE_STEP)) if side.has(definitions.W_NEXT) else side for side in sides]
     strange = set().union(*(side.free_symbols for side in sides)) - _letters(sides) - {*PARAMETERS, sy.N}
     if strange or any(side.has(Noise, definitions.W_NEXT) for side in sides):
         raise _cannot(claim, f"{', '.join(map(str, strange)) or 'a step'}")
-    known = claim.assumptions_in(reading)
+    if reading.skew != "all-steps" and any(side.has(sy.rho_bar) for side in sides):
+        raise _cannot(claim, "rho_bar at the starts of rounds only")
     relations = tuple(
         (part.left, part.sign, part.right)
         for one in known
@@ -131,7 +148,7 @@ def read(claim: Claim, reading: Reading) -> PointClaim:
         for part in one.parts
         if (part.left - part.right).free_symbols <= set(PARAMETERS)
     )
-    return PointClaim(claim, sides[0], sides[1], relations, frozenset(one.key for one in known))
+    return PointClaim(claim, sides[0], sides[1], relations, frozenset(known_keys))
 
 
 def _check_linear(claim: Claim, side: sp.Expr, states: Mapping[sp.Basic, sp.Expr]) -> None:
@@ -182,7 +199,7 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
     """The hypotheses after those of the setting."""
     names = dict(binders_of(points))
     for name in next(iter(names)).split():
-        yield f"0 < {name}"
+        yield f"0 {'<=' if name == 'rho_bar' else '<'} {name}"
     yield "mu <= L"
     for one, word in ((assumed.smooth, "smooth P L"), (assumed.strongly_convex, "strongly_convex P mu")):
         if one.key not in points.keys:
@@ -192,6 +209,11 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
         yield f"{points.number(left)} {sign} {points.number(right)}"
     if "alpha" in names:
         yield "weights (N P) alpha"
+    if "rho_bar" in next(iter(names)):
+        low, high = (
+            f"mean (N P) {by} (fun i => excess P i {points.vector(W)})" for by in ("(p P)", points.weights(ALPHA))
+        )
+        yield f"rho_bar * {low} <= {high}"
     if "w_alpha" in names:
         mean = f"mean (N P) {points.weights(ALPHA)}"
         yield f"(forall v, {mean} (fun i => F P i w_alpha) <= {mean} (fun i => F P i v))"

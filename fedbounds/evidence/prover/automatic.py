@@ -1,26 +1,163 @@
-"""Proofs without a human: what is proposed for a claim, handed to the checker, and believed only if it accepts."""
+"""Proofs without a human: what is proposed for a claim, handed to the checker, and believed only if it accepts.
+
+A claim about whole rounds is proposed as that about every step T whose case T = R tau it is, and a claim that follows
+from a shipped one under its own assumptions as that, term by term.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import horizon, implied, statement
-from fedbounds.evidence.prover.rounds import at_every_step
-from fedbounds.evidence.prover.run_setting import ROOM, cap_of
+from fedbounds.evidence.prover import horizon, statement
+from fedbounds.evidence.prover.goal import ELL, limits
+from fedbounds.evidence.prover.rationals import Letters
+from fedbounds.evidence.prover.run_setting import MORE, ROOM, A, B, cap_of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic.definitions import ALPHA, START, W, X
 from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import render_text
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import Mean, norm_sq
 from fedbounds.theory.verdict import Status, Verdict
+
+R, T, tau = sy.R, sy.T, sy.tau
+# What is measured after R rounds, and the same at step T.
+AT_STEP = {sy.Delta_round: sy.Delta_T, sy.gap_round: sy.gap}
+
+
+def at_every_step(claim: Claim) -> Claim | None:
+    """The claim with T for R tau, which implies it; None where it speaks of more that varies in time than R."""
+    if claim.scope != "horizon" or claim.lhs not in AT_STEP or claim.repair is not None:
+        return None
+    terms = {name: _joined(sp.sympify(term)).xreplace({R: T / tau}) for name, term in claim.terms.items()}
+    varying = {s for term in claim.terms.values() for s in sp.sympify(term).free_symbols if _varies(s)}
+    back = all(
+        sp.expand(_joined(term.xreplace({T: R * tau}) - _joined(sp.sympify(claim.terms[name])))) == 0
+        for name, term in terms.items()
+    )
+    return replace(claim, lhs=AT_STEP[claim.lhs], terms=terms) if varying <= {R} and back else None
+
+
+def _varies(symbol: sp.Basic) -> bool:
+    """Whether a symbol may differ between the steps of a run."""
+    return symbol in (sy.t, T, sy.eta) or getattr(symbol, "statistic", "") in ("measured", "scheduled")
+
+
+def _joined(expression: sp.Expr) -> sp.Expr:
+    """(x^a)^b as x^(a b), which it is for whole numbers a and b: products of whole numbers, R and tau."""
+
+    def of_powers(power: sp.Basic) -> bool:
+        return (
+            isinstance(power, sp.Pow)
+            and isinstance(power.base, sp.Pow)
+            and whole(power.exp)
+            and whole(power.base.exp)
+        )
+
+    def whole(exponent: sp.Expr) -> bool:
+        factors = sp.Mul.make_args(exponent)
+        return all(factor in (R, tau) or (factor.is_Integer and factor > 0) for factor in factors)
+
+    return expression.replace(of_powers, lambda power: power.base.base ** (power.base.exp * power.exp))
+
+
+def implied_proposals(claim: Claim, reading: Reading, universe: Mapping[str, Assumption]) -> Iterator[d.Derivation]:
+    """Proofs that cite a derivation whose last line has the same left side, or bounds it."""
+    right = sp.Add(*claim.stated(reading.repaired).values())
+    about: dict[sp.Expr, tuple[d.Written, ...]] = {claim.lhs: ()}
+    if claim.lhs == sy.drift:
+        about[Mean(ALPHA, norm_sq(X - START))] = (d.Square(W - START, "a variance is below any second moment"),)
+    for cited in library.installed().values():
+        line = cited.steps[-1]
+        if line.lhs not in about or line.relation != "<=" or (cited.claim and reading.name not in cited.readings):
+            continue
+        checked = library.checked_named(cited.key, reading)
+        if (
+            checked.fault
+            or checked.schedule
+            or any(checked.universe.get(key) != universe.get(key) for key in checked.assumptions)
+        ):
+            continue
+        rest = sp.expand(right - line.rhs)
+        equal, conditions, letters = _letters(universe, rest, claim.eta)
+        uses = _termwise(letters, rest.subs(equal[0]) if equal else rest)
+        if uses is None:
+            continue
+        if equal:
+            (symbol, value), premise = next(iter(equal[0].items())), equal[1]
+            quotient = sp.cancel((rest - rest.subs(symbol, value)) / (value - symbol))
+            uses.append((quotient, premise))
+        used = {symbol for multiplier, _ in uses for symbol in multiplier.free_symbols}
+        last = d.step("conclude", claim.lhs, "<=", right).by(d.Cited(cited.key), *about[line.lhs], *uses)
+        yield d.Derivation(
+            f"found-{claim.key}",
+            claim.title,
+            (last,),
+            claim=claim.key,
+            readings=(reading.name,),
+            conditions=tuple(condition for condition in conditions if condition.symbol in used),
+        )
+
+
+Equal = tuple[dict[sp.Basic, sp.Expr], d.Premise]
+
+
+def _letters(
+    universe: Mapping[str, Assumption], rest: sp.Expr, steps: sp.Expr | None
+) -> tuple[Equal | None, list[d.Condition], Letters]:
+    """A symbol that an assumption makes a number, and the letters of what is left."""
+    equal: Equal | None = None
+    for item in universe.values():
+        for k, part in enumerate(item.parts if item.gives is None else ()):
+            if part.sign == "=" and part.left in rest.free_symbols and part.right.is_Rational:
+                index = (sp.Integer(k),) if len(item.parts) > 1 else ()
+                equal = ({part.left: part.right}, d.premise(item.key, *index))
+    values: dict[sp.Basic, sp.Expr] = {sy.tau: MORE + 1}
+    conditions = [d.Condition(MORE, d.premise("whole-steps"))]
+    if {"smooth", "strongly-convex"} <= universe.keys():
+        values[sy.L] = sy.mu + ELL
+        conditions.append(d.Condition(ELL, d.premise("curvatures")))
+    if steps is not None:
+        return equal, conditions, Letters({**values, sy.eta: sp.sympify(steps)})
+    for key, index, value, _ in limits(universe.values()):
+        top, slope = value.subs(sy.eta, 0), sp.cancel(-value.coeff(sy.eta) / sy.L)
+        if top.is_Rational and slope.is_Rational and slope > 0 and sy.L in values:
+            conditions.append(d.Condition(ROOM, d.premise(key, *index)))
+            put = {sy.mu: A / sy.eta, ELL: B / sy.eta, sy.L: (A + B) / sy.eta}
+            named = {A: sy.eta * sy.mu, B: sy.eta * ELL}
+            return equal, conditions, Letters({**values, **put}, (A, B, ROOM), (slope * (A + B) + ROOM) / top, named)
+    return equal, conditions, Letters(values)
+
+
+def _termwise(letters: Letters, number: sp.Expr) -> list[d.Use] | None:
+    """The terms of a number, each of whose coefficients is not negative on sight."""
+    parameters = {sy.L, sy.mu, sy.eta, sy.tau, sy.N, sy.eta_ratio}
+    atoms = sorted(number.free_symbols - parameters, key=str)
+    uses: list[d.Use] = []
+    try:
+        poly = sp.Poly(sp.expand(number), *atoms) if atoms else None
+    except sp.PolynomialError:
+        return None
+    terms = [((), sp.sympify(number))] if poly is None else poly.terms()
+    for monomial, coefficient in terms:
+        form = letters.positive(coefficient)
+        if form is None or not all(atom.is_nonnegative for atom in atoms):
+            return None
+        if form != 0:
+            uses.append((form * sp.Mul(*(x**k for x, k in zip(atoms, monomial, strict=True))), d.ONE))
+    return uses
+
 
 # Polynomials of a higher degree than this take the proposals hours.
 HIGHEST = 20
@@ -46,6 +183,23 @@ def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | Non
     return None
 
 
+def why_none(claim: Claim, reading: Reading) -> str:
+    """Why the prover has no proof of a claim, as far as its form says it."""
+    unread = without_facet((at_every_step(claim) or claim).computed, "in_proof")
+    if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
+        return "the prover knows inequalities about FedAvg"
+    if unread:
+        return f"nothing tells a proof what {', '.join(unread)} {'is' if len(unread) == 1 else 'are'}"
+    sides = (claim.lhs, *claim.stated(reading.repaired).values())
+    if any(power.exp == sp.Rational(1, 2) for side in sides for power in sp.sympify(side).atoms(sp.Pow)):
+        return "proofs have no roots: square both sides"
+    if claim.scope in ("point", "constant"):
+        return f"no combination of the class's inequalities was found, of degree {statement.ATTEMPTS[-1][0]} at most"
+    if not {"smooth", "strongly-convex"} <= {item.key for item in claim.assumptions_in(reading)}:
+        return "runs are followed of smooth and strongly convex losses only"
+    return "no inequality of one step was found from which it follows, at once or by induction"
+
+
 def proof_of(verdict: Verdict) -> tuple[str, ...]:
     """The proof in words, of a verdict of the prover's; empty for any other."""
     lines: Any = verdict.data.get("proof", ())
@@ -67,7 +221,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     if any(power.exp.is_Integer and abs(power.exp) > HIGHEST for power in powers):
         return
     universe = granted_definitions(reading, claim)
-    yield from implied.proposals(claim, reading, {item.key: item for item in claim.assumptions_in(reading)})
+    yield from implied_proposals(claim, reading, {item.key: item for item in claim.assumptions_in(reading)})
     universe |= {item.key: item for item in claim.assumptions_in(reading)}
     cap = cap_of(claim.steps)
     limits = () if cap is None else ((d.Condition(ROOM, d.Earlier("cap")), cap.room),)

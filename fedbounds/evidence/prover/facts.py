@@ -1,20 +1,24 @@
-"""The facts that a proof may combine: inequalities of the class between points, and bounds on the noise."""
+"""The facts a proof may combine: inequalities of the class between points, bounds on the noise, clients drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations
 
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
     NOISE,
     OWN,
     SHARE,
+    STEPPED,
+    W_NEXT,
     W_STAR,
     P,
+    W,
     X,
     gap,
     grad,
@@ -71,7 +75,7 @@ def of_client(points: tuple[sp.Expr, ...], keys: set[str]) -> Iterator[Candidate
         if "smooth" in keys:
             yield _candidate(L / 2 * norm_sq(y - x) - tangent(x, y), smooth(x, y))
         if "smooth" in keys and least is not None:
-            yield _cocoercive(x, y, least)
+            yield cocoercive(x, y, least)
         if {"smooth", "strongly-convex"} <= keys:
             yield _interpolation(x, y)
     for x in points:
@@ -92,7 +96,7 @@ def _candidate(value: sp.Expr, *uses: d.Written) -> Candidate:
     return Candidate(value, 1, tuple(d.as_use(use) for use in uses))
 
 
-def _cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr) -> Candidate:
+def cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr = mu) -> Candidate:
     """F_i(x) lies above its tangent at y by ||grad F_i(x) - grad F_i(y)||^2/(2L)."""
     away = grad(x) - grad(y)
     end = x - away / L
@@ -124,6 +128,12 @@ def common_minimum() -> Candidate:
     square = d.Square(way, "a square")
     uses = (convex(W_STAR, OWN), (-1, d.premise("attained")), (mu / 2, square), d.premise("common-optimum", way))
     return _candidate(-gap(W_STAR), *uses)
+
+
+def least_skew() -> Candidate:
+    """rho_bar sum_i p_i e_i <= sum_i alpha_i e_i, at the local models where they are w_t."""
+    there = (d.averaged(ALPHA, convex(W, X)), (sy.rho_bar, d.averaged(P, convex(X, W))))
+    return _candidate(Mean(ALPHA, gap(X)) - sy.rho_bar * Mean(P, gap(X)), d.premise("rho-bar"), *there)
 
 
 def averaged(one: Candidate, weights: sp.Expr) -> Candidate:
@@ -205,3 +215,83 @@ def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping
     if isinstance(fact, d.Earlier):
         return lines[fact.label]
     return sp.Integer(1)
+
+
+DRAWN, ONE = "drawn-clients", "one-drawn-client"
+# m - 1, and the share (N - m)/(m (N - 1)) of the models' variance that the mean of m of them has.
+BEYOND_ONE, LEFT_SHARE = (sp.Symbol(name, nonnegative=True) for name in ("beyond_one", "left_share"))
+m, N = sy.m, sy.N
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How many clients are drawn: steps and conditions, what N or m is in their symbols, and what is not negative."""
+
+    steps: tuple[d.Step, ...] = ()
+    conditions: tuple[d.Condition, ...] = ()
+    numbers: Mapping[sp.Basic, sp.Expr] = field(default_factory=dict)
+    letters: tuple[sp.Expr, ...] = ()
+
+    @classmethod
+    def of(cls, universe: Mapping[str, Assumption]) -> Draws:
+        """That of a claim's assumptions; nothing where no clients are drawn, or one."""
+        if DRAWN not in universe or ONE in universe:
+            return cls()
+        several = _several(universe)
+        if several is None:
+            beyond = d.Condition(BEYOND_ONE, d.premise("some-drawn"))
+            return cls((), (beyond,), {m: 1 + BEYOND_ONE}, (1 / (1 + BEYOND_ONE),))
+        share = d.step("left-share", 0, "<=", (N - m) / (m * (N - 1)))
+        steps = several, share.by((1 / (m * (N - 1)), d.premise("no-more-drawn")))
+        left = d.Condition(LEFT_SHARE, d.Earlier("left-share"))
+        return cls(steps, (left,), {N: m * (1 - LEFT_SHARE) / (1 - m * LEFT_SHARE)}, (LEFT_SHARE,))
+
+
+def _several(universe: Mapping[str, Assumption]) -> d.Step | None:
+    """The step that shows N - 1 > 0, where the claim says that N >= 2."""
+    for item in universe.values():
+        for k, part in enumerate(item.facts() if item.gives is None else ()):
+            if part.sign == "<=" and sp.expand(part.right - part.left - N + 2) == 0:
+                index = (sp.Integer(k),) if len(item.parts) > 1 else ()
+                return d.step("several-clients", N - 1, ">", 0).by(d.premise(item.key, *index), d.ONE)
+    return None
+
+
+def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
+    """The second moment of a step by drawn clients, and of what it is made of."""
+    if ONE in universe:
+        uses = ((sp.Integer(1), d.premise(ONE, W_STAR)),)
+        yield Candidate(Mean(P, norm_sq(STEPPED - W_STAR)) - norm_sq(W_NEXT - W_STAR), 0, uses, free=True)
+    elif _several(universe) is not None:
+        way = STEPPED - W_STAR
+        mean = LEFT_SHARE * Mean(P, norm_sq(way)) + (1 - LEFT_SHARE) * norm_sq(Centre(P, way))
+        uses = ((1 / (m * (N - 1)), d.premise(DRAWN, W_STAR)),)
+        yield Candidate(mean - norm_sq(W_NEXT - W_STAR), 0, uses, free=True)
+    else:
+        way = W - sy.eta * grad(W) - W_STAR
+        mean = (Mean(P, norm_sq(STEPPED - W_STAR)) + BEYOND_ONE * norm_sq(Centre(P, way))) / m
+        uses = ((1 / m, d.premise("drawn-at-most", W_STAR)),)
+        yield Candidate(mean - norm_sq(W_NEXT - W_STAR), 0, uses)
+    if "no-noise" in universe:
+        uses = ((sp.Integer(-1), d.premise("no-noise")),)
+        yield Candidate(-Mean(P, norm_sq(NOISE)), 2, ((sp.Integer(1), d.Averaged(P, uses)),), free=True)
+    elif {"bounded-variance", "equal-p"} <= universe.keys():
+        variance = d.premise("bounded-variance", X)
+        yield Candidate(sy.sigma_sq - Mean(P, norm_sq(NOISE)), 2, (d.as_use(d.averaged(P, variance)),))
+        equal = d.averaged(P, (SHARE, variance), (sy.sigma_sq, d.premise("equal-p")))
+        size = norm_sq(Centre(P, NOISE))
+        independent = d.as_use((-1, d.premise("drawn-noises")))
+        yield Candidate(sy.sigma_sq / sy.N - size, 2, (independent, d.as_use(equal)))
+    slope = grad(W)
+    value = sy.zeta_sq - Mean(P, norm_sq(slope - Centre(P, slope)))
+    yield Candidate(value, 2, (d.as_use(d.premise("dissimilarity")),))
+
+
+def noises(universe: Mapping[str, Assumption]) -> Iterator[sp.Expr]:
+    """What the variance of a step by drawn clients is at most, beside what the contraction pays for."""
+    share = sp.Integer(1) if ONE in universe else 1 / m if _several(universe) is None else (N - m) / (m * (N - 1))
+    noise = sp.Integer(0) if "no-noise" in universe else sy.sigma_sq / m
+    if "common-optimum" in universe:
+        yield noise
+    yield noise + share * sy.zeta_sq
+    yield noise + 2 * share * sy.zeta_star_sq

@@ -1,19 +1,170 @@
-"""What is to be proved, and what was found to show it."""
+"""What is to be proved: a statement's parameters, the multipliers made of them, and what was found to show it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws
-from fedbounds.evidence.prover.frame import Frame, equal_curvatures, frame
+from fedbounds.evidence.prover import facts
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.derivation import Condition, Premise, premise
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+
+ELL = sp.Symbol("ell", nonnegative=True)
+PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.m, sy.tau, sy.eta_0)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """``letters`` are non-negative, each with its power of metre^2/joule; ``numbers`` unfold them in generators.
+
+    ``equal`` is what says that L = mu, and what it says is 0.
+    """
+
+    conditions: tuple[Condition, ...]
+    letters: tuple[tuple[sp.Expr, int], ...]
+    numbers: Mapping[sp.Basic, sp.Expr]
+    bounded: bool
+    equal: tuple[Premise, sp.Expr] | None = None
+
+    @property
+    def field(self) -> Any:
+        """Quotients of polynomials in what is free."""
+        free = {symbol for value in self.numbers.values() for symbol in value.free_symbols}
+        free |= {symbol for letter, _ in self.letters for symbol in letter.free_symbols} | set(PARAMETERS)
+        return sp.QQ.frac_field(*sorted(free - self.numbers.keys(), key=str)).field
+
+    def samples(self) -> Iterator[dict[sp.Symbol, sp.Rational]]:
+        """Values of what is free at which every letter is positive: of curvatures and of step sizes."""
+        letters = [letter for letter, _ in self.letters]
+        for _ in self.numbers:
+            letters = [letter.xreplace(dict(self.numbers)) for letter in letters]
+        free = [generator.as_expr() for generator in self.field.gens]
+        for ell, step in product((2, 30), ("1/4", "1/14", "1/40", "1/97")):
+            known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.m: 2, sy.tau: 3}
+            known |= {facts.BEYOND_ONE: 1, facts.LEFT_SHARE: sp.Rational(1, 3)}
+            values = {symbol: sp.Rational(known.get(symbol, step)) for symbol in free}
+            if all(letter.subs(values).is_positive for letter in letters):
+                yield values
+
+    def scales(self, steps: bool) -> list[sp.Expr]:
+        """Letters without a unit, by which the vectors of a square may be multiplied."""
+        if steps:
+            return [letter * sy.eta**-unit for letter, unit in self.letters]
+        return [letter / sy.L for letter, unit in self.letters if unit == -1 and ELL in dict(self.letters)]
+
+    def multipliers(self, power: int, degree: int, steps: bool, below: int = 1) -> Iterator[sp.Expr]:
+        """Products of letters of unit (metre^2/joule)^power, of that degree, with mu^``below`` in a denominator."""
+        if not steps:
+            yield from self._of_curvatures(power, degree, below)
+            return
+        letters = self.scales(steps)
+        total = [degree] if self.bounded else range(degree + 1)
+        for powers in product(range(degree + 1), repeat=len(letters)):
+            if sum(powers) in total:
+                yield sy.eta**power * sp.Mul(*(x**k for x, k in zip(letters, powers, strict=True)))
+
+    def _of_curvatures(self, power: int, degree: int, below: int) -> Iterator[sp.Expr]:
+        curvatures = [letter for letter, unit in self.letters if unit == -1]
+        if ELL not in curvatures:
+            yield from {curvature**-power for curvature in curvatures}
+            return
+        for i, j in product(range(-below, degree + 1), range(degree + 1)):
+            if i + j + power >= 0 and i + j <= degree:
+                yield sy.mu**i * ELL**j / sy.L ** (i + j + power)
+
+
+def unit_of(expression: sp.Expr) -> int | None:
+    """The power of metre^2/joule of an expression in curvatures and step sizes; None where it has none."""
+    put = {sy.mu: sp.Rational(3, 7), sy.L: sp.Rational(5, 3), sy.eta: sp.Rational(2, 11), sy.t: 3, sy.gamma: 40}
+    put |= {sy.N: 5, sy.m: 2, sy.tau: 3, sy.eta_0: sp.Rational(1, 13)}
+    scaled = {
+        s: v * {sy.eta: 2, sy.eta_0: 2, sy.mu: sp.Rational(1, 2), sy.L: sp.Rational(1, 2)}.get(s, 1)
+        for s, v in put.items()
+    }
+    before, after = (sp.sympify(expression).subs(values) for values in (put, scaled))
+    if not (before.is_Rational and after.is_Rational) or before == 0:
+        return None
+    ratio = after / before
+    return next((k for k in range(-4, 5) if ratio == sp.Integer(2) ** k), None)
+
+
+def frame(
+    assumptions: Iterable[Assumption],
+    steps: sp.Expr | None,
+    limits_shown: Iterable[tuple[Condition, sp.Expr]] = (),
+    further: Iterable[sp.Symbol] = (),
+) -> Frame:
+    """The parameters under a claim's assumptions, at its own step size where it has one, and ``further`` numbers."""
+    assumptions = tuple(assumptions)
+    both = a.smooth in assumptions and a.strongly_convex in assumptions
+    conditions, numbers, letters = [], {}, []
+    equal = equal_curvatures(assumptions)
+    if equal is not None:
+        numbers[sy.L] = sy.mu
+        letters.append((sy.mu, -1))
+    elif both:
+        conditions.append(Condition(ELL, premise("curvatures")))
+        numbers[sy.L] = sy.mu + ELL
+        letters += [(sy.mu, -1), (ELL, -1)]
+    else:
+        letters += [(sy.L, -1)] if a.convex in assumptions else [(sy.mu, -1), (sy.L, -1)]
+    bounded = False
+    if steps is not None:
+        numbers[sy.eta] = steps
+        bounded = both and unit_of(steps) == 1
+    for key, index, value, strict in limits(assumptions):
+        unit = unit_of(value)
+        if unit is None or not value.has(sy.eta) or value.has(sy.m):
+            continue
+        slack = sp.Symbol(f"slack_{len(conditions)}", **{"positive" if strict else "nonnegative": True})
+        conditions.append(Condition(slack, premise(key, *index)))
+        numbers[slack] = value
+        letters.append((slack * (sy.L**unit if unit > 0 else sy.eta**-unit), 0))
+        bounded = bounded or sp.diff(value, sy.eta).is_negative is True
+    drawn = facts.Draws.of({item.key: item for item in assumptions})
+    conditions += drawn.conditions
+    numbers |= drawn.numbers
+    letters += [(letter, 0) for letter in drawn.letters]
+    bounded = bounded and not drawn.conditions
+    for condition, value in limits_shown:
+        conditions.append(condition)
+        numbers[condition.symbol] = value
+        letters.append((condition.symbol, 0))
+        bounded = True
+    letters += [(number, 0) for number in further]
+    return Frame(tuple(conditions), tuple(letters), numbers, bounded, equal)
+
+
+def equal_curvatures(assumptions: Iterable[Assumption]) -> tuple[Premise, sp.Expr] | None:
+    """What says that L = mu, and what it says is 0."""
+    for assumption in assumptions:
+        for k, part in enumerate(assumption.parts if assumption.gives is None else ()):
+            if part.sign == "=" and {part.left, part.right} == {sy.L, sy.mu}:
+                index = (sp.Integer(k),) if len(assumption.parts) > 1 else ()
+                return premise(assumption.key, *index), part.right - part.left
+    return None
+
+
+def limits(assumptions: Iterable[Assumption]) -> Iterator[tuple[str, tuple[sp.Expr, ...], sp.Expr, bool]]:
+    """(key, which of its facts, what is not negative, whether it is positive) of relations among parameters."""
+    for assumption in assumptions:
+        facts = assumption.facts()
+        for k, fact in enumerate(facts):
+            value = fact.right - fact.left
+            value = value if value.has(sy.m) else sp.expand(value)
+            if assumption.gives is None and fact.sign in ("<=", "<") and value.free_symbols <= set(PARAMETERS):
+                index = (sp.Integer(k),) if len(facts) > 1 else ()
+                yield assumption.key, index, value, fact.sign == "<"
+
 
 SAME_STEP, COMMON, ONE_FUNCTION = "single-step", "common-optimum", "one-function"
 
@@ -36,7 +187,7 @@ class Goal:
     @property
     def frame(self) -> Frame:
         """The parameters."""
-        return frame(self.universe.values(), self.steps, self.limits)
+        return frame(self.universe.values(), self.steps, self.limits, (sy.rho_bar,) if self.skewed else ())
 
     @property
     def client(self) -> bool:
@@ -51,7 +202,7 @@ class Goal:
     @property
     def drawn(self) -> bool:
         """Whether clients are drawn for each step."""
-        return draws.DRAWN in self.universe
+        return facts.DRAWN in self.universe
 
     @property
     def unbiased(self) -> bool:
@@ -72,6 +223,12 @@ class Goal:
     def identical(self) -> bool:
         """Whether every F_i is the same function."""
         return ONE_FUNCTION in self.universe
+
+    @property
+    def skewed(self) -> bool:
+        """Whether it speaks of the smallest skew, whatever the weights."""
+        spoken = self.left.free_symbols | self.right.free_symbols
+        return sy.rho_bar in spoken and {"rho-bar", "strongly-convex"} <= self.universe.keys() and self.together
 
     @property
     def meanings(self) -> dict[sp.Basic, sp.Expr]:

@@ -7,7 +7,7 @@ from itertools import chain
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, telescoping
+from fedbounds.evidence.prover import facts, local_steps, telescoping
 from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, gap_steps, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Setting, T, eta, setting_of, t, termwise
 from fedbounds.evidence.symbolic import derivation as d
@@ -33,12 +33,14 @@ def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -
         return
     right = sp.Add(*claim.stated(reading.repaired).values())
     short = right.xreplace({value: eta if name == CAPPED else name for name, value in setting.abbreviations.items()})
-    if claim.scope == "step":
+    local = claim.scope == "step" and short.has(sy.local_step)
+    if claim.scope == "step" and not local:
         if short.has(T) or not short.has(t):
             return
         short = short.xreplace({t: T})
     label = d.step("conclude", claim.lhs, "<=", right)
-    for steps, last, conditions in chain(telescoping.proposals(setting, short), _distances(setting, short)):
+    over_time = (telescoping.proposals(setting, short), _distances(setting, short))
+    for steps, last, conditions in local_steps.proposals(setting, short) if local else chain(*over_time):
         yield d.Derivation(
             f"found-{claim.key}",
             claim.title,

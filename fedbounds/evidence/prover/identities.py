@@ -8,8 +8,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.forms import is_common_gradient
-from fedbounds.evidence.prover.frame import Frame
-from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_STEP, Goal
+from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_STEP, Frame, Goal
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, X, grad, loss

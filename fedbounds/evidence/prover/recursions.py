@@ -9,8 +9,8 @@ from itertools import product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws, facts, statement
-from fedbounds.evidence.prover.frame import limits
+from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.goal import limits
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import (
     BEGUN,
@@ -83,7 +83,7 @@ class OneStep:
 
 def one_steps(setting: Setting) -> Iterator[OneStep]:
     """Inequalities for one step that the claim may follow from, the sharpest first; of drawn clients the easiest."""
-    if draws.DRAWN in setting.universe:
+    if facts.DRAWN in setting.universe:
         for noise, kept in product(setting.noises, (1 - eta * mu, 1 - eta * mu * (2 - eta * L), (1 - eta * mu) ** 2)):
             right = kept * sy.Delta + eta**2 * noise
             yield OneStep(kept, eta**2 * noise, partial(recursion, setting, right))
@@ -120,22 +120,19 @@ def _by_draws(setting: Setting) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]
 
 
 def recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> statement.Lines | None:
-    """Delta_next <= right, for any step size that is as small as the claim's."""
-    for line, condition, value in small(setting):
-        by_draws = tuple(_by_draws(setting))
-        shown = (*((more, number) for _, more, number in by_draws), (condition, value))
-        goal = statement.Goal(sy.Delta_next, right, "step", setting.universe, None, shown)
-        result = statement.prove(goal)
-        if result is None:
-            return None
-        last = d.step(name, sy.Delta_next, "<=", right).by(*result.uses)
-        known = {item.symbol for item in setting.conditions}
-        return replace(
-            result,
-            steps=(line, *(first for first, *_ in by_draws), *result.steps, last),
-            conditions=tuple(item for item in result.conditions if item.symbol not in known),
-        )
-    return None
+    """Delta_next <= right, for any step size that is as small as the claim's, or of any size."""
+    limited = (*_by_draws(setting), *small(setting))
+    shown = tuple((condition, value) for _, condition, value in limited)
+    result = statement.prove(statement.Goal(sy.Delta_next, right, "step", setting.universe, None, shown))
+    if result is None:
+        return None
+    last = d.step(name, sy.Delta_next, "<=", right).by(*result.uses)
+    known = {item.symbol for item in setting.conditions}
+    return replace(
+        result,
+        steps=(*(line for line, *_ in limited), *result.steps, last),
+        conditions=tuple(item for item in result.conditions if item.symbol not in known),
+    )
 
 
 def noise_bound(setting: Setting, weights: sp.Expr, share: sp.Expr, mean: bool = True) -> Uses:

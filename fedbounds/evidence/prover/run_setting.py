@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.evidence.prover import draws
-from fedbounds.evidence.prover.frame import ELL, equal_curvatures, limits
-from fedbounds.evidence.prover.positive import Letters
+from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover.goal import ELL, equal_curvatures, limits
+from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import S
 from fedbounds.theory import symbols as sy
@@ -147,8 +147,8 @@ class Setting:
     def noises(self) -> Iterator[sp.Expr]:
         """What the variance of the mean gradient is at most, of that which the claim speaks of."""
         names = self.claim.symbols
-        if draws.DRAWN in self.universe:
-            yield from draws.noises(self.universe)
+        if facts.DRAWN in self.universe:
+            yield from facts.noises(self.universe)
             return
         if "no-noise" in self.universe:
             yield sp.Integer(0)
@@ -166,7 +166,7 @@ class Setting:
 
 
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
-    present = {"full-participation", draws.DRAWN} & universe.keys()
+    present = {"full-participation", facts.DRAWN} & universe.keys()
     stated = claim.eta is not None
     if not {"smooth", "strongly-convex"} <= universe.keys() or not present:
         return None
@@ -178,7 +178,7 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
         cap = _assumed_cap(universe, stated)
     equal = equal_curvatures(universe.values()) is not None
     values: dict[sp.Basic, sp.Expr] = {L: mu if equal else mu + ELL, tau: MORE + 1, eta: size}
-    drawn = draws.Draws.of(universe)
+    drawn = facts.Draws.of(universe)
     values |= drawn.numbers
     steps: list[d.Step] = list(drawn.steps)
     conditions = [] if equal else [d.Condition(ELL, d.premise("curvatures"))]

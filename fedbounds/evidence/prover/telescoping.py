@@ -1,8 +1,9 @@
-"""Sums and means over a run, and its last iterate, at a constant step: what a step gains is summed."""
+"""Sums and weighted means over a run, and its last iterate at a constant step: what a step gains is summed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import sympy as sp
 
@@ -16,11 +17,14 @@ from fedbounds.evidence.symbolic.definitions import (
     GAPS,
     W_NEXT,
     W_STAR,
+    WEIGHTED,
+    WEIGHTED_T,
     P,
     W,
     X,
     grad,
 )
+from fedbounds.evidence.symbolic.proof_objects import KEY, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Inner
 
@@ -30,52 +34,72 @@ TIME = d.step("time", T, ">", 0).by(d.premise("some-time"))
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about a sum, a mean or the last iterate."""
-    if setting.eta.has(t) or not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys():
+    if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys():
         return
-    if setting.claim.lhs in (sy.average_gap, T * sy.average_gap, sy.gap_sum):
-        yield from _sums(setting, right)
-    if setting.claim.lhs == sy.gap and "no-noise" in setting.universe:
+    left, one = setting.claim.lhs, sp.Integer(1)
+    mean = next((q for q in setting.claim.computed if weights_of(q) is not None), None)
+    if mean is not None and left in (mean, T * mean):
+        yield from _sums(setting, right, (weights_of(mean), WEIGHTED, WEIGHTED_T), d.premise(KEY))
+    elif left in (sy.average_gap, T * sy.average_gap):
+        yield from _sums(setting, right, (one, GAPS, sy.gap_sum), d.premise("average"))
+    elif left == sy.gap_sum:
+        yield from _sums(setting, right, (one, GAPS, sy.gap_sum), None)
+    if left == sy.gap and "no-noise" in setting.universe and not setting.eta.has(t):
         yield from _last_iterate(setting, right)
 
 
-def _sums(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
-    """Delta_next <= Delta - share eta gap_t + added telescopes; the gap of the mean is at most the mean gap."""
-    left = setting.claim.lhs
-    over_time = left == sy.average_gap
-    start = sp.cancel(sp.expand(right * (T if over_time else 1)).coeff(sy.Delta_0, 1))
-    if start == 0 or start.has(T):
-        return
-    k, share = 1 / start, sp.cancel(1 / (start * setting.eta))
-    weight = setting.letters.positive(start)
-    if not share.is_Rational or weight is None:
-        return
-    for noise in setting.noises:
-        added = eta**2 * noise
-        there = added.subs(eta, setting.eta)
-        total = right if over_time else right / T
-        rest = termwise(setting, sp.expand(total - start * (sy.Delta_0 / T + there)))
-        proof = None if rest is None else recursion(setting, sy.Delta - share * eta * sy.gap_t + added)
-        if rest is None or proof is None:
+def _sums(
+    setting: Setting, right: sp.Expr, summed: tuple[sp.Expr, sp.Expr, sp.Expr], mean: d.Premise | None
+) -> Iterator[Proposal]:
+    """sum_s c_s gap_s + A_t Delta_t grows by noise alone, A_{t+1} = c_t/(share eta_t); F of the mean is at most that.
+
+    ``summed`` are the c_t, their sum over s < t, and over s < T.
+    """
+    (weights, now, last), positive = summed, setting.letters.positive
+    whole_mean = setting.claim.lhs.is_Symbol and mean is not None
+    scale = sp.Integer(1)
+    if mean is not None:
+        scale = sp.cancel((1 if whole_mean else T) / sp.factor(sp.summation(weights, (t, 0, T - 1))))
+    whole = sp.expand(sp.cancel(right / scale))
+    first = sp.cancel(
+        weights.subs(t, 0) / (whole.coeff(sy.Delta_0) or setting.eta.subs(t, 0)) / setting.eta.subs(t, 0)
+    )
+    shares = (first,) if first.is_Rational and first > 0 else (sp.Integer(2), sp.Integer(1))
+    for noise, kept, share in product(setting.noises, (1 - eta * mu, sp.Integer(1)), shares):
+        after, added = sp.cancel(weights / (share * setting.eta)), whole.coeff(noise) if noise != 0 else sp.Integer(0)
+        before, start, end = (after.subs(t, time - 1) for time in (t, sp.Integer(0), T))
+        grown = added.subs(T, t + 1) - added.subs(T, t) - (weights * setting.eta / share if noise != 0 else 0)
+        rest = termwise(setting, sp.expand(whole - start * sy.Delta_0 - added * noise))
+        lost, more, at_end, next_ = map(positive, (before - after * kept.subs(eta, setting.eta), grown, end, after))
+        if rest is None or None in (lost, more, at_end, next_) or added.subs(T, 0) != 0:
             continue
-        line = k * sy.gap_sum + sy.Delta_T
+        bound = kept * sy.Delta - share * eta * sy.gap_t + eta**2 * noise
+        proof = recursion(setting, bound)
+        if proof is None:
+            continue
+        sums = start * sy.Delta_0 + added * noise
         steps = (
             *(shown for shown, _ in rest[1]),
             *proof.steps,
-            d.step("base", sy.Delta_0, "<=", sy.Delta_0),
-            d.step("carry", k * (GAPS + sy.gap_t) + sy.Delta_next, "<=", sy.Delta_0 + (t + 1) * there).by(
-                d.Earlier("recursion"), *setting.bridge(-share * eta * sy.gap_t + added), d.Hypothesis("all")
+            d.step("base", start * sy.Delta_0, "<=", start * sy.Delta_0),
+            d.step("carry", now + weights * sy.gap_t + after * sy.Delta_next, "<=", sums.subs(T, t + 1)).by(
+                (next_, d.Earlier("recursion")),
+                *((next_ * multiplier, fact) for multiplier, fact in setting.bridge(bound)),
+                d.Hypothesis("all"),
+                (lost * sy.Delta, d.ONE),
+                (more * noise, d.ONE),
             ),
-            d.step("all", line, "<=", sy.Delta_0 + T * there).by(d.Induction("base", "carry")),
-            *((TIME,) if over_time else ()),
+            d.step("all", last + end * sy.Delta_T, "<=", sums).by(d.Induction("base", "carry")),
+            *((TIME,) if whole_mean else ()),
         )
-        scale = 1 / T if over_time else sp.Integer(1)
-        last: tuple[d.Written, ...] = (
-            *(((scale, d.premise("average")),) if left != sy.gap_sum else ()),
-            (scale * weight, d.Earlier("all")),
-            (scale * weight * sy.Delta_T, d.ONE),
-            *((m * (1 if over_time else T), fact) for m, fact in rest[0]),
-        )
-        yield steps, last, (*proof.conditions, *(condition for _, condition in rest[1]))
+        uses: list[d.Written] = [
+            d.Earlier("all"),
+            (at_end * sy.Delta_T, d.ONE),
+            *rest[0],
+            *([mean] if mean is not None else []),
+        ]
+        of_all = tuple((scale * multiplier, fact) for multiplier, fact in map(d.as_use, uses))
+        yield steps, of_all, (*proof.conditions, *(condition for _, condition in rest[1]))
 
 
 def _last_iterate(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:

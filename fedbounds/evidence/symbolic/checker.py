@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
+from fedbounds.evidence.symbolic.expressions import begin_anew, rebuilt, require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
 from fedbounds.evidence.symbolic.granted import admit_assumptions, granted, granted_by
@@ -23,7 +23,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     Unproved,
     union,
 )
-from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy

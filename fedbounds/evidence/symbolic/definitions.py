@@ -19,13 +19,7 @@ from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
-from fedbounds.theory.vectors import (
-    Centre,
-    Inner,
-    Mean,
-    Ratio,
-    norm_sq,
-)
+from fedbounds.theory.vectors import Centre, Inner, Mean, Ratio, norm_sq
 
 
 class Formal:
@@ -103,6 +97,15 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             "one-function",
             "every F_i is F: at a point that all clients share, grad F_i is grad F",
             lambda o, x, v: zero(Inner(grad(_common(x)) - Centre(P, grad(x)), v)),
+        ),
+        _define(
+            "one-function-apart",
+            "every F_i is F: of two models the gradients differ by at most L times their distance, along it",
+            lambda o: non_negative(
+                sy.L * (Mean(P, Inner(grad(X), X)) - Inner(Centre(P, grad(X)), Centre(P, X)))
+                - Mean(P, norm_sq(grad(X)))
+                + norm_sq(Centre(P, grad(X)))
+            ),
         ),
         _define(
             "next-models",
@@ -250,7 +253,8 @@ RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "attained": ("strongly-convex",),
     "single-step": (ALL_PRESENT,),
-    "average": ("strongly-convex",),
+    "one-function-apart": ("smooth", "strongly-convex"),
+    **dict.fromkeys(("average", "weighted-average"), ("strongly-convex",)),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
     "common-optimum": ("smooth",),

@@ -197,11 +197,13 @@ class Cases:
 class Induction:
     """For every time T: step ``base`` is the line at T = 0, step ``step`` carries it from t to t + 1.
 
-    What the line says at 0, t and t + 1 follows from the line and from the sequences' symbols.
+    What the line says at 0, t and t + 1 follows from the line and from the sequences' symbols. A ``local`` one is
+    over the steps k of a round, from its start, and its line is about the local models.
     """
 
     base: str
     step: str
+    local: bool = False
 
 
 @final

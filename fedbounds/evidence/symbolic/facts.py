@@ -9,9 +9,10 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
+from fedbounds.evidence.symbolic.expressions import CANONICAL, degree, in_a_round, require_number, require_steady
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
+from fedbounds.evidence.symbolic.proof_objects import KEY, WeightedMean
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -24,7 +25,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     line,
 )
-from fedbounds.evidence.symbolic.rebuilt import CANONICAL
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random
@@ -126,8 +126,14 @@ def induction_sign(label: str, scope: Context) -> Sign:
 def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     """The line of an induction at time 0, t or t + 1 (places 0, 1, 2): its symbols of time T replaced at once."""
     induction_sign(label, scope)
-    statement = excess(scope.step(label))  # type: ignore[arg-type]
+    step = scope.step(label)
+    statement = excess(step)  # type: ignore[arg-type]
+    if step.because.local:  # type: ignore[union-attr]
+        return in_a_round(scope.unfolded(statement), place, scope)
     sequences = {**definitions.SEQUENCES, **scope.derivation.sequences}
+    weighted = getattr(scope.universe.get(KEY), "gives", None)
+    if type(weighted) is WeightedMean:
+        sequences[definitions.WEIGHTED_T] = weighted.sequence
     states = {last: sequence[place] for last, sequence in sequences.items()}
     fixed = [s for sequence in sequences.values() for s in sequence[1:]]
     require_steady(statement.xreplace(dict.fromkeys(states, sp.Integer(0))), scope, fixed)

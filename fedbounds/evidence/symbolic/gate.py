@@ -14,8 +14,10 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation, Step
 from fedbounds.evidence.symbolic.expressions import (
+    CANONICAL,
     FUNCTIONS,
     NUMBERS,
+    SIGNS,
     claim_sides,
     in_time,
     indices,
@@ -25,8 +27,8 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
+from fedbounds.evidence.symbolic.proof_objects import weights_of
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
-from fedbounds.evidence.symbolic.rebuilt import CANONICAL, SIGNS
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
@@ -197,12 +199,13 @@ def _named(atom: sp.Expr, scope: Context) -> Grounds:
 def _written(quantity: Quantity, scope: Context) -> Grounds:
     """A quantity of the claim's own means the expression of points from which it is computed, and nothing else."""
     meaning = scope.states.get(quantity) if scope is not None else None
-    if meaning is None or fault(quantity.expression, quantity.statistic == "constant"):
+    weighted = weights_of(quantity) is not None  # F - F* at a mean of iterates
+    if not weighted and (meaning is None or fault(quantity.expression, quantity.statistic == "constant")):
         raise Unproved(f"{quantity} is not written as an expression of points that this claim speaks of")
     signs = {fact: value for fact, value in dict(quantity._assumptions).items() if value is not None}
-    if signs not in FACTS[: 1 + points.never_negative(quantity.expression)]:
+    if signs not in FACTS[: 1 + (weighted or points.never_negative(quantity.expression))]:
         raise Unproved(f"the sign of {quantity} is declared, and not seen from its expression")
-    return admit(meaning, scope)
+    return Grounds() if weighted else admit(meaning, scope)
 
 
 def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:

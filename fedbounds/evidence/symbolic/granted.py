@@ -10,10 +10,17 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.evidence.symbolic.expressions import indices, require_exact, shown_non_negative, shown_positive
+from fedbounds.evidence.symbolic.expressions import (
+    begin_anew,
+    indices,
+    rebuilt,
+    require_exact,
+    shown_non_negative,
+    shown_positive,
+)
 from fedbounds.evidence.symbolic.gate import meaningful
+from fedbounds.evidence.symbolic.proof_objects import KEY, WeightedMean, weights_of
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
-from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
@@ -36,7 +43,7 @@ def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Read
     universe = granted(reading, claim)
     for assumption in (*stated, *derivation.assumes):
         key = assumption.key
-        if key in definitions.DEFINITIONS:
+        if key in (*definitions.DEFINITIONS, KEY):
             raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
         if SHIPPED.get(key, assumption) is not assumption:
             raise Unproved(f"{key} is the name of another assumption")
@@ -57,7 +64,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "single-step": "single-step" not in by,
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
-        "one-function": "one-function" not in by,
+        **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
         **{key: key not in by for key in (*definitions.OF_DRAWS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
@@ -65,6 +72,10 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     for x in _divisors(claim, reading) if claim is not None else ():
         key = divisor_key(x)
         result[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
+    for q in claim.computed if claim is not None else ():
+        if (weights := weights_of(q)) is not None:
+            words = f"F is convex: at the mean of w_t, t < T, with weights {weights} it is at most that mean of F"
+            result[KEY] = Assumption(KEY, words, gives=WeightedMean(q, weights))
     if claim is not None and "first-step" in by:
         first = sp.sympify(claim.eta).subs(sy.t, 0)
         result["first-step"] = Assumption(
@@ -85,6 +96,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     alone = those((sy.N, 1))
     result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
     result["one-function"] = frozenset(item.key for item in stated if item == shipped.identical)
+    result["one-function-apart"] = result["one-function"]
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     keys = {item.key for item in stated}
     drawn = _drawn(stated)

@@ -20,9 +20,9 @@ from fedbounds.errors import reject
 from fedbounds.evidence.exact.known_instances import meeting
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
+from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.granted import granted
 from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck, Unproved
-from fedbounds.evidence.symbolic.rebuilt import rebuilt
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption

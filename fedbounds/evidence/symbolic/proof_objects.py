@@ -1,11 +1,16 @@
-"""The objects that every proof speaks of: points, weights over clients and steps, noise, and sums over a run."""
+"""The objects every proof speaks of: points, weights over clients and steps, noise, sums and means over a run."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import sympy as sp
 
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Part
+from fedbounds.theory.point_values import WeightedGap
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.vectors import Centre, Excess, Mean, Noise, Positive, Ratio, Slack, Vec, Weights, norm_sq
 
 __all__ = [
@@ -35,6 +40,8 @@ __all__ = [
     "STEPPED",
     "STEPS",
     "TOP_SHARE",
+    "WEIGHTED",
+    "WEIGHTED_T",
     "W_ALPHA",
     "W_NEXT",
     "W_PLUS",
@@ -92,10 +99,12 @@ SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
 rho = sp.Symbol("rho", nonnegative=True)
 # Sums over s < t, of eta_s and of E F(w_s) - F*.
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
+# The sum of c_s (E F(w_s) - F*) over s < t and over s < T, for the weights c of the mean that a claim speaks of.
+WEIGHTED, WEIGHTED_T = (sp.Symbol(name, nonnegative=True) for name in ("weighted_gaps", "weighted_gaps_T"))
 SHIPPED_OWN = tuple(
     q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
 )
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, WEIGHTED, WEIGHTED_T, *SHIPPED_OWN)
 MOVED = n * Centre(U, ETA_S * G_S)
 
 
@@ -124,3 +133,40 @@ G = grad(X) + NOISE
 STEPPED = W - sy.eta * (grad(W) + NOISE)
 MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
 GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))
+
+
+t, T = sy.t, sy.T
+# What grants the fact; no assumption may have this name.
+KEY = "weighted-average"
+
+
+def weights_of(quantity: sp.Basic) -> sp.Expr | None:
+    """The weights c_t, if polynomials of positive coefficients, of F(sum_t c_t w_t / sum_t c_t) - F*; else None."""
+    average = getattr(quantity, "on_path", None)
+    if type(quantity) is not Quantity or type(average) is not WeightedGap or average.tail != 0:
+        return None
+    weights = average.weights
+    if quantity.statistic != "measured" or not isinstance(weights, sp.Expr) or not weights.is_polynomial(t):
+        return None
+    coefficients = sp.Poly(weights, t).coeffs()
+    positive = all(c.is_Rational and c > 0 for c in coefficients) and weights.subs(t, 0) > 0
+    return weights if positive else None
+
+
+@dataclass(frozen=True)
+class WeightedMean:
+    """The fact that F is convex, for one quantity; the sum of weighted gaps is a sequence of its own."""
+
+    quantity: sp.Expr
+    weights: sp.Expr
+
+    @property
+    def sequence(self) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+        """The sum at times 0, t and t + 1."""
+        return sp.Integer(0), WEIGHTED, WEIGHTED + self.weights * sy.gap_t
+
+    def __call__(self, o: object) -> Part:
+        total = sp.factor(sp.summation(self.weights, (t, 0, T - 1)))
+        if total.subs(T, 0) != 0 or sp.expand(total.subs(T, t + 1) - total.subs(T, t) - self.weights) != 0:
+            raise KeyError(self.weights)
+        return Part(sp.Integer(0), "<=", WEIGHTED_T - total * self.quantity)

@@ -133,7 +133,8 @@ def reasons(step: d.Step, show: Show = str) -> list[str]:
         cases = zip((because.first, because.second), signs, strict=True)
         return [f"case {because.of} {sign}: {_use(use, show)}" for item, sign in cases for use in item.uses]
     if isinstance(because, d.Induction):
-        return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
+        over, k = ("the steps of a round", "k") if because.local else ("t", "t")
+        return [f"induction over {over}: base by step {because.base}, from {k} to {k} + 1 by step {because.step}"]
     if isinstance(because, d.Limit):
         return [f"the limit as {because.symbol} tends to {because.point}"]
     if isinstance(because, d.Divisor):

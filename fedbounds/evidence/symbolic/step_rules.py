@@ -9,6 +9,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import ALL_PRESENT
 from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign, resolve
 from fedbounds.evidence.symbolic.gate import admit, signed
@@ -114,9 +115,8 @@ def _induction(step: d.Step, rule: d.Induction, scope: Context) -> Grounds:
     scope.require_zero(carried.value - at_time(step.label, 2, scope), "between the step and the line at time t + 1")
     if induction_sign(step.label, scope) == "=" and (base.sign, carried.sign) != ("=", "="):
         raise Unproved("an identity rests on an inequality")
-    return Grounds(
-        base.grounds.keys | carried.grounds.keys, total=True, used=base.grounds.used | carried.grounds.used
-    )
+    keys = base.grounds.keys | carried.grounds.keys | ({ALL_PRESENT} if rule.local else set())
+    return Grounds(keys, total=True, used=base.grounds.used | carried.grounds.used)
 
 
 def _limit(step: d.Step, rule: d.Limit, scope: Context) -> Grounds:

@@ -48,11 +48,11 @@ def federated_regression(
     base, base_noise = rng.standard_normal((n, d)), rng.standard_normal(n)
     w0 = rng.standard_normal(d) / np.sqrt(d)
     client_part, shift = rng.standard_normal((clients, n, d)), rng.standard_normal((clients, 1, d))
-    own_noise, tilt = rng.standard_normal((clients, n)), rng.standard_normal((clients, d)) / np.sqrt(d)
+    client_noise, tilt = rng.standard_normal((clients, n)), rng.standard_normal((clients, d)) / np.sqrt(d)
     scale = 1 / np.hypot(1.0, h)
     # h * scale tends to 1: the product never overflows, however extreme h is.
     features = scale * base + (h * scale) * (client_part + shift)
-    noises = noise * (scale * base_noise + (h * scale) * own_noise)
+    noises = noise * (scale * base_noise + (h * scale) * client_noise)
     targets = np.einsum("ijk,ik->ij", features, w0 + h * tilt) + noises
     return ClientData(tuple(features), tuple(targets), np.full(clients, 1 / clients), f"regression(h={h:g})", False)
 

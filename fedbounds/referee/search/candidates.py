@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
-from fedbounds.evidence.exact.few_paths import needs_every_outcome
+from fedbounds.evidence.exact.chance import needs_every_outcome
+from fedbounds.evidence.exact.measure import Measured
+from fedbounds.evidence.quantity_values import Values
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.referee.search.budget import FIRST, MOST_PATHS, Budget, cost, size
 from fedbounds.referee.search.family import (
@@ -24,8 +26,7 @@ from fedbounds.referee.search.family import (
     dimension,
     families,
 )
-from fedbounds.referee.search.objective import Scale, scales
-from fedbounds.referee.search.populations import PopulationRun, at_rounds, simulate
+from fedbounds.referee.search.populations import Scale, at_rounds, constants_of, scales, simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -67,27 +68,31 @@ class Arm:
 
 
 def arms(
-    claim: Claim, reading: Reading, budget: Budget, known: Mapping[str, InstanceFamily] | None = None
+    claim: Claim, reading: Reading, budget: Budget, by_family: Mapping[str, InstanceFamily] | None = None
 ) -> list[Arm]:
     """What is worth searching, cheapest first: the shapes that can meet the claim's assumptions."""
-    known = known or families()
+    by_family = by_family or families()
     # One instance tells what depends on the shape alone; only where none is left are all looked at.
-    shapes = next((result for count in (1, TRIED) if (result := _met(claim, reading, budget, known, count))), None)
+    shapes = next(
+        (result for count in (1, TRIED) if (result := _met(claim, reading, budget, by_family, count))), None
+    )
     if shapes is None:
-        family = known["diagonal"]
+        family = by_family["diagonal"]
         shapes = [Shape(family.key, 2, 1, *family.lengths[claim.scope][0], "fedavg", _schedules(claim, family)[0])]
-    ordered = sorted(shapes, key=lambda s: _cost(s, known[s.family]))
+    ordered = sorted(shapes, key=lambda s: _cost(s, by_family[s.family]))
     every = [Arm(shape, scale) for shape in ordered for scale in scales(claim)]
-    own = functions(claim)
-    costs = [cost(arm.shape, known[arm.shape.family], budget, FIRST, own) for arm in every]
+    author_functions = functions(claim)
+    costs = [cost(arm.shape, by_family[arm.shape.family], budget, FIRST, author_functions) for arm in every]
     return _affordable_arms(every, costs, budget.seconds / budget.rungs)
 
 
 def expected_seconds(claim: Claim, reading: Reading, budget: Budget) -> float:
     """About how many seconds of a processor the search takes, quantities of one's own on every path included."""
-    known, own = families(), functions(claim)
-    chosen = arms(claim, reading, budget, known)
-    return budget.rungs * sum(cost(arm.shape, known[arm.shape.family], budget, FIRST, own) for arm in chosen)
+    by_family, author_functions = families(), functions(claim)
+    chosen = arms(claim, reading, budget, by_family)
+    return budget.rungs * sum(
+        cost(arm.shape, by_family[arm.shape.family], budget, FIRST, author_functions) for arm in chosen
+    )
 
 
 def functions(claim: Claim) -> int:
@@ -126,12 +131,12 @@ def _schedules(claim: Claim, family: InstanceFamily) -> tuple[str, ...]:
 
 
 def _met(
-    claim: Claim, reading: Reading, budget: Budget, known: Mapping[str, InstanceFamily], count: int
+    claim: Claim, reading: Reading, budget: Budget, by_family: Mapping[str, InstanceFamily], count: int
 ) -> list[Shape]:
     """The shapes of which one of ``count`` instances meets every assumption."""
     result: list[Shape] = []
     answers: dict[Shape, bool] = {}
-    for family in known.values():
+    for family in by_family.values():
         schedules = _schedules(claim, family)
         for (N, d), (tau, rounds) in itertools.product(
             family.sizes(budget.dimensions, budget.clients), family.lengths.get(claim.scope, ())
@@ -190,14 +195,14 @@ def _affordable(shape: Shape, family: InstanceFamily) -> bool:
     if shape.draws and shape.rounds > DRAWN_ROUNDS:
         return False
     if shape.random:
-        few = (shape.along_paths and shape.total <= MANY_STEPS) or (shape.pairwise and shape.paths <= MOST_PATHS)
-        return few or shape.count <= family.outcomes
+        few = {"linear": shape.total <= MANY_STEPS, "pairwise": shape.paths <= MOST_PATHS, "all": False}[shape.taken]
+        return few or shape.chance.count <= family.outcomes
     return shape.total <= family.loops or shape.straight
 
 
 def _given(claim: Claim, reading: Reading, shape: Shape) -> bool:
     """Whether the outcomes that are run give every symbol of the claim."""
-    if shape.enumerated:
+    if shape.taken == "all":
         return True
     biased = shape.weighting != "fedavg"
     return not needs_every_outcome(claim, reading, bent=not shape.linear, biased=biased)
@@ -224,17 +229,20 @@ def _possible(
 ) -> bool:
     """Whether some of a few instances of a shape meets what is assumed of losses and weights.
 
-    What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length.
+    What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length; equalities of
+    the losses alone are asked once, whatever the weighting and the noise.
     """
     step = replace(shape, tau=1, rounds=1, schedule="one step")
-    if not answers.get(step, True):
+    alone = replace(step, weighting="", noise="", absent=0)
+    if not (answers.get(step, True) and answers.get(alone, True)):
         return False
     population = examples(shape, family, claim)
     run = simulate(population)
-    if step not in answers and not _equal(assumed, claim, reading, run):
-        answers[step] = False
+    if alone not in answers:
+        answers[alone] = _equal(assumed, claim, reading, run)
+    if not answers[alone]:
         return False
-    values = run.measurement(reading).constants
+    values = run.measurement(reading, Values()).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
     met = bool(admitted(narrow, claim, reading, population, near)[near].any())
     if len(near):
@@ -242,11 +250,11 @@ def _possible(
     return met
 
 
-def _equal(assumed: Sequence[Assumption], claim: Claim, reading: Reading, run: PopulationRun) -> bool:
+def _equal(assumed: Sequence[Assumption], claim: Claim, reading: Reading, run: Measured) -> bool:
     """Whether some members meet the equalities assumed of constants of the user's: mostly a shape decides that."""
-    own = {q.name for q in claim.computed if q.statistic == "constant"}
-    equal = [a for a in assumed if a.symbols() <= own and a.parts and all(part.sign == "=" for part in a.parts)]
-    return not equal or bool((penalty(equal, run.constants_of(claim, reading, FEW), FEW) == 0).any())
+    constants = {q.name for q in claim.computed if q.statistic == "constant"}
+    equal = [a for a in assumed if a.symbols() <= constants and a.parts and all(part.sign == "=" for part in a.parts)]
+    return not equal or bool((penalty(equal, constants_of(run, claim, reading.virtual, FEW), FEW) == 0).any())
 
 
 def examples(shape: Shape, family: InstanceFamily, claim: Claim) -> Population:
@@ -277,7 +285,7 @@ def admitted(
     shape = replace(population.shape, tau=1, rounds=1, schedule="free")
     small = 1 / (2 * population.losses.L[:, None])
     short = replace(population, shape=shape, eta=small, weights=population.weights[:, :1])
-    constants = simulate(short).measurement(reading).constants
+    constants = simulate(short).measurement(reading, Values()).constants
     for k in range(len(met)) if members is None else members:
         try:
             instance = round_to(short.member(k), claim, CLOSE)

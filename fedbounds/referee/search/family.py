@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import ModuleType
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.evaluate import steps_asked
-from fedbounds.evidence.exact.few_paths import field_size
+from fedbounds.evidence.exact.chance import Chance, Taken
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
 from fedbounds.plugins import plugged
@@ -92,42 +92,23 @@ class Shape:
         """T, the number of local steps."""
         return self.tau * self.rounds
 
-    @property
-    def count(self) -> int:
-        """How many outcomes of chance there are."""
-        chosen = math.comb(self.N + self.draws - 1, self.draws) if self.draws else math.comb(self.N, self.absent)
-        return 2 ** (self.N * self.total * bool(self.noise)) * chosen**self.rounds
+    @cached_property
+    def chance(self) -> Chance:
+        """What is random in its runs: a rare shock too has no two equally likely values."""
+        additive = self.linear and self.noise == "additive"
+        linear = additive and self.weighting == "fedavg" and not self.absent
+        noisy, rare = (bool(self.noise),) * self.N, RARE if self.noise == "rare" else 1.0
+        return Chance(noisy, self.tau, self.rounds, self.present, self.draws, rare, linear)
 
     @property
-    def along_paths(self) -> bool:
-        """Whether its expectations are taken along 2 N T + 1 paths: the run is linear, its outcomes are too many."""
-        linear = self.linear and self.noise == "additive" and self.weighting == "fedavg" and not self.absent
-        return linear and self.count > MAX_COUNT
-
-    @property
-    def pairwise(self) -> bool:
-        """Whether they are taken over outcomes that are independent for every two clients: it is one round."""
-        one_round = self.rounds == 1 and not (self.absent or self.draws)
-        evenly = self.noise in ("additive", "proportional", "samples")
-        return (
-            one_round
-            and evenly
-            and self.count > MAX_COUNT
-            and not self.along_paths
-            and field_size(self.N, self.tau) > 0
-        )
-
-    @property
-    def enumerated(self) -> bool:
-        """Whether every outcome of chance is run."""
-        return not (self.along_paths or self.pairwise)
+    def taken(self) -> Taken:
+        """Which outcomes of chance its runs take."""
+        return self.chance.taken(MAX_COUNT) if self.noise else "all"
 
     @property
     def paths(self) -> int:
-        """How many paths its expectations are taken along."""
-        if self.pairwise:
-            return int(4 ** field_size(self.N, self.tau))
-        return 2 * self.N * self.total + 3 if self.along_paths else self.count
+        """How many these are."""
+        return self.chance.paths(MAX_COUNT) if self.noise else self.chance.count
 
     @property
     def straight(self) -> bool:
@@ -200,10 +181,9 @@ class Population:
 
     def member(self, k: int, **changes: Any) -> Population:
         """Member k alone, with fields changed."""
-        names = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "turns", "noise", "growth")
-        part = {name: row[k : k + 1] for name in names if (row := getattr(self.losses, name)) is not None}
-        rows = {name: getattr(self, name)[k : k + 1] for name in ("w0", "eta", "weights")}
-        return replace(self, losses=replace(self.losses, **part), **(rows | changes))
+        alone = slice(k, k + 1)
+        rows = {name: getattr(self, name)[alone] for name in ("w0", "eta", "weights")}
+        return replace(self, losses=self.losses.rows(alone), **(rows | changes))
 
 
 def dimension(shape: Shape, family: InstanceFamily) -> int:

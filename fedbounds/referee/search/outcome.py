@@ -24,7 +24,7 @@ from fedbounds.referee.search.family import (
     Shape,
     decode,
 )
-from fedbounds.referee.search.objective import OUTSIDE, UNTESTED, objectives
+from fedbounds.referee.search.populations import OUTSIDE, UNTESTED, objectives
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
@@ -37,7 +37,7 @@ WORTH_TRYING = -1e-7
 
 @dataclass(frozen=True)
 class Task:
-    """One arm in one rung: so many ``generations``, from the point where the rung before ended."""
+    """One arm in one rung: so many ``generations``, from the point that earlier ones reached or afresh."""
 
     arm: Arm
     rung: int
@@ -66,12 +66,12 @@ class Search:
     reading: Reading
     budget: Budget
     seed: int
-    known: Mapping[str, InstanceFamily]
+    by_family: Mapping[str, InstanceFamily]
 
     def population(self, outcome: Outcome) -> Population:
         """The best instance of an outcome."""
         shape = outcome.arm.shape
-        return decode(shape, self.known[shape.family], np.array([outcome.point]), self.claim)
+        return decode(shape, self.by_family[shape.family], np.array([outcome.point]), self.claim)
 
 
 UNMET = "no instance met its assumptions"
@@ -97,9 +97,9 @@ def survived(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[
     population = search.population(best)
     ratio = float(objectives(search.claim, search.reading, population, best.arm.scale).ratio[0])
     approach = _approach(best, ratio, best in unconfirmed)
-    first, *others = regions(shapes, search.known)
+    first, *others = regions(shapes, search.by_family)
     also = [Coverage({axis: part.axes[axis] for axis in OF_CHANCE}).words() for part in others]
-    beyond = region(shapes, search.known).words(search.claim.coverage(search.reading)).partition("; ")[2]
+    beyond = region(shapes, search.by_family).words(search.claim.coverage(search.reading)).partition("; ")[2]
     idle = len(tried) - len(shapes)
     spent += f", in {idle} of which {UNMET} with sides not both 0" if idle else ""
     detail = f"not refuted for {', nor for '.join([first.words(), *also])}: {approach}; {spent}"
@@ -110,7 +110,7 @@ def survived(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[
         "family": best.arm.label,
         "budget": search.budget.name,
         "evaluations": total,
-        "limits": limits(shapes, search.known),
+        "limits": limits(shapes, search.by_family),
         "approach": approach,
         "searched": [part.to_json() for part in (first, *others)],
     }
@@ -226,7 +226,7 @@ def _plainest(shape: Shape) -> tuple[bool, bool, bool]:
 
 def limits(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> str:
     """The sizes beyond which nothing was searched, in a few words."""
-    said = []
+    words = []
     for key in dict.fromkeys(s.family for s in sorted(shapes, key=_plainest)):
         some = [s for s in shapes if s.family == key]
         clients = ", ".join(map(str, sorted({s.N for s in some})))
@@ -234,5 +234,5 @@ def limits(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> s
         more = f", {' and '.join(noise)} noise" if noise else ""
         more += ", absent clients" if any(s.absent for s in some) else ""
         d, total = max(s.d for s in some), max(s.total for s in some)
-        said.append(f"{families[key].what} (N = {clients}, d <= {d}, T <= {total}{more})")
-    return "; ".join(said)
+        words.append(f"{families[key].what} (N = {clients}, d <= {d}, T <= {total}{more})")
+    return "; ".join(words)

@@ -1,127 +1,33 @@
-"""Algorithm 1 over a population of instances at once, in floats, every outcome of chance included."""
+"""Algorithm 1 over a population of instances at once, in floats, and how close a claim comes to failing on each.
+
+Every outcome of chance is included.
+"""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from fedbounds.engine.reference import Step, algorithm_1
-from fedbounds.evidence.exact.few_paths import pairwise_shocks
-from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, WholePaths, stretches, whole_paths
-from fedbounds.evidence.exact.quadratics import Numbers, single_shocks
-from fedbounds.evidence.quantity_values import Values, values
+from fedbounds.engine.reference import Step
+from fedbounds.evidence.assumption_checks import penalty, spoken_of
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.exact.histories import Stretch, stretches
+from fedbounds.evidence.exact.measure import VIRTUALS, Measured
+from fedbounds.evidence.judge import substitution
+from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array
-from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import weighting_named
-from fedbounds.referee.search.family import RARE, Population, Shape
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.computed_quantities import Delta_round, Delta_round_next, gap_round
-from fedbounds.theory.measurement import Measurement, OnDemand, first_of
-from fedbounds.theory.quantity import Path, Quantity
+from fedbounds.referee.search.family import Population
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.measurement import first_of
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import Scope
+from fedbounds.theory.symbols import Delta_next
 from fedbounds.weightings.fixed import FixedByRound
-from fedbounds.weightings.multinomial import Multinomial
-
-
-@dataclass(frozen=True)
-class PopulationRun:
-    """A population's measured run, and its steps with the probabilities of their outcomes where they were taken."""
-
-    population: Population
-    measured: Measured
-    steps: list[Step]
-    odds: list[Array]
-
-    @cached_property
-    def _whole(self) -> dict[str, WholePaths]:
-        return {}
-
-    def _paths(self, virtual: str) -> WholePaths:
-        """The paths of all members, put together once."""
-        if virtual not in self._whole:
-            self._whole[virtual] = whole_paths(self.steps, self.odds[-1], virtual)
-        return self._whole[virtual]
-
-    def computed(self, claim: Claim, reading: Reading) -> Values:
-        """The values of the claim's quantities, as `measurement` has the others; nan where a member has none."""
-        if not claim.computed:
-            return Values()
-        every, nothing = range(len(self.population.w0)), np.full(1, np.nan)
-        measured = {symbol: source for symbol in claim.computed if (source := at_rounds(symbol))}
-        names = {symbol.name for symbol in claim.computed if symbol not in measured}
-        members = [self._member(claim, reading, k, measured) for k in every] if names else []
-        constants = {n for result in members for n in result.constants}
-        rows = {n: [np.atleast_1d(m.constants.get(n, m.fields.get(n, nothing))) for m in members] for n in names}
-        longest = {n: max(map(len, row)) for n, row in rows.items()}
-        table = {
-            n: np.stack([np.broadcast_to(item, longest[n]) for item in row]).astype(float) for n, row in rows.items()
-        }
-        constant, varying = (
-            {n: row for n, row in table.items() if (n in constants) is fixed} for fixed in (True, False)
-        )
-        for symbol, (name, later) in measured.items():
-            varying[symbol.name] = self._rounds(claim, reading, name, later)
-        return Values(constant, varying)
-
-    def constants_of(self, claim: Claim, reading: Reading, count: int) -> dict[str, Array]:
-        """The claim's own constants of the problem (count, 1), of so many members."""
-        later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
-        members = [self._member(claim, reading, k, later).constants for k in range(count)]
-        shared = set.intersection(*map(set, members))
-        return {name: np.array([[float(member[name])] for member in members]) for name in shared}
-
-    def _rounds(self, claim: Claim, reading: Reading, name: str, later: bool) -> Array:
-        """An expectation at the start of each step's round, or at its end, which a run that goes on has."""
-        tau, total = self.population.shape.tau, self.population.shape.total
-        times = np.arange(total + (claim.scope == "horizon" and not later))
-        return self.measured.paths[reading.virtual][name][:, times - times % tau + later * tau]
-
-    def _member(self, claim: Claim, reading: Reading, k: int, measured: Collection[Quantity]) -> Values:
-        population = self.population
-        eta, tau, losses = population.eta[k], population.shape.tau, population.member(k).losses
-        alone = replace(losses, **{name: row[0] for name in ROWS if (row := getattr(losses, name)) is not None})
-
-        def paths() -> Any:
-            return list(self._paths(reading.virtual).of(k, tau, eta, alone))
-
-        return values(claim, alone, Path(tau, eta), paths, measured)
-
-    def measurement(self, reading: Reading, computed: Values | None = None) -> Measurement[Array]:
-        """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
-        computed, measured = computed or Values(), self.measured
-        path = measured.paths[reading.virtual]
-        fields = {
-            "eta": lambda: self.population.eta,
-            "next_mean": lambda: path["distance_sq"][:, 1:],
-            "grad_sq": lambda: measured.grad_sq,
-            "local_excess": lambda: measured.excess,
-        }
-
-        def at(scope: Scope) -> Any:
-            if scope == "point":
-                return measured.times
-            total = self.population.shape.total
-            return np.arange({"constant": 1, "step": total}.get(scope, total + 1))
-
-        def field(scope: Scope, name: str) -> Array:
-            if name == "time":
-                return at(scope)[None, :].astype(float)
-            return fields[name]() if name in fields else path[name][:, : len(at(scope))]
-
-        rho_bar = OnDemand({"rho_bar": lambda: measured.rho_sync if reading.skew == "sync" else measured.rho_all})
-        draws = self.population.shape.draws
-        drawn = {"m": np.full(len(self.population.w0), float(draws))} if draws else {}
-        recorded = first_of(rho_bar, drawn, measured.constants)
-        columns = OnDemand({name: partial(_column, recorded, name) for name in recorded})
-        constants: Any = first_of(computed.constants, columns)
-        return Measurement(constants, at, field, computed.fields)
-
 
 # Shipped functions of a path that the run's expectations at the start of a round give, or (True) at its end.
 AT_ROUNDS = ((Delta_round, "distance_sq", False), (Delta_round_next, "distance_sq", True), (gap_round, "gap", False))
@@ -132,115 +38,49 @@ def at_rounds(symbol: Quantity) -> tuple[str, bool] | None:
     return next(((name, later) for q, name, later in AT_ROUNDS if q.on_path is symbol.on_path), None)
 
 
-def _column(rows: Mapping[str, Array], name: str) -> Array:
-    """A constant of each member (P, 1)."""
-    return rows[name][:, None]
-
-
-# What of losses has an axis of the population.
-ROWS = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "turns", "noise", "growth")
-
-
-def simulate(population: Population) -> PopulationRun:
+def simulate(population: Population) -> Measured:
     """Run Algorithm 1 on every instance of a population."""
     shape, losses = population.shape, population.losses
-    steps: list[Step] = []
-    odds: list[Array] = []
-    if _straight(population):
-        parts: Any = [_fixed_direction(population)]
+    parts: Any
+    if shape.straight and losses.kinks is None and losses.turns is None:
+        parts = [_fixed_direction(population)]
         steps, odds = _as_steps(parts[0], population)
     else:
-        steps, odds = _taken(population)
+        fixed = shape.weighting == "fixed"
+        rule = FixedByRound(population.weights) if fixed else weighting_named(shape.weighting)
+        steps, odds = shape.chance.steps(losses, population.w0, population.eta, rule, shape.taken)
         parts = stretches(steps, odds, leading=1)
-    return PopulationRun(population, Measured(losses, tuple(parts), population.eta, shape.tau), steps, odds)
+    return Measured(losses, tuple(parts), population.eta, shape.tau, steps, odds, shape.draws)
 
 
-def rule(population: Population) -> Weighting:
-    """The weighting of a population."""
-    fixed = population.shape.weighting == "fixed"
-    return FixedByRound(population.weights) if fixed else weighting_named(population.shape.weighting)
+def computed(run: Measured, claim: Claim, reading: Reading) -> Values:
+    """The values of the claim's quantities on every member; nan where a member has none."""
+    if not claim.computed:
+        return Values()
+    nothing = np.full(1, np.nan)
+    measured = {symbol: source for symbol in claim.computed if (source := at_rounds(symbol))}
+    names = {symbol.name for symbol in claim.computed if symbol not in measured}
+    members = [run.member(claim, reading.virtual, k, measured) for k in range(len(run.eta)) if names]
+    constants = {n for result in members for n in result.constants}
+    table: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
+    for n in names:
+        row = [np.atleast_1d(m.constants.get(n, m.fields.get(n, nothing))) for m in members]
+        longest = max(map(len, row))
+        table[n not in constants][n] = np.stack([np.broadcast_to(item, longest) for item in row]).astype(float)
+    constant, varying = table
+    for symbol, (name, later) in measured.items():
+        times = np.arange(run.eta.shape[-1] + (claim.scope == "horizon" and not later))
+        at = times - times % run.tau + later * run.tau
+        varying[symbol.name] = run.paths[reading.virtual][name][:, at]
+    return Values(constant, varying)
 
 
-def _taken(population: Population) -> tuple[list[Step], list[Array]]:
-    """The steps of the reference, with the probabilities of the outcomes before each."""
-    shape, losses = population.shape, population.losses
-    xi, chances = outcomes_of_a_step(shape)
-    if shape.along_paths:
-        paths, weights = single_shocks(np.ones(shape.N), shape.total)
-        losses = replace(losses, paths=paths)
-        odds = [np.ones(1), *[weights] * shape.total]
-    elif shape.pairwise:
-        paths, weights = pairwise_shocks(np.ones(shape.N), shape.total)
-        losses = replace(losses, paths=paths)
-        odds = [np.ones(1), *[weights] * shape.total]
-    else:
-        losses = replace(losses, shocks=xi) if shape.noise else losses
-        odds = probabilities(shape, chances, _drawn(population)[1] if shape.draws else None)
-    weighting = _drawn(population)[0] if shape.draws else rule(population)
-    steps = algorithm_1(losses, population.w0, population.eta, shape.tau, weighting, participants(shape))
-    return list(steps), odds
-
-
-def _drawn(population: Population) -> tuple[Weighting, Array]:
-    """The weights of each outcome of draws with replacement, and the probabilities (K, P) of the outcomes."""
-    weighting, chances = Multinomial(population.shape.draws).enumerated(population.losses.p)
-    return weighting, chances
-
-
-@lru_cache(maxsize=64)
-def outcomes_of_a_step(shape: Shape) -> tuple[Array, Array]:
-    """The outcomes (M, N) of the noise of a step and their probabilities (M,)."""
-    if not shape.noise:
-        return np.zeros((1, shape.N)), np.ones(1)
-    u = RARE if shape.noise == "rare" else 1.0
-    if not shape.enumerated:
-        return np.zeros((1, shape.N)), np.ones(1)
-    both = ((u, 1 / (1 + u**2)), (-1 / u, u**2 / (1 + u**2)))
-    drawn = np.array(list(itertools.product(both, repeat=shape.N)))
-    return drawn[..., 0], drawn[..., 1].prod(-1)
-
-
-def probabilities(shape: Shape, chances: Array, drawn: Array | None = None) -> list[Array]:
-    """The probabilities of the outcomes before each step and at the end.
-
-    Those of ``drawn`` clients (K, P) differ between the members of a population; without them all choices are equally
-    likely.
-    """
-    groups = len(_groups(shape.N, shape.present))
-    odds, before = [], np.ones(1 if drawn is None else (1, drawn.shape[1]))
-    for t in range(shape.total + 1):
-        if t % shape.tau == 0 and t < shape.total:
-            before = np.tile(before, groups) / groups if drawn is None else _each(drawn, before)
-        odds.append(before)
-        before = _each(chances, before) if t < shape.total else before
-    return odds
-
-
-def _each(chances: Array, before: Array) -> Array:
-    """The probabilities (K ...,) of what was ``before`` followed by each outcome of ``chances``."""
-    chances = chances.reshape(len(chances), 1, *(chances.shape[1:] or (1,) * (before.ndim - 1)))
-    product: Array = (chances * before).reshape(-1, *before.shape[1:])
-    return product
-
-
-@lru_cache(maxsize=64)
-def _groups(N: int, present: int) -> Array:
-    """Which clients take part, in each of the equally likely cases."""
-    return np.array([[i in group for i in range(N)] for group in itertools.combinations(range(N), present)])
-
-
-def participants(shape: Shape) -> Callable[[int, Numbers], Numbers] | None:
-    """Who takes part in a round: every set of clients, an axis in front."""
-    if not (shape.absent or shape.draws):
-        return None
-    everyone = np.ones((Multinomial(shape.draws).outcomes(shape.N), shape.N), dtype=bool)
-    groups = everyone if shape.draws else _groups(shape.N, shape.present)
-    return lambda r, gaps: groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), shape.N)
-
-
-def _straight(population: Population) -> bool:
-    """Whether every step of a run goes by the same weights, on quadratics: it then has a closed form."""
-    return population.shape.straight and population.losses.kinks is None and population.losses.turns is None
+def constants_of(run: Measured, claim: Claim, virtual: str, count: int) -> dict[str, Array]:
+    """The claim's own constants of the problem (count, 1), of so many members."""
+    later: Collection[Quantity] = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
+    members = [run.member(claim, virtual, k, later).constants for k in range(count)]
+    shared = set.intersection(*map(set, members))
+    return {name: np.array([[float(member[name])] for member in members]) for name in shared}
 
 
 def _fixed_direction(population: Population) -> Stretch:
@@ -266,3 +106,86 @@ def _as_steps(part: Stretch, population: Population) -> tuple[list[Step], list[A
     ends = np.concatenate([x[:1], x[:-1] - sizes * population.losses.client_grads(x[:-1])])
     rows = zip(part.times, x, part.p[:, 0], part.alpha[:, 0], ends, strict=True)
     return [Step(t, x, p, alpha, True, last) for t, x, p, alpha, last in rows], [part.odds] * len(part.times)
+
+
+# A place where both sides are this small against the largest term of the run is 0 <= 0 up to rounding.
+NEGLIGIBLE = 1e-9
+# Violated assumptions push the objective above every margin of an instance that satisfies them (at most 2).
+OUTSIDE = 3.0
+# The margin where a side is undefined, or where both are 0: nothing was tested there.
+UNTESTED = 2.0
+
+# (rhs - lhs)/scale: of the ``change`` since the step before or the start of the run, or of the sides as they are
+# (``ratio``), which finds violations where a bound decays.
+Scale = Literal["change", "ratio"]
+
+
+@dataclass(frozen=True)
+class Objectives:
+    """Per instance (P,): the ``values`` to minimise (negative where the claim fails), the ratio lhs/rhs there, and
+    the place."""
+
+    values: Array
+    ratio: Array
+    place: Array
+
+
+def scales(claim: Claim) -> tuple[Scale, ...]:
+    """The objectives that differ for a claim."""
+    return ("change", "ratio") if claim.scope == "horizon" else ("change",)
+
+
+def objectives(claim: Claim, reading: Reading, population: Population, scale: Scale = "change") -> Objectives:
+    """The smallest relative margin of a claim on each instance.
+
+    (rhs - lhs) over |lhs| or the sum of the sizes of the terms, the larger. With the scale ``change``, what the left
+    side is before the step, or at the start of the run, is taken off both: tiny steps would otherwise bring every
+    margin to 0. OUTSIDE and more where an assumption fails.
+    """
+    with np.errstate(all="ignore"):
+        run = simulate(population)
+        measurement = run.measurement(reading, computed(run, claim, reading))
+        sides = substitution(claim, reading, measurement)
+        values = sides.values
+        terms = [evaluate(term, values) for term in sides.terms.values()]
+        lhs = evaluate(sides.lhs, values)
+        P = len(population.w0)
+        shape = np.broadcast_shapes(np.shape(lhs), *(np.shape(term) for term in terms), (P, 1))
+        lhs, rhs = np.broadcast_to(lhs, shape), np.broadcast_to(np.sum(np.broadcast_arrays(*terms), axis=0), shape)
+        start = lhs[:, :1] if claim.scope == "horizon" else 0.0
+        before = values["Delta"] if claim.lhs == Delta_next else start
+        base = before if scale == "change" else 0 * lhs
+        size = np.maximum(np.abs(lhs - base), np.abs(rhs - base))
+        # Where terms of both signs cancel, their sizes tell how far the right-hand side is from failing.
+        margin = (rhs - lhs) / np.maximum(size, _spread(terms, base, shape))
+        if claim.kind is Kind.IDENTITY:
+            margin = -np.abs(margin)
+        largest = np.max(
+            [np.broadcast_to(np.abs(x), shape).max(axis=1) for x in (lhs, before + 0 * lhs, *terms)], axis=0
+        )
+        margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
+        spoken = spoken_of(claim, reading, measurement)
+        margin = margin if spoken is None else np.where(spoken, margin, UNTESTED)
+        if claim.scope == "horizon":
+            # The start is near the bound of every convergence theorem, trivially: only a violation counts there, and
+            # as long as both sides stay what they were, as they do within the first round where rounds are compared.
+            start = (lhs == lhs[:, :1]) & (rhs == rhs[:, :1])
+            margin = np.where(start & (margin >= 0), UNTESTED, margin)
+        where = margin.argmin(axis=1)
+        rows = np.arange(P)
+        ratio = (lhs / rhs)[rows, where]
+    if population.shape.taken == "linear":
+        # With larger steps the largest gradients lie elsewhere than on the paths that are taken.
+        stepped = (population.eta.max(1) * population.losses.L)[:, None]
+        margin = np.where(stepped > 1, UNTESTED, margin)
+        where = margin.argmin(axis=1)
+    outside = penalty(claim.assumptions_in(reading), first_of(measurement.places("step"), values), P)
+    return Objectives(np.where(outside > 0, OUTSIDE + outside, margin[rows, where]), ratio, where)
+
+
+def _spread(terms: list[Array], base: Array | float, shape: tuple[int, ...]) -> Array:
+    """The sum of the sizes of the terms, ``base`` taken off the largest."""
+    stacked = np.stack([np.broadcast_to(term, shape) for term in terms or [np.zeros(shape)]])
+    first = stacked.argmax(axis=0)[None]
+    np.put_along_axis(stacked, first, np.take_along_axis(stacked, first, 0) - base, 0)
+    return np.abs(stacked).sum(axis=0)

@@ -2,7 +2,8 @@
 
 The objective is the claim's relative margin over the families of instances. A budget is spent by successive halving:
 every arm, a shape with an objective, gets a few generations of differential evolution; then the best third gets
-twice as many, and so on. A violation counts once it is confirmed. Where none is, the closest approach and the
+twice as many, afresh lest it stay where bounds are only near, and so on; the last rung goes on from the best point.
+A violation counts once it is confirmed. Where none is, the closest approach and the
 evaluations spent are reported, which proves nothing; a violation that floating point alone shows comes first.
 """
 
@@ -24,8 +25,8 @@ from fedbounds.model.problem import Array
 from fedbounds.referee.search.budget import FIRST, Budget, cost
 from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, functions, without_penalty
 from fedbounds.referee.search.family import InstanceFamily, decode, dimension, families, schedule
-from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
+from fedbounds.referee.search.populations import OUTSIDE, objectives
 from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import OWN_STEPS, STEP_SYMBOLS, Claim, Kind
@@ -33,7 +34,7 @@ from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # One arm in so many goes on to the next rung.
-KEPT = 3
+KEPT_SHARE = 3
 # If so many examples of a shape all meet what no penalty leads to, the shape decides it; else the search asks.
 EXAMPLES = 8
 
@@ -48,7 +49,11 @@ def run_arm(search: Search, task: Task) -> Outcome:
     from scipy.stats import qmc
 
     claim, reading, budget, shape = search.claim, search.reading, search.budget, task.arm.shape
-    family, spent, rng = search.known[shape.family], 0, np.random.default_rng([search.seed, task.rung, task.number])
+    family, spent, rng = (
+        search.by_family[shape.family],
+        0,
+        np.random.default_rng([search.seed, task.rung, task.number]),
+    )
     narrow, seen = without_penalty(claim, reading), examples(shape, family, claim)
     if admitted(narrow, claim, reading, seen, range(EXAMPLES)).all():
         narrow = []
@@ -92,13 +97,13 @@ def refute(
     seed: int = 0,
     progress: Progress | None = None,
     each: Each = lambda stage, function, tasks: map(function, tasks),
-    known: Mapping[str, InstanceFamily] | None = None,
+    by_family: Mapping[str, InstanceFamily] | None = None,
     so_far: Callable[[Callable[[], Verdict]], None] = lambda verdict: None,
 ) -> Verdict:
     """Search the arms of the budget until one yields a confirmed counterexample.
 
     ``progress(label, done, total)`` is called before every arm; ``each`` computes the arms of a rung, in order;
-    ``known`` are the families by key, the shipped ones and those of plug-ins unless given; ``so_far`` is called after
+    ``by_family``: the families by key, shipped ones and those of plug-ins unless given; ``so_far`` is called after
     every arm with what the verdict is if that was the last. REFUTED carries the instance and both sides as fractions
     in ``data``; otherwise UNDECIDED with the closest approach.
     """
@@ -110,7 +115,7 @@ def refute(
         return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail)
     if claim.kind is Kind.RATE:
         return fixed_points(claim, reading)
-    search = Search(claim, reading, budget, seed, known or families())
+    search = Search(claim, reading, budget, seed, by_family or families())
     violates = judge(claim, reading)
     outcomes: list[Outcome] = []
     unconfirmed: list[Outcome] = []
@@ -161,32 +166,35 @@ def _rounding(search: Search, outcome: Outcome) -> bool:
 def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator[Outcome]:
     """The outcomes of every rung."""
     done, budget = 0, search.budget
-    left: list[tuple[Any, int, tuple[float, ...]]] = [
-        (arm, k, ()) for k, arm in _in_turn(arms(search.claim, search.reading, budget, search.known))
+    left: list[tuple[Arm, int, Outcome | None]] = [
+        (arm, k, None) for k, arm in _in_turn(arms(search.claim, search.reading, budget, search.by_family))
     ]
-    total = sum(-(-len(left) // KEPT**rung) for rung in range(budget.rungs))  # at least
+    total = sum(-(-len(left) // KEPT_SHARE**rung) for rung in range(budget.rungs))  # at least
     for rung in range(budget.rungs):
         last = rung == budget.rungs - 1
         generations = max(min(FIRST, budget.generations), budget.generations >> (budget.rungs - 1 - rung))
-        tasks = [Task(arm, rung, k, generations, start, last) for arm, k, start in left]
+        starts = [before.point if last and before is not None else () for _, _, before in left]
+        tasks = [
+            Task(arm, rung, k, generations, start, last) for (arm, k, _), start in zip(left, starts, strict=True)
+        ]
         results = iter(each(f"search, rung {rung}", partial(_as_json, search), tasks))
         reached: list[Outcome] = []
         for k in range(len(tasks)):
             if progress is not None:
                 progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
-            reached.append(_of_json(next(results)))
-            yield reached[-1]
+            yield (outcome := _of_json(next(results)))
+            reached.append(min(outcome, left[k][2] or outcome, key=lambda item: item.margin))
         next(results, None)  # ended, so that processes stay for the next rung
         done += len(tasks)
         rank = _best([task.arm for task in tasks], [item.margin for item in reached])
         rank.sort(key=lambda k: (_price(search, tasks[k]), k))  # the search may be cut
-        left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in rank]
+        left = [(tasks[k].arm, tasks[k].number, reached[k]) for k in rank]
 
 
 def _price(search: Search, task: Task) -> float:
     """About how many seconds a task takes."""
     shape = task.arm.shape
-    return cost(shape, search.known[shape.family], search.budget, task.generations, functions(search.claim))
+    return cost(shape, search.by_family[shape.family], search.budget, task.generations, functions(search.claim))
 
 
 def _in_turn(every: list[Arm]) -> list[tuple[int, Arm]]:
@@ -207,7 +215,7 @@ def _best(every: list[Arm], margins: list[float]) -> list[int]:
     chosen: list[int] = []
     for group in groups.values():
         ranked = sorted(group, key=lambda k: (abs(margins[k]) <= -WORTH_TRYING, margins[k], k))
-        chosen += [k for k in ranked[: -(-len(group) // KEPT)] if margins[k] < OUTSIDE]
+        chosen += [k for k in ranked[: -(-len(group) // KEPT_SHARE)] if margins[k] < OUTSIDE]
     return chosen or [min(range(len(margins)), key=lambda k: (margins[k], k))]
 
 
@@ -223,7 +231,7 @@ def _of_json(data: Any) -> Outcome:
 def is_outcome(task: Task, data: Any) -> bool:
     """Whether a JSON object is an outcome of a task; InputError where it is of none."""
     outcome = _of_json(data)
-    known = families()
-    family = known.get(outcome.arm.shape.family)
+    by_family = families()
+    family = by_family.get(outcome.arm.shape.family)
     size = len(outcome.point) if family is None else dimension(task.arm.shape, family)
     return (outcome.arm, outcome.rung, len(outcome.point)) == (task.arm, task.rung, size)

@@ -15,12 +15,11 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Ball, about, has_roots
 from fedbounds.evidence.evaluate import evaluate, names_in, rational
+from fedbounds.evidence.exact.chance import needs_every_outcome
 from fedbounds.evidence.exact.compare import Sides, compare, violation
-from fedbounds.evidence.exact.few_paths import field_size, needs_every_outcome
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
-from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, linear, pairwise, run
-from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, run
 from fedbounds.referee.search.rounding import Judge, with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
@@ -50,7 +49,7 @@ def judge(claim: Claim, reading: Reading) -> Judge:
         return bool(needs_every_outcome(claim, reading, bent, biased))
 
     def violated(instance: Instance) -> Sides | None:
-        few = linear(instance) or pairwise(instance)
+        few = instance.chance.linear or instance.chance.pairwise
         few = few and not every_outcome(bool(instance.kinks), instance.weighting != "fedavg")
         try:
             result = violation(instance, claim, reading, FEW_OUTCOMES if few else MAX_OUTCOMES)
@@ -119,13 +118,7 @@ def size(instance: Instance) -> tuple[int, ...]:
 
 def numbers(instance: Instance) -> int:
     """About how many numbers an exact run of an instance computes."""
-    noisy = sum(s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True))
-    outcomes = instance.outcomes
-    if outcomes > FEW_OUTCOMES and linear(instance):
-        outcomes = 2 * noisy * instance.total + 3
-    elif outcomes > FEW_OUTCOMES and pairwise(instance):
-        outcomes = 4 ** field_size(instance.N, instance.tau)
-    return instance.N * instance.d * instance.total * min(outcomes, MAX_OUTCOMES)
+    return instance.N * instance.d * instance.total * min(instance.chance.paths(FEW_OUTCOMES), MAX_OUTCOMES)
 
 
 def shrink(
@@ -177,8 +170,8 @@ def _candidates(instance: Instance, changes: Iterable[Change], formula: sp.Expr 
 
 
 def _structural(instance: Instance) -> Iterator[Change]:
-    kept = instance.rounds
-    for rounds in sorted({1, 2, kept // 2, kept - 2, kept - 1} & set(range(1, kept))):
+    before = instance.rounds
+    for rounds in sorted({1, 2, before // 2, before - 2, before - 1} & set(range(1, before))):
         weights = instance.weights[:rounds] if len(instance.weights) > 1 else instance.weights
         yield {"eta": instance.eta[: rounds * instance.tau], "weights": weights}
     for tau in range(1, instance.tau):

@@ -1,4 +1,4 @@
-"""The worst case of the best method over tau: with a server's step of its own, and without."""
+"""The worst case of the best method over tau, or over the clients of a round: with a server's step, and without."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,10 +10,21 @@ from fedbounds.report.number_format import number
 from fedbounds.study.design import Design
 
 
+def labels(result: Sequence[Design]) -> tuple[str, list[str]]:
+    """(what differs, its values)."""
+    if len({item.tau for item in result}) == 1 and result[0].participation:
+        return "K/N", [item.participation for item in result]
+    return "tau", [str(item.tau) for item in result]
+
+
 def title(result: Sequence[Design]) -> str:
-    """What more local steps are worth in the worst case."""
+    """What more local steps, or clients, are worth in the worst case."""
+    over, values = labels(result)
     first, best, plain = result[0], min(result, key=lambda item: item.worst), result[-1]
-    change = f"tau = {best.tau} has {number(best.worst / first.worst, 3)} times the worst case of tau = {first.tau}"
+    at = values[result.index(best)]
+    change = f"{over} = {at} has {number(best.worst / first.worst, 3)} times the worst case of {over} = {values[0]}"
+    if first.sigma or first.participation:
+        return f"Best: {change}"
     chosen, usual = ("alpha", "alpha = p") if first.alpha else ("eta_s", "eta_s = 1")
     more = number(plain.plain_worst / first.worst, 3)
     return f"With {chosen}, {change}; at {usual}, tau = {plain.tau} has {more} times"
@@ -21,18 +32,21 @@ def title(result: Sequence[Design]) -> str:
 
 def design_figure(result: Sequence[Design]) -> Figure:
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
-    axes, tau = figure.add_subplot(), [item.tau for item in result]
+    axes, (over, values) = figure.add_subplot(), labels(result)
     chosen, plain = ("alpha", "alpha = p") if result[0].alpha else ("eta_s", "eta_s = 1")
     mark = ", certified" if all(item.certified for item in result) else ""
-    axes.plot(tau, [item.plain_worst for item in result], "s--", label=f"best eta at {plain}{mark}")
-    axes.plot(tau, [item.worst for item in result], "o-", label=f"best eta and {chosen}{mark}")
+    random, at = bool(result[0].sigma or result[0].participation), range(len(result))
+    axes.plot(at, [item.plain_worst for item in result], "s--", label=f"best eta at {plain}{mark}")
+    if not random:
+        axes.plot(at, [item.worst for item in result], "o-", label=f"best eta and {chosen}{mark}")
     lower = [item.lower for item in result if item.lower is not None]
     if lower:
-        axes.plot(tau, lower, "_", markersize=14, label="no method searched is below")
-    axes.set_xticks(tau)
+        axes.plot(at, lower, "_", markersize=14, label="no method searched is below")
+    axes.set_xticks(at, values)
     axes.set_yscale("log")
-    axes.set_xlabel("local steps a round (tau)")
-    axes.set_ylabel("worst " + ("||w_R - w*||^2" if result[0].measure == "distance" else "F(w_R) - F*"))
+    axes.set_xlabel("local steps a round (tau)" if over == "tau" else "clients a round (K/N)")
+    what = "||w_R - w*||^2" if result[0].measure == "distance" else "F(w_R) - F*"
+    axes.set_ylabel(f"worst {'E' if random else ''}{what}")
     axes.set_title(title(result), fontsize=9)
     axes.legend()
     return figure

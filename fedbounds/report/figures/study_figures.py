@@ -18,16 +18,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
-from fedbounds.engine.processes import in_processes
-from fedbounds.report.figures import series, styles
+from fedbounds.engine.parallel import in_processes
+from fedbounds.report.figures import curves, styles
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of
 from fedbounds.report.number_format import EQUAL
-from fedbounds.study import store
+from fedbounds.study import saved_study
 from fedbounds.study.bounds import gamma_of
 from fedbounds.study.ledger import claims_of
 from fedbounds.study.result import Result
-from fedbounds.study.store import RunSeries
+from fedbounds.study.saved_study import RunSeries
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import QUANTITIES, Scope, gap
 
@@ -54,7 +54,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: styles.Lines | None = No
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
     figure, panels = panels_of(result, styles.bounds_title(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
-        seen = series.measured_gap(result.settings, run)
+        seen = curves.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
         axes.plot(seen.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
         floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
@@ -63,7 +63,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: styles.Lines | None = No
         for k, (key, (label, style)) in enumerate(bounds.items()):
             earlier = list(bounds)[:k]
             if key in run.sides and not any(_coincide(key, other, [run]) for other in earlier):
-                x, y = series.bound(run.sides[key])
+                x, y = curves.bound(run.sides[key])
                 _line(axes, x + gamma, y, label, style, 0.04 * k)
                 _say_negative(axes, run.sides[key].rhs, label, style)
     legend(figure, panels)
@@ -72,9 +72,9 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: styles.Lines | None = No
 
 def _guide(axes: Axes, x: Any, y: Any) -> None:
     """A dotted line of slope -1 through the middle of a measured curve, which O(1/T) runs along at the end."""
-    known = np.flatnonzero(np.isfinite(y))
-    if known.size:
-        at = known[np.abs(np.log(x[known]) - np.log(x[[0, -1]]).mean()).argmin()]
+    finite = np.flatnonzero(np.isfinite(y))
+    if finite.size:
+        at = finite[np.abs(np.log(x[finite]) - np.log(x[[0, -1]]).mean()).argmin()]
         axes.plot(x, y[at] * x[at] / x, color="#777777", ls=DASHES[2], lw=1.0, label="slope of 1/T", zorder=1)
 
 
@@ -99,9 +99,11 @@ def distinct(lines: styles.Lines, drawn: Drawn) -> styles.Lines:
     return result
 
 
-def _coincide(one: tuple[str, str], other: tuple[str, str], drawn: Drawn) -> bool:
+def _coincide(first: tuple[str, str], other: tuple[str, str], drawn: Drawn) -> bool:
     """Whether two claims as read have the same sides, up to rounding, in every run that has either."""
-    pairs = [(run.sides.get(one), run.sides.get(other)) for run in drawn if one in run.sides or other in run.sides]
+    pairs = [
+        (run.sides.get(first), run.sides.get(other)) for run in drawn if first in run.sides or other in run.sides
+    ]
     return bool(pairs) and all(
         a is not None
         and b is not None
@@ -128,7 +130,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: styles.Lines | None = None
         for k, (key, (label, style)) in enumerate(steps.items()):
             if key not in run.sides:
                 continue
-            curve = series.side_ratio(run.sides[key])
+            curve = curves.left_over_right(run.sides[key])
             y = np.where(curve.y > 0, curve.y, np.nan)
             lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
             axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
@@ -151,7 +153,7 @@ def skew_figure(result: Result, drawn: Drawn) -> Figure:
             (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
         )
         for values, label, colour, dash, alpha in paths:
-            curve = series.replicate_range(run.times, values)
+            curve = curves.replicate_range(run.times, values)
             if curve is None:
                 axes.plot([], [], ls="", label=label + r" is 0/0 at $\Gamma=0$")
                 continue
@@ -182,25 +184,25 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
     """Mean weight of each client in each round, the ten largest of a round marked."""
     N, tau = result.facts.N, result.settings.tau
     result, drawn = weighted(result, drawn)
-    count = series.marked(N)
+    count = curves.marked(N)
     title = styles.participation_title(result, drawn, count)
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), sharex=True)
-    grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
+    grouped = [curves.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
     # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
     norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
     for axes, (rounds, table) in zip(panels, grouped, strict=True):
         step = rounds[1] - rounds[0] if len(rounds) > 1 else 1.0
         extent = (rounds[0] - step / 2, rounds[-1] + step / 2, N + 0.5, 0.5)
         axes.imshow(table.T, cmap="cividis", norm=norm, aspect="auto", interpolation="nearest", extent=extent)
-        r, i = np.nonzero(series.largest(table, count))
+        r, i = np.nonzero(curves.largest(table, count))
         size = float(np.clip(150 / len(rounds), 1.2, 5.0))
         light = norm(table[r, i]) < 0.5
         for mask, colour in ((light, "white"), (~light, "black")):
             axes.plot(rounds[r[mask]], i[mask] + 1, "o", ms=size, mew=0, color=colour, rasterized=True)
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(False)
-    group = -(-len(drawn[0].round_times) // series.MAX_COLUMNS)
+    group = -(-len(drawn[0].round_times) // curves.MAX_COLUMNS)
     panels[-1].set_xlabel("round" + (f" (a column is the mean of {group} recorded rounds)" if group > 1 else ""))
     place: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 40, "pad": 0.02}
     figure.colorbar(ScalarMappable(norm, "cividis"), ax=panels, label=r"mean $\alpha_t^i$", **place)
@@ -214,7 +216,7 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.
     """
     usual = styles.lines(scope)
     result = dict.fromkeys(key for run in drawn for key in run.sides)
-    known = {key: line for key, line in usual.items() if key in result}
+    examined = {key: line for key, line in usual.items() if key in result}
     shipped = plugins.claims()
     others = [
         (key, reading)
@@ -223,9 +225,9 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.
         and key in claims
         and claims[key].scope == scope
         and (scope == "step" or claims[key].lhs.has(gap))
-        and (not known or shipped.get(key) is not claims[key])
+        and (not examined or shipped.get(key) is not claims[key])
     ]
-    return known | {key: (", ".join(key), style) for key, style in zip(others, styles.OWN, strict=False)}
+    return examined | {key: (", ".join(key), style) for key, style in zip(others, styles.USER_STYLES, strict=False)}
 
 
 FIGURES: dict[str, Callable[..., Figure]] = {
@@ -239,14 +241,14 @@ FIGURES: dict[str, Callable[..., Figure]] = {
 def picture(stem: str, result: Result, drawn: Drawn, claims: Mapping[str, Claim]) -> Figure:
     """One of FIGURES, with the lines of ``claims`` that were examined."""
     scopes: dict[str, tuple[str, Scope]] = {"bounds": ("bounds", "horizon"), "one-step": ("steps", "step")}
-    own = {scopes[stem][0]: lines_of(claims, drawn, scopes[stem][1])} if stem in scopes else {}
-    return FIGURES[stem](result, drawn, **own)
+    lines = {scopes[stem][0]: lines_of(claims, drawn, scopes[stem][1])} if stem in scopes else {}
+    return FIGURES[stem](result, drawn, **lines)
 
 
 def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Path]:
     """Draw every picture of the study saved in ``out``, as SVG and PNG beside it; returns their paths."""
     out = Path(out)
-    result, drawn = store.read(out)
-    known = claims_of(result) if claims is None else claims
-    tasks = [partial(save, partial(picture, stem, result, drawn, known), out, stem) for stem in FIGURES]
+    result, drawn = saved_study.read(out)
+    examined = claims_of(result) if claims is None else claims
+    tasks = [partial(save, partial(picture, stem, result, drawn, examined), out, stem) for stem in FIGURES]
     return [path for paths in in_processes(tasks) for path in paths]

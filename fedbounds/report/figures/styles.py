@@ -13,7 +13,7 @@ from fedbounds.plugins import with_role
 from fedbounds.report.number_format import grouped, number
 from fedbounds.study.bounds import distinct_readings, main_bound
 from fedbounds.study.result import Result
-from fedbounds.study.store import RunSeries
+from fedbounds.study.saved_study import RunSeries
 from fedbounds.theory.claim import Role
 from fedbounds.theory.symbols import Scope
 from fedbounds.theory.verdict import Evidence
@@ -36,7 +36,7 @@ OTHER_STYLES: tuple[Style, ...] = (
     {"color": SKY, "ls": (0, (3, 1, 1, 1, 1, 1)), "marker": "v"},
 )
 # Lines of the reader's own claims, in this order.
-OWN: tuple[Style, ...] = (
+USER_STYLES: tuple[Style, ...] = (
     {"color": "#CC0033", "ls": (0, (2, 1)), "marker": "P"},
     {"color": "#666666", "ls": (0, (4, 1, 1, 1)), "marker": "X"},
     {"color": "#8C6D00", "ls": (0, (1, 3)), "marker": "*"},

@@ -78,8 +78,8 @@ def lines_of(
     groups = np.array([_text(row[group]) for row in rows])
     lines = []
     for name in sorted(set(groups)):
-        own, at = values[groups == name], np.array(positions)[groups == name]
-        here = [own[at == place] for place in np.unique(at)]
+        group_values, at = values[groups == name], np.array(positions)[groups == name]
+        here = [group_values[at == place] for place in np.unique(at)]
         middle, low, high = (np.array([of(part[:, k]) for part in here]) for k, of in enumerate(SUMMARIES))
         lines.append(Line(name, np.unique(at), middle, low, high, labels))
     return lines

@@ -21,7 +21,7 @@ from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdic
 from fedbounds.io import shaped
 from fedbounds.report.claim_text import length_note_of
 from fedbounds.report.counterexample_script import stored_script
-from fedbounds.report.html.mathml import formula, latex, math, mixed, pieces
+from fedbounds.report.html.mathml import formula, latex, math, mixed, terms_of
 from fedbounds.report.html.templates import template
 from fedbounds.report.instance_text import fields
 from fedbounds.study.cache import cached
@@ -47,26 +47,26 @@ class Proof:
         return sum(outcome.ok for outcome in self.checked.outcomes.values())
 
     @cached_property
-    def _known(self) -> Mapping[str, str]:
+    def _notation(self) -> Mapping[str, str]:
         return names(self.checked)
 
     def line(self, left: sp.Expr, relation: str, right: sp.Expr) -> Markup:
         """One displayed line, which may break between the terms of its right side."""
-        return Markup("{} {} {}").format(math(left, self._known), formula(RELATIONS[relation]), self.terms(right))
+        return Markup("{} {} {}").format(math(left, self._notation), formula(RELATIONS[relation]), self.terms(right))
 
     def terms(self, expression: sp.Expr) -> Markup:
-        return Markup(" ").join(pieces(expression, self._known))
+        return Markup(" ").join(terms_of(expression, self._notation))
 
     def conditions(self) -> list[tuple[Markup, str]]:
         """What is taken to be non-negative, and why."""
         signs = {True: ">", False: r"\ge"}
         return [
-            (formula(f"{latex(c.expression, self._known)} {signs[c.strict]} 0"), c.why)
+            (formula(f"{latex(c.expression, self._notation)} {signs[c.strict]} 0"), c.why)
             for c in self.checked.conditions
         ]
 
     def because(self, step: Step) -> list[Markup]:
-        data = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
+        data = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._notation)}\0")
         return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in data]
 
 

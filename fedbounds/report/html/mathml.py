@@ -45,7 +45,7 @@ WORDS = (
     (r"\bE(?=[‖\[])", "𝔼"),
     (r"\bgrad (?=[A-Z])", "∇"),
     (r"\bsum_(?=\w)", "∑_"),
-    (rf"(?<![-\w])(?!(?:pi|rho)-)({GREEK})(?![a-zA-Z])", lambda found: greek_unicode[found[1]]),
+    (rf"(?<![-\w])(?!(?:pi|rho)-)({GREEK})(?![a-zA-Z])", lambda match: greek_unicode[match[1]]),
     (r"\*\*", "^"),
     (r"\b([wF](?:_\w+)?)\*", r"\1<sup>⋆</sup>"),
     (r"(?<=[\w)‖\]])\^(\w+)", r"<sup>\1</sup>"),
@@ -54,10 +54,10 @@ WORDS = (
 )
 
 
-def latex(expression: sp.Expr, known: Mapping[str, str] = PAPER) -> str:
-    """LaTeX of an expression with ``known`` LaTeX for symbols by name, its sums in the order with fewer minuses."""
+def latex(expression: sp.Expr, notation: Mapping[str, str] = PAPER) -> str:
+    """LaTeX of an expression, symbols by name in ``notation``, its sums in the order with fewer minuses."""
     expression = sp.sympify(expression)
-    named = {symbol: known.get(symbol.name) or _upright(symbol) for symbol in expression.atoms(sp.Symbol)}
+    named = {symbol: notation.get(symbol.name) or _upright(symbol) for symbol in expression.atoms(sp.Symbol)}
     return min(
         (str(sp.latex(expression, symbol_names=named, order=order)) for order in ORDERS),
         key=lambda text: len(LEADING.findall(text)),
@@ -80,17 +80,17 @@ def formula(text: str) -> Markup:
     return Markup(re.sub(r"<math[^>]*>", lambda _: f'<math alttext="{escape(text)}">', made, count=1))
 
 
-def math(expression: sp.Expr, known: Mapping[str, str] = PAPER) -> Markup:
+def math(expression: sp.Expr, notation: Mapping[str, str] = PAPER) -> Markup:
     """An expression as one <math> element."""
-    return formula(latex(expression, known))
+    return formula(latex(expression, notation))
 
 
-def pieces(expression: sp.Expr, known: Mapping[str, str] = PAPER) -> list[Markup]:
+def terms_of(expression: sp.Expr, notation: Mapping[str, str] = PAPER) -> list[Markup]:
     """The terms of a sum, one <math> element each with its sign, so that a line may break between them."""
     expression = sp.sympify(expression)
     if not expression.is_Add:
-        return [math(expression, known)]
-    orders = [[latex(term, known) for term in expression.as_ordered_terms(order=order)] for order in ORDERS]
+        return [math(expression, notation)]
+    orders = [[latex(term, notation) for term in expression.as_ordered_terms(order=order)] for order in ORDERS]
     texts = min(orders, key=lambda result: bool(LEADING.match(result[0])))
     return [addend(text, first=k == 0) for k, text in enumerate(texts)]
 

@@ -8,11 +8,11 @@ from urllib.parse import quote
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from fedbounds.engine.processes import in_processes
+from fedbounds.engine.parallel import in_processes
 from fedbounds.report.figures import files, study_figures
 from fedbounds.report.figures.styles import READING_STYLES
 from fedbounds.study.result import Result
-from fedbounds.study.store import RunSeries
+from fedbounds.study.saved_study import RunSeries
 from fedbounds.theory.claim import Claim
 
 Drawn = Sequence[RunSeries]
@@ -60,10 +60,12 @@ def all_pictures(claims: Iterable[Claim], result: Result, drawn: Drawn) -> tuple
 
 def claim_picture(claim: Claim, result: Result, drawn: Drawn) -> Picture | None:
     """Both sides of a claim over time, one panel a weighting; None where no run has them."""
-    known = {reading for run in drawn for key, reading in run.sides if key == claim.key}
-    if not known or claim.scope not in OF_CLAIM:
+    drawn_readings = {reading for run in drawn for key, reading in run.sides if key == claim.key}
+    if not drawn_readings or claim.scope not in OF_CLAIM:
         return None
     build, words = OF_CLAIM[claim.scope]
-    styles = {name: READING_STYLES.get(name, READING_STYLES["sync"]) for name in claim.readings if name in known}
+    styles = {
+        name: READING_STYLES.get(name, READING_STYLES["sync"]) for name in claim.readings if name in drawn_readings
+    }
     lines = {(claim.key, name): (name, style) for name, style in styles.items()}
     return picture(f"{claim.title}: {words}", partial(build, result, drawn, lines))

@@ -17,7 +17,15 @@ from fedbounds.model.algorithm import Algorithm, State
 from fedbounds.model.problem import Array
 from fedbounds.plugins import algorithm_named
 from fedbounds.testing.conformance.slips import slips
-from fedbounds.testing.conformance.tasks import ROUNDING, Task, equally_weighted, flat, law, tasks, warm_state
+from fedbounds.testing.conformance.tasks import (
+    ROUNDING,
+    Task,
+    equally_weighted,
+    flat,
+    law,
+    state_after_two_rounds,
+    tasks,
+)
 
 # Values at which a parameter equals its square, its complement, or nothing at all.
 HIDING = (0.0, 0.5, 1.0)
@@ -105,14 +113,14 @@ def conforms(
     _check(function, algorithm, samples, seed, error_rate)
     if not (full or batches):
         raise reject("there must be a round to try", "full=False and batches=False", "leave one of them true")
-    begun, known_slips = tasks(algorithm, full, batches, partial), slips(algorithm)
+    begun, every_slip = tasks(algorithm, full, batches, partial), slips(algorithm)
     rate, equal = error_rate / len(begun), False
-    differences, fitting = {}, set(known_slips)
+    differences, fitting = {}, set(every_slip)
     for number, (task, state) in enumerate(begun):
         trials = [_Trial(function, algorithm, task, task, state, samples, rate)]
         if task.weights_may_be_equal:
             weighted = equally_weighted(task)
-            start = warm_state(algorithm, weighted, state["w"])
+            start = state_after_two_rounds(algorithm, weighted, state["w"])
             trials.append(replace(trials[0], lawful=weighted, state=start))
         results = [trial.compare(np.random.default_rng([seed, number])) for trial in trials]
         if all(difference for _, difference in results):
@@ -122,10 +130,10 @@ def conforms(
             words
             for words in fitting
             if any(
-                trial.fits(known_slips[words], vectors) for trial, (vectors, _) in zip(trials, results, strict=True)
+                trial.fits(every_slip[words], vectors) for trial, (vectors, _) in zip(trials, results, strict=True)
             )
         }
-    fit = tuple(words for words in known_slips if words in fitting)
+    fit = tuple(words for words in every_slip if words in fitting)
     named, undetected = (fit, ()) if differences else ((), fit)
     return Conformance(
         algorithm.key,
@@ -134,7 +142,7 @@ def conforms(
         named,
         samples,
         error_rate,
-        _parameters(algorithm),
+        _real_parameters(algorithm),
         undetected,
         equal,
     )
@@ -157,7 +165,7 @@ class _Trial:
         exact = law(self.algorithm, self.lawful, self.state)
         count = self.samples if len(exact.outcomes) > 1 else 2
         after = [_next_state(self.function, self.task, self.state, rng) for _ in range(count)]
-        states = {name: np.stack([after_one[name] for after_one in after]) for name in self.state}
+        states = {name: np.stack([state[name] for state in after]) for name in self.state}
         vectors = flat(states, self.state)
         difference = exact.difference(vectors, self.error_rate)
         left = np.abs(self.algorithm.zero(states, self.lawful.problem.p))
@@ -172,7 +180,7 @@ class _Trial:
         return not law(slip, self.lawful, self.state).difference(vectors, self.error_rate)
 
 
-def _parameters(algorithm: Algorithm) -> dict[str, float]:
+def _real_parameters(algorithm: Algorithm) -> dict[str, float]:
     """The real parameters of an algorithm; its options are choices, not numbers."""
     real = [field.name for field in fields(cast(Any, algorithm)) if field.type in (float, "float")]
     return {name: getattr(algorithm, name) for name in real}

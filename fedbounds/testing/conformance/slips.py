@@ -28,7 +28,7 @@ def slips(algorithm: Algorithm) -> dict[str, Algorithm]:
         "a batch is drawn without replacement, and afresh at each step": {"distinct": True},
     }
     moves = OF_MOVES if algorithm.key in AVERAGING else {}
-    for words, wrong in {**drawn, **ANY, **WEIGHTS, **moves, **OWN.get(algorithm.key, {})}.items():
+    for words, wrong in {**drawn, **ANY, **WEIGHTS, **moves, **OF_ALGORITHM.get(algorithm.key, {})}.items():
         given = values | {name: value for name, value in wrong.items() if name in values}
         result[words] = type("Slip", (kind,), {} if given != values else wrong)(**given)
     if algorithm.key == "scaffold":
@@ -195,7 +195,7 @@ def _nesterov(self: Any, move: Array, state: State) -> State:
     return {"w": state["w"] + self.server_step * (self.momentum * m + move), "m": m}
 
 
-def _own(now: Round) -> Array:
+def _steps_of_clients(now: Round) -> Array:
     from fedbounds.algorithms.fednova import FedNova
 
     return FedNova().steps(now.problem, len(now.eta)).astype(float)
@@ -212,7 +212,7 @@ def _normalised(self: Any, x: Array, k: int, state: State, now: Round) -> Array:
     return now.gradient(x, k) + self.strength * away / np.where(norm > 0, norm, 1.0)
 
 
-OWN: dict[str, dict[str, Wrong]] = {
+OF_ALGORITHM: dict[str, dict[str, Wrong]] = {
     "fedavgm": {
         "the momentum is forgotten": {"momentum": 0.0},
         "the new move is damped by 1 - momentum": {
@@ -284,13 +284,13 @@ OWN: dict[str, dict[str, Wrong]] = {
             "aggregate": lambda self, x, s, now: {"w": now.mean(x)}
         },
         "the mean direction is not multiplied by the mean number of steps": _moved(
-            lambda now: 1 / (now.alpha @ _own(now))[:, None]
+            lambda now: 1 / (now.alpha @ _steps_of_clients(now))[:, None]
         ),
         "clients are weighted equally and the move is multiplied by N over the number present": {
             "round": lambda self, s, now: _scaled(s, _right(self, s, _equal(now)), 1 / now.present.mean(-1))
         },
         "the mean direction is multiplied by the largest number of steps": _moved(
-            lambda now: len(now.eta) / (now.alpha @ _own(now))[:, None]
+            lambda now: len(now.eta) / (now.alpha @ _steps_of_clients(now))[:, None]
         ),
     },
     "fedexp": {

@@ -77,7 +77,7 @@ def tasks(
     leave_out = partial and not algorithm.everyone
     if leave_out:
         chosen.append(task("two of three clients", 2, None if full else 1, 2))
-    begun = [(item, warm_state(algorithm, item, rng.standard_normal(2))) for item in chosen]
+    begun = [(item, state_after_two_rounds(algorithm, item, rng.standard_normal(2))) for item in chosen]
     rest = algorithm.rest(data[0]) if full else None
     if rest is not None:
         still = replace(chosen[0], name="full gradients from the fixed point")
@@ -88,7 +88,7 @@ def tasks(
     if stateful and full:
         data = _data(rng, (2, 3, 4), algorithm)
         later.append(replace(task("clients of unequal sizes", 3, None), weights_may_be_equal=True))
-    return begun + [(item, warm_state(algorithm, item, rng.standard_normal(2))) for item in later]
+    return begun + [(item, state_after_two_rounds(algorithm, item, rng.standard_normal(2))) for item in later]
 
 
 def equally_weighted(task: Task) -> Task:
@@ -97,7 +97,7 @@ def equally_weighted(task: Task) -> Task:
     return replace(task, problem=problem)
 
 
-def warm_state(algorithm: Algorithm, task: Task, w: Array) -> State:
+def state_after_two_rounds(algorithm: Algorithm, task: Task, w: Array) -> State:
     """The state after two rounds of the algorithm with full gradients, in which nothing is zero by chance."""
     state, tau = algorithm.start(w[None], 3), task.tau
     present, eta = np.ones((1, 3), dtype=bool), np.full(tau, task.eta)

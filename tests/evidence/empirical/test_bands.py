@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical.bands import (
@@ -14,8 +14,9 @@ from fedbounds.evidence.empirical.bands import (
     band,
     band_from_moments,
     critical_value,
+    normal_quantile,
 )
-from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.empirical.decay import floor_fit
 from validate import calibration, critical_values
 
 
@@ -29,6 +30,17 @@ def test_source_reproduces_a_row_of_the_table():
 def test_critical_value_rejects_levels_outside_the_table(level):
     with pytest.raises(InputError, match="level of one comparison"):
         critical_value(64, level)
+
+
+def test_normal_quantiles_are_those_of_scipy_to_the_last_bit():
+    levels = [*LEVELS, *10 ** np.random.default_rng(0).uniform(-12, -1, 2000)]
+    assert [normal_quantile(level) for level in levels] == [-special.ndtri(level) for level in levels]
+
+
+@pytest.mark.parametrize("replicates", [8, 9, 20, 64, 1000, 10**4, 10**6])
+def test_critical_values_exceed_student_s(replicates):
+    levels = np.geomspace(1e-12, 0.1, 23)
+    assert all(critical_value(replicates, level) > -special.stdtrit(replicates - 1, level) for level in levels)
 
 
 def test_band_is_bonferroni_with_the_critical_value():

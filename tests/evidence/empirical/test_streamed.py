@@ -5,10 +5,9 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds import plugins
-from fedbounds.engine import streaming as module
-from fedbounds.engine.full_record import run
+from fedbounds.engine import memory
 from fedbounds.engine.record import SAMPLE
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.simulate import run, simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.measured_run import Policy
@@ -139,11 +138,8 @@ def test_the_bits_do_not_depend_on_threads():
 def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
     experiment = experiment_on(replicates=32)
     stored = simulate(experiment)
-    arrays = [stored.skew_sums, stored.excess, stored.grad_sq, stored.local_excess, stored.alpha]
-    arrays += [value for path in stored.paths.values() for value in vars(path).values()]
     assert stored.streamed is None
-    size = sum(array.nbytes for array in arrays)
-    monkeypatch.setattr(module, "STORED_LIMIT", size - 1)
+    monkeypatch.setattr(memory, "MOST", memory.check_peak(experiment, streamed=False) - 1)
     assert simulate(experiment).streamed is not None
 
 

@@ -19,7 +19,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, to_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.symbolic import library as proofs
 from fedbounds.model.experiment import Experiment

@@ -2,9 +2,9 @@
 
 import pytest
 
-from fedbounds.evidence.exact.few_paths import needs_every_outcome
+from fedbounds.evidence.exact.chance import needs_every_outcome
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.outcomes import pairwise, run
+from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
 
@@ -17,7 +17,7 @@ def test_pairs_give_what_all_outcomes_give(more):
     fields = {"weighting": "fedavg", "noise": [1, 2, 0], "tau": 2, "eta": ["1/2", "1/3"]}
     instance = from_json({**PLAIN, **fields, **more})
     every, few = run(instance), run(instance, most=1)
-    assert pairwise(instance) and every.enumerable and not few.enumerable
+    assert instance.chance.pairwise and every.enumerable and not few.enumerable
     for name in ("distance_sq", "drift", *(() if more is BENT else ("gap",))):
         assert few.paths["alpha"][name] == every.paths["alpha"][name]
     for name in ("sigma_sq", "G_sq", "sigma_p_sq", "rho_tilde", "pi_max"):

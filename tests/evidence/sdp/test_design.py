@@ -11,16 +11,17 @@ from scipy.optimize import brentq
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round.bound import verify
-from fedbounds.evidence.sdp.multi_round.by_solver import by_solver, solved
+from fedbounds.evidence.sdp.multi_round.bound import by_solver, solved, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt, simplex_maxima
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
-from fedbounds.report.design_text import answer, commands
+from fedbounds.report.design_text import answer, commands, over_tau
+from fedbounds.report.figures.design_figure import labels, title
 from fedbounds.study.best_steps import MEET, best_steps
 from fedbounds.study.design import design
+from fedbounds.study.worst import worst as study_of_worst
 from validate.design_cells import runs_of_quadratics
 
 HALVES = (Q(1, 2),) * 2
@@ -162,6 +163,31 @@ def test_the_command(tmp_path):
     assert shown["certified"] and shown["worst"] == pytest.approx(item["worst"], rel=1e-5)
 
 
+def test_noise_and_one_step_have_their_known_best_step():
+    """(1 - eta mu)^2 + eta^2 sigma^2/2 of two clients is least at mu/(mu^2 + sigma^2/2)."""
+    (item,) = design(rounds=1, tau=1, kappa=2, sigma="1/2", zeta_star=0)
+    known = 0.5 / (0.25 + 0.125)
+    assert item.eta == pytest.approx(known, rel=2e-2) and item.certified
+    assert item.worst == pytest.approx((1 - known / 2) ** 2 + known**2 / 8, rel=1e-4)
+    assert item.gap < 1e-3 and min(value for value in item.standard.values() if value) >= item.worst
+
+
+def test_clients_a_round_at_a_number_of_uploads():
+    several = list(design(tau=1, participation="1..2/4", uploads=2, zeta_star="1/2"))
+    assert [(item.participation, item.rounds) for item in several] == [("1/4", 2), ("2/4", 1)]
+    for item in several:
+        assert item.certified and item.lower <= item.worst < 1.1 * item.lower and item.server == 1
+        assert f"{item.participation} clients a round" in answer(item)
+        (again,) = study_of_worst(
+            rounds=item.rounds, tau=1, step=item.eta, zeta_star="1/2", participation=item.participation
+        )
+        assert again.worst == pytest.approx(item.worst, rel=1e-5) and again.lower <= item.worst
+    assert f"--participation {several[0].participation}" in commands(several[0])[0]
+    table = over_tau(several)
+    assert "clients" in table and "2/4" in table and labels(several) == ("K/N", ["1/4", "2/4"])
+    assert "K/N = 2/4" in title(several)
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -179,6 +205,15 @@ def test_the_command(tmp_path):
         "--p 1/2,1/3",
         "--p 1/2,1/2 --measure gap",
         "--p 1/2,1/2 --rounds 3 --tau 4",
+        "--sigma -1",
+        "--sigma 1 --measure gap",
+        "--sigma 1 --p 1/2,1/2",
+        "--participation x",
+        "--participation 2..1/4",
+        "--participation 2/4 --uploads 1",
+        "--participation 0/4 --uploads 1",
+        "--participation 2/4 --uploads 9 --budget-steps 9",
+        "--uploads 3",
     ],
 )
 def test_a_wrong_word_is_one_sentence(words):

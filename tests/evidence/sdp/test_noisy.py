@@ -15,7 +15,7 @@ from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.worst_case import bounds, scheduled
+from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)
 

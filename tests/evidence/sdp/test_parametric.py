@@ -26,7 +26,7 @@ from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interva
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
-from fedbounds.report.describe import evidence_cell
+from fedbounds.report.verdict_tables import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.quantity import measured

@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from fractions import Fraction as Q
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round import noise
+from fedbounds.evidence.sdp.multi_round import noise, sampled_clients
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import groups, second_moments
+from fedbounds.evidence.sdp.multi_round.sampled_clients import groups, orthogonal, second_moments
 from fedbounds.study.worst import worst
 
 
@@ -35,7 +36,7 @@ def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
     (K, N), run, shape = present, run_of(rounds, tau, present), np.array([0.3, -0.8, 0.7, 0.9, 0.4, 1.1])
     p = groups(run)
     of_group = [0] * round(p[0] * N) + [1] * round(p[1] * N)
-    s = [(p[1] / p[0]) ** 0.5, -((p[0] / p[1]) ** 0.5)]
+    s = [-((p[1] / p[0]) ** 0.5), (p[0] / p[1]) ** 0.5]
     H = [hessian(shape[g], shape[2 + g]) for g in (0, 1)]
     along, total, count = sigma * np.array([np.cos(1.1), np.sin(1.1)]), 0.0, 0
     draws = list(itertools.product(itertools.combinations(range(N), K), repeat=rounds))
@@ -96,6 +97,48 @@ def test_random_clients_stay_below(tau, present):
     assert 0.3 * bound.value < highest < bound.value
 
 
+def cone_gradient(x, s, angle, high):
+    """That of mu/2 ||x||^2 + (h - mu)/2 dist(x, C)^2 + <s, x>, by the projection on the circular cone C."""
+    axis = s / np.linalg.norm(s)
+    z, aside = x @ axis, x - (x @ axis) * axis
+    rho, ray = np.linalg.norm(aside), np.array([np.sin(angle), -np.cos(angle)])  # C is below this ray of its boundary
+    if np.cos(angle) * rho + np.sin(angle) * z <= 0:
+        nearest = x
+    else:
+        length = max(ray @ [rho, z], 0)
+        nearest = length * ray[0] * aside / (rho or 1) + length * ray[1] * axis
+    return 0.1 * x + (high - 0.1) * (x - nearest) + s
+
+
+def test_cones_of_many_clients(monkeypatch):
+    """Two rounds of two new clients each, in six dimensions; the gradients are of the class."""
+    rng, angle, high, eta = np.random.default_rng(0), 0.9, 0.8, 0.5
+    s, run = np.eye(6), run_of(2, 3, (2, None))
+    for x, y in rng.normal(size=(300, 2, 6)):
+        dx, dg = x - y, cone_gradient(x, s[1], angle, high) - cone_gradient(y, s[1], angle, high)
+        assert (dg - 0.1 * dx) @ (dx - dg) >= -1e-9  # mu-strongly monotone and L-Lipschitz with L = 1
+    w = s[0]
+    for present in ((1, 2), (3, 4)):
+        ends = []
+        for i in present:
+            x = w
+            for _ in range(3):
+                x = x - eta * cone_gradient(x, s[i], angle, high)
+            ends.append(x)
+        w = np.mean(ends, axis=0)
+    monkeypatch.setattr(sampled_clients, "ANGLES", 1)
+    monkeypatch.setattr(np, "linspace", lambda low, up, count: np.array([angle if count == 1 else high]))
+    assert orthogonal(run, 1.0, 1.0) == pytest.approx(w @ w, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("present", "tau", "eta", "most"), [("1/any", 4, "1/4", 1.04), ("2/any", 4, "1/2", 1.05), ("1/any", 1, "1", 1.01)]
+)
+def test_many_clients_come_near_the_bound(present, tau, eta, most):
+    (result,) = worst(rounds=5, tau=tau, step=eta, participation=present)
+    assert result.certified and 1 <= result.worst / result.lower < most
+
+
 def test_one_local_step_of_one_present_client_is_exact():
     """tau = 1, one round: (1 - eta mu)^2 + v eta^2 zeta_*^2 at equal curvature is below, and near, the bound."""
     run = run_of(1, 1, (1, 10), "1/4")
@@ -108,6 +151,21 @@ def test_one_local_step_of_one_present_client_is_exact():
 def test_the_bound_is_near_an_instance(present, tau, rounds):
     (result,) = worst(rounds=rounds, tau=tau, step="1/4", participation=present)
     assert result.certified and result.above and not result.stated and 1 <= result.worst / result.lower < 1.1
+
+
+@pytest.mark.parametrize(
+    ("zeta", "present", "rounds", "eta", "value"),
+    [
+        ("1/20", "1/10", 12, "1.267", 0.0835),
+        ("1/20", "6/10", 2, "1.818", 0.449),
+        ("1/2", "1/10", 12, "0.2662", 0.707),
+        ("1/2", "6/10", 2, "1.818", 0.559),
+    ],
+)
+def test_the_uploads_of_the_page(zeta, present, rounds, eta, value):
+    (item,) = worst(rounds=rounds, tau=1, step=eta, zeta_star=zeta, participation=present)
+    page = (Path(__file__).parents[3] / "docs" / "design.md").read_text(encoding="utf-8")
+    assert item.certified and item.worst == pytest.approx(value, rel=2e-3) and str(value) in page
 
 
 def test_a_proof_for_more_present_is_none_for_fewer():

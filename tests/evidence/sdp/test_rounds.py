@@ -13,7 +13,7 @@ from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp import program as programmes
 from fedbounds.evidence.sdp.multi_round import central_path
 from fedbounds.evidence.sdp.multi_round.bound import above, is_definite, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
@@ -21,12 +21,11 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment,
 from fedbounds.evidence.sdp.multi_round.program import Run, program_of
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.program import exact
+from fedbounds.evidence.sdp.program import exact, is_psd
 from fedbounds.evidence.sdp.solver import worst_case
-from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
-from fedbounds.study.worst_case import bounds, scheduled
+from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 from fedbounds.theory.reading import READINGS
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)
@@ -187,7 +186,7 @@ def test_the_theorems_own_multipliers_are_a_proof(tau, rounds, mu, eta):
     labels = dict(zip(program.labels, each + [Q(0)] * (2 * T - 2), strict=True))
     for constant, proved in ((b, True), (b * (1 - Q(1, 10**9)), False)):
         gap = program.sum({"Delta_0": q ** (2 * T), "variance": constant}) - program["measured"]
-        assert verification.verify(program, gap, labels)[0] is proved
+        assert programmes.verify(program, gap, labels)[0] is proved
     assert bounds(run, Q(1), Q(1))["fedavg-rounds"] >= float(q ** (2 * T) + b) * (1 - 1e-12)
 
 
@@ -323,7 +322,7 @@ def test_no_run_exceeds_it(seed, measure):
 
 def test_weights_may_be_others_in_every_round():
     """Round by round. An adversary who takes the farthest local model is an instance of it."""
-    free = replace(weighted(4, 2, "0,0,1", "1/2,3/10,1/5"), free=True)
+    free = replace(weighted(4, 2, "0,0,1", "1/2,3/10,1/5"), ratios=(Q(0), Q(5)))
     result, instance = worst(free), attained(free)
     assert result.certified and (downward(instance.value), upward(result.value, 4)) == ("54.68", "55.08")
     delta = Q(1)
@@ -334,9 +333,11 @@ def test_weights_may_be_others_in_every_round():
     start = -s[:, 2] / np.linalg.norm(s[:, 2], axis=1)[:, None]
     farthest = lambda X: X[np.arange(len(X)), (X**2).sum(axis=-1).argmax(axis=1)]  # noqa: E731
     assert 0.85 * result.value < run_through(free, H, s, start, farthest).max() <= result.value
-    one = Run(2, 2, MU, L, (ETA, Q(1, 3), Q(1, 4), Q(1, 5)), (Q(0), Q(1)), (Q(2, 3), Q(1, 3)), True)
+    one = Run(2, 2, MU, L, (ETA, Q(1, 3), Q(1, 4), Q(1, 5)), (Q(0), Q(1)), (Q(2, 3), Q(1, 3)), (Q(0), Q(3)))
     first, last = (dataclasses.replace(one, rounds=1, eta=one.eta[k : k + 2]) for k in (0, 2))
     assert worst(one).value == worst(last, Q(worst(first).value)).value >= attained(one).value
+    assert replace(free, alpha=(Q(0), Q(1)), p=HALVES, ratios=(Q(0), Q(2))).permuted and not free.permuted
+    assert not replace(free, alpha=HALVES, p=HALVES, ratios=(Q(0), Q(2))).permuted
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -377,7 +378,8 @@ def test_an_upper_bound_is_rounded_up(value):
         ("one or 4", lambda: rounds_of(2, 2, eta=(ETA,) * 3)),
         ("F is bounded where", lambda: rounds_of(1, 2, alpha=(Q(1), Q(0)), p=HALVES, measure="gap")),
         ("needs two steps", lambda: rounds_of(1, 1, measure="average")),
-        ("on its least", lambda: replace(weighted(1, 1, "1,0", "2/3,1/3"), free=True)),
+        ("both sides of 1", lambda: replace(weighted(1, 1, "1,0", "2/3,1/3"), ratios=(Q(2), Q(3)))),
+        ("needs p and ratios", lambda: replace(weighted(1, 1, "1,0", "2/3,1/3"), ratios=(Q(1, 2), Q(2)))),
         ("must be positive", lambda: worst(rounds_of(1, 1), delta_0=Q(0))),
         ("not negative", lambda: worst(rounds_of(1, 1), zeta_sq=Q(-1, 2))),
     ],

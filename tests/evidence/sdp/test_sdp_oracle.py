@@ -10,7 +10,6 @@ import pytest
 
 import fedbounds.evidence.sdp.one_step.program
 import fedbounds.evidence.sdp.program
-import fedbounds.evidence.sdp.verification
 from fedbounds.evidence.sdp.one_step import program as true_model
 from fedbounds.evidence.sdp.one_step.certificate import read
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
@@ -187,7 +186,7 @@ CHECKS = {
 
 @pytest.mark.parametrize("how", ["negative", "values", "remainder"])
 def test_what_a_lax_first_checker_lets_through_the_second_does_not(how):
-    source = Path(fedbounds.evidence.sdp.verification.__file__).read_text()
+    source = Path(fedbounds.evidence.sdp.program.__file__).read_text()
     for condition, constant in CHECKS.items():
         assert condition in source
         source = source.replace(condition, constant)

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 
-from fedbounds.cli.builder import built
+from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic

@@ -21,7 +21,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.rebuilt import begin_anew
+from fedbounds.evidence.symbolic.expressions import begin_anew
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.bound import Bound, above, verify
-from fedbounds.evidence.sdp.multi_round.by_solver import by_solver
+from fedbounds.evidence.sdp.multi_round.bound import Bound, above, by_solver, verify
 from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of
 
 Array = NDArray[Any]
@@ -50,14 +49,15 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
         return Bound(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True, attained=True)
-    if run.free and run.rounds > 1:
+    if run.ratios is not None and run.rounds > 1:
         sizes, last = run.sizes[: -run.tau], run.sizes[-run.tau :]
         before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
         if before is None or not before.certified:
             return None
-        return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+        bound = worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+        return bound and replace(bound, attained=False)
     few = 0 < len(run.p) * run.T <= EVERY_CLIENT
-    if few and not run.exact and not run.free and run.measure == "distance" and zeta_sq:
+    if few and not run.exact and (run.ratios is None or run.permuted) and run.measure == "distance" and zeta_sq:
         bound = by_solver(run, delta_0, zeta_sq, every_client=True)
         if bound is not None:
             return bound

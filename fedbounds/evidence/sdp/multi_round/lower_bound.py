@@ -6,9 +6,10 @@ are mirror images, and two numbers are searched: the angle of the axes and h. Th
 which none has more than half of the weight: their pulls of one size sum to 0 in the plane, and each has its own turn
 of e_2. Where one has more, it stands against all the others; where the server's weights are not p, those who have too
 much stand against the rest, with gradients that give the largest mean. Both Hessians and the start's direction are
-searched for then. Where F is bounded the start always is, and one function on a line is tried besides: its curvature
-is L up to a point and mu beyond. Any run is a lower bound on the worst case, up to rounding: it is computed in
-floating point, and enclosed by `surely` where it is to refute.
+searched for then. Weights that depend on the losses are those of the run at hand. Where F is bounded the start always
+is, and one function on a line is tried besides: its curvature is L up to a point and mu beyond. Any run is a lower
+bound on the worst case, up to rounding: it is computed in floating point, and enclosed by `surely` where it is to
+refute.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from fedbounds.algorithms.fedavg import FedAvg as WithServerStep
-from fedbounds.engine.algorithms import run_algorithm
+from fedbounds.engine.plain_runs import run_algorithm
 from fedbounds.engine.reference import algorithm_1
 from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Ball, enclosed, in_digits
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -37,12 +39,34 @@ from fedbounds.weightings.fixed import Fixed, FixedByRound
 POINTS, TIMES, FINER, RANDOM = 41, 6, 0.2, 2000
 # Digits in which a run is enclosed: intervals grow by a small factor in each of a few hundred steps.
 SURE_DIGITS = 400
+# Of the fractions in which a run is exact.
+DENOMINATOR = 10**6
+# By what the start is turned besides, as rounding decides which of two equal losses is the larger.
+ASIDE = np.array([[0.0], [1e-5], [-1e-5]])
 # (which Hessian, -grad F_i(w*) along e_2 as a signed square over zeta_*^2, alpha, p).
 Client = tuple[int, Fraction, Fraction, Fraction]
 # A number, its cosine, sine and root, in floats and in intervals.
 FLOATS: tuple[Any, ...] = (float, np.cos, np.sin, np.sqrt)
 BALLS = tuple(
     np.frompyfunc(lambda x, of=of: Ball(getattr(enclosed(x), of)()), 1, 1) for of in ("__pos__", "cos", "sin", "sqrt")
+)
+
+
+def _fractions(of: Any) -> Any:
+    """A function of floats, with a fraction of few digits as value."""
+    return np.frompyfunc(lambda x: Fraction(float(of(float(x)))).limit_denominator(DENOMINATOR), 1, 1)
+
+
+def _half_angle(x: Any) -> Any:
+    return _fractions(math.tan)(np.asarray(x, dtype=float) / 2)
+
+
+# The same in fractions, of points on the circle; a root is rounded down.
+FRACTIONS: tuple[Any, ...] = (
+    _fractions(float),
+    lambda x: (1 - _half_angle(x) ** 2) / (1 + _half_angle(x) ** 2),
+    lambda x: 2 * _half_angle(x) / (1 + _half_angle(x) ** 2),
+    np.frompyfunc(lambda x: Fraction(math.isqrt(int(x * DENOMINATOR**2)), DENOMINATOR), 1, 1),
 )
 
 
@@ -132,6 +156,15 @@ def surely(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -
         return math.nextafter(float(end.lower()), 0.0)
 
 
+def in_fractions(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
+    """What is measured of nearly that shape, run in fractions and rounded down; in floats if the rule has exp."""
+    try:
+        ends = [_ends(run, instance.shape + move, delta_0, zeta_sq, FRACTIONS) for move in ASIDE * np.eye(5)[4]]
+    except InputError:
+        return instance.value
+    return math.nextafter(float(max(ends)), 0.0)
+
+
 def with_noise(run: Run, instance: Attained, sigma_sq: float) -> float:
     """E||w_R||^2 where each step of each client adds noise of that variance, in the direction that tells most.
 
@@ -185,8 +218,9 @@ def _ends(run: Run, shape: Any, delta_0: Any, zeta_sq: Any, arithmetic: tuple[An
     eta = np.array([number(size) for size in run.sizes])
     summed: Any = 0
     # The server's step comes between rounds, which are then run one by one.
+    rule = run.rule or FixedByRound(alpha)
     for sizes in (eta,) if run.server == 1 else np.split(eta, run.rounds):
-        for step in algorithm_1(losses, start, sizes, run.tau, FixedByRound(alpha)):
+        for step in algorithm_1(losses, start, sizes, run.tau, rule):
             if run.measure == "average" and step.t < run.T:
                 summed = summed + step.virtual(step.alpha) * number(Fraction(1, run.T))
         w = step.x[..., 0, :]
@@ -226,7 +260,7 @@ def symmetric(first: Array, mixed: Array, second: Array) -> Array:
 def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:
     """FedAvg, or the server's weights, with full gradients."""
     sizes, alpha = ([float(item) for item in given] for given in (run.sizes, run.alpha))
-    weighting = Fixed(tuple(alpha)) if run.biased else FedAvg()
+    weighting = run.rule or (Fixed(tuple(alpha)) if run.biased else FedAvg())
     return Experiment(
         problem,
         weighting,

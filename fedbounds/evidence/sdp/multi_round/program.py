@@ -10,7 +10,8 @@ c is 0 and the mean square of its deviation zeta_*^2. So there are two matrices 
 Where no p_i exceeds 1/2 nothing is lost, as unit vectors u_i of the plane have sum_i p_i u_i = 0; where one does it
 is the worst case over all weights. Where the server's weights alpha are not p, the mean g of s_i = grad F_i(w*) is
 one more row: ||g||^2 <= chi^2 zeta_*^2 with chi^2 = sum_i (alpha_i - p_i)^2/p_i, and sum_i alpha_i ||s_i||^2 <=
-max_i(alpha_i/p_i) zeta_*^2. Both are largest where alpha is all on a client of least p, which bounds free weights.
+max_i(alpha_i/p_i) zeta_*^2. Where only pi <= alpha_i/p_i <= Pi is known, chi^2 is at most (Pi - 1)(1 - pi), the
+variance of a number between pi and Pi with mean 1.
 Where F(w) - F* is bounded, w is one more point without deviations; F(w) - F* is (mu/2) ||w||^2 plus a difference of
 function values.
 
@@ -38,6 +39,7 @@ from fedbounds.evidence.sdp.program import (
     exact,
     interpolation,
 )
+from fedbounds.model.weighting import Weighting
 
 # Rows of a block: beyond this a solve takes minutes.
 LARGEST = 400
@@ -50,10 +52,11 @@ class Run:
     """R rounds of tau steps on L-smooth mu-strongly convex clients; without weights they are equal.
 
     ``eta`` is the size of all steps, or a tuple with that of each. The server averages with ``alpha``; w* minimises
-    sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2. ``free``: alpha may be another in every round, and is all on a
-    client of least p. ``all_pairs``: every interpolation inequality is used. ``server`` is eta_s: a round moves w by
-    eta_s times the mean move of the clients. ``present`` = (K, N): each round K of N equal clients take part, drawn
-    without replacement, and N is None where it is any of at least max(K, 2). InputError where it is no run.
+    sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2. ``ratios`` = (pi, Pi): alpha may be another in every round with
+    pi <= alpha_i/p_i <= Pi, ``alpha`` being one of these; or it is what ``rule`` makes of the losses. ``all_pairs``:
+    every interpolation inequality is used. ``server`` is eta_s: a round moves w by eta_s times the mean move of the
+    clients. ``present`` = (K, N): each round K of N equal clients take part, drawn without replacement, and N is None
+    where it is any of at least max(K, 2). InputError where it is no run.
     """
 
     rounds: int
@@ -63,7 +66,8 @@ class Run:
     eta: Fraction | tuple[Fraction, ...]
     alpha: tuple[Fraction, ...] = ()
     p: tuple[Fraction, ...] = ()
-    free: bool = False
+    ratios: tuple[Fraction, Fraction] | None = None
+    rule: Weighting | None = None
     measure: Measure = "distance"
     all_pairs: bool = False
     server: Fraction = Fraction(1)
@@ -112,8 +116,12 @@ class Run:
             yield wrong, f"{name} must be as many weights >= 0 as clients, with sum 1", received, "mend them"
         wrong = bool(self.p) and (min(self.p) == 0 or len(self.p) == 1)
         yield wrong, "there must be two clients or more, each with p_i > 0", p, "leave out one that has none"
-        wrong = self.free and (not self.p or self.alpha[self.p.index(min(self.p))] != 1)
-        yield wrong, "weights that are free need p, and alpha on its least", alpha, "mend alpha"
+        low, high = self.ratios or (Fraction(0), Fraction(2))
+        received = f"{low}..{high}"
+        yield not 0 <= low < 1 < high, "ratios alpha_i/p_i lie on both sides of 1, from 0 on", received, "mend them"
+        pairs = list(zip(self.alpha, self.p, strict=True))
+        wrong = self.ratios is not None and not (pairs and all(low <= a / p <= high for a, p in pairs))
+        yield wrong, f"alpha needs p and ratios of {received}", alpha, "mend alpha"
         received = f"the {self.measure} with weights that are not p"
         wrong = self.measure != "distance" and self.biased
         yield wrong, "F is bounded where the server's weights are p", received, "take the measure distance"
@@ -139,11 +147,19 @@ class Run:
     @property
     def biased(self) -> bool:
         """Whether the server's weights are not p."""
-        return self.alpha != self.p
+        return self.alpha != self.p or self.ratios is not None
+
+    @property
+    def permuted(self) -> bool:
+        """Whether all alpha that the ratios allow are means of permutations of this one, with clients of equal p."""
+        ratios = {0, *(a / p for a, p in zip(self.alpha, self.p, strict=True))}
+        return self.ratios is not None and {*self.ratios} == ratios and len(set(self.p)) == 1
 
     @property
     def spread(self) -> tuple[Fraction, Fraction]:
         """What (sum_i alpha_i ||s_i||^2, ||mean of s||^2) are at most, over zeta_*^2: (max alpha_i/p_i, chi^2)."""
+        if self.ratios is not None:
+            return self.ratios[1], (self.ratios[1] - 1) * (1 - self.ratios[0])
         pairs = list(zip(self.alpha, self.p, strict=True))
         ratio = max((a / p for a, p in pairs), default=Fraction(1))
         return ratio, sum(((a - p) ** 2 / p for a, p in pairs), Fraction(0))

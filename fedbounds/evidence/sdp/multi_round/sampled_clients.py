@@ -8,6 +8,13 @@ x-bar plus the deviation of a draw without replacement. So with M = E w w^T and 
 a recursion without any sampling; for any N, v = 1/K is approached by many clients. The angles of both groups' axes,
 their curvatures, the start and the direction of all noise are searched for at random, first near the instance of
 the run in which everyone takes part.
+
+Of any number of clients another kind goes farther: with pulls s_i that are orthogonal to each other and to w_0,
+
+    F_i(x) = mu/2 ||x||^2 + (h - mu)/2 dist(x, C_i)^2 + <s_i, x>,    C_i = {cos(a) rho + sin(a) z <= 0},
+
+z being the coordinate of x along s_i and rho the distance from that axis. A client who is drawn for the first time
+moves w in the plane of w and s_i, so that ||w|| is no random number; with many clients nobody is drawn twice.
 """
 
 from __future__ import annotations
@@ -22,20 +29,43 @@ from fedbounds.model.problem import Array
 
 # Shapes a try, and tries that narrow by half around the best one.
 RANDOM, TIMES = 600, 14
+# Of the cones.
+ANGLES, CURVATURES = 181, 19
 
 
-def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]) -> float:
-    """E||w_R||^2 of the best such instance, in floating point; ``near`` is a shape (5,) without noise."""
+def sampled(
+    run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]
+) -> tuple[float, Array]:
+    """(E||w_R||^2, shape (6,)) of the best such instance, in floating point; ``near`` is such a shape (5,)."""
     mu, L, rng = float(run.mu), float(run.L), np.random.default_rng(0)
-    best, middle = 0.0, np.array([0.0, 0.0, (mu + L) / 2, (mu + L) / 2, 0.0, 0.0])
+    found, middle = list[tuple[float, Array]](), np.array([0.0, 0.0, (mu + L) / 2, (mu + L) / 2, 0.0, 0.0])
     for first in (np.append(near, 0.0), middle, middle):
         shape, reach = first, np.array([np.pi / 2, np.pi / 2, L - mu, L - mu, np.pi / 2, np.pi / 2])
         for _ in range(TIMES):
             tried = shape[:, None] + reach[:, None] * rng.uniform(-1, 1, (6, RANDOM))
             tried[:, 0], tried[2:4] = shape, np.clip(tried[2:4], mu, L)
             values = second_moments(run, tried, delta_0, zeta_sq, sigma_sq)
-            shape, reach, best = tried[:, np.argmax(values)], reach / 2, max(best, float(values.max()))
-    return best
+            shape, reach = tried[:, np.argmax(values)], reach / 2
+        found.append((float(values.max()), shape))
+    return max(found, key=lambda item: item[0])
+
+
+def orthogonal(run: Run, delta_0: float, zeta_sq: float) -> float:
+    """E||w_R||^2 of the best such cones as the number of clients grows, in floating point."""
+    assert run.present is not None
+    mu, L, K = float(run.mu), float(run.L), run.present[0]
+    angles, highs = np.linspace(0, np.pi / 2, ANGLES), np.linspace(mu, L, CURVATURES)
+    angle, bend = (item.ravel() for item in np.meshgrid(angles, highs - mu))
+    c, s, size = np.cos(angle), np.sin(angle), np.full(angle.shape, delta_0**0.5)
+    for start in range(0, run.T, run.tau):
+        rho, z = size, 0 * size
+        for eta in map(float, run.sizes[start : start + run.tau]):
+            inside = z * c >= abs(rho) * s  # the polar cone, whose points are nearest to 0
+            far = np.maximum(c * abs(rho) + s * z, 0)
+            slope = np.where(inside, rho, np.sign(rho) * far * c), np.where(inside, z, far * s)
+            rho, z = rho - eta * (mu * rho + bend * slope[0]), z - eta * (mu * z + bend * slope[1] + zeta_sq**0.5)
+        size = np.sqrt(rho**2 + z**2 / K)
+    return float((size**2).max())
 
 
 def groups(run: Run) -> tuple[float, float]:
@@ -49,7 +79,7 @@ def second_moments(run: Run, shape: Array, delta_0: float, zeta_sq: float, sigma
     """E||w_R||^2 at shapes (6, B): two angles, two curvatures, the angles of the start and of the noise."""
     assert run.present is not None
     p, v, mu = groups(run), float(run.sampling), float(run.mu)
-    pull = (p[1] / p[0]) ** 0.5 * zeta_sq**0.5, -((p[0] / p[1]) ** 0.5) * zeta_sq**0.5
+    pull = -((p[1] / p[0]) ** 0.5) * zeta_sq**0.5, (p[0] / p[1]) ** 0.5 * zeta_sq**0.5
     H = [_hessian(mu, np.cos(shape[g]), np.sin(shape[g]), shape[2 + g]) for g in (0, 1)]
     m = delta_0**0.5 * np.stack([np.cos(shape[4]), np.sin(shape[4])], axis=-1)
     M, along = m[:, :, None] * m[:, None, :], np.stack([np.cos(shape[5]), np.sin(shape[5])], axis=-1)

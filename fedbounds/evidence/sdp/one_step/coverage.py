@@ -14,6 +14,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
+from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.one_step.parameters import (
     PLAIN,
     Setting,
@@ -30,6 +31,7 @@ from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.coverage import Along, Coverage, Region, Span, only, weights_in_words
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import eta_0
 from fedbounds.theory.units import units_of
 from fedbounds.theory.verdict import Failure
 
@@ -50,7 +52,11 @@ def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, 
     neither. Raises InputError where it is not rational.
     """
     if claim.eta is not None:
-        return sizes_at(claim, numbers(setting), start, len(setting.eta))
+        known = numbers(setting)
+        if isinstance(claim.eta, sp.Min) and eta_0 in claim.eta.args:  # any constant step up to a limit: the limit
+            limit = rational(sp.Min(*set(claim.eta.args) - {eta_0}), known)
+            known |= {} if limit is None else {"eta_0": limit}
+        return sizes_at(claim, known, start, len(setting.eta))
     largest = largest_step(claim, setting)
     return None if largest is None else (largest,) * len(setting.eta)
 

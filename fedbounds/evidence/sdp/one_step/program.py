@@ -64,7 +64,7 @@ def build(
     vectors, values = _symbols(setting)
     writer = _Writer(setting, number)
     points, iterates = writer.points()
-    reader = writer.reader(points, iterates[-1])
+    reader = writer.reader(points, iterates)
     for place in places(written or {}):
         points = writer.further(points, place, reader)
     quantities = dict(writer.quantities(points, iterates))
@@ -140,12 +140,13 @@ class _Writer:
         self.slopes: list[Symbol] = []
         self.levels: list[Symbol] = []
 
-    def reader(self, points: Points, w: Vector) -> Reader:
+    def reader(self, points: Points, iterates: list[Vector]) -> Reader:
         """What reads expressions of points, at those that every model has."""
         local = [next(q for q in mine if q.label == f"x{self.last}") for mine in points]
         star = [next((q for q in mine if q.label == "star"), mine[-1]) for mine in points]
         own = [mine[-1] for mine in points]
-        here = {at.w: [w], at.w_i: [q.x for q in local], at.w_i_star: [q.x for q in own]}
+        here = {at.w: iterates[-1:], at.w_i: [q.x for q in local], at.w_i_star: [q.x for q in own]}
+        here |= {} if self.any else {at.w_round: iterates[:1]}
         weights = {at.ALPHA: self.alpha, at.P: self.p}
         located: dict[sp.Expr, list[Point]] = {at.w_i: local, at.w_star: star, at.w_i_star: own}
         return Reader(here, weights, lambda number: self.number(value_of(number, self.setting)), located)

@@ -28,6 +28,7 @@ from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
 from fedbounds.io import plain
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.points import w_round
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Solvers are accurate to about 1e-8 on problems scaled to size 1; a violation must stand clear of that.
@@ -164,7 +165,8 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     certificate = attempt(setting, whole)
     if certificate is None and not whole and setting.local == "steps":
         certificate = attempt(setting, True)
-    if certificate is not None or not setting.knows_skew:
+    started = any(item.has(w_round) for item in written_by(claim, setting.how).values())
+    if certificate is not None or not setting.knows_skew or started:
         return certificate
     wider = replace(setting, local="any")
     certificate = attempt(wider, True)

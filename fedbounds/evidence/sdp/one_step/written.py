@@ -25,7 +25,7 @@ from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 Expressions = Mapping[str, sp.Expr]
 # Those that every model has, and words that a model has no point for.
 ALWAYS: dict[str, sp.Expr] = {q.name: q.expression for q in (Delta, drift, Gamma)}
-ABSENT = (at.w_next, at.w_i_next, at.w_round, at.w_0, at.w_alpha)
+ABSENT = (at.w_next, at.w_i_next, at.w_0, at.w_alpha)
 _INNER = np.frompyfunc(operator.matmul, 2, 1)
 
 
@@ -112,8 +112,8 @@ def places(expressions: Expressions) -> tuple[sp.Expr, ...]:
 class Reader:
     """Expressions as forms, in arrays over the clients or of one entry.
 
-    ``here`` are the vectors of w, w_i and w_i*; ``known`` maps a point to each client's `Point` there. ``numbers``
-    gives the values of numbers, ``weights`` those of alpha and p.
+    ``here`` are the vectors of w, w_i, w_i* and, after local steps, of the round's start; ``known`` maps a point to
+    each client's `Point` there. ``numbers`` gives the values of numbers, ``weights`` those of alpha and p.
     """
 
     here: Mapping[sp.Expr, Sequence[Vector]]
@@ -138,6 +138,8 @@ class Reader:
             return self._mean(expression.args[0], self.vectors(expression.args[1]), Vector)
         if isinstance(expression, Grad):
             return _array([point.g for point in self.known[expression.args[0]]])
+        if expression not in self.here and expression != at.w_star:
+            raise reject("of any local models nothing says where the round began", expression, "take local steps")
         return _array([Vector()] if expression == at.w_star else self.here[expression])
 
     def _scalar(self, expression: sp.Expr) -> Any:

@@ -1,0 +1,111 @@
+"""Independent tasks on threads or on forked processes, with results in order.
+
+An error or an interrupt stops the rest.
+"""
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import islice
+from multiprocessing import current_process, get_context
+from typing import Any, TypeVar
+
+from fedbounds.errors import interruptible
+from fedbounds.model.experiment import Progress
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class _Stopped(Exception):
+    """Raised inside a task whose result nobody wants any more."""
+
+
+def default_threads() -> int:
+    """The processors this process may use, or fewer where NUMBA_NUM_THREADS says so (joblib sets it in workers)."""
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    limit = os.environ.get("NUMBA_NUM_THREADS", "")
+    return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
+
+
+def blocks_of(replicates: int, size: int) -> list[range]:
+    """The replicates in blocks of ``size``; the last may be shorter."""
+    return [range(start, min(start + size, replicates)) for start in range(0, replicates, size)]
+
+
+def in_threads(
+    task: Callable[[T, Callable[[int], None]], S],
+    items: Sequence[T],
+    total: int,
+    progress: Progress | None = None,
+    threads: int | None = None,
+) -> Iterator[S]:
+    """task(item, tick) for every item, results in the order of the items.
+
+    A task calls tick(units) as it advances; ``progress(done, total)`` then hears the sum over all tasks.
+    The first failing task's error, in the order of the items, is raised once the tasks before it are done.
+    At most two tasks a thread are begun or waiting to be taken, so that finished results do not pile up.
+    """
+    done, lock, stop = 0, threading.Lock(), threading.Event()
+
+    def tick(units: int) -> None:
+        nonlocal done
+        if stop.is_set():
+            raise _Stopped
+        if progress is not None:
+            with lock:
+                done += units
+                progress(done, total)
+
+    workers = min(default_threads() if threads is None else max(threads, 1), len(items))
+    if workers == 1:
+        for item in items:
+            with interruptible():
+                result = task(item, tick)
+            yield result
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = iter(items)
+        futures = deque(pool.submit(task, item, tick) for item in islice(waiting, 2 * workers))
+        try:
+            while futures:
+                yield futures.popleft().result()
+                futures.extend(pool.submit(task, item, tick) for item in islice(waiting, 1))
+        finally:
+            stop.set()
+            for future in futures:
+                future.cancel()
+
+
+_tasks: list[Callable[[], Any]] = []
+
+
+def in_processes(tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """What each task returns, in order; the first failing task's error is raised.
+
+    A fork sees the tasks as they are, and what they return is sent back (pickled, between this process and its own
+    children). One after the other here where there is one processor or no safe fork: off Linux, and beside threads,
+    which may hold a lock that nobody would release in the child; those that move a bar of rich do not count.
+    """
+    workers = min(default_threads(), len(tasks))
+    others = [thread for thread in threading.enumerate() if type(thread).__module__.partition(".")[0] != "rich"]
+    if workers < 2 or len(others) > 1 or sys.platform != "linux" or current_process().daemon:
+        return [task() for task in tasks]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 also counts the threads of BLAS
+        with ProcessPoolExecutor(workers, get_context("fork"), _begin, (tasks,)) as pool:
+            return list(pool.map(_run, range(len(tasks))))
+
+
+def _begin(tasks: Sequence[Callable[[], Any]]) -> None:
+    _tasks[:] = tasks
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to tell of; a file begun is ended
+
+
+def _run(number: int) -> Any:
+    return _tasks[number]()

@@ -1,0 +1,270 @@
+"""The outcomes of chance of a run, in floats or fractions: all of them, or few that give expectations without error.
+
+For independent xi_j of mean 0 and variance 1 and a quadratic q,
+    E q(m + sum_j xi_j v_j) = q(m) + sum_j (q(m + v_j)/2 + q(m - v_j)/2 - q(m)),
+so a linear run needs 2 N T + 1 paths for a quadratic quantity. In one round the clients meet only in the mean at its
+end: a quantity that is quadratic in the local models needs the noise of every two clients jointly, not of all. So
+paths of s bits that are independent for every two clients do: u + a_i v in the field of 2^s elements, for all u and
+v and a different a_i for each client, are 4^s outcomes for up to 2^s clients.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.engine.reference import Step, algorithm_1, one
+from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
+from fedbounds.model.weighting import Weighting
+from fedbounds.theory import points as at
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_sum
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import in_scope
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
+from fedbounds.weightings.multinomial import Multinomial
+
+# The fields of 2^s elements: their irreducible polynomials, bits of the coefficients.
+POLYNOMIALS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b1000011}
+# Points that do not move with the noise; and those of one client's path alone.
+FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0)
+OF_ONE = (at.w_i, at.w_i_next)
+# Shipped functions of a path that are quadratic in the averaged models, the losses only where F is quadratic.
+DISTANCES, LOSSES = (Delta_round, Delta_round_next), (gap_round, gap_sum)
+# Every outcome, the 2 N T + 1 paths of a linear run, or outcomes that are independent for every two clients.
+Taken = Literal["all", "linear", "pairwise"]
+
+
+@dataclass(frozen=True)
+class Chance:
+    """What is random in a run of ``rounds`` of ``tau`` steps, in each of which K ``present`` of N clients take part.
+
+    xi_i of the ``noisy`` clients (N,) is u = ``rare`` with probability 1/(1 + u^2), else -1/u. ``draws`` clients are
+    drawn with replacement instead, unless 0. ``linear``: local models are linear in the xi, and all their factors are
+    not negative.
+    """
+
+    noisy: tuple[bool, ...]
+    tau: int
+    rounds: int
+    present: int
+    draws: int
+    rare: Any
+    linear: bool
+
+    @property
+    def selections(self) -> int:
+        """How many outcomes the choice of a round's clients has."""
+        N = len(self.noisy)
+        return Multinomial(self.draws).outcomes(N) if self.draws else math.comb(N, self.present)
+
+    @property
+    def count(self) -> int:
+        """How many outcomes a run has."""
+        return int(2 ** (sum(self.noisy) * self.tau * self.rounds) * self.selections**self.rounds)
+
+    @property
+    def pairwise(self) -> bool:
+        """Whether a run is one round of everyone, under noise of two equally likely values."""
+        everyone = self.present == len(self.noisy) and not self.draws
+        return everyone and self.rounds == 1 and self.rare == 1 and field_size(len(self.noisy), self.tau) > 0
+
+    def taken(self, most: int) -> Taken:
+        """Which outcomes a run takes: few of them where all are more than ``most``."""
+        if self.count <= most or not (self.linear or self.pairwise):
+            return "all"
+        return "linear" if self.linear else "pairwise"
+
+    def paths(self, most: int) -> int:
+        """How many outcomes these are."""
+        few = {"linear": 2 * sum(self.noisy) * self.tau * self.rounds + 3, "all": self.count}
+        return few[how] if (how := self.taken(most)) in few else 4 ** field_size(len(self.noisy), self.tau)
+
+    def steps(
+        self,
+        losses: Quadratics,
+        w0: Numbers,
+        eta: Numbers,
+        rule: Weighting,
+        how: Taken,
+        look: Callable[[Step], None] = lambda step: None,
+    ) -> tuple[list[Step], list[Numbers]]:
+        """The steps of Algorithm 1 on a population, and the weights of the outcomes before each step and at the end.
+
+        They are probabilities, or of a linear run signed weights. Draws with replacement have others in each member.
+        ``look`` is called with every step as it is taken.
+        """
+        number = one(losses.p)
+        noisy = np.array([number * item for item in self.noisy], dtype=losses.p.dtype)
+        odds, groups = [np.array([number])], None
+        if how == "all":
+            shocks, chances = self._shocks(number)
+            losses = replace(losses, shocks=shocks) if any(self.noisy) else losses
+            rule, groups, chosen = self._selected(rule, losses.p)
+            odds = self._odds(chances, chosen, number)
+        elif how == "linear":
+            paths, weights = single_shocks(noisy, self.tau * self.rounds)
+            losses = replace(losses, noise=abs(losses.noise), paths=paths)
+            odds += [weights] * self.tau * self.rounds
+        else:
+            paths, weights = pairwise_shocks(noisy, self.tau)
+            losses = replace(losses, paths=paths)
+            odds += [weights] * self.tau
+
+        def participants(r: int, gaps: Numbers) -> Numbers:
+            assert groups is not None
+            return groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), groups.shape[1])
+
+        steps = []
+        for step in algorithm_1(losses, w0, eta, self.tau, rule, None if groups is None else participants):
+            look(step)
+            steps.append(step)
+        return steps, odds
+
+    def _shocks(self, number: Any) -> tuple[Numbers, Numbers]:
+        """The outcomes (M, N) of the noise xi of a step, 0 where a client has none, and their probabilities (M,)."""
+        u = self.rare
+        values = ((u * number, number / (1 + u**2)), (-number / u, number * u**2 / (1 + u**2)))
+        several = itertools.product(*(values if item else ((0 * number, number),) for item in self.noisy))
+        drawn = np.array(list(several), dtype=float if isinstance(number, float) else object)
+        return drawn[..., 0], drawn[..., 1].prod(-1)
+
+    def _selected(self, rule: Weighting, p: Numbers) -> tuple[Weighting, Numbers, Numbers]:
+        """The weighting, who takes part in each of a round's choices (K, N), and their probabilities or None.
+
+        Nobody is chosen where everybody takes part; choices without probabilities are equally likely.
+        """
+        N = len(self.noisy)
+        if self.draws:
+            rule, chances = Multinomial(self.draws).enumerated(p)
+            return rule, np.ones((len(chances), N), dtype=bool), chances
+        return rule, _groups(N, self.present) if self.present < N else None, None
+
+    def _odds(self, chances: Numbers, chosen: Numbers, number: Any) -> list[Numbers]:
+        """The probabilities (..., or (..., P) of a population's members) before each step and at the end."""
+        before = np.array([number])
+        if chosen is not None:
+            before = np.broadcast_to(before[:, None], (1, chosen.shape[1]))
+        odds, last = [], self.tau * self.rounds
+        for t in range(last + 1):
+            if t % self.tau == 0 and t < last:
+                equal = np.ones(self.selections, dtype=before.dtype)
+                before = _each(equal, before) / self.selections if chosen is None else _each(chosen, before)
+            odds.append(before)
+            before = _each(chances, before) if t < last else before
+        return odds
+
+
+def _each(chances: Numbers, before: Numbers) -> Numbers:
+    """The probabilities (K ...,) of what was ``before`` followed by each outcome of ``chances``."""
+    chances = chances.reshape(len(chances), 1, *(chances.shape[1:] or (1,) * (before.ndim - 1)))
+    return (chances * before).reshape(-1, *before.shape[1:])
+
+
+@lru_cache(maxsize=64)
+def _groups(N: int, present: int) -> Numbers:
+    """Which clients take part, in each of the equally likely cases."""
+    return np.array([[i in group for i in range(N)] for group in itertools.combinations(range(N), present)])
+
+
+def single_shocks(noisy: Numbers, T: int) -> tuple[Numbers, Numbers]:
+    """xi along the 2 N T + 1 paths of a linear run and two more, (T, M, N), and the paths' weights (M,).
+
+    ``noisy`` (N,) holds 1 for clients with noise, else 0, in floats or fractions. The paths are the run without
+    noise, one with each single shock and its negative, and two of weight 0 in which every shock has the same sign:
+    the largest gradients of all outcomes lie there.
+    """
+    number = one(noisy)
+    where = [(t, i) for t in range(T) for i in range(len(noisy)) if noisy[i]]
+    paths = np.zeros((T, 2 * len(where) + 3, len(noisy)), dtype=noisy.dtype)
+    for k, (t, i) in enumerate(where):
+        paths[t, 2 * k + 1, i], paths[t, 2 * k + 2, i] = number, -number
+    paths[:, -2], paths[:, -1] = number, -number
+    weights = [number * (1 - len(where)), *[number / 2] * (2 * len(where)), 0 * number, 0 * number]
+    return paths, np.array(weights, dtype=noisy.dtype)
+
+
+def field_size(clients: int, tau: int) -> int:
+    """The smallest s with 2^s of at least so many clients and paths of tau values; 0 where none is known."""
+    return next((s for s in POLYNOMIALS if s >= tau and 2**s >= clients), 0)
+
+
+def pairwise_shocks(noisy: Numbers, tau: int) -> tuple[Numbers, Numbers]:
+    """xi = 1 or -1 over a round (tau, M, N), independent for every two clients, and the probabilities (M,).
+
+    ``noisy`` (N,) holds 1 for clients with noise, else 0, in floats or fractions.
+    """
+    number, signs = one(noisy), _signs(len(noisy), tau)
+    return signs * number * noisy, np.full(signs.shape[1], number / signs.shape[1], dtype=noisy.dtype)
+
+
+@lru_cache(maxsize=16)
+def _signs(clients: int, tau: int) -> Numbers:
+    s = field_size(clients, tau)
+    elements = range(2**s)
+    drawn = np.array([[u ^ _product(a, v, s) for a in range(clients)] for u in elements for v in elements])
+    return 1 - 2 * (drawn >> np.arange(tau)[:, None, None] & 1)
+
+
+def _product(a: int, b: int, s: int) -> int:
+    """a b in the field of 2^s elements."""
+    total = 0
+    for k in range(s):
+        total ^= (b << k) * (a >> k & 1)
+    for k in reversed(range(s, 2 * s)):
+        total ^= (POLYNOMIALS[s] << (k - s)) * (total >> k & 1)
+    return total
+
+
+def needs_every_outcome(claim: Claim, reading: Reading, bent: bool = False, biased: bool = False) -> tuple[str, ...]:
+    """The symbols of a claim that runs along few paths do not give; of losses that are ``bent``, no quadratics.
+
+    ``biased`` where weights are not p.
+    """
+    sides = {s for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
+    assumed = {name for item in claim.assumptions_in(reading) for name in item.symbols()}
+    own = {q.name for q in claim.computed if q.statistic not in ("constant", "scheduled") and not _given(q, bent)}
+    sources = in_scope(claim.scope)
+    lacking = {"rho_pairs", *(("rho_bar",) if reading.skew != "sync" else ())} if biased else set()
+    lacking |= {name for name, source in sources.items() if bent and source == "gap"}
+    lacking |= own | (set(sources) if claim.scope == "point" else set())
+    return tuple(sorted(lacking & (assumed | {s.name for s in sides})))
+
+
+def _given(quantity: Any, bent: bool) -> bool:
+    """Whether a quantity's expectation is that of a quadratic expression of points."""
+    if any(quantity.on_path is shipped.on_path for shipped in (*DISTANCES, *(() if bent else LOSSES))):
+        return True
+    expression = quantity.expression
+    return quantity.statistic == "measured" and expression is not None and degree(expression, bent) <= 2
+
+
+def degree(expression: sp.Expr, bent: bool = False) -> float:
+    """The degree of an expression in the local models, functions of one client's model being of degree 1.
+
+    >>> degree(at.norm_sq(at.grad(at.w))), degree(at.F(at.w), bent=True), degree(at.mean(at.F_i(at.w_i)), bent=True)
+    (2, inf, 1)
+    >>> degree(at.norm_sq(at.w_i_next - at.w_round)), degree(at.norm_sq(at.grad(at.w_0)))
+    (2, 0)
+    """
+    if isinstance(expression, Vec):
+        return int(expression not in FIXED)
+    if isinstance(expression, Grad | Loss):
+        inside = degree(expression.args[0], bent)
+        if bent and inside:
+            return 1 if expression.args[0] in OF_ONE else math.inf
+        return inside * (1 if isinstance(expression, Grad) else 2)
+    if isinstance(expression, Mean | Centre):
+        return degree(expression.args[1], bent)
+    parts = [degree(part, bent) for part in expression.args]
+    if isinstance(expression, sp.Pow):
+        power = expression.exp
+        return 0 if not parts[0] else parts[0] * int(power) if power.is_Integer and power > 0 else math.inf
+    return (sum if isinstance(expression, sp.Mul | Inner) else max)([0, *parts])

@@ -1,0 +1,134 @@
+"""The mathematics of a theorem outside its display: hypotheses, and warnings of what nothing read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.latex.comment_lines import CommentLines
+from fedbounds.latex.grammar import pairs
+from fedbounds.latex.source import Line, Theorem
+from fedbounds.latex.tokens import Token, expanded, normal, wrong
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.quantity import Scope
+from fedbounds.theory.symbols import R, T, tau
+
+Pair = tuple[Sequence[Token], Token, Sequence[Token]]
+# What a hypothesis of the text may limit, and by which constants.
+LIMITED = frozenset({"eta", "t", "T", "R", "tau", "N"})
+CONSTANTS = frozenset({"L", "mu", "gamma", "eta_0"})
+ASSUME = "write it as % fedbounds: assume "
+# What every problem and run here is, as `plain` spells it.
+SUM, GRADIENT = r"\\sum_\{[ik](=1)?\}(\^\{N\})?", r"(\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}[^)]*\)|g_\{t\}\^\{[ik]\})"
+MODEL = re.compile(
+    rf"F(\(w\))?={SUM}p_\{{[ik]\}}F_\{{[ik]\}}(\(w\))?$|{SUM}p_\{{[ik]\}}=1$|p_\{{[ik]\}}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
+    rf"|w_\{{t\+1\}}\^\{{[ik]\}}=w_\{{t\}}\^\{{[ik]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ik]\}}=w_\{{0\}}$"
+    rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ik]\}}w_\{{t\}}\^\{{[ik]\}}$|[ik]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$"
+    r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ik]\}\]?=\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}\)$|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
+)
+
+
+class Hypothesis(NamedTuple):
+    """How texts say it, in words or as a formula that `plain` spells; the assumption; what in comment lines says it
+    too; and whether it is assumed without a line, as it limits no more than the times of a claim."""
+
+    pattern: str
+    assumption: str
+    given: str
+    limits_times: bool = False
+
+
+HYPOTHESES = (
+    Hypothesis(r"strongly[ ~-]+convex", "strongly-convex", "strongly-convex"),
+    Hypothesis(r"(?:common|same|shared|one) minimi[sz]er", "homogeneous", r"homogeneous|identical|\\Gamma"),
+    Hypothesis(r"averag\w+ after every step|one local step", r"\tau = 1", r"\\tau|one-local"),
+    Hypothesis(r"positive multiples? of \$?\\tau", r"T \ge 1", "(?!)", limits_times=True),
+    Hypothesis(r"multiples? of \$?\\tau", r"T = R\tau", "(?!)", limits_times=True),
+    Hypothesis(r"w_\{t\+1\}=w_\{t\}-\\eta(_\{t\})?\\nabla F\(w_\{t\}\)$", r"\tau = 1", r"\\tau|one-local|one-client"),
+    Hypothesis(r"p_\{[ik]\}=(\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
+    Hypothesis(r"\\mathbb\{E\}.*<norm.*norm>.*<=\\sigma", "bounded-variance", "bounded-variance|growing-variance"),
+    Hypothesis(r"<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),
+)
+
+
+def plain(tokens: Sequence[Token]) -> str:
+    """The tokens without blanks, subscripts before superscripts: the form of the patterns."""
+    result = list(tokens)
+    for k in range(1, len(result)):
+        if result[k].text == "_" and result[k - 1].text == "^":
+            result[k - 1 : k + 1] = result[k], result[k - 1]
+    return "".join(map(str, result)).replace(r"\nablaF", r"\nabla F")
+
+
+def in_words(theorem: Theorem) -> Iterator[tuple[str, Hypothesis]]:
+    """The hypotheses that the text of a theorem names, as it says them."""
+    for item in HYPOTHESES:
+        if result := re.search(item.pattern, theorem.words):
+            yield result[0], item
+
+
+def of_the_text(
+    lines: CommentLines, assumed: Sequence[Assumption], scope: Scope
+) -> tuple[list[Assumption], list[str]]:
+    """The hypotheses of the text that no line repeats, as far as they are read, and warnings of the others."""
+    given = ", ".join(line.text for line in lines.theorem.of("assume"))
+    result, warnings = list[Assumption](), list[str]()
+    for line in lines.theorem.inline:
+        text = ""
+        try:
+            tokens = normal(expanded(line.tokens(), lines.theorem.macros))
+            text = plain(lines.words.of(tokens)).rstrip(".,;")
+            every = [_read(lines, [*assumed, *result], scope, pair) for pair in pairs(tokens)]
+            result += [item for item in every if item is not None]
+        except InputError:
+            item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
+            if not MODEL.match(text) and not (item and re.search(item.given, given)):
+                warnings.append(_warning(line, item))
+    for phrase, item in in_words(lines.theorem):
+        if item.limits_times:
+            result += lines.assumed(Line("assume", item.assumption, lines.theorem.line, 1)) * (scope == "horizon")
+        elif not re.search(item.given, given):
+            warnings.append(f'not read: "{phrase}": {ASSUME}{item.assumption}')
+    return result, warnings
+
+
+def _read(lines: CommentLines, assumed: Sequence[Assumption], scope: Scope, pair: Pair) -> Assumption | None:
+    """The hypothesis that a relation is; None where it needs none; InputError where it cannot be read as one."""
+    if lines.define(*pair):
+        return None
+    item = lines.relation(*pair)
+    if item is None or item in assumed or any(item.relation == other.relation for other in assumed):
+        return None
+    if item.limits_times and always(item) and scope != "horizon":
+        return None
+    names, equal = item.symbols(), any(part.sign == "=" for part in item.parts)
+    limits = names & LIMITED and names <= {*LIMITED, *CONSTANTS} and not (equal and "eta" in names)
+    if foreign(item, scope) or not (limits or (equal and names == {"Delta_0"})):
+        raise wrong(pair[1], "a hypothesis limits steps, times or numbers", "write it as an assumption")
+    return item
+
+
+def foreign(item: Assumption, scope: Scope) -> bool:
+    """Whether an assumption limits times that a claim of a scope does not speak of."""
+    return item.limits_times and bool(item.symbols() & {"t"} if scope == "horizon" else item.symbols() & {"T", "R"})
+
+
+def always(item: Assumption) -> bool:
+    """Whether a relation between T, R and tau holds for every run of at least one round."""
+    rounds, further = (1 + sp.Dummy(nonnegative=True) for _ in range(2))
+    put = {R: rounds, tau: further, T: rounds * further}
+    rest = [(part.sign, sp.expand((part.right - part.left).xreplace(put))) for part in item.parts]
+    return all(slack == 0 if sign == "=" else bool(slack.is_nonnegative) and sign == "<=" for sign, slack in rest)
+
+
+def _warning(line: Line, item: Hypothesis | None) -> str:
+    """That nothing read a formula of the text, and which comment line would say it."""
+    text = " ".join(line.text.split())
+    equation = "=" in text and not any(mark in text for mark in ("<", ">", r"\le", r"\ge"))
+    verb = ("step" if text.startswith(r"\eta") else "let") if equation else "assume"
+    remedy = f"{ASSUME}{item.assumption}" if item else f"write it as % fedbounds: {verb} ..."
+    return f"not read: ${text}$ (line {line.line}): {remedy}"

@@ -1,0 +1,97 @@
+"""Numbers behind the pictures: bands, ranges and bounds of a study, with nothing drawn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedbounds.evidence.empirical.bands import band
+from fedbounds.model.problem import Array
+from fedbounds.study.saved_study import RunSeries, SidesOverTime
+from fedbounds.study.settings import Settings
+
+# Points of a curve that a picture can resolve; more only make the file larger.
+MAX_POINTS = 250
+# Columns of a map that a panel can resolve.
+MAX_COLUMNS = 100
+# Mean weights that differ by rounding only are ties.
+TIE = 1e-9
+# The paper's figure marks the ten clients of largest weight; of fewer than thirty clients a third is marked.
+MARKED = 10
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line with a band, all (m,): ``x``, ``y``, ``lower``, ``upper``."""
+
+    x: Array
+    y: Array
+    lower: Array
+    upper: Array
+
+
+def thin(count: int, limit: int = MAX_POINTS) -> np.ndarray:
+    """At most ``limit`` indices of 0 ... count - 1, denser at the start (as a logarithmic axis shows them)."""
+    if count <= limit:
+        return np.arange(count)
+    half = limit // 2
+    spaced = (np.linspace(0, count - 1, half), np.geomspace(1, count, half) - 1)
+    return np.unique(np.concatenate(spaced).round().astype(int))
+
+
+def measured_gap(settings: Settings, run: RunSeries) -> Curve:
+    """E[F(w_T)] - F* at synchronisation times, with the simultaneous band at the study's error rate."""
+    at = np.flatnonzero(run.times % settings.tau == 0)
+    at = at if len(at) > 1 else np.arange(len(run.times))
+    at = at[thin(len(at))]
+    gap = run.gap[:, at]
+    interval = band(gap, settings.error_rate)
+    constant = np.ptp(gap, axis=0) == 0
+    lower = np.where(constant, interval.mean, interval.lower)
+    upper = np.where(constant, interval.mean, interval.upper)
+    return Curve(run.times[at], interval.mean, lower, upper)
+
+
+def bound(sides: SidesOverTime) -> tuple[Array, Array]:
+    """The times and the right side there, nan where it is not positive, as a logarithmic axis cannot show it."""
+    keep = thin(len(sides.t))
+    return sides.t[keep], np.where(sides.rhs > 0, sides.rhs, np.nan)[keep]
+
+
+def left_over_right(sides: SidesOverTime) -> Curve:
+    """Left over right side of a one-step claim with the left side's band; nan where the right side is not positive.
+
+    Where the band is unbounded its limits are nan.
+    """
+    divisor = np.where(sides.rhs > 0, sides.rhs, np.nan)
+    keep = thin(len(sides.t))
+    finite = (np.where(np.isfinite(side), side, np.nan) for side in (sides.lhs, sides.lower, sides.upper))
+    return Curve(sides.t[keep], *(side[keep] / divisor[keep] for side in finite))
+
+
+def replicate_range(times: Array, values: Array) -> Curve | None:
+    """Median over replicates of ``values`` (R, K), with the range from the smallest to the largest."""
+    finite = np.isfinite(values).all(axis=0)
+    if not finite.any():
+        return None
+    keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
+    part = values[:, keep]
+    return Curve(times[keep], np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
+
+
+def marked(clients: int) -> int:
+    """How many clients of a round are marked."""
+    return min(MARKED, max(clients // 3, 1))
+
+
+def largest(weights: Array, count: int = MARKED) -> np.ndarray:
+    """Mask (rounds', N) of the ``count`` largest positive weights of each round; none that ties with the next one."""
+    ordered = -np.sort(-weights, axis=1)
+    beyond = ordered[:, count : count + 1] if weights.shape[1] > count else np.zeros((len(weights), 1))
+    return weights > beyond * (1 + TIE)
+
+
+def grouped(x: Array, values: Array) -> tuple[Array, Array]:
+    """Means of ``x`` and ``values`` over groups of consecutive points, at most `MAX_COLUMNS` groups."""
+    starts = np.arange(0, len(x), -(-len(x) // MAX_COLUMNS))
+    counts = np.diff(np.append(starts, len(x)))
+    return np.add.reduceat(x, starts) / counts, np.add.reduceat(values, starts, axis=0) / counts[:, None]

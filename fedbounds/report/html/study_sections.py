@@ -1,0 +1,168 @@
+"""A study as one page: the answer, the ledger, a section a claim with its evidence, and the run."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from markupsafe import Markup
+
+from fedbounds.report.check_text import (
+    answer_table,
+    data_name,
+    evidence_sentences,
+    footnotes,
+    problem_sentence,
+    summary_line,
+)
+from fedbounds.report.claim_text import claim_answer, explain
+from fedbounds.report.html.exact_instances import OTHERS, evidence
+from fedbounds.report.html.pictures import Drawn, Picture, all_pictures
+from fedbounds.report.html.templates import blocks_page
+from fedbounds.report.number_format import MISSING, number
+from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
+from fedbounds.report.verdict_tables import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
+from fedbounds.study.ledger import Line
+from fedbounds.study.result import Result
+from fedbounds.theory.claim import Claim, statement
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence
+
+LEDGER = (
+    "Claims by kind of evidence. The numbers beside a status: how many of the {} weightings; the smallest margin "
+    "(right side − left side) / the larger of the two, band included; and bound / measured, below 1 if violated. "
+    "Run evidence is at family-wise error rate {} a claim. Grey: this run did not refute, which proves nothing. "
+    "Holds here: on this problem, without sampling error. A dash: this kind says nothing."
+)
+
+
+@dataclass(frozen=True)
+class Sortable:
+    """A table that a reader can sort and filter, and what its first words mean."""
+
+    sortable: Table
+    notes: Mapping[str, str]
+
+
+PageBlock = Block | Picture | Sortable
+
+
+def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "") -> str:
+    """The report of a study as HTML: no file and no network beyond it is needed to read it.
+
+    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.saved_study`), ``command`` what repeats
+    it. Proofs, counterexamples and certificates stand on it as they were checked on this machine.
+    """
+    shipped = evidence()
+    claims = {line.claim.key: line.claim for line in lines}
+    of_runs, of_claims = all_pictures(claims.values(), result, drawn)
+    caption = LEDGER.format(len(result.runs), result.settings.error_rate)
+    notes = {claim.key: claim.title for claim in claims.values()}
+    notes |= {line.reading: READINGS[line.reading].summary for line in lines if line.reading in READINGS}
+    blocks: list[PageBlock] = [
+        *_head(result),
+        Heading("The ledger", 2, "ledger"),
+        *alarm_blocks(lines),
+        Bullets("Known", (*evidence_sentences(lines), summary_line(result, lines))),
+        replace(answer_table(result, lines), caption="Each weighting on this run"),
+        "\n".join(footnotes(result, lines)),
+        Sortable(replace(ledger_table(lines), caption=caption), notes),
+        Heading("The claims", 2, "claims"),
+    ]
+    for claim, picture in zip(claims.values(), of_claims, strict=True):
+        claim_lines = [line for line in lines if line.claim.key == claim.key]
+        blocks += claim_blocks(claim, claim_lines, result, picture)
+        blocks.append(shipped.get(claim.key, Markup("")))
+    blocks += [
+        shipped[OTHERS],
+        Heading("The run", 2, "run"),
+        *_command_blocks(command),
+        constants_table(result),
+        *of_runs,
+    ]
+    chosen = {name.replace("_", " "): setting(values) for name, values in result.settings.to_json().items()}
+    engines = ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING
+    settings = {**chosen, "engine used": engines, **result.versions}
+    blocks.append(Bullets("Settings and versions", tuple(f"{name}: {value}" for name, value in settings.items())))
+    return blocks_page(answer(result, lines), blocks)
+
+
+def answer(result: Result, lines: Sequence[Line]) -> str:
+    """The title of the page: which weightings stop at a floor or fall as 1/T; if none is seen, what is known."""
+    floors = [run.weighting for run in result.runs if run.decay and run.decay.answer == "no"]
+    fast = [run.weighting for run in result.runs if run.decay and run.decay.answer == "yes"]
+    parts = [f"{', '.join(fast)} {'falls' if len(fast) == 1 else 'fall'} as fast as 1/T" if fast else ""]
+    parts += [f"{', '.join(floors)} {'stops' if len(floors) == 1 else 'stop'} at a floor" if floors else ""]
+    sentences = evidence_sentences(lines)
+    if not any(parts) and sentences:
+        return sentences[0].rstrip(".")
+    words = "; ".join(filter(None, parts)) or "Neither a floor nor 1/T is seen"
+    data = f" on {data_name(result.settings.data)}" if result.settings.data else ""
+    return f"{words}: {result.facts.kind}{data}, {result.facts.N} clients"
+
+
+def _head(result: Result) -> list[PageBlock]:
+    """The problem, its constants with their provenance, and the protocol."""
+    facts, settings = result.facts, result.settings
+    constants = {"L": facts.L, "mu": facts.mu, "Gamma": facts.Gamma}
+    described = [f"{name} = {number(item.value)} ({item.provenance})" for name, item in constants.items()]
+    sampled = "" if settings.batch is None or settings.replacement else ", without replacement"
+    protocol = f"{settings.rounds} rounds, C = {settings.participation:g}, step {settings.step}{sampled}"
+    constants_line = f"{', '.join(described)}, F* = {number(facts.F_star)}"
+    return [f"{problem_sentence(result)}\n{constants_line}\n{protocol}, seed {settings.seed}"]
+
+
+def _command_blocks(command: str) -> list[PageBlock]:
+    if command:
+        return ["Do it again:", Code(command)]
+    return ["This study was made in Python from an object that no command line names, so no command repeats it."]
+
+
+def claim_blocks(claim: Claim, lines: Sequence[Line], result: Result, picture: Picture | None) -> list[PageBlock]:
+    """What a claim states and assumes, and what the runs say of it."""
+    words = explain(claim)
+    repair = words["repair"] or {"why": "", "assumptions": {}, "substitutions": {}}
+    assumed = [*words["assumptions"].values()]
+    assumed += [f"{text} (repaired reading only)" for text in repair["assumptions"].values()]
+    changed = "".join(f"; {name} becomes {value}" for name, value in repair["substitutions"].items())
+    runs = run_table(lines, result)
+    blocks: list[PageBlock | str] = [
+        Heading(f"{claim.title}: {claim.key}", 3, f"claim-{claim.key}"),
+        f"{claim.source}; for {SCOPES[claim.scope]}.\n{claim_answer(lines)}",
+        Formula(statement(claim)),
+        claim.remark,
+        f"Repair: {repair['why']}{changed}." if claim.repair else "",
+        *_listed("Symbols", [f"{name}: {meaning}" for name, meaning in words["symbols"].items()]),
+        *_listed("Readings", [f"{name}: {text}" for name, text in words["readings"].items()]),
+        *_listed("Assumptions", assumed),
+        *([runs] if runs.rows else []),
+        *grounds_of(lines, len(result.runs)),
+        *([picture] if picture else []),
+    ]
+    return [block for block in blocks if block != ""]
+
+
+def _listed(title: str, items: Sequence[str]) -> list[Bullets]:
+    return [Bullets(title, tuple(items))] if items else []
+
+
+def run_table(lines: Iterable[Line], result: Result) -> Table:
+    """What the runs say of a claim: a row a reading and kind of evidence, a status and its looseness a weighting."""
+    names = [run.weighting for run in result.runs]
+    body: list[list[object]] = []
+    for kind in (Evidence.EMPIRICAL, Evidence.EXPECTATION):
+        for line in lines:
+            values = [next(iter(line.verdicts(kind, name)), None) for name in names]
+            if any(values):
+                head = f"{line.reading}, {kind.label.lower()}"
+                body.append([head, *(None if verdict is None else describe(verdict) for verdict in values)])
+    caption = "Status, bound / measured (how loose) and the step where the two come nearest, for each weighting"
+    return Table.of(["Reading", *names], body, caption)
+
+
+def setting(value: Any) -> str:
+    """The value of a setting in words."""
+    if value is None or value in ([], ()):
+        return MISSING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

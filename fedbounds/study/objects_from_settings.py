@@ -1,0 +1,302 @@
+"""The objects that the settings of a study stand for: problem, weightings, step size, experiment, policy."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from fedbounds import plugins
+from fedbounds.engine import memory
+from fedbounds.engine.contracts.admission import admitted
+from fedbounds.errors import reject
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Problem
+from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize
+from fedbounds.model.weighting import Weighting
+from fedbounds.plugins import nearest
+from fedbounds.problems.data import partition
+from fedbounds.problems.registry import problem_plugin
+from fedbounds.study.bounds import gamma_of
+from fedbounds.study.settings import Settings
+from fedbounds.theory.reading import READINGS
+
+GB = 1e9
+# The generators' data: problem they feed and the parameters their text takes.
+SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
+# What a study may be asked for in place of keys; a claim's source says who states it.
+GROUPS = {
+    "paper": "the paper's lemmas, theorem, corollary and rate",
+    "field": "theorems of other papers",
+    "ours": "what this package proves or proposes",
+    "all": "every claim about FedAvg",
+}
+DEFAULT_DATA = {"least-squares": "regression:1", "logistic": "synthetic:1,1", "quadratic": "quadratics:1"}
+
+
+def default_weightings(N: int) -> tuple[str, ...]:
+    """The paper's schemes and their parent, as far as N clients allow."""
+    schemes = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", f"power-of-choice:{min(N, 4)},{min(N, 2)}")
+    return tuple(scheme for scheme in schemes if N > 1 or scheme != "fedmax:2")
+
+
+def numbers(text: str, count: int, what: str) -> list[float]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) == count and not np.all(np.isfinite(values)):
+        wrong = next(value for value in values if not math.isfinite(value))
+        raise reject(f"{what} takes finite numbers", repr(text), f"write a number in place of {wrong}")
+    if len(values) != count:
+        raise reject(f"{what} takes {count} number{'s' * (count > 1)}", repr(text), "separate them by commas")
+    return values
+
+
+def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
+    """The problem of a study, from its data, partition and seed; ``extra`` modules may define problems too."""
+    plugin = problem_plugin(settings.problem, extra)
+    rng = np.random.default_rng(settings.seed)
+    default = "regression:1" if plugin.from_clients else "quadratics:1"
+    data = settings.data or DEFAULT_DATA.get(settings.problem, default)
+    if data.partition(":")[0] in SYNTHETIC:
+        memory.require(_parts(settings, data))
+    if plugin.from_clients is None:
+        return admitted(_build_quadratic(settings, data, rng, plugin.from_quadratics))
+    clients = _client_data(settings, data, rng)
+    p = clients.p if settings.p is None else np.array(settings.p)
+
+    return admitted(plugin.from_clients(clients.features, clients.targets, settings.regularisation, p))
+
+
+def _parts(settings: Settings, data: str) -> dict[str, float]:
+    """What a study of generated data holds at once, at least: what for -> bytes."""
+    N, d, n = settings.N, settings.dimension, settings.samples
+    sizes = {name: getattr(settings, name) for name in ("tau", "rounds", "replicates", "stride")}
+    parts = memory.run_parts(N, d, **sizes, batch=None if data.startswith("quadratics") else settings.batch)
+    if data.startswith("regression"):
+        parts[f"{n} samples of {N} clients in {d} dimensions"] = 8.0 * N * n * d
+    return parts | _matrices(settings, N, d)
+
+
+def _matrices(settings: Settings, N: int, d: int) -> dict[str, float]:
+    """What the Hessians of clients take, of a problem that forms them, and the weights that single each out."""
+    formed = settings.problem in ("least-squares", "quadratic")
+    taken = {f"the matrices of {N} clients in {d} dimensions": 16.0 * N * d * d} if formed else {}
+    return taken | {f"the minimisers of {N} clients": 8.0 * N * N}
+
+
+def _build_quadratic(
+    settings: Settings, data: str, rng: np.random.Generator, build: Callable[[Any], Problem] | None
+) -> Problem:
+    from fedbounds.problems.data.synthetic import quadratics
+    from fedbounds.problems.quadratic import quadratic
+
+    kind, _, text = data.partition(":")
+    if kind != "quadratics":
+        raise reject(
+            f"the {settings.problem} problem is generated", f"data {data!r}", "use --data quadratics:HETEROGENEITY"
+        )
+    heterogeneity = numbers(text or "1", 1, "quadratics")[0]
+    made = quadratics(
+        settings.N,
+        settings.dimension,
+        1.0,
+        settings.condition,
+        heterogeneity,
+        rng,
+        noise_std=settings.noise_std,
+        imbalance=settings.imbalance,
+        p=None if settings.p is None else np.array(settings.p),
+    )
+    if build is not None:
+        return build(made)
+    # Rotations of their own would make homogeneous clients differ.
+    rotate = rng if heterogeneity > 0 else None
+    return quadratic(made.spectra, made.minima, made.p, rng=rotate, noise_std=made.noise_std)
+
+
+def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
+    """Client datasets of a generator, or of real data through a partition."""
+    from fedbounds.problems.data import synthetic
+    from fedbounds.problems.data.dataset import require_classes
+    from fedbounds.problems.data.sources import load
+
+    kind, _, text = data.partition(":")
+    if kind not in SYNTHETIC:
+        return _shared_out(settings, load(data, limit=settings.limit), rng)
+    if settings.partition is not None:
+        what, remedy = f"{kind} generates the data of each client", "leave the partition out, or name real data"
+        raise reject(what, f"the partition {settings.partition!r}", remedy)
+    if kind == "regression":
+        made = synthetic.federated_regression(
+            settings.N, settings.dimension, settings.samples, numbers(text or "1", 1, "regression")[0], rng
+        )
+    elif kind == "synthetic":
+        alpha, beta = numbers(text or "1,1", 2, "synthetic")
+        made = synthetic.synthetic(alpha, beta, settings.N, rng, d=settings.dimension, classes=5)
+    else:
+        raise reject("quadratics feed the quadratic problem only", settings.problem, "use --problem quadratic")
+    if settings.problem == "logistic":
+        require_classes(made)
+    return made
+
+
+def problem_from(
+    data: Any, problem: str = "least-squares", *, target: Any = None, client: Any = None, **settings: Any
+) -> Problem:
+    """A problem on data of one's own, for ``check`` and experiments.
+
+    ``data``: a frame of pandas or polars, a mapping of columns, an array (n, d), or what a loader of scikit-learn
+    returns; ``target`` and ``client``: names of columns, or arrays (n,). Without a client the ``partition`` deals the
+    samples out. Unless ``standardise=False``, features and the target of a regression are scaled to mean 0 and
+    variance 1: F*, Gamma, sigma^2 and G^2 are then in units of the scaled target. ``settings``: those of a study
+    about its problem (regularisation, partition, clients, standardise, classes, p, seed). Raises InputError naming
+    the column and the row at fault.
+
+    >>> hospitals = {"age": [40, 50, 60, 70], "dose": [1, 3, 2, 5], "cost": [3.5, 6.1, 5.2, 9.9], "at": list("aabb")}
+    >>> made = problem_from(hospitals, target="cost", client="at", regularisation=0.5)
+    >>> made.N, made.d, made.p.tolist()
+    (2, 3, [0.5, 0.5])
+    """
+    from fedbounds.problems.data.sources import of_object
+
+    chosen = Settings.of({"problem": problem, **settings})
+    plugin = problem_plugin(chosen.problem)
+    if plugin.from_clients is None:
+        raise reject(
+            "data feed a problem that is built from samples", repr(problem), 'use "least-squares" or "logistic"'
+        )
+    clients = _shared_out(chosen, of_object(data, target, client), np.random.default_rng(chosen.seed))
+    p = clients.p if chosen.p is None else np.array(chosen.p)
+    return admitted(plugin.from_clients(clients.features, clients.targets, chosen.regularisation, p))
+
+
+def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any:
+    """Real data with the targets that the problem takes, standardised, each client its samples."""
+    from fedbounds.problems.data import partition
+    from fedbounds.problems.data.dataset import as_binary, as_regression, owned, require_classes, split, standardise
+
+    if table.owners is not None and settings.partition is not None:
+        raise reject(
+            "the data say who holds what", f"the partition {settings.partition!r} too", "leave one of them out"
+        )
+    if settings.problem == "logistic":
+        require_classes(table)
+        if settings.classes == "binary":
+            table = as_binary(table)
+    else:
+        table = as_regression(table, settings.standardise)
+    if table.owners is not None:
+        parts = owned(table)
+        if settings.clients not in (None, len(parts)):
+            received = f"{settings.clients} beside a column that names {len(parts)}"
+            raise reject("clients deals out data that say not who holds what", received, "leave clients out")
+    else:
+        parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.N, rng)
+    memory.require(_matrices(settings, len(parts), table.features.shape[1]))
+    if settings.standardise:
+        table = standardise(table)
+    return split(table, parts)
+
+
+def target_units(settings: Settings) -> str:
+    """What to say of the units of F*, Gamma, sigma^2 and G^2; "" where the target is the user's own or a class."""
+    kind = (settings.data or "").partition(":")[0]
+    if not kind or kind in SYNTHETIC or settings.problem in ("logistic", "quadratic") or not settings.standardise:
+        return ""
+    return (
+        "F*, Gamma, sigma^2 and G^2 are in units of the standardised target (mean 0, variance 1); "
+        "--no-standardise keeps its own units."
+    )
+
+
+def theory_step(problem: Problem) -> InverseTime:
+    """The eta_t = 1/(mu (t + gamma)) of the theory under study."""
+    return InverseTime(problem.mu, gamma_of(problem.L, problem.mu))
+
+
+# Kind of step size -> how many numbers follow it.
+STEPS = {"theory": 0, "constant": 1, "geometric": 2, "inverse": 2}
+
+
+def parse_step(text: str) -> tuple[str, list[float]]:
+    """The kind of step size that ``text`` names, and its numbers."""
+    kind, colon, rest = text.partition(":")
+    if "nan" in rest.lower().split(","):
+        raise reject("a step size is a positive number", f"{text!r}, and nan is no step size", "write a number")
+    if kind not in STEPS or bool(colon) != bool(STEPS[kind]):
+        allowed = "theory, constant:ETA, geometric:ETA0,DECAY or inverse:C,GAMMA"
+        raise reject(f"the step size must be {allowed}", repr(text), "choose one")
+    return kind, numbers(rest, STEPS[kind], kind) if colon else []
+
+
+def build_step(settings: Settings, problem: Problem) -> StepSize:
+    kind, values = parse_step(settings.step)
+    if kind == "constant":
+        return ConstantStep(*values)
+    if kind == "geometric":
+        eta0, decay = values
+        return Geometric(eta0, decay, settings.tau)
+    if kind == "inverse":
+        numerator, gamma = values
+        return InverseTime(problem.mu, gamma, numerator)
+    return theory_step(problem)
+
+
+def build_policy(settings: Settings) -> Policy:
+    return Policy(
+        settings.constants, settings.moments, settings.across, settings.radius, settings.sigma_sq, settings.G_sq
+    )
+
+
+def build_experiment(settings: Settings, problem: Problem, weighting: Weighting) -> Experiment:
+    w0 = None  # the origin
+    if settings.w0_scale:
+        direction = np.random.default_rng([settings.seed, 1]).standard_normal(problem.d)
+        w0 = settings.w0_scale * direction / np.linalg.norm(direction)
+    return Experiment(
+        problem=problem,
+        weighting=weighting,
+        eta=build_step(settings, problem),
+        tau=settings.tau,
+        rounds=settings.rounds,
+        replicates=settings.replicates,
+        batch_size=settings.batch,
+        w0=w0,
+        replacement=settings.replacement,
+        participation=settings.participation,
+        seed=settings.seed,
+        stride=settings.stride,
+        aggregation=settings.aggregation,
+        engine=settings.engine,
+    )
+
+
+def streams(settings: Settings, experiment: Experiment) -> bool:
+    """Whether a check of a run keeps means and covariances; InputError where these take more than ``memory`` too."""
+    limit = None if settings.memory is None else settings.memory * GB
+    streamed = memory.wants_streaming(experiment, "auto", limit)
+    if limit is not None and streamed and (least := memory.check_peak(experiment, streamed=True)) > limit:
+        what = f"memory must be at least the {memory.size(least)} that means and covariances of this study take"
+        raise reject(what, f"{settings.memory:g} GB", "raise it, or make the study smaller")
+    return streamed
+
+
+def name_checks(extra: Sequence[ModuleType]) -> Mapping[str, Callable[[str], object]]:
+    """Setting -> what raises InputError at a text that names nothing there; ``extra`` are a reader's own modules."""
+
+    def reading(name: str) -> None:
+        if name not in READINGS:
+            raise nearest("reading", name, READINGS)
+
+    return {
+        "problem": lambda name: problem_plugin(name, extra),
+        "weightings": lambda name: plugins.weighting_named(name, extra),
+        "claims": lambda name: name in GROUPS or plugins.claim_named(name, extra),
+        "readings": reading,
+        "partition": partition.parse,
+        "step": parse_step,
+    }

@@ -1,0 +1,196 @@
+"""The main job: a problem, every weighting on it, every claim examined; one result."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import Interrupted
+from fedbounds.evidence import expectation
+from fedbounds.evidence.assumption_checks import judged_on
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical.bands import ComparedBands, holm
+from fedbounds.evidence.empirical.decay import Decay, decay_of
+from fedbounds.evidence.evaluate import steps_asked
+from fedbounds.evidence.judge import judge
+from fedbounds.evidence.measured_run import MeasuredRun
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.model.experiment import Experiment, Progress, Statistics
+from fedbounds.model.problem import Problem
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Rule, Weighting
+from fedbounds.study.bounds import gamma_of, speed_and_error_at
+from fedbounds.study.cache import versions
+from fedbounds.study.objects_from_settings import build_experiment, streams
+from fedbounds.study.request import Request, resolve
+from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
+from fedbounds.study.settings import Settings
+from fedbounds.theory.claim import OWN_STEPS, Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status, Verdict, finite_or_none
+
+
+def check(
+    problem: str | Problem | None = None,
+    *,
+    weightings: Sequence[str | Weighting | Rule] | None = None,
+    claims: Sequence[str | Claim] | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Result:
+    """Examine claims on a federated problem under each weighting, and return a `Result`.
+
+    ``problem`` is a problem's name or a `Problem` of your own; ``weightings`` and ``claims`` are names or
+    objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
+    weighting of your own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`),
+    DivergedError for a run that left the finite numbers, and at Ctrl-C `Interrupted` with the weightings that were
+    finished.
+
+    >>> result = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
+    >>> [str(verdict.status) for _, verdict in result["lemma-1"].verdicts]
+    ['HOLDS']
+    """
+    return run_request(resolve(problem, weightings, claims, settings), progress)
+
+
+def run_request(
+    request: Request, progress: Progress | None = None, each: Callable[[WeightingRun], object] | None = None
+) -> Result:
+    """The result of a study; where ``each`` is called with a run, its arrays are let go afterwards."""
+    runs: list[WeightingRun] = []
+    try:
+        for weighting in request.weightings:
+            run = run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
+            if each is not None:
+                each(run)
+                run = replace(run, simulated=None)
+            runs.append(run)
+            del run
+    except KeyboardInterrupt:
+        if runs:
+            raise Interrupted(_result(request, runs)) from None
+        raise
+    return _result(request, runs)
+
+
+def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:
+    """The result of a study of these weightings, the first ones of the request."""
+    return Result(
+        facts_of(request.problem),
+        replace(request.settings, weightings=request.settings.weightings[: len(runs)]),
+        _with_study_rates(tuple(runs)),
+        versions(),
+        request.objects,
+        request.files,
+        Examined(request.problem, request.claims),
+    )
+
+
+def run_weighting(
+    request: Request, weighting: Weighting, progress: Callable[[int, int], None] | None = None
+) -> WeightingRun:
+    """Simulate one weighting, and judge every claim on one measurement a reading."""
+    settings, claims = request.settings, request.claims
+    experiment = build_experiment(settings, request.problem, weighting)
+    statistics: Statistics = "streamed" if streams(settings, experiment) else "stored"
+    trajectory = simulate(experiment, progress, statistics=statistics)
+    run_in = _readings(trajectory, request)
+    # Claims with the same steps share a run, whose record is let go before the next one is made.
+    stepped: dict[bytes, Experiment] = {}
+    companions: dict[str, Experiment] = {}
+    for claim in claims.values():
+        steps = _required_steps(claim, settings, run_in(claim.readings[0]))
+        if steps is not None:
+            companions[claim.key] = stepped.setdefault(steps.tobytes(), _with_steps(experiment, steps))
+    compared: ComparedBands = {}
+    found: dict[str, list[Verdict]] = {}
+    for other in (None, *stepped.values()):
+        seen = run_in if other is None else _readings(simulate(other, statistics=statistics), request)
+        for claim in [claim for claim in claims.values() if companions.get(claim.key) is other]:
+            names = claim_readings(claim, settings.readings)
+            judged = [empirical.Sampled(seen(name), settings.error_rate, compared) for name in names]
+            found[claim.key] = [judge(claim, sampled.run.reading, sampled) for sampled in judged]
+        del seen
+    verdicts = [verdict for claim in claims.values() for verdict in found[claim.key]]
+    examined = [
+        (claim, companions.get(claim.key, experiment), claim_readings(claim, settings.readings))
+        for claim in claims.values()
+    ]
+    verdicts += expectation.verdicts(examined, request.policy)
+    verdicts = [
+        replace(verdict, detail=f"run with its own step size {claims[verdict.claim].eta}; {verdict.detail}")
+        if verdict.claim in companions
+        else verdict
+        for verdict in verdicts
+    ]
+    return WeightingRun(
+        weighting=weighting.name,
+        **_numbers(run_in("all-steps"), run_in("sync")),
+        engine=trajectory.engine,
+        constants=run_in("all-steps").constants,
+        decay=_decay(trajectory, settings.error_rate),
+        verdicts=tuple(verdicts),
+        simulated=Simulated(trajectory, companions, compared),
+    )
+
+
+def _readings(trajectory: Trajectory, request: Request) -> Callable[[str], MeasuredRun]:
+    """A run in each reading; what that costs is paid once for all claims."""
+    return cache(lambda name: examine_run(trajectory, READINGS[name], request.policy))
+
+
+def _with_steps(experiment: Experiment, steps: np.ndarray) -> Experiment:
+    return replace(experiment, eta=lambda t: float(steps[t]))
+
+
+def _numbers(run: MeasuredRun, synchronised: MeasuredRun) -> dict[str, float | None]:
+    """The skews of a run and the two parts of the theory's bound."""
+    speed, error = speed_and_error_at({name: constant.value for name, constant in run.constants.items()})
+    numbers = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
+    numbers |= {"rho_bar_sync": synchronised.constants["rho_bar"].value, "speed": speed, "error": error}
+    return {name: finite_or_none(number) for name, number in numbers.items()}
+
+
+def _decay(trajectory: Trajectory, error_rate: float) -> Decay:
+    """How fast the gap falls at the end of a run: what a person asks of O(1/T) before any claim."""
+    problem = trajectory.experiment.problem
+    gaps = trajectory.paths[READINGS["literal"].virtual].gap
+    fixed = not trajectory.experiment.stochastic
+    return decay_of(gaps, trajectory.times.astype(float), gamma_of(problem.L, problem.mu), error_rate, fixed)
+
+
+def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:
+    """Beside each status decided at an error rate the smallest rate at which it stands in the whole study."""
+    indices = [
+        (i, j) for i, run in enumerate(runs) for j, verdict in enumerate(run.verdicts) if verdict.error_rate > 0
+    ]
+    result = [list(run.verdicts) for run in runs]
+    for (i, j), rate in zip(indices, holm([_smallest_rate(result[i][j]) for i, j in indices]), strict=True):
+        if result[i][j].status in (Status.HOLDS, Status.REFUTED):
+            result[i][j] = replace(result[i][j], data={**result[i][j].data, "study_rate": rate})
+    return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, result, strict=True))
+
+
+def _smallest_rate(verdict: Verdict) -> float:
+    """The smallest rate at which a verdict stands, as far as it is known; 1 where nothing was decided."""
+    if verdict.status not in (Status.HOLDS, Status.REFUTED):
+        return 1.0
+    rate = verdict.data.get("smallest_rate")
+    return rate if isinstance(rate, float) else verdict.error_rate
+
+
+def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:
+    """The readings asked for in which the claim says something of its own (at least one of them)."""
+    return [name for name in wanted if name in claim.readings] or [claim.readings[0]]
+
+
+def _required_steps(claim: Claim, settings: Settings, run: MeasuredRun) -> np.ndarray | None:
+    """The step sizes of the run a claim is examined on, where these alone keep it from this one; else None."""
+    if claim.eta is None or settings.step != "theory":
+        return None
+    if {failure.key for failure in judged_on(claim, run).failed} != {OWN_STEPS}:
+        return None
+    return steps_asked(claim.steps, run.values(), run.trajectory.experiment.total_steps)

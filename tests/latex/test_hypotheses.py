@@ -1,0 +1,142 @@
+"""Hypotheses in the text of a theorem are assumed where they can be read; chains, local models, inner products."""
+
+from fractions import Fraction as F
+
+import pytest
+from click.testing import CliRunner
+
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.latex.reader import read_text
+from fedbounds.theory import points as at
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import L, zeta_star_sq
+from fedbounds.theory.verdict import Status
+
+FULL = "smooth, strongly-convex, homogeneous, full-gradients, full-participation, unbiased, constant-steps"
+GD = r"""
+\begin{theorem}\label{gd}
+% fedbounds: assume KEYS
+TEXT
+\[ DISPLAY \]
+\end{theorem}
+"""
+WHOLE = r"\|w_T-w^*\|^2\le(1-\eta\mu)^{T+1}\|w_0-w^*\|^2"
+STEP = r"\|w_{t+1}-w^*\|^2\le(1-\eta\mu)\|w_t-w^*\|^2"
+# At w_0 = 3 with F = x^2/2 and eta = 1/2: the bound fails at T = 0 alone.
+START = Instance(((F(1),),), ((F(0),),), p=(F(1),), w0=(F(3),), eta=(F(1, 2),) * 2, tau=1)
+
+
+def read(text="", display=WHOLE, keys=FULL):
+    return read_text(GD.replace("KEYS", keys).replace("TEXT", text).replace("DISPLAY", display))
+
+
+def keys(claim):
+    return [item.key for item in claim.assumptions]
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [
+        (r"Let $\eta\le\frac1L$, for all $T\ge1$.", ["small-steps", "T >= 1"]),
+        (r"Let $0<\eta\le 1/L$ and $R \geq 1$,", ["small-steps", "R >= 1"]),
+        (r"where $T$ is a positive multiple of $\tau$.", ["T >= 1", "T = R*tau"]),
+        (r"$T = \tau$, $N\ge2$ and $w_0^i=w^*$", ["T = tau", "N >= 2", "Delta_0 = 0"]),
+        (r"$\tau = 1$, $\mu > 0$, $T \ge 0$", ["one-local-step"]),
+        (r"in $T \ge 4L/\mu$ steps, $F=\sum_i p_i F_i$", ["T >= 4*L/mu"]),
+    ],
+)
+def test_a_hypothesis_of_the_text_is_assumed(text, added):
+    (claim,) = read(text).values()
+    assert keys(claim)[len(FULL.split(", ")) :] == added
+    assert claim.unread == ()
+
+
+@pytest.mark.parametrize("text", [r"$T \ge \epsilon$", r"$\eta = 1/L$", r"$\|w_0\|\le B$", r"$t \ge 1$"])
+def test_what_is_no_hypothesis_that_can_be_read_is_a_warning(text):
+    (claim,) = read(text).values()
+    assert keys(claim) == FULL.split(", ") and len(claim.unread) == 1 and text in claim.unread[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "silent"),
+    [
+        (r"$w_{t+1}^i=w_t^i-\eta\nabla F_i(w_t^i)$", True),
+        (r"$w_{t+1}^i = w_t^i - \eta_t g_t^i$", True),
+        (r"$w_{t+1}^i=w_t^i-2\eta\nabla F_i(w_t^i)$", False),
+        (r"$\sum_{i=1}^N p_i = 1$, $p_i\ge0$, $i \in [N]$", True),
+        (r"$\Gamma=F^*-\sum_ip_iF_i^*$", True),
+        (r"$p_i = 1/N$", False),
+        (r"$\|\nabla F_i(w_t^i)\|\le G$", False),
+        (r"$\mathbb{E}\|g_t^i-\nabla F_i(w_t^i)\|^2\le\sigma_i^2$", False),
+    ],
+)
+def test_what_is_the_model_is_no_warning_and_what_is_not_names_its_line(text, silent):
+    (claim,) = read(text).values()
+    assert (claim.unread == ()) == silent
+    (again,) = read(text, keys=f"{FULL}, equal-p, bounded-gradient, bounded-variance").values()
+    assert (again.unread == ()) == (r"2\eta" not in text)
+
+
+def test_a_violation_before_the_first_step_is_none_of_a_theorem_for_later_ones():
+    (bare,), (later,) = read().values(), read(r"for all $T\ge1$").values()
+    assert examine(START, bare, READINGS["plain"]).status is Status.REFUTED
+    assert examine(START, later, READINGS["plain"]).status is Status.HOLDS
+
+
+def test_times_that_a_statement_does_not_speak_of_are_refused_and_those_of_every_run_are_not():
+    with pytest.raises(InputError, match="limits other times"):
+        read(keys=rf"{FULL}, t \ge 1")
+    with pytest.raises(InputError, match="limits other times"):
+        read(display=STEP, keys=rf"{FULL}, T = \tau")
+    (claim,) = read(r"for every $T \ge 1$", STEP).values()
+    assert claim.unread == () and keys(claim) == FULL.split(", ")
+
+
+def test_a_chain_is_a_claim_for_each_of_its_relations():
+    bounds = read(display=r"\frac{\zeta_*^2}{2L} \le \Gamma \le \frac{\zeta_*^2}{2\mu}")
+    assert list(bounds) == ["gd-1", "gd-2"]
+    assert bounds["gd-1"].lhs == zeta_star_sq / (2 * L) and bounds["gd-2"].rhs.has(zeta_star_sq)
+    (claim,) = read(keys=rf"{FULL}, 0 < \eta \le \frac1L").values()
+    assert keys(claim)[-1] == "small-steps"
+    with pytest.raises(InputError, match="one relation"):
+        read(display=r"\Gamma \le \zeta_*^2 \ge 0")
+
+
+def test_inner_products_of_any_two_points_are_read():
+    display = r"\langle\nabla F(w)-\nabla F(w_0), w-w_0\rangle \ge \frac{1}{L}\|\nabla F(w)-\nabla F(w_0)\|^2"
+    (claim,) = read(display=display).values()
+    (product,) = claim.rhs.free_symbols
+    slope = at.mean(at.grad(at.w)) - at.mean(at.grad(at.w_0))
+    assert product.expression == at.inner(slope, at.w - at.w_0)
+    with pytest.raises(InputError, match="must be of vectors"):
+        read(display=r"\langle L, w\rangle \le 1")
+
+
+def test_local_models_are_read_before_they_are_averaged():
+    after = at.mean(at.norm_sq(at.w_star - at.w_i_next))
+    for model, limit in ((r"w_{t+1}^i", []), (r"w_\tau^i", ["first-round"])):
+        (claim,) = read(display=rf"\sum_i p_i\|{model}-w^*\|^2\le\eta^2\tau^2\zeta_*^2").values()
+        assert claim.lhs.expression == after and keys(claim)[len(FULL.split(", ")) :] == limit
+
+
+def test_what_refusals_ask_for():
+    with pytest.raises(InputError, match=r"without its square cannot be read.*write \\mathbb\{E\}"):
+        read(display=r"\mathbb{E}\|w_T-w^*\|\le L")
+    with pytest.raises(InputError, match=r"w_\\tau\^i, w_0\^i"):
+        read(display=r"\sum_i p_i\|w_T^i-w^*\|^2\le\eta^2")
+    with pytest.raises(InputError, match="must be met somewhere"):
+        read(keys=rf"{FULL}, \eta < 0")
+
+
+def test_the_command_prints_what_it_read_and_errors_in_the_order_of_the_file(tmp_path):
+    path = tmp_path / "draft.tex"
+    displays = {"a": WHOLE, "b": WHOLE.replace("w^*", "z"), "c": WHOLE}
+    marked = GD.replace("KEYS", FULL).replace("TEXT", "")
+    path.write_text("".join(marked.replace("{gd}", f"{{{x}}}").replace("DISPLAY", y) for x, y in displays.items()))
+    result = CliRunner().invoke(main, ["read", str(path)], standalone_mode=False)
+    assert result.return_value == 2
+    places = [result.output.index(text) for text in ("a, for", "received z", "c, for")]
+    assert places == sorted(places)
