@@ -17,8 +17,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate, names_in
 from fedbounds.evidence.exact.compare import excluded, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.outcomes import run
-from fedbounds.referee.limit_cases import battery, evenly_spaced
+from fedbounds.evidence.exact.run import run
+from fedbounds.referee.limit_cases import battery, cost, evenly_spaced
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.reading import Reading
@@ -88,7 +88,7 @@ def screen(claim: Claim, reading: Reading, known: Iterable[Instance], seconds: f
     """What the battery of exact instances, and those ``known``, are worth against claims near this one."""
     end = time.process_time() + seconds
     result = Screen(claim, reading, [])
-    for instance in itertools.chain(known, evenly_spaced(sorted(battery(claim, claim.coverage(reading)), key=_size))):
+    for instance in itertools.chain(known, evenly_spaced(sorted(battery(claim, claim.coverage(reading)), key=cost))):
         if time.process_time() > end:
             break
         with contextlib.suppress(InputError, ZeroDivisionError, KeyError):
@@ -101,7 +101,3 @@ def _measured(claim: Claim, reading: Reading, instance: Instance) -> Iterator[Me
         record = run(instance, OUTCOMES)
         if not any(judge_assumptions(claim, record, reading)) and not record.beyond(claim, reading):
             yield record.measurement(claim, reading)
-
-
-def _size(instance: Instance) -> int:
-    return instance.total * instance.N * min(instance.outcomes, OUTCOMES)
