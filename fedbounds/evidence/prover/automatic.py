@@ -23,6 +23,7 @@ from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import render_text
 from fedbounds.plugins import claims
+from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -195,8 +196,8 @@ def why_none(claim: Claim, reading: Reading) -> str:
         return "proofs have no roots: square both sides"
     if claim.scope in ("point", "constant"):
         return f"no combination of the class's inequalities was found, of degree {statement.ATTEMPTS[-1][0]} at most"
-    if not {"smooth", "strongly-convex"} <= {item.key for item in claim.assumptions_in(reading)}:
-        return "runs are followed of smooth and strongly convex losses only"
+    if a.strongly_convex not in claim.assumptions_in(reading):
+        return "runs are followed of strongly convex losses only"
     return "no inequality of one step was found from which it follows, at once or by induction"
 
 
