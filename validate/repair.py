@@ -1,67 +1,211 @@
-"""Repairs of theorems made false on purpose: is what was there before the slip, or more, among the first three?
+"""Repairs of false theorems: is what was there before the slip, or more, among the first three statements shown?
 
-    python -m validate.repair --count 30 --seed 11 [--seconds 45] [--hidden]     so much processor time a theorem
+    python -m validate.repair [--set slips hidden outside] [--count 20] [--seed 11] [--seconds 45] [--record]
 
-A theorem is a shipped, proved claim with one change at random, which an exact instance violates (`specimens`). It
-counts as repaired where the shipped claim follows from one of the first three statements shown. Those shown are
-attacked with the instances of the same pool: none may be violated. With --hidden the shipped claim itself neither
-proves a candidate nor is one.
+*slips* are shipped, proved claims with one change at random, which an exact instance violates (`specimens`); *hidden*
+are the same, where the shipped claim itself neither proves a candidate nor is one; *outside* are the false statements
+of `outside_theorems` whose correction is written down (`corrected`). A theorem counts as restored where one of the
+first three statements shown has a right side that is nowhere above the correct one's at random values of the symbols,
+under no further assumptions. The statements shown of slips are attacked with the instances of the pool.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import sympy as sp
 
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.symbolic import library
+from fedbounds.io import write_json
 from fedbounds.plugins import claims
-from fedbounds.referee.case import Stage
-from fedbounds.referee.implication import follows
+from fedbounds.referee.case import Stage, TimeSpent, at_most
+from fedbounds.referee.implication import granted
 from fedbounds.referee.repair import SECONDS, alternatives
-from fedbounds.referee.trial import Trial
-from fedbounds.theory.claim import Kind
-from fedbounds.theory.verdict import Status
-from validate.false_theorems.specimens import Specimen, pool, specimen
+from fedbounds.referee.trial import Alternative, Trial, try_claim
+from fedbounds.theory.claim import Claim, Kind, OwnSteps
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.verdict import Status, Verdict
+from validate.false_theorems.specimens import pool, specimen
+from validate.outside_theorems.corrected import CORRECTED
+from validate.outside_theorems.trials import CLAIMS
+
+RECORD = Path(__file__).resolve().parent / "results" / "repair.json"
+INSTANCES = RECORD.with_name("outside_instances.json")
+SETS = ("slips", "hidden", "outside")
+# Values of the symbols at which two right sides are compared, and their relative rounding.
+SAMPLES, ROUNDING = 4000, 1e-9
+# Processor seconds for one comparison, and for a search for a counterexample to an outside theorem.
+COMPARING, REFUTING = 20.0, 60.0
 
 
-def repaired(
-    one: Specimen, seconds: float, rng: np.random.Generator, seed: int, hidden: bool = False
-) -> tuple[bool, int, list[str]]:
-    """Whether the base follows from a statement shown, how many an instance violates, and what is shown."""
-    assert one.against is not None
+@dataclass(frozen=True)
+class Theorem:
+    """A false claim, the verdict ``against`` it, the ``true`` ones, of which any will do, and what may prove it."""
+
+    name: str
+    claim: Claim
+    reading: Reading
+    against: Verdict
+    true: tuple[Claim, ...]
+    shipped: Mapping[str, Claim]
+
+
+def slips(seed: int, count: int, hidden: bool) -> Iterator[Theorem]:
+    """Shipped, proved claims with one change that an exact instance violates."""
+    k = 0
+    while count:
+        one = specimen(seed, k)
+        k += 1
+        proof = library.examine(one.base, one.reading)
+        if one.against is None or one.base.kind is not Kind.INEQUALITY or proof is None:
+            continue
+        if proof.status is Status.HOLDS:
+            count -= 1
+            shipped = {key: claim for key, claim in claims().items() if not hidden or key != one.base.key}
+            name = f"{one.base.key} [{one.reading.name}], {one.change}"
+            yield Theorem(name, one.claim, one.reading, one.against, (one.base,), shipped)
+
+
+def outside() -> Iterator[Theorem]:
+    """The outside statements whose correction is known, with what refutes them."""
+    stored = json.loads(INSTANCES.read_text(encoding="utf-8")) if INSTANCES.exists() else {}
+    for key, true in CORRECTED.items():
+        claim, reading = CLAIMS[key], READINGS[CLAIMS[key].readings[-1]]
+        if key not in stored:
+            refutation = try_claim(claim, seed=0, jobs=1, seconds=REFUTING).refutation
+            stored[key] = None if refutation is None else refutation.data["instance"]
+            write_json(INSTANCES, stored)
+        if stored[key] is not None:
+            yield Theorem(key, claim, reading, examine(from_json(stored[key]), claim, reading), true, claims())
+
+
+def values(claim: Claim, reading: Reading, names: set[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Random values of symbols that meet what every problem has and the relations that a claim assumes."""
+    drawn = {name: 10.0 ** rng.uniform(-2, 2, SAMPLES) for name in sorted(names)}
+    drawn["tau"] = rng.integers(1, 9, SAMPLES).astype(float)
+    drawn["m"] = rng.integers(1, 5, SAMPLES).astype(float)
+    drawn["N"] = drawn["m"] + rng.integers(1, 5, SAMPLES)
+    drawn["mu"], few = 10.0 ** rng.uniform(-1, 1, SAMPLES), rng.random(SAMPLES)
+    drawn["L"] = drawn["mu"] * (1 + 10.0 ** rng.uniform(-2, 2, SAMPLES))
+    drawn["k"], drawn["t"], drawn["R"] = (rng.integers(1, 9, SAMPLES).astype(float) for _ in range(3))
+    drawn["begun"] = drawn["tau"] * rng.integers(0, 5, SAMPLES)
+    drawn["T"] = 1.0 + rng.integers(0, 60, SAMPLES)
+    drawn["p_min"] = few / drawn["N"]
+    drawn["p_sq"] = (1 + (drawn["N"] - 1) * few) / drawn["N"]
+    drawn["pi_min"], drawn["pi_max"] = few, 1 + drawn["N"] * (1 - few)
+    drawn["rho_bar"] = drawn["pi_min"] + (drawn["pi_max"] - drawn["pi_min"]) * rng.random(SAMPLES)
+    drawn["rho_tilde"] = drawn["rho_bar"] + (drawn["pi_max"] - drawn["rho_bar"]) * rng.random(SAMPLES)
+    drawn["sigma_p_sq"] = drawn.get("sigma_sq", 1.0) * drawn["p_sq"]
+    drawn["eta_0"] = drawn["eta"] = 2.5 * rng.random(SAMPLES) / drawn["L"]
+    kept = np.ones(SAMPLES, dtype=bool)
+    for part in (part for item in claim.assumptions_in(reading) for part in item.parts):
+        if part.sign == "=" and part.left.is_Symbol:
+            drawn[part.left.name] = np.broadcast_to(evaluate(part.right, drawn), SAMPLES).astype(float)
+        elif {s.name for s in part.left.free_symbols | part.right.free_symbols} <= drawn.keys() and part.sign != "=":
+            kept &= evaluate(part.left, drawn) <= evaluate(part.right, drawn)
+    return {name: column[kept] for name, column in drawn.items()}
+
+
+def steps_of(claim: Claim) -> sp.Expr | None:
+    return None if claim.steps is None else sp.sympify(claim.steps)
+
+
+def implies(shown: Claim, true: Claim, reading: Reading) -> bool:
+    """Whether a claim bounds the same by no more, wherever the true one speaks and at values drawn at random."""
+    how = READINGS[shown.readings[-1]] if reading.name not in shown.readings else reading
+    (left, right, _), (lhs, rhs, _) = shown.sides(how), true.sides(reading)
+    rest = [item for item in shown.assumptions_in(how) if not isinstance(item, OwnSteps)]
+    stated = true.assumptions_in(reading)
+    lacking = [item for item in rest if not granted(item, true, stated)]
+    names = {s.name for side in (left, right, lhs, rhs) for s in side.free_symbols}
+    steps, wanted = steps_of(shown), steps_of(true)
+    names |= {s.name for one in (steps, wanted) if one is not None for s in one.free_symbols}
+    at = values(true, reading, names, np.random.default_rng(0))
+    for item in lacking:  # such as a step limit in other words, which the true claim's own steps meet
+        if not item.parts or any({s.name for s in p.left.free_symbols} - {"eta", "L", "mu"} for p in item.parts):
+            return False
+    if wanted is not None and "eta_0" in names:
+        at["eta"] = np.broadcast_to(evaluate(wanted, at), at["L"].shape)
+    for part in (part for item in lacking for part in item.parts):
+        if not np.all(evaluate(part.left, at) <= evaluate(part.right, at) * (1 + ROUNDING)):
+            return False
+    if wanted is not None:
+        taken = evaluate(wanted, at)
+        if steps is not None:  # those that the shown claim would take at the steps of the true one
+            again = evaluate(steps, {**at, "eta_0": taken if wanted.has(sp.Min) else at["eta_0"]})
+            if not np.allclose(again, taken, rtol=1e-9):
+                return False
+        if wanted.has(sp.Min):
+            at["eta_0"] = taken
+    with np.errstate(all="ignore"):
+        lower, upper = evaluate(right, at), evaluate(rhs, at)
+        seen = np.isfinite(lower) & np.isfinite(upper)
+        below = lower <= upper + ROUNDING * np.maximum(np.abs(lower), np.abs(upper))
+    return left == lhs and bool(np.any(seen)) and bool(np.all(below[seen]))
+
+
+def restored(one: Theorem, shown: tuple[Alternative, ...]) -> bool:
+    try:
+        with at_most(COMPARING):
+            return any(implies(item.claim, true, one.reading) for item in shown for true in one.true)
+    except TimeSpent:
+        return False
+
+
+def repaired(one: Theorem, seconds: float) -> tuple[Alternative, ...]:
+    """What is shown."""
     trial = Trial(one.claim, one.reading.name, "small", 0, (Stage("known", 0.0, (), (one.against,)),), True)
-    shipped = {key: claim for key, claim in claims().items() if not hidden or key != one.base.key}
-    shown = alternatives(trial, seconds=seconds, shipped=shipped)
-    back = any(follows(one.base, one.reading, item.claim, one.reading) for item in shown)
-    against = (next(pool(seed, item.claim.steps).against(item.claim, one.reading, rng), None) for item in shown)
-    false = sum(verdict is not None for verdict in against)
-    return back, false, [f"{item.change}: {item.outcome}" for item in shown]
+    return alternatives(trial, seconds=seconds, shipped=one.shipped)
+
+
+def survivors(one: Theorem, shown: tuple[Alternative, ...], seed: int) -> tuple[Alternative, ...]:
+    """The statements shown that no instance of the pool violates."""
+    rng = np.random.default_rng(seed)
+    try:
+        with at_most(COMPARING):
+            return tuple(x for x in shown if not [*pool(seed, x.claim.steps).against(x.claim, one.reading, rng)][:1])
+    except TimeSpent:
+        return shown
+
+
+def measured(name: str, count: int, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
+    """What became of each theorem of a set."""
+    for one in outside() if name == "outside" else slips(seed, count, name == "hidden"):
+        shown = repaired(one, seconds)
+        true = shown if name == "outside" else survivors(one, shown, seed)
+        lines = [f"{item.change}: {item.outcome}" for item in shown]
+        false = len(shown) - len(true)
+        yield {"set": name, "theorem": one.name, "restored": restored(one, true), "false": false, "shown": lines}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m validate.repair", description=__doc__)
-    parser.add_argument("--count", type=int, default=30, help="theorems")
+    parser.add_argument("--set", nargs="+", choices=SETS, default=SETS, help="which theorems")
+    parser.add_argument("--count", type=int, default=20, help="slips")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="processor seconds a theorem")
-    parser.add_argument("--hidden", action="store_true", help="without the claim that was slipped")
+    parser.add_argument("--record", action="store_true", help=f"store the results in {RECORD.name}")
     chosen = parser.parse_args()
-    rng, back, violated, tried, k = np.random.default_rng(chosen.seed), 0, 0, 0, 0
-    while tried < chosen.count:
-        one = specimen(chosen.seed, k)
-        k += 1
-        proof = library.examine(one.base, one.reading)
-        if one.true or one.base.kind is not Kind.INEQUALITY or proof is None or proof.status is not Status.HOLDS:
-            continue
-        restored, false, shown = repaired(one, chosen.seconds, rng, chosen.seed, chosen.hidden)
-        tried, back, violated = tried + 1, back + restored, violated + false
-        print(
-            f"{one.base.key} [{one.reading.name}], {one.change}: {'restored' if restored else 'not restored'}",
-            flush=True,
-        )
-        for line in shown:
-            print(f"    {line}", flush=True)
-    print(f"restored {back} of {tried}; {violated} of the statements shown are violated by an instance of the pool")
+    rows: list[dict[str, Any]] = []
+    for name in chosen.set:
+        for row in measured(name, chosen.count, chosen.seed, chosen.seconds):
+            rows.append(row)
+            print(f"{row['theorem']}: {'restored' if row['restored'] else 'not restored'}", flush=True)
+            print("".join(f"    {line}\n" for line in row["shown"]), end="", flush=True)
+        mine = [row for row in rows if row["set"] == name]
+        back, false = sum(row["restored"] for row in mine), sum(row["false"] for row in mine)
+        print(f"{name}: restored {back} of {len(mine)}; {false} of the statements shown are false", flush=True)
+    if chosen.record:
+        write_json(RECORD, rows)
 
 
 if __name__ == "__main__":

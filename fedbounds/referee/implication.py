@@ -7,12 +7,16 @@ polynomials all of whose coefficients are non-negative. This is checked each tim
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from fedbounds.evidence import kernel
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.symbolic import library
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
@@ -25,6 +29,7 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 # Non-negative slacks of the conditions used below, one each.
 SLACK = sp.symbols("s1:9", nonnegative=True)
+CURVATURES = {s.L: s.mu + SLACK[0]}
 
 
 def never_negative(difference: sp.Expr, conditions: Mapping[sp.Symbol, sp.Expr]) -> bool:
@@ -59,12 +64,100 @@ def inherited(claim: Claim, reading: Reading, other: Claim) -> Iterator[Verdict]
     """The proofs of a shipped claim that says at least as much; the last step, to this claim, is our own check."""
     for name in other.readings:
         if follows(claim, reading, other, READINGS[name]):
-            for examiner in PROVERS:
-                proof = examiner(other, READINGS[name])
-                if proof is not None and proof.status is Status.HOLDS:
-                    detail = f"it follows from {other.key}, which is {word(proof.status, proof.evidence)}"
-                    about = {"claim": claim.key, "reading": reading.name, "evidence": Evidence.SYMBOLIC}
-                    yield replace(proof, detail=detail, **about)  # type: ignore[arg-type]
+            for proof in _proofs(other, READINGS[name]):
+                detail = f"it follows from {other.key}, which is {word(proof.status, proof.evidence)}"
+                yield _own(proof, claim, reading, detail)
+
+
+def _proofs(claim: Claim, reading: Reading) -> Iterator[Verdict]:
+    found = (examiner(claim, reading) for examiner in PROVERS)
+    return (proof for proof in found if proof is not None and proof.status is Status.HOLDS)
+
+
+def _own(proof: Verdict, claim: Claim, reading: Reading, detail: str) -> Verdict:
+    return replace(proof, detail=detail, claim=claim.key, reading=reading.name, evidence=Evidence.SYMBOLIC)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A shipped claim in a reading, with that which bounds a quantity on its right side put in, if one is."""
+
+    claim: Claim
+    reading: Reading
+    of: tuple[Claim, ...]
+
+    def proof(self, claim: Claim, reading: Reading) -> Verdict | None:
+        """The proof of a claim that follows from it: that of each shipped claim must cover the whole."""
+        covered = claim.coverage(reading)
+        proofs = []
+        for item in self.of:
+            whole = (p for p in _proofs(item, self.reading) if p.coverage is None or p.coverage.includes(covered))
+            proofs.append(next(whole, None))
+        if None in proofs or not follows(claim, reading, self.claim, self.reading, conditions(claim, reading)):
+            return None
+        words = f"it follows from {' with '.join(item.key for item in self.of)}, which the checker or Rocq proved"
+        return _own(proofs[0], claim, reading, words)  # type: ignore[arg-type]
+
+    @cached_property
+    def at_random(self) -> dict[object, NDArray[np.float64]]:
+        """Its right side at random values, by what else they depend on."""
+        return {}
+
+
+def sources(shipped: Iterable[Claim], lhs: sp.Expr, scope: str) -> Iterator[Source]:
+    """Shipped claims about a left side, as they are, and with what others say of a quantity on their right side."""
+    known = [item for item in shipped if item.kind is Kind.INEQUALITY and item.on_fedavg]
+    for item in known:
+        for name in item.readings if (item.lhs, item.scope) == (lhs, scope) else ():
+            reading = READINGS[name]
+            yield Source(item, reading, (item,))
+            for other in known:
+                factor = item.rhs.coeff(other.lhs) if isinstance(other.lhs, sp.Symbol) else 0
+                if other.scope != scope or name not in other.readings or other.eta is not None or factor == 0:
+                    continue
+                rest = item.sides(reading).rhs - factor * other.lhs
+                if not rest.has(other.lhs) and never_negative(factor, {**conditions(item, reading), **CURVATURES}):
+                    terms = {"chained": rest, "bound": factor * other.sides(reading).rhs}
+                    assumed = dict.fromkeys((*item.assumptions_in(reading), *other.assumptions_in(reading)))
+                    rest_of = tuple(one for one in assumed if not isinstance(one, OwnSteps))
+                    both = replace(item, terms=terms, assumptions=rest_of, repair=None, roles=())
+                    yield Source(both, reading, (item, other))
+
+
+def conditions(claim: Claim, reading: Reading) -> dict[sp.Symbol, sp.Expr]:
+    """What a claim assumes of single symbols, to be put in: numbers, and a step as its limit over 1 and a slack."""
+    result: dict[sp.Symbol, sp.Expr] = {}
+    for part in (part for item in claim.assumptions_in(reading) for part in item.parts):
+        if part.sign == "=" and part.left.is_Symbol and part.right.is_Rational:
+            result[part.left] = part.right
+        limit = part.right * s.eta / part.left if part.sign != "=" and part.left != 0 else s.eta
+        if claim.steps is None and not limit.has(s.eta):
+            result[s.eta] = limit / (1 + SLACK[2])
+    return result
+
+
+# Values at which right sides are compared before signs are looked at, with steps of at most 1/(4 L).
+VALUES, QUARTER = 40, 0.25
+
+
+@cache
+def _drawn(name: str) -> NDArray[np.float64]:
+    drawn = np.random.default_rng([*name.encode()]).uniform(-2, 2, VALUES)
+    return 1 + 10.0**drawn if name == "tau" else np.asarray(10.0**drawn)
+
+
+def at_random(claim: Claim, reading: Reading, put: Mapping[sp.Symbol, sp.Expr], steps: sp.Expr | None) -> Any:
+    """The right side of a claim at random values of the symbols that meet conditions; infinite where undefined."""
+    right = claim.sides(reading).rhs
+    names = {symbol.name for side in (right, steps or right) for symbol in side.free_symbols}
+    values = {name: _drawn(name) for name in names | {"mu"}}
+    values["L"] = values["mu"] * (1 + _drawn("L"))
+    values["eta"] = values["eta_0"] = QUARTER / values["L"] / (1 + _drawn("eta"))
+    values |= {symbol.name: np.full(VALUES, float(number)) for symbol, number in put.items() if number.is_Rational}
+    if steps is not None:
+        values["eta"] = evaluate(steps, values)
+    with np.errstate(all="ignore"):
+        return np.broadcast_to(evaluate(right, values), VALUES)
 
 
 def follows(
@@ -94,8 +187,10 @@ def follows(
         difference = difference.subs(s.eta, claim.steps)
     if claim.coverage(reading).axes.get("tau") == Span(1, 1):
         difference = difference.subs(s.drift, 0)  # a round of one step has no time to drift
-    if claim.kind is Kind.IDENTITY or difference.has(sp.Max, sp.Min):
+    if claim.kind is Kind.IDENTITY:
         return bool(sp.simplify(difference) == 0)
+    whole = {item: sp.Dummy(nonnegative=item.is_nonnegative) for item in difference.atoms(sp.Max, sp.Min)}
+    difference = difference.xreplace(whole)
     if quantities_on_paths(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
         return False  # signs are read off coefficients; that of a symbol of one's own is declared, not proved
     return never_negative(difference, {**(within or {}), s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})

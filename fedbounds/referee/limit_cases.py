@@ -247,7 +247,7 @@ def sweep(
     In other units too where the dimensions are wrong. ``tested`` holds what was seen at each limit, and in all under
     "".
     """
-    plain = sorted(evenly_spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
+    plain = sorted(evenly_spaced(list(battery(claim, claim.coverage(reading)))), key=cost)
     others = (
         rescaled(item, w, f, claim.steps) for (w, f), item in itertools.product(SCALES, plain if suspicious else ())
     )
@@ -268,7 +268,7 @@ def evenly_spaced(instances: list[Instance]) -> list[Instance]:
     return [instances[k * len(instances) // MOST] for k in range(MOST)] if len(instances) > MOST else instances
 
 
-def _cost(instance: Instance) -> int:
+def cost(instance: Instance) -> int:
     """About what an exact run costs, in powers of eight: instances of about one cost keep their order."""
     return numbers(instance).bit_length() // 3
 

@@ -1,8 +1,8 @@
 """What would be true instead: the nearest statements to a refuted claim that stand.
 
-A candidate (`repair_candidates`) that a counterexample seen so far violates is dropped, and each that falls adds its
-own. What is left is proved, or goes through a trial of its own. Fewer changes come first; what follows from another
-candidate is dropped.
+A candidate (`repair_candidates`) that an exact run of the battery violates is dropped (`screen`). What is left is
+proved: by shipped proofs, from which it follows, or by the prover; else it goes through a trial of its own. The
+strongest come first; what follows from another candidate is dropped.
 """
 
 from __future__ import annotations
@@ -14,35 +14,36 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import sympy as sp
+import numpy as np
 
 from fedbounds import plugins
 from fedbounds.errors import InputError, Interrupted
-from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.case import INTERRUPTED, Case, TimeSpent, Watch, at_most
-from fedbounds.referee.dimensions_and_limits import sanity
-from fedbounds.referee.implication import follows, inherited
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.case import TimeSpent, at_most
+from fedbounds.referee.dimensions_and_limits import misprints
+from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
 from fedbounds.referee.repair_candidates import Change, candidates
+from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.verdict import Status, Verdict
+from fedbounds.theory.verdict import Verdict
 
-# How many are looked for, in so many processor seconds, of which a share is for trials of what was not proved.
-COUNT, SECONDS, SHARE_OF_TRIALS = 3, 45.0, 0.4
-# Processor seconds for the limits of one candidate, and for a trial at least and at most.
-LIMITS, LEAST, MOST = 3.0, 5.0, 15.0
+# How many are looked for, in so many processor seconds, of which shares are for exact runs, for trials, for
+# the candidates, and for the prover where shipped proofs show something already.
+COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.15, 0.4, 0.2
+# Processor seconds for a trial at least and at most.
+LEAST, MOST = 3.0, 12.0
+# Of two right sides at random values the smaller, up to rounding.
+ROUNDING = 1e-9
 
 
 def alternatives(
     trial: Trial, count: int = COUNT, seconds: float = SECONDS, shipped: Mapping[str, Claim] | None = None
 ) -> tuple[Alternative, ...]:
-    """At most ``count`` statements near a refuted claim: those proved first, then some that a trial leaves open.
+    """At most ``count`` statements near a refuted claim that are proved; where none is, some that are left open.
 
     Takes at most so many processor ``seconds``. None for an identity, a rate, and a claim that is not refuted.
     ``shipped`` claims may prove a candidate, and those near are candidates: all that there are, unless given.
@@ -53,34 +54,51 @@ def alternatives(
         return ()
     theorems = plugins.claims() if shipped is None else shipped
     reading, end = READINGS[trial.reading], time.process_time() + seconds
-    search = Search(reading, instances_of(refutation.data), end - seconds * SHARE_OF_TRIALS, shipped=theorems)
     proved: list[Alternative] = []
     open_: list[Alternative] = []
     try:
         with contextlib.suppress(TimeSpent), at_most(seconds):
-            ladders = [list(ladder) for ladder in candidates(claim, reading, theorems)]
+            runs = screen(claim, reading, instances_of(refutation.data), seconds * SHARE_OF_RUNS)
+            search = Search(reading, runs, time.process_time() + seconds * SHARE_OF_MORE, theorems.values())
+            ladders = search.standing(candidates(claim, reading, theorems))
+            search.end = end - seconds * SHARE_OF_TRIALS
             # What shipped proofs say takes no time: all of it is heard, and the strongest of it kept.
-            for ladder in ladders:
-                search.first(ladder, len(ladders), proved, search.inherited)
+            rest = [ladder for ladder in ladders if not search.prove(ladder, proved, search.inherited)]
             proved[:] = strongest(proved, reading)
-            unproved = [search.first(ladder, count, proved, automatic.examine) for ladder in ladders]
-            proved[:] = strongest(proved, reading)
-            open_.extend(_open(unproved, trial, count - len(proved), end))
+            search.end = min(search.end, time.process_time() + seconds * SHARE_OF_MORE) if proved else search.end
+            rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
+            open_.extend(_open(rest, trial, 0 if proved else count, end))
     except KeyboardInterrupt:
-        raise Interrupted((*strongest(proved, reading)[:count], *open_)) from None
-    return (*strongest(proved, reading)[:count], *open_)
+        raise Interrupted((*chosen(strongest(proved, reading), claim, count), *open_)) from None
+    return (*chosen(strongest(proved, reading), claim, count), *open_)
 
 
 def strongest(proved: Sequence[Alternative], reading: Reading) -> list[Alternative]:
     """Those that follow from no other one, in their order; of two that say the same, the first."""
     result: list[Alternative] = []
     for k, item in enumerate(proved):
-        implied = (follows(item.claim, reading, other.claim, reading) for other in proved[k + 1 :])
-        included = (follows(item.claim, reading, other.claim, reading) for other in result)
-        mutual = (follows(other.claim, reading, item.claim, reading) for other in proved[k + 1 :])
+        implied = (_weaker(item.claim, other.claim, reading) for other in proved[k + 1 :])
+        included = (_weaker(item.claim, other.claim, reading) for other in result)
+        mutual = (_weaker(other.claim, item.claim, reading) for other in proved[k + 1 :])
         if not any(included) and not any(weaker and not same for weaker, same in zip(implied, mutual, strict=True)):
             result.append(item)
     return result
+
+
+def _weaker(claim: Claim, other: Claim, reading: Reading) -> bool:
+    return follows(claim, reading, other, reading, conditions(claim, reading))
+
+
+def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alternative]:
+    """The first so many; the last of them is as stated but for its conditions, if there is such a one."""
+    first, rest = list(proved[:count]), [item for item in proved[count:] if _as_stated(item.claim, claim)]
+    if rest and not any(_as_stated(item.claim, claim) for item in first):
+        first[-1] = rest[0]
+    return first
+
+
+def _as_stated(changed: Claim, claim: Claim) -> bool:
+    return (changed.lhs, changed.rhs) == (claim.lhs, claim.rhs)
 
 
 def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
@@ -90,7 +108,7 @@ def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> I
             left = end - time.process_time()
             if count == 0 or left < LEAST:
                 return
-            retried = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left, MOST))
+            retried = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left / count, MOST))
             if not retried.finished and not retried.fault:
                 raise KeyboardInterrupt  # which a trial takes for its own end
             if retried.outcome in (Outcome.OPEN, Outcome.PROVED) and retried.violation_in_floats is None:
@@ -104,50 +122,68 @@ def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> I
                 break
 
 
-# Changed claims.
+# Changed claims, each weaker than the one before.
 Changes = list[tuple[str, Claim]]
 Prover = Callable[[Claim, Reading], Verdict | None]
 
 
 @dataclass
 class Search:
-    """Counterexamples seen so far, which refute later candidates too, and when to stop."""
+    """What is known against candidates and for them, and when to stop."""
 
     reading: Reading
-    refuting: list[Instance]
+    runs: Screen
     end: float
-    suite: Suite = field(default_factory=lambda: Suite(REGIMES))
-    shipped: Mapping[str, Claim] = field(default_factory=plugins.claims)
+    shipped: Iterable[Claim] = field(default_factory=lambda: plugins.claims().values())
     faulty: bool = False
+    implying: dict[Any, list[Source]] = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
 
-    def first(self, ladder: Iterable[Change], count: int, proved: list[Alternative], prove: Prover) -> Changes:
-        """Add the first claim of a ladder that is proved; return those before it that nothing decides."""
-        undecided: Changes = []
-        ladder = list(ladder)
-        if self._all_fall(ladder[1:], prove):
-            return []
-        for change, make in ladder:
-            if len(proved) == count or self.late:
-                break
-            with self._passed_over():
-                changed = make()
-                if any(follows(changed, self.reading, other.claim, self.reading) for other in proved):
-                    break
-                if not self._is_new(changed, prove) or self._falls(changed, prove):
-                    continue
-                proof = prove(changed, self.reading)
-                if proof is not None:
-                    proved.append(Alternative(change, changed, Outcome.PROVED, proof.detail))
-                    break
-                undecided.append((change, changed))
-        return undecided
+    def standing(self, groups: Iterable[Iterable[Iterable[Change]]]) -> list[Changes]:
+        """Of each ladder what no run violates, from the strongest on.
 
-    def _all_fall(self, weaker: Sequence[Change], prove: Prover) -> bool:
-        """Whether an instance violates the weakest claim of a ladder, and with it every other."""
-        with self._passed_over():
-            return bool(weaker) and not self.late and self._falls(weaker[-1][1](), prove)
-        return False
+        Those whose dimensions agree come first, then the groups in their order, then those with the least room.
+        """
+        found: list[tuple[tuple[bool, int, float], Changes]] = []
+        for k, ladder in ((k, list(ladder)) for k, group in enumerate(groups) for ladder in group):
+            with self._passed_over():
+                low, high = 0, len(ladder) - 1
+                if self.late or self.runs.violates(ladder[high][1]()):
+                    continue
+                while low < high:
+                    middle = (low + high) // 2
+                    low, high = (middle + 1, high) if self.runs.violates(ladder[middle][1]()) else (low, middle)
+                standing = [(change, make()) for change, make in ladder[low:]]
+                claim = standing[0][1]
+                if self._is_new(claim):
+                    found.append(((bool(misprints(claim, self.reading)), k, self.runs.room(claim)), standing))
+        return [standing for _, standing in sorted(found, key=lambda item: item[0])]
+
+    def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:
+        """Whether a claim of a ladder is proved, or follows from a proved one; the strongest is added."""
+        low, high, best = 0, len(ladder) - 1, None
+        while low <= high and not self.late:
+            # The strongest first, then the weakest; between those two half way.
+            middle = low if best is None and low == 0 else high if best is None else (low + high) // 2
+            change, changed = ladder[middle]
+            if middle == 0 and any(_weaker(changed, item.claim, self.reading) for item in proved):
+                return True
+            proof = None
+            with self._passed_over():
+                proof = prover(changed, self.reading)
+            if proof is not None:
+                best, high = Alternative(change, changed, Outcome.PROVED, proof.detail), middle - 1
+            elif middle == high and best is None:
+                break
+            else:
+                low = middle + 1
+        proved += [best] if best else []
+        return best is not None
+
+    @property
+    def late(self) -> bool:
+        """Whether its time is spent."""
+        return time.process_time() > self.end
 
     @contextlib.contextmanager
     def _passed_over(self) -> Iterator[None]:
@@ -162,50 +198,34 @@ class Search:
             self.faulty = True
 
     def inherited(self, claim: Claim, reading: Reading) -> Verdict | None:
-        """The proof of the whole statement by a shipped claim that implies it on sight."""
-        for other in self.shipped.values():
-            if (other.lhs, other.scope) == (claim.lhs, claim.scope):
-                for verdict in inherited(claim, reading, other):
-                    if verdict.coverage is None or verdict.coverage.includes(claim.coverage(reading)):
-                        return verdict
+        """The proof of the whole statement by shipped claims that imply it on sight."""
+        about = claim.lhs, claim.scope
+        if about not in self.implying:
+            self.implying[about] = list(sources(self.shipped, *about))
+        put = conditions(claim, reading)
+        mine = at_random(claim, reading, put, claim.steps)
+        key = tuple((symbol, value) for symbol, value in put.items() if value.is_Rational), claim.steps
+        for source in self.implying[about]:
+            if key not in source.at_random:
+                source.at_random[key] = at_random(source.claim, source.reading, put, claim.steps)
+            with np.errstate(all="ignore"):
+                above = source.at_random[key] > mine + ROUNDING * abs(mine)
+            if not above.any() and (proof := source.proof(claim, reading)) is not None:
+                return proof
         return None
 
-    def _is_new(self, claim: Claim, prove: Prover) -> bool:
-        """Whether a statement was not put to this prover before; it counts as put to it from then on."""
-        statement = prove, claim.lhs, claim.steps, claim.assumptions, sp.Add(*claim.terms.values())
+    def whole_proof(self, claim: Claim) -> Verdict | None:
+        """The proof of the whole statement: of shipped claims that imply it, or one that the prover finds."""
+        return self.inherited(claim, self.reading) or automatic.examine(claim, self.reading)
+
+    def _is_new(self, claim: Claim) -> bool:
+        """Whether a statement was not made before; it counts as made from then on."""
+        statement = claim.lhs, claim.steps, claim.assumptions, claim.sides(self.reading).rhs
         new = statement not in self.seen
         self.seen.add(statement)
         return new
-
-    def _falls(self, claim: Claim, prove: Prover) -> bool:
-        """Whether an instance violates a claim: a known one, before what takes no time to prove, else any."""
-        return self.violated(claim) if prove == self.inherited else self.refuted(claim)
-
-    @property
-    def late(self) -> bool:
-        return time.process_time() > self.end
-
-    def violated(self, claim: Claim) -> bool:
-        """Whether a known instance violates a claim."""
-        return any(examine(instance, claim, self.reading).status is Status.REFUTED for instance in self.refuting)
-
-    def refuted(self, claim: Claim) -> bool:
-        """Whether a known instance violates a claim, or one at the limits, which is known from then on."""
-        if self.violated(claim):
-            return True
-        result, cut = Watch(LIMITS).carry_out(sanity, Case(claim, self.reading, "small", 0, self.suite))
-        if cut == INTERRUPTED:
-            raise KeyboardInterrupt
-        refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
-        self.refuting += [instance for verdict in refuting for instance in instances_of(verdict.data)]
-        return bool(refuting)
 
 
 def instances_of(data: Mapping[str, Any]) -> list[Instance]:
     """The instance in a verdict's data, if it has one."""
     return [from_json(data["instance"])] if "instance" in data else []
-
-
-def whole_proof(claim: Claim, reading: Reading) -> Verdict | None:
-    """The proof of the whole statement: of a shipped claim that implies it, or one that the prover finds."""
-    return Search(reading, [], 0.0).inherited(claim, reading) or automatic.examine(claim, reading)

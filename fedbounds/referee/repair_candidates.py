@@ -6,7 +6,7 @@ changed, a coefficient, a term more. Or it is a shipped theorem about the same, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,35 +15,30 @@ import sympy as sp
 
 from fedbounds.referee.implication import granted
 from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
+from fedbounds.referee.nearby_claims import USUAL
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, OwnSteps
+from fedbounds.theory.point_quantities import optimum_spread, p_sq, spread_of_optima
 from fedbounds.theory.reading import READINGS, Reading
 
-# What authors leave out, the mildest first.
+# What authors leave out, beside what open claims are tried with.
 ASSUMPTIONS = (
-    *(a.unbiased, a.full_participation, a.small_steps, a.constant_steps, a.equal_p),
-    *(a.quarter_steps, a.halving, a.slow_decay, a.full_gradients, a.one_local_step, a.homogeneous),
-    *(a.strongly_convex, a.smooth, a.bounded_gradient, a.bounded_variance),
+    *(*USUAL, a.equal_p, a.steps_up_to_2_over_L_plus_mu, a.small_steps, a.quarter_steps, a.halving, a.slow_decay),
+    *(a.strongly_convex, a.smooth, a.bounded_gradient, a.bounded_variance, a.identical),
 )
-# Terms that bounds on a step usually have.
-USUAL = (
-    *(
-        s.Delta,
-        s.eta * s.L * s.drift,
-        s.drift,
-        s.eta**2 * s.sigma_p_sq,
-        s.eta**2 * s.sigma_sq,
-        s.eta**2 * s.L * s.Gamma,
-    ),
-    *(s.eta * s.Gamma * (s.rho_tilde - s.rho_bar), s.eta**2 * s.zeta_star_sq, s.eta**2 * s.G_sq),
-    *(s.eta**2 * (s.tau - 1) ** 2 * s.G_sq, s.eta**2 * s.tau**2 * s.G_sq),
+# Terms that bounds on a step usually have, beside those of shipped theorems about the same.
+TERMS = (
+    *(s.Delta, s.eta * s.L * s.drift, s.drift, s.eta**2 * s.sigma_p_sq, s.eta**2 * s.sigma_sq),
+    *(s.eta**2 * s.L * s.Gamma, s.eta * s.Gamma * (s.rho_tilde - s.rho_bar), s.eta**2 * s.zeta_star_sq),
+    *(s.eta**2 * s.G_sq, s.eta**2 * (s.tau - 1) ** 2 * s.G_sq, s.eta**2 * s.tau**2 * s.G_sq),
 )
 # Symbols that are taken for each other, in a term, in all terms, or on the left side.
 EXCHANGES: tuple[Mapping[sp.Symbol, sp.Expr], ...] = (
     {s.rho_bar: s.rho_tilde, s.rho_tilde: s.rho_bar},
     *({old: new} for old, new in ((s.rho_bar, s.rho_tilde), (s.rho_tilde, s.rho_bar))),
-    *({s.sigma_sq / s.N: s.sigma_p_sq}, {s.sigma_p_sq: s.sigma_sq}, {1 / s.N: sp.Integer(1)}),
+    *({s.sigma_sq / s.N: s.sigma_p_sq}, {s.sigma_p_sq: s.sigma_sq}, {1 / s.N: sp.Integer(1)}, {s.N: s.m}),
+    *({p_sq: sp.Integer(1)}, {p_sq: 1 / s.N}, {spread_of_optima: optimum_spread}),
     *({s.mu: s.L}, {s.L: s.mu}, {s.pi_min: s.pi_max}, {s.pi_max: s.pi_min}, {s.eta: s.eta_0}),
     *({s.T: s.T - 1}, {s.T: s.T + 1}, {s.tau: s.tau - 1}, {s.tau: s.tau + 1}, {s.N: s.N - 1}, {s.N: s.N + 1}),
     *({s.Delta_next: s.Delta}, {s.Delta: s.Delta_next}),
@@ -54,6 +49,8 @@ COEFFICIENTS = sorted(
     | {*map(sp.Integer, (40, 48, 64, 100, 128, 1000))} | {1 / sp.Integer(q) for q in (6, 12, 16, 32, 64)}
 )  # fmt: skip
 POWERS = (1, -1, 2, -2)
+# What derivations leave behind where they divide by N, leave the optimum, or sum over steps.
+FACTORS = (s.N / (s.N - 1), (s.L + s.mu) ** 2 / (4 * s.L * s.mu), 1 + sp.log(s.tau), 1 + sp.log(s.T))
 # A shipped theorem with more differences than these is another theorem.
 DIFFERENCES = 2
 
@@ -61,24 +58,55 @@ DIFFERENCES = 2
 Change = tuple[str, Callable[[], Claim]]
 
 
-def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Iterable[Change]]:
-    """Ladders of changes; on a ladder each makes a weaker claim than the one before."""
+def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Sequence[Iterable[Change]]]:
+    """Groups of ladders of changes, the likely slips first; on a ladder each change makes a weaker claim."""
     nonzero = [part for part in parts(claim) if part.expression != 0]
     near = sorted(_near(claim, reading, shipped), key=lambda item: item[0])
-    yield from ([change] for differences, change in near if differences == 1)
-    if len(claim.terms) > 1:
-        yield _all_larger(claim)
-    yield from ([change] for change in _exchanged(claim))
-    yield from ([_times(claim, part, sp.Integer(-1), "the sign changed")] for part in nonzero)
-    yield from (_larger(claim, part) for part in nonzero)
-    yield from ([change] for part in nonzero for change in _to_a_power(claim, part))
-    yield from ([change] for change in _assumed(claim, reading))
+    signs = (_times(claim, part, sp.Integer(-1), "the sign changed") for part in nonzero)
+    alike = (change for differences, change in near if differences == 1)
+    yield [[change] for change in (*alike, *_exchanged(claim), *signs)]
+    conditions = (*_assumed(claim, reading), *_other_steps(claim))
+    yield [[change] for change in (*_borrowed(claim, reading, shipped), *conditions)]
+    yield [*([_all_larger(claim)] * (len(claim.terms) > 1)), *(_larger(claim, part) for part in nonzero)]
+    powers = [[change] for part in nonzero for change in _to_a_power(claim, part)]
     for name, stated in claim.terms.items():
-        yield from ([_in_place(claim, name, wrong)] for _, wrong in slipped(sp.sympify(stated)))
-        yield [_in_place(claim, name, sp.sympify(stated) * (1 + sp.log(s.tau)))]
-    if claim.scope == "step":
-        yield from (_with_more(claim, term) for term in USUAL if term not in claim.terms.values())
-    yield from ([change] for differences, change in near if differences > 1)
+        term = sp.sympify(stated)
+        others = (*(wrong for _, wrong in slipped(term)), *(term * factor for factor in FACTORS))
+        powers += [[_in_place(claim, name, other)] for other in others]
+    yield powers
+    added = TERMS if claim.scope == "step" else ()
+    yield [_with_more(claim, term) for term in added if term not in claim.terms.values()]
+    yield [[change] for differences, change in near if differences > 1]
+
+
+def _borrowed(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Change]:
+    """A term of a shipped theorem about the same in place of the one of its name, or added."""
+    left, _, mine = claim.sides(reading)
+    for other in shipped.values():
+        lhs, _, terms = other.sides(READINGS[other.readings[-1]])
+        if (lhs, other.scope, other.kind) == (left, claim.scope, claim.kind):
+            for name, term in terms.items():
+                if name not in mine:
+                    changed = {**claim.terms, name: term}
+                    yield f"{term} added, as in {other.key}", partial(_changed, claim, f"+ {term}", terms=changed)
+                elif term != mine[name]:
+                    yield _in_place(claim, name, term)
+
+
+def _other_steps(claim: Claim) -> Iterator[Change]:
+    """Steps twice as long or half as long, or up to another limit."""
+    if claim.steps is None:
+        return
+    limits = [item for item in claim.steps.args if isinstance(claim.steps, sp.Min) and item != s.eta_0]
+    for limit in limits:
+        for other in (limit.subs(s.L, s.L + s.mu), 2 / (s.L + s.mu), 1 / s.L, limit / 2, limit / 4):
+            change = f"as stated, for eta <= {other} in place of {limit}"
+            yield change, partial(_changed, claim, change, eta=sp.Min(s.eta_0, other))
+    if not limits and claim.eta != s.eta_0:
+        for factor in (sp.Integer(2), sp.Rational(1, 2)):
+            told = {symbol: value.subs(s.eta_0, s.eta_0 / factor) for symbol, value in claim.definitions.items()}
+            change = f"as stated, for eta_t = {factor * claim.eta}"
+            yield change, partial(_changed, claim, change, eta=factor * claim.eta, definitions=told)
 
 
 def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[tuple[int, Change]]:
@@ -139,10 +167,17 @@ def _times(claim: Claim, part: Part, factor: sp.Expr, words: str) -> Change:
 
 def _to_a_power(claim: Claim, part: Part) -> Iterator[Change]:
     """A part times or over a power of tau, N, kappa, eta L, T, or the step alone."""
-    steps = (s.eta,) if claim.scope == "step" else (s.eta_0, s.L * s.eta_0)
-    for base in (*BASES.values(), *steps, *(1 / step for step in steps)):
-        if claim.scope == "step" or not base.has(s.eta):
+    eta = s.eta if claim.scope == "step" else s.eta_0
+    for base in (*BASES.values(), eta, *(s.L * s.eta_0,) * (eta == s.eta_0)):
+        if eta == s.eta or not base.has(s.eta):
             yield from (_times(claim, part, base**power, f"times {base**power}") for power in POWERS)
+    if part.path:
+        yield _times(claim, part, 1 - eta * s.L, f"times 1 - {eta * s.L}")
+    expression = part.expression
+    for power in expression.atoms(sp.Pow):  # (1 - tau x)^n for (1 - x)^(tau n)
+        if power.base.is_Add and (power.base - 1).has(s.tau) and not part.path:
+            put = (1 + (power.base - 1) / s.tau) ** (power.exp * s.tau)
+            yield _in_place(claim, part.term, expression.xreplace({power: put}))
 
 
 def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[Change]:

@@ -15,12 +15,18 @@ import sympy as sp
 
 from fedbounds import plugins as installed
 from fedbounds.errors import reject
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.symbolic import library
 from fedbounds.plugins import Plugins
-from fedbounds.referee.case import TimeSpent, at_most
-from fedbounds.referee.implication import SLACK, follows, never_negative
+from fedbounds.referee.case import INTERRUPTED, Case, TimeSpent, Watch, at_most
+from fedbounds.referee.dimensions_and_limits import sanity
+from fedbounds.referee.implication import SLACK, conditions, follows, never_negative
 from fedbounds.referee.mutants import Part, parts, scaled_term
-from fedbounds.referee.repair import Search, whole_proof
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.repair import Search, instances_of
+from fedbounds.referee.screen import Screen
 from fedbounds.referee.theorems import theorem_of, theorems
 from fedbounds.referee.trial import checked
 from fedbounds.theory import assumptions as a
@@ -40,8 +46,8 @@ STEP_LIMITS = (a.quarter_steps, a.small_steps, a.steps_up_to_2_over_L_plus_mu)
 # What every problem has: L >= mu and tau >= 1.
 LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
 TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"
-# Processor seconds that are spent unless others are given.
-SECONDS = 60.0
+# Processor seconds that are spent unless others are given, and for the limits of one change.
+SECONDS, AT_LIMITS = 60.0, 3.0
 
 
 @dataclass(frozen=True)
@@ -94,25 +100,23 @@ def sharpen(
         raise reject("one claim is sharpened at a time", ", ".join(chosen), "name it with --theorem")
     (claim,) = chosen.values()
     claim, reading = checked(claim, reading, "small", 0, seconds)
-    proof = whole_proof(claim, READINGS[reading]) if claim.kind is Kind.INEQUALITY else None
+    how = READINGS[reading]
+    search = Search(how, Screen(claim, how, []), time.process_time() + seconds)
+    proof = search.whole_proof(claim) if claim.kind is Kind.INEQUALITY else None
     if proof is None:
         raise reject("only an inequality with a proof is sharpened", claim.key, "fedbounds referee judges it first")
-    best = _Best(claim, proof, Search(READINGS[reading], [], time.process_time() + seconds))
+    best = _Best(claim, proof, search)
     sharper = tuple(sharper_shipped(claim, READINGS[reading]))
     finished = False
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):
         _improve(best, claim)
         finished = not best.search.late
-    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.refuted), sharper, finished)
+    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.false), sharper, finished)
 
 
 def sharper_shipped(claim: Claim, reading: Reading) -> Iterator[str]:
     """The proved claims of the package that imply a claim within its step limit, and are not implied by it."""
-    within: dict[sp.Symbol, sp.Expr] = {}
-    for part in (part for item in claim.assumptions_in(reading) for part in item.parts if part.sign == "<="):
-        limit = part.right * symbols.eta / part.left if part.left != 0 else symbols.eta
-        if not limit.has(symbols.eta):
-            within = {symbols.eta: limit / (1 + SLACK[2])}
+    within = conditions(claim, reading)
     for other in installed.claims().values():
         how = READINGS[other.readings[-1]]
         if (
@@ -146,7 +150,9 @@ class _Best:
     proof: Verdict
     search: Search
     changes: list[str] = field(default_factory=list)
-    refuted: list[str] = field(default_factory=list)
+    false: list[str] = field(default_factory=list)
+    suite: Suite = field(default_factory=lambda: Suite(REGIMES))
+    known: list[Instance] = field(default_factory=list)
 
     def improve(self, ladder: Iterable[tuple[str, Claim]]) -> None:
         """Take the first claim of a ladder that is proved; note the last one before it that an instance refutes."""
@@ -154,15 +160,27 @@ class _Best:
         for change, changed in ladder:
             if self.search.late:
                 return
-            if self.search.refuted(changed):
+            if self.refuted(changed):
                 false = change
                 continue
-            proof = whole_proof(changed, self.search.reading)
+            proof = self.search.whole_proof(changed)
             if proof is not None:
                 self.claim, self.proof = changed, proof
                 self.changes.append(change)
                 break
-        self.refuted += [false] if false else []
+        self.false += [false] if false else []
+
+    def refuted(self, claim: Claim) -> bool:
+        """Whether a known instance violates a claim, or one at the limits, which is known from then on."""
+        reading = self.search.reading
+        if any(examine(instance, claim, reading).status is Status.REFUTED for instance in self.known):
+            return True
+        result, cut = Watch(AT_LIMITS).carry_out(sanity, Case(claim, reading, "small", 0, self.suite))
+        if cut == INTERRUPTED:
+            raise KeyboardInterrupt
+        refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
+        self.known += [instance for verdict in refuting for instance in instances_of(verdict.data)]
+        return bool(refuting)
 
 
 def _without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:

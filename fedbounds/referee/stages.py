@@ -267,11 +267,18 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
 
 def strength(case: Case) -> StageResult:
     """Which kinds of slips the regimes would have noticed in the claim, and by name those that they would not."""
+    if _needless(case):
+        return StageResult(("not counted, as no slip can be in a claim that is proved; the large budget counts",))
     rows: list[Row] = []
     for row in mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips):
         rows.append(row)
         case.so_far(lambda: StageResult(in_words(rows)))
     return StageResult(in_words(rows))
+
+
+def _needless(case: Case) -> bool:
+    """Whether what the regimes would notice tells nothing: of a claim that is proved, unless more was asked for."""
+    return case.proved and case.budget == "small"
 
 
 @dataclass(frozen=True)
@@ -303,6 +310,8 @@ STAGES = (
 
 def with_estimate(step: Step, case: Case) -> Step:
     """The stage with the seconds that it takes on this claim, where those are not the ones measured on most."""
+    if step.examine is strength and _needless(case):
+        return replace(step, seconds=0)
     if step.examine is not search or unexpressed(case.claim, case.reading) or case.claim.kind is Kind.RATE:
         return step
     if not case.proved and all(q.statistic == "constant" for q in case.claim.computed):

@@ -29,12 +29,13 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
 )
 from fedbounds.evidence.sdp.multi_round.noise import noisy, shares
 from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import orthogonal, sampled
+from fedbounds.evidence.sdp.multi_round.sampled_clients import highest
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols
+from fedbounds.theory.assumptions import full_participation
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import average_gap
@@ -147,11 +148,9 @@ def sandwich(
     if run.rule is not None:
         lower = in_fractions(run, instance, delta_0, zeta_sq)
     if run.present:
-        lower = sampled(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)[0]
-        if run.present[1] is None:
-            lower = max(lower, orthogonal(run, float(delta_0), float(zeta_sq)))
+        lower = highest(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
-        lower = max(surely(run, instance, delta_0, zeta_sq), still)
+        lower = lower if run.present else max(surely(run, instance, delta_0, zeta_sq), still)
     if result is not None and not result.proved and result.value < lower:
         result = None  # a number that a run exceeds is no worst case
     refuted = {key: bound for key, bound in stated.items() if bound < lower * (1 - ROUNDING)}
@@ -234,9 +233,9 @@ def bounds(
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
     ``further`` are constants besides. None where the server's weights are not p: rho_bar and rho_tilde are not among
-    them; and none where its step is not 1, or where clients are absent.
+    them; and none where its step is not 1. Where clients are absent a claim must not assume that all take part.
     """
-    if run.biased or run.server != 1 or run.present:
+    if run.biased or run.server != 1:
         return {}
     constants: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
     constants |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
@@ -245,8 +244,14 @@ def bounds(
     constants |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(
         further or {}
     )
+    if run.present:
+        K, N = run.present
+        constants = {name: value for name, value in constants.items() if name[:3] not in ("rho", "pi_", "C")}
+        constants |= {"C": Fraction(K, N), "N": N} if N else {}
     result = {}
     for claim in claims(extra).values():
+        if run.present and full_participation in claim.assumptions_in(READINGS[claim.readings[-1]]):
+            continue
         factor = FACTORS.get((run.measure, claim.lhs))
         if factor is None or claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
             continue

@@ -1,12 +1,12 @@
 """What would be true instead: statements near a false one that stand."""
 
-import itertools
 from dataclasses import replace
 
 import pytest
 
 from fedbounds.errors import InputError
-from fedbounds.referee import repair, theorems
+from fedbounds.referee import repair, repair_candidates, theorems
+from fedbounds.referee.screen import screen
 from fedbounds.referee.trial import Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
@@ -21,31 +21,44 @@ DIVERSITY = Claim(
 )  # fmt: skip
 
 
+PLAIN = READINGS["plain"]
+
+
 @pytest.fixture(scope="module")
 def trial():
     return try_claim(DIVERSITY)
 
 
-def test_the_constant_that_is_missing_is_found_and_proved(trial):
-    search = repair.Search(READINGS["plain"], repair.instances_of(trial.refutation.data), float("inf"))
-    ladder = next(iter(repair.candidates(DIVERSITY, READINGS["plain"], {})))
+@pytest.fixture(scope="module")
+def search(trial):
+    runs = screen(DIVERSITY, PLAIN, repair.instances_of(trial.refutation.data), 5.0)
+    return repair.Search(PLAIN, runs, float("inf"), shipped=())
+
+
+def every(claim=DIVERSITY):
+    groups = repair.candidates(claim, PLAIN, {})
+    return dict(change for group in groups for ladder in group for change in ladder)
+
+
+def test_the_constant_that_is_missing_is_found_and_proved(search):
+    (ladder,) = search.standing([[repair_candidates._all_larger(DIVERSITY)]])
     proved = []
-    search.first(ladder, 1, proved, repair.automatic.examine)
+    assert search.prove(ladder, proved, repair.automatic.examine)
     (nearest,) = proved
     assert (nearest.change, nearest.outcome) == ("2 times the right side", Outcome.PROVED)
     assert nearest.claim.rhs.equals(2 * DIVERSITY.rhs)
 
 
-def test_no_candidate_is_shown_that_a_known_instance_violates(trial):
-    search = repair.Search(READINGS["plain"], repair.instances_of(trial.refutation.data), float("inf"))
-    assert search.refuted(DIVERSITY)
-    every = dict(change for ladder in repair.candidates(DIVERSITY, READINGS["plain"], {}) for change in ladder)
-    assert search.refuted(every["3/2 times the right side"]())
-    assert not search.refuted(every["2 times the right side"]())
+def test_no_candidate_is_shown_that_an_exact_run_violates(search):
+    made = every()
+    assert search.runs.violates(DIVERSITY)
+    assert search.runs.violates(made["3/2 times the right side"]())
+    assert not search.runs.violates(made["2 times the right side"]())
 
 
 def test_an_assumption_is_offered_once_and_not_where_it_is_made():
-    offered = [change for ladder in repair.candidates(DIVERSITY, READINGS["plain"], {}) for change, _ in ladder]
+    groups = repair.candidates(DIVERSITY, PLAIN, {})
+    offered = [change for group in groups for ladder in group for change, _ in ladder]
     assert sum("every client takes part" in change for change in offered) == 1
     assert not any("L-smooth" in change for change in offered)
 
@@ -55,10 +68,8 @@ def test_nothing_is_looked_for_where_nothing_is_refuted():
 
 
 def test_a_change_that_makes_no_claim_is_passed_over(trial):
-    ladders = [[change] for ladder in repair.candidates(DIVERSITY, READINGS["plain"], {}) for change in ladder]
-    assert any(
-        _refused(make) for _, make in itertools.chain(*ladders)
-    )  # eta L of a claim at every step, or a term in metres^2 beside joules
+    # eta L of a claim at every step, or a term in metres^2 beside joules
+    assert any(_refused(make) for make in every().values())
     assert repair.alternatives(trial, count=1, seconds=5) is not None
 
 
@@ -74,14 +85,16 @@ def test_an_interruption_keeps_what_was_found_and_a_fault_of_one_candidate_stops
     def broken():
         raise ArithmeticError
 
-    def interrupted():
-        raise KeyboardInterrupt
+    def proved(self, claim, reading):
+        if claim.key == "interrupted":
+            raise KeyboardInterrupt
+        return Verdict("", "", "symbolic", Status.HOLDS)
 
     twice = replace(DIVERSITY, terms={name: 2 * term for name, term in DIVERSITY.terms.items()})
-    ladders = [[("broken", broken)], [("twice", lambda: twice)], [("interrupted", interrupted)]]
-    proof = Verdict("", "", "symbolic", Status.HOLDS)
-    monkeypatch.setattr(repair.Search, "inherited", lambda self, claim, reading: proof)
-    monkeypatch.setattr(repair, "candidates", lambda *_: ladders)
+    other = replace(DIVERSITY, key="interrupted", terms={"a": 6 * s.L * s.gap_t, "b": 3 * s.zeta_star_sq / 2})
+    ladders = [[("broken", broken)], [("twice", lambda: twice)], [("interrupted", lambda: other)]]
+    monkeypatch.setattr(repair.Search, "inherited", proved)
+    monkeypatch.setattr(repair, "candidates", lambda *_: [ladders])
     monkeypatch.setattr(
         theorems, "theorems", lambda *_: {"false": DIVERSITY, "other": replace(DIVERSITY, key="other")}
     )

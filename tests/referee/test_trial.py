@@ -106,6 +106,7 @@ def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(cl
 def test_gradient_descent_follows_from_a_proved_claim_and_is_certified_where_it_says():
     result = try_claim(TRUE.GRADIENT_DESCENT, suite=FEW)
     assert result.outcome is Outcome.PROVED and "fedavg-step" in result.proof.detail
+    assert result["strength"].lines[0].startswith("not counted")
     # tau = 1 is assumed, so that only uniform and uneven weights at three kappas are left of the grid.
     assert len(result.certified) == 6
     for verdict in result.certified:

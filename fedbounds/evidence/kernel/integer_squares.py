@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.program import factored
+from fedbounds.evidence.sdp.verification import factored
 
 Row = list[Fraction]
 Square = tuple[Fraction, list[int]]

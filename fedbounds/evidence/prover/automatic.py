@@ -23,6 +23,7 @@ from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import render_text
 from fedbounds.plugins import claims
+from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -198,11 +199,11 @@ def why_none(claim: Claim, reading: Reading) -> str:
     if claim.scope in ("point", "constant"):
         return f"no combination of the class's inequalities was found, of degree {statement.ATTEMPTS[-1][0]} at most"
     assumed = claim.assumptions_in(reading)
-    keys, one_step = {item.key for item in assumed}, any(sp.Eq(tau, 1) == item.relation for item in assumed)
-    if not {"smooth", "strongly-convex"} <= keys:
-        return "runs are followed of smooth and strongly convex losses only"
-    local = ", with local steps and no bound G on gradients" * (not one_step and "bounded-gradient" not in keys)
-    return f"no inequality of one step was found{local}, from which it follows at once or by induction"
+    if a.strongly_convex not in assumed:
+        return "runs are followed of strongly convex losses only"
+    local = not any(sp.Eq(tau, 1) == item.relation for item in assumed) and a.bounded_gradient not in assumed
+    of_runs = ", with local steps and no bound G on gradients" * local
+    return f"no inequality of one step was found{of_runs}, from which it follows at once or by induction"
 
 
 def proof_of(verdict: Verdict) -> tuple[str, ...]:

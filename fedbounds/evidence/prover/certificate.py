@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from fedbounds.evidence.prover import forms
 from fedbounds.evidence.prover.forms import Form
 from fedbounds.evidence.prover.rationals import fraction, repaired_values, rounded_value, span_of, squares, symmetric
-from fedbounds.evidence.sdp.program import factored
 from fedbounds.evidence.sdp.solver import conic, infeasible
 from fedbounds.evidence.sdp.symmetry import corners
+from fedbounds.evidence.sdp.verification import factored
 
 # Below this a multiplier or an eigenvalue of a solver's proof is taken for zero; a wrong guess only fails.
 ZEROS = (1e-6, 1e-4)

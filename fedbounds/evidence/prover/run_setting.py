@@ -168,7 +168,8 @@ class Setting:
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
     present = {"full-participation", facts.DRAWN} & universe.keys()
     stated = claim.eta is not None
-    if not {"smooth", "strongly-convex"} <= universe.keys() or not present:
+    smooth = "smooth" in universe
+    if "strongly-convex" not in universe or not present:
         return None
     if not stated and "constant-steps" not in universe:
         return None
@@ -177,11 +178,12 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     if size == sy.eta_0:
         cap = _assumed_cap(universe, stated)
     equal = equal_curvatures(universe.values()) is not None
-    values: dict[sp.Basic, sp.Expr] = {L: mu if equal else mu + ELL, tau: MORE + 1, eta: size}
+    values: dict[sp.Basic, sp.Expr] = {tau: MORE + 1, eta: size}
+    values |= {L: mu if equal else mu + ELL} if smooth else {}
     drawn = facts.Draws.of(universe)
     values |= drawn.numbers
     steps: list[d.Step] = list(drawn.steps)
-    conditions = [] if equal else [d.Condition(ELL, d.premise("curvatures"))]
+    conditions = [] if equal or not smooth else [d.Condition(ELL, d.premise("curvatures"))]
     conditions.append(d.Condition(MORE, d.premise("whole-steps")))
     conditions += drawn.conditions
     for line, condition in _defined(claim, values):
@@ -189,6 +191,8 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
         conditions.append(condition)
     letters: Letters | None = Letters(values)
     free = size.subs(dict(claim.definitions)).free_symbols - {L, mu, t, tau}
+    if cap is not None and not smooth:
+        return None
     if cap is not None:
         steps.append(cap.line)
         conditions.append(d.Condition(ROOM, d.Earlier("cap")))

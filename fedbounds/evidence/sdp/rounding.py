@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.program import Expression, Form, Program, exact, verify
+from fedbounds.evidence.sdp.program import Expression, Form, Program, exact
 from fedbounds.evidence.sdp.solver import Solution, Solved, interior, worst_case
+from fedbounds.evidence.sdp.verification import verify
 
 # Multipliers are rounded to multiples of 2^-BITS: far below the margin of an interior proof.
 BITS = 56

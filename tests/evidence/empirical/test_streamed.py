@@ -126,7 +126,7 @@ class TestEqualToStored:
 
 
 def test_the_bits_do_not_depend_on_threads():
-    experiment = experiment_on(engine="auto", replicates=600)
+    experiment = experiment_on(engine="auto", replicates=200)
     one, two = (run(experiment, threads=threads, statistics="streamed") for threads in (1, 3))
     for name in ("mean", "covariance", "high"):
         for virtual in ("alpha", "p"):

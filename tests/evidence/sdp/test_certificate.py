@@ -10,12 +10,12 @@ from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import fedbounds.evidence.sdp.program as module
+import fedbounds.evidence.sdp.verification as module
 from fedbounds.evidence.sdp.one_step.certificate import check, read
 from fedbounds.evidence.sdp.one_step.coverage import coverage
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.verdict import certify
-from fedbounds.evidence.sdp.program import is_psd
+from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named, shipped
 
 LEMMA_2 = certify(claim_named("lemma-2"), round_setting(2, 2, kappa=10))

@@ -4,6 +4,7 @@ import itertools
 from dataclasses import replace
 from fractions import Fraction as Q
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import alike
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import groups, orthogonal, second_moments
+from fedbounds.plugins import claim_named
 from fedbounds.study.worst import worst
+from fedbounds.theory import symbols as sy
 
 
 def run_of(rounds, tau, present, eta="1/2"):
@@ -166,6 +169,19 @@ def test_the_uploads_of_the_page(zeta, present, rounds, eta, value):
     (item,) = worst(rounds=rounds, tau=1, step=eta, zeta_star=zeta, participation=present)
     page = (Path(__file__).parents[3] / "docs" / "design.md").read_text(encoding="utf-8")
     assert item.certified and item.worst == pytest.approx(value, rel=2e-3) and str(value) in page
+
+
+def test_theorems_that_do_not_assume_everyone_stand_beside_it():
+    """Without that assumption `fedavg-contraction` is false; with zeta_*^2/C added it is not refuted."""
+    claim = claim_named("fedavg-contraction")
+    assumptions = tuple(one for one in claim.assumptions if one.key != "full-participation")
+    more = 2 * sy.eta_0 * sy.sigma_dif_sq / (sy.mu * sy.C)
+    for key, terms in (("false", claim.terms), ("weaker", claim.terms | {"drawn": more})):
+        own = ModuleType("own")
+        own.CLAIMS = (replace(claim, key=key, terms=terms, assumptions=assumptions),)
+        (result,) = worst(rounds=2, tau=2, participation="1/10", plugins=[own])
+        assert (key in result.refuted) is (key == "false") and (result.theorem == key) is (key == "weaker")
+        assert result.bound is None or result.bound >= result.worst
 
 
 def test_a_proof_for_more_present_is_none_for_fewer():

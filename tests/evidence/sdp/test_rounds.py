@@ -13,7 +13,7 @@ from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp import program as programmes
+from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.multi_round import central_path
 from fedbounds.evidence.sdp.multi_round.bound import above, is_definite, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
@@ -21,8 +21,9 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment,
 from fedbounds.evidence.sdp.multi_round.program import Run, program_of
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.program import exact, is_psd
+from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.solver import worst_case
+from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
 from fedbounds.study.worst_case_and_theorems import bounds, scheduled
@@ -186,7 +187,7 @@ def test_the_theorems_own_multipliers_are_a_proof(tau, rounds, mu, eta):
     labels = dict(zip(program.labels, each + [Q(0)] * (2 * T - 2), strict=True))
     for constant, proved in ((b, True), (b * (1 - Q(1, 10**9)), False)):
         gap = program.sum({"Delta_0": q ** (2 * T), "variance": constant}) - program["measured"]
-        assert programmes.verify(program, gap, labels)[0] is proved
+        assert verification.verify(program, gap, labels)[0] is proved
     assert bounds(run, Q(1), Q(1))["fedavg-rounds"] >= float(q ** (2 * T) + b) * (1 - 1e-12)
 
 

@@ -15,8 +15,9 @@ from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import build, size
 from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
-from fedbounds.evidence.sdp.program import Expression, exact, verify
+from fedbounds.evidence.sdp.program import Expression, exact
 from fedbounds.evidence.sdp.solver import Solved, worst_case
+from fedbounds.evidence.sdp.verification import verify
 from fedbounds.plugins import claim_named
 from validate.appendix import certify_appendix
 

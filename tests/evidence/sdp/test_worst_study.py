@@ -107,7 +107,7 @@ def test_theorems_stand_beside_it():
         assert not bounds(scheduled(run, claim_named("corollary")), Q(1), Q(1))
     for measure, key in (("gap", "li-2020"), ("average", "averaged-corollary")):
         away = rounds_of(2, 2, measure=measure)
-        assert key not in bounds(away, Q(1), Q(1), own={"G_sq": 9.0, "Gamma": 1.0})
+        assert key not in bounds(away, Q(1), Q(1), further={"G_sq": 9.0, "Gamma": 1.0})
 
 
 def test_constants_of_the_instance_are_those_of_its_run():

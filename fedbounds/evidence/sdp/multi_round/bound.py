@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.sdp import program as programmes
+from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program, program_of
 from fedbounds.evidence.sdp.program import (
     Constraint,
@@ -111,9 +111,9 @@ def verify(bound: Bound) -> bool:
     """
     program = of_clients(bound.run) if bound.every_client else program_of(bound.run)
     gap = program.sum({"Delta_0": bound.a, "variance": bound.b, "bias": bound.bias}) - program["measured"]
-    positive = programmes.is_psd if bound.every_client else is_definite
+    positive = verification.is_psd if bound.every_client else is_definite
     labelled = bound.multipliers.keys() <= set(program.labels)
-    return labelled and programmes.verify(program, gap, bound.multipliers, positive)[0]
+    return labelled and verification.verify(program, gap, bound.multipliers, positive)[0]
 
 
 def above(value: Fraction) -> float:

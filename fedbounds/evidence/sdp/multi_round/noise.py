@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp import program as programmes
+from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.multi_round.bound import Bound, above
 from fedbounds.evidence.sdp.multi_round.central_path import Array
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -117,7 +117,7 @@ def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potent
         after = _potential(gathered(run, k + 1, potentials[k + 1]), q * m - eta * c, q * here - eta * v, s)
         program = Program(tuple(symbols), (), (Constraint("convexity", -1, "", convex),), {}, exact, apart=True)
         gap = _potential(potentials[k], m, here, s) - after
-        if not programmes.verify(program, gap, {"convexity": each})[0]:
+        if not verification.verify(program, gap, {"convexity": each})[0]:
             return False
     return True
 

@@ -33,6 +33,12 @@ RANDOM, TIMES = 600, 14
 ANGLES, CURVATURES = 181, 19
 
 
+def highest(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]) -> float:
+    """E||w_R||^2 of the best instance of either kind."""
+    value, any_number = sampled(run, delta_0, zeta_sq, sigma_sq, near)[0], run.present and run.present[1] is None
+    return max(value, orthogonal(run, delta_0, zeta_sq)) if any_number else value
+
+
 def sampled(
     run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]
 ) -> tuple[float, Array]:

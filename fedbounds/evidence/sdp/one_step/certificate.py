@@ -22,8 +22,9 @@ from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point, homoge
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.program import build, entries
 from fedbounds.evidence.sdp.one_step.written import places
-from fedbounds.evidence.sdp.program import exact, verify
+from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, Written, number_of, variable
+from fedbounds.evidence.sdp.verification import verify
 from fedbounds.io import convert, parse_json, plain, read_bytes, write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim

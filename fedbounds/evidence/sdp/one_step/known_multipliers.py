@@ -15,7 +15,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
 from fedbounds.evidence.sdp.one_step.written import Expressions
-from fedbounds.evidence.sdp.program import Expression, Symbol, exact, verify
+from fedbounds.evidence.sdp.program import Expression, Symbol, exact
+from fedbounds.evidence.sdp.verification import verify
 
 
 def derived(

@@ -1,0 +1,103 @@
+"""Exact runs that meet a claim's assumptions, as columns of floats: what violates a changed claim is seen at once."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.evaluate import evaluate, names_in
+from fedbounds.evidence.exact.compare import excluded, judge_assumptions
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.run import run
+from fedbounds.referee.limit_cases import battery, cost, evenly_spaced
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.measurement import Measurement, first_of
+from fedbounds.theory.reading import Reading
+
+# A violation of less than this, relative to the sides, may be rounding.
+VISIBLE = 1e-9
+# An instance may have so many outcomes.
+OUTCOMES = 64
+
+
+@dataclass
+class Screen:
+    """Runs that a claim speaks of, and the values of symbols at every place of theirs."""
+
+    claim: Claim
+    reading: Reading
+    runs: list[Measurement[Any]]
+    columns: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """A symbol's values, NaN where a run has none."""
+        if name not in self.columns:
+            parts = [_values(item, self.claim.scope, name) for item in self.runs]
+            self.columns[name] = np.concatenate(parts) if parts else np.zeros(0)
+        return self.columns[name]
+
+    def _value(self, expression: sp.Expr) -> Any:
+        """Of an expression at every place."""
+        return evaluate(expression, {name: self.column(name) for name in names_in(sp.sympify(expression))})
+
+    def violates(self, changed: Claim) -> bool:
+        """Whether a run is seen to violate a claim that assumes at least the same, or none of them is among its."""
+        share, there = self._shares(changed)
+        return bool(self.runs) and bool(not there.any() or np.any(share[there] < -VISIBLE))
+
+    def room(self, changed: Claim) -> float:
+        """The mean of (rhs - lhs)/max(|lhs|, |rhs|) over the places, 1 where a claim says nothing."""
+        share, there = self._shares(changed)
+        return float(np.mean(np.where(there, share, 1.0))) if len(share) else 1.0
+
+    def _shares(self, changed: Claim) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """(rhs - lhs)/max(|lhs|, |rhs|) at every place, and where a claim says something."""
+        left, right, _ = changed.sides(self.reading)
+        with np.errstate(all="ignore"):
+            lhs, rhs = self._value(left), self._value(right)
+            share = (rhs - lhs) / np.maximum(np.maximum(np.abs(lhs), np.abs(rhs)), np.finfo(float).tiny)
+            share = np.broadcast_to(share, self.column("tau").shape)
+            there, stated = np.isfinite(share), self.claim.assumptions_in(self.reading)
+            further = (item for item in changed.assumptions_in(self.reading) if item not in stated)
+            for part in (part for item in further for part in item.parts):
+                first, second = self._value(part.left), self._value(part.right)
+                near = np.abs(first - second) <= VISIBLE * np.maximum(np.abs(first), np.abs(second))
+                there = there & (near if part.sign == "=" else near | (first < second))
+        return share, there
+
+
+def _values(run: Measurement[Any], scope: Any, name: str) -> NDArray[np.float64]:
+    known, count = first_of(run.places(scope), run.constants), len(run.times(scope))
+    with contextlib.suppress(KeyError, OverflowError, TypeError, ZeroDivisionError):
+        value = known[name]
+        several = name in run.places(scope)
+        return np.array([float(x) for x in itertools.islice(value, count)] if several else [float(value)] * count)
+    return np.full(count, np.nan)
+
+
+def screen(claim: Claim, reading: Reading, known: Iterable[Instance], seconds: float) -> Screen:
+    """What the battery of exact instances, and those ``known``, are worth against claims near this one."""
+    end = time.process_time() + seconds
+    result = Screen(claim, reading, [])
+    for instance in itertools.chain(known, evenly_spaced(sorted(battery(claim, claim.coverage(reading)), key=cost))):
+        if time.process_time() > end:
+            break
+        with contextlib.suppress(InputError, ZeroDivisionError, KeyError):
+            result.runs += _measured(claim, reading, instance)
+    return result
+
+
+def _measured(claim: Claim, reading: Reading, instance: Instance) -> Iterator[Measurement[Any]]:
+    if not excluded(instance, claim, reading):
+        record = run(instance, OUTCOMES)
+        if not any(judge_assumptions(claim, record, reading)) and not record.beyond(claim, reading):
+            yield record.measurement(claim, reading)
