@@ -52,7 +52,7 @@ class WeightedGap:
         return on.gap_of_average(self._written if isinstance(weights, sp.Expr) else weights, self.tail)(path)
 
     def _written(self, path: Path) -> Numbers:
-        return np.broadcast_to(PointFormula(self.weights)(path), path.t.shape)[: len(path.eta)]
+        return PointFormula(self.weights)(path)[: len(path.eta)]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
 """Inductions inside a round, weighted means of iterates, and the smallest skew: proved, and smaller bounds not."""
 
 from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -11,7 +14,7 @@ from fedbounds.evidence.symbolic.definitions import START, P, X
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import points as at
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import measured
+from fedbounds.theory.quantity import Path, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
     Delta,
@@ -106,3 +109,11 @@ def test_the_smallest_skew_shortens_a_step():
     *rest, (multiplier, fact) = proof.steps[-1].because
     steps = (*proof.steps[:-1], replace(proof.steps[-1], because=(*rest, (2 * multiplier, fact))))
     assert automatic.check(replace(proof, steps=steps), statement, PLAIN).fault
+
+
+@pytest.mark.parametrize("kind", [float, Fraction])
+def test_weights_written_in_t_are_those_of_a_function(kind):
+    losses = SimpleNamespace(p=np.array([kind(1)]), gap=lambda w: (w**2).sum(-1))
+    w = np.array([[kind(x)] for x in (3, 1, 2, 5)])
+    path = Path(1, np.array([kind(1)] * 3), losses, w=w)
+    assert list(LATE.on_path(path)) == list(weighted_gap("late", lambda path: path.t[1:]).on_path(path))
