@@ -152,7 +152,9 @@ def cannot_express(names: Iterable[str]) -> str:
 def without_facets(claim: Claim) -> list[str]:
     """Which of certificates, proofs and Rocq lack a facet of a computed quantity, in words."""
     facets = {"in_class": "certificates", "in_proof": "proofs", "in_rocq": "Rocq"}
-    lacking = {kind: without_facet(claim.computed, facet) for facet, kind in facets.items()}
+    limits = {name for item in claim.assumptions if item.limits_times for name in item.symbols()} - claim.symbols
+    computed = [q for q in claim.computed if q.name not in limits]
+    lacking = {kind: without_facet(computed, facet) for facet, kind in facets.items()}
     return [f"{kind} {cannot_express(names)}" for kind, names in lacking.items() if names]
 
 

@@ -47,7 +47,8 @@ class CommentLines:
             shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
         )
         words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
-        return Notation(names, start=int(self.choice("start", "0", ("0", "1"))), averages="unbiased" in words)
+        first = "1" if "1" in self.words.indices and "0" not in self.words.indices else "0"
+        return Notation(names, start=int(self.choice("start", first, ("0", "1"))), averages="unbiased" in words)
 
     def declared(self, *verbs: str) -> Iterable[tuple[Token, list[Token], list[Token]]]:
         """The name, its scripts and its body in every such line that can be read."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import sympy as sp
 
-from fedbounds.errors import Gathered
+from fedbounds.errors import Gathered, InputError
 from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.source import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import phrases
@@ -24,17 +26,24 @@ OTHERWISE = {"F", "w", r"\sigma", r"\eta"}
 OPERATORS = {"+", "-", "*", "/", "<", ">", "<=", ">=", r"\frac"}
 # What the error of a line that declares nothing says.
 DECLARES = "declares"
+# Letters that count steps where w has them as its index, unless clients' functions have.
+COUNTERS = {"k", "n"}
+OF_CLIENTS = {"p", "F", r"\sigma", r"\sum"}
 STARRED = {r"^{\star}", r"_{\star}"}
 
 
 @dataclass(frozen=True)
 class Words:
-    """An author's notation: names put into the table's, and abbreviations (name, scripts) -> tokens."""
+    """An author's notation: names put into the table's, and abbreviations (name, scripts) -> tokens.
+
+    ``indices`` are those of the points in the display.
+    """
 
     names: Mapping[str, Sequence[Token]]
     short: Mapping[str, tuple[tuple[Token, ...], tuple[Token, ...]]]
     phrases: Mapping[tuple[str, ...], Sequence[Token]]
     numbers: Mapping[tuple[str, str], sp.Symbol]
+    indices: frozenset[str] = frozenset()
 
     def of(self, tokens: Iterable[Token]) -> list[Token]:
         """The tokens in the table's notation."""
@@ -149,12 +158,31 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
     for text in [text for text, body in names.items() if spelled(body) == "w"]:
         names.setdefault(rf"\bar{{{text}}}", average)
     names |= {text: average for text, body in names.items() if spelled(body) == r"\bar{w}"}
+    display = [token.text for token in theorem.display if token.text != r"\left"]
+    if "E" not in {*names, *words.short} and any(pair == ("E", "[") for pair in pairwise(display)):
+        names["E"] = [Token(r"\mathbb{E}", 1, 1)]
+    indexed = list(_indexed(theorem, names))
+    indices = {index for name, index in indexed if name in ("w", r"\bar{w}")}
+    for letter in COUNTERS - names.keys() if "t" not in indices else ():
+        if letter in indices and not any(index == letter and name in OF_CLIENTS for name, index in indexed):
+            names[letter] = [Token("t", 1, 1)]
     moved = {}
     for text, (before, after) in words.short.items():
         (key,) = names.get(text, [Token(text, 1, 1)])
         body = renamed(_phrased(after, words.whole), names)
         moved[key.text] = tuple(renamed(before, names)), tuple(_phrased(body, _shipped_phrases()))
-    return Words(names, moved, words.whole, numbers_of(theorem))
+    return Words(names, moved, words.whole, numbers_of(theorem), frozenset(indices))
+
+
+def _indexed(theorem: Theorem, names: Mapping[str, Sequence[Token]]) -> Iterator[tuple[str, str]]:
+    """The letters of a display, as the table has them, each with each of its indices."""
+    with contextlib.suppress(InputError):
+        letter = ""
+        for token in normal(expanded(theorem.display, theorem.macros)):
+            if token.text in "^_":
+                yield from ((letter, index) for index in spelled(token.inside).split(","))
+            else:
+                letter = names.get(token.text, [token])[0].text
 
 
 @dataclass(frozen=True)

@@ -157,6 +157,8 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     if kind == "BIG" and head == r"\min" and getattr(following.children[0], "type", "") == "EXPECT":
         inner, end = _next(factors, operators, place + 1, notation)
         return _least(head, scripts, inner, notation), end
+    if kind == "BIG" and head in (r"\inf", r"\min") and not scripts and following.children == ["F"]:
+        return at.F_star, place + 2
     if kind == "BIG":
         _single_argument(head, following, bracket, operators[place + 2 : place + 3], notation)
         return _extreme(head, scripts, following, bracket, notation), place + 2

@@ -206,11 +206,12 @@ class _Reader:
         return {t: t + 1} if sums else {t: t + 1, T: T + 1}
 
     def _display(self) -> list[Token]:
-        tokens = self.lines.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
-        tokens = in_full(tokens) if self.theorem.of("in") else tokens
+        tokens = normal(expanded(self.theorem.display, self.theorem.macros))
         if self.theorem.part is not None:
             left, sign, right = pairs(tokens)[self.theorem.part]
             tokens = [*left, sign, *right]
+        tokens = self.lines.words.of(tokens)
+        tokens = in_full(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
         every = list(flat(tokens))

@@ -140,6 +140,7 @@ def _open(trial: Trial) -> list[str]:
     near = (line for line in trial.lines_of("neighbours") if line.startswith(PROVED_IF))
     lines += [f"{Outcome.PROVED} if also {line.removeprefix(PROVED_IF)}." for line in near]
     lines.append(f"Not covered: {not_covered(trial)}.")
+    lines += [f"No proof: {line.partition(': ')[2]}." for line in trial.lines_of("proof") if line.startswith("none")]
     if trial.proof is not None:
         covered = trial.proof.coverage.words() if trial.proof.coverage is not None else "what it assumes"
         lines.append(f"Proved only for {covered}: {trial.proof.detail}.")

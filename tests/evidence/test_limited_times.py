@@ -105,8 +105,8 @@ def test_the_search_looks_for_violations_at_such_times_alone():
     budget = replace(BUDGETS["small"], name="tiny", generations=8, population=4, polish=20, shrink=10_000)
     known = {"diagonal": replace(families()["diagonal"], noises=("",), absent=False)}
     assert unexpressed(contraction(T + 1, FROM_ONE), PLAIN) == ()
-    assert refute(contraction(T + 1, FROM_ONE), PLAIN, budget, known=known).status is Status.UNDECIDED
-    false = refute(contraction(2 * T + 1, FROM_ONE), PLAIN, budget, known=known)
+    assert refute(contraction(T + 1, FROM_ONE), PLAIN, budget, by_family=known).status is Status.UNDECIDED
+    false = refute(contraction(2 * T + 1, FROM_ONE), PLAIN, budget, by_family=known)
     assert false.status is Status.REFUTED and false.data["t"] >= 1
 
 
@@ -116,4 +116,6 @@ def test_certificates_and_proofs_of_whole_runs_take_them_as_facts():
     assert meets(claim, PLAIN, one, F(1, 2)) and not meets(claim, PLAIN, two, F(1, 2))
     assert not meets(contraction(T, times(sp.Ge(R, 2))), PLAIN, one, F(1, 2))
     one_step = Assumption("one", "tau = 1", sp.Eq(tau, 1))
-    assert automatic.proved(contraction(2 * T, FROM_ONE, one_step), PLAIN) is not None
+    for limit in (FROM_ONE, ROUNDS):
+        assert automatic.proved(contraction(2 * T, limit, one_step), PLAIN) is not None
+    assert "what R is" not in automatic.why_none(contraction(3 * T, ROUNDS), PLAIN)

@@ -34,7 +34,7 @@ SAID = {
         [rf"assume {DESCENT}, \eta \le \frac{{1}}{{L}}"],
         r"\|w_{t+1} - w^*\|^2 \le (1 - \eta\mu) \|w_t - w^*\|^2",
         (s.Delta_next, (1 - s.eta * s.mu) * s.Delta),
-        NO_ROCQ,
+        ALL,
     ),
     "constant steps by key": ([f"assume {EVERYBODY}, constant-steps"], STEP, (s.Delta_next, s.Delta), NO_ROCQ),
     "rounds": (

@@ -56,6 +56,11 @@ AT_ONCE = {
     "woodworth-drift": (drift, 3 * tau * sigma_sq * eta**2 + 6 * tau**2 * eta**2 * zeta_sq),
     "sgd-convex": (gap_sum / T, Delta_0 / (eta_0 * T) + eta_0 * sigma_sq),
     "descent": (None, DESCENT),
+    "joshi-nonconvex": (
+        sum_over_steps(mean_slope_sq) / T,
+        2 * gap_0 / (eta_0 * T) + eta_0 * L * sigma_sq / N + eta_0**2 * L**2 * sigma_sq * (tau - 1),
+    ),
+    "gd-linear": (Delta, (1 - eta_0 * mu) ** t * Delta_0),
 }
 NOISE = 32 * tau**2 * G_sq + sigma_sq / m
 CHO = 4 * L * NOISE / (3 * mu**2 * rho_bar) + 8 * L**2 * Gamma / mu**2 + L * gamma * Delta_0 / 2
@@ -81,17 +86,11 @@ ANSWERED = {
         Delta_next,
         (1 - eta * mu / 2) * Delta + eta**2 * sigma_sq / N - eta * gap_t + 3 * eta * L * drift,
     ),
-    "joshi-nonconvex": (
-        "start 1",
-        sum_over_steps(mean_slope_sq) / T,
-        2 * gap_0 / (eta_0 * T) + eta_0 * L * sigma_sq / N + eta_0**2 * L**2 * sigma_sq * (tau - 1),
-    ),
     "cho-rate": (
         r"let \bar{w} = w",
         gap,
         CHO / (T + gamma) + 8 * L * Gamma / (3 * mu) * (rho_tilde / rho_bar - 1),
     ),
-    "gd-linear": ("let k = t", Delta, (1 - eta_0 * mu) ** t * Delta_0),
 }
 REFUSED = {
     "scaffold-fedavg": "order without constants",

@@ -186,7 +186,9 @@ def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | Non
 
 def why_none(claim: Claim, reading: Reading) -> str:
     """Why the prover has no proof of a claim, as far as its form says it."""
-    unread = without_facet((at_every_step(claim) or claim).computed, "in_proof")
+    about = at_every_step(claim) or claim
+    limits = {name for item in about.assumptions if item.limits_times for name in item.symbols()} - about.symbols
+    unread = without_facet([q for q in about.computed if q.name not in limits], "in_proof")
     if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
         return "the prover knows inequalities about FedAvg"
     if unread:
@@ -196,9 +198,12 @@ def why_none(claim: Claim, reading: Reading) -> str:
         return "proofs have no roots: square both sides"
     if claim.scope in ("point", "constant"):
         return f"no combination of the class's inequalities was found, of degree {statement.ATTEMPTS[-1][0]} at most"
-    if a.strongly_convex not in claim.assumptions_in(reading):
+    assumed = claim.assumptions_in(reading)
+    if a.strongly_convex not in assumed:
         return "runs are followed of strongly convex losses only"
-    return "no inequality of one step was found from which it follows, at once or by induction"
+    local = not any(sp.Eq(tau, 1) == item.relation for item in assumed) and a.bounded_gradient not in assumed
+    of_runs = ", with local steps and no bound G on gradients" * local
+    return f"no inequality of one step was found{of_runs}, from which it follows at once or by induction"
 
 
 def proof_of(verdict: Verdict) -> tuple[str, ...]:
