@@ -23,6 +23,8 @@ def answer(item: Design) -> str:
         weights = f"alpha = ({alpha}) for p = ({p}) and eta = {item.eta:.4g}/L"
         return f"Best found for {start}: {weights} has {what} <= {upward(item.worst)}, {proved} this class; {gain}."
     method = f"eta = {item.eta:.4g}/L with eta_s = {item.server:.4g}"
+    if item.etas:
+        method = f"eta L = {_by_round(item)} in its rounds"
     return (
         f"Best found for {start}: {method} has {what} <= {upward(item.worst)}, {proved} every problem of the class; "
         f"no method of the search is below {downward(item.lower or 0.0)}."
@@ -33,6 +35,8 @@ def commands(item: Design) -> list[str]:
     """What proves the worst case and runs an instance of it, and what runs the best method at eta_s = 1."""
     shared = f"--rounds {item.rounds} --tau {item.tau}"
     steps = f"--step {item.eta:.8g} --server {item.server:.8g}"
+    if item.etas:
+        steps = "--step " + ",".join(f"{eta:.8g}" for eta in item.etas)
     at = f"--kappa {item.kappa:.12g} --zeta-star {item.zeta_star:.12g} --measure {item.measure}"
     if item.sigma or item.participation:
         at += f" --participation {item.participation}" if item.participation else ""
@@ -54,6 +58,9 @@ def choices(item: Design) -> str:
         alpha = ", ".join(f"{value:.4g}" for value in item.alpha)
         rows = [(f"best found: alpha = {alpha}, eta L = {item.eta:.4g}", item.worst)]
         rows.append((f"best at alpha = p: eta L = {item.plain_eta:.4g}", item.plain_worst))
+    elif item.etas:
+        rows = [(f"best found: eta L = {_by_round(item)}", item.worst)]
+        rows.append((f"best with one step: eta L = {item.plain_eta:.4g}", item.plain_worst))
     elif item.tau > 1 and not (item.sigma or item.participation):
         rows.append((f"best at eta_s = 1: eta L = {item.plain_eta:.4g}", item.plain_worst))
     body = [
@@ -69,13 +76,24 @@ def _over(value: float, item: Design) -> str:
     return f"{value / item.worst:.4g}"
 
 
+def _by_round(item: Design) -> str:
+    return ", ".join(f"{eta:.4g}" for eta in item.etas)
+
+
 def over_tau(result: Sequence[Design]) -> str:
-    usual = "alpha = p" if result[0].alpha else "eta_s = 1"
+    usual = "alpha = p" if result[0].alpha else "one step" if result[0].etas else "eta_s = 1"
     head = ["tau", "rounds", "eta L", "eta_s", "worst case", "no method below", f"eta L at {usual}", "worst case"]
     rows, random = [], bool(result[0].sigma or result[0].participation)
     for item in result:
         lower = None if item.lower is None else downward(item.lower)
-        row = [item.tau, item.rounds, f"{item.eta:.4g}", f"{item.server:.4g}", upward(item.worst), lower]
+        row = [
+            item.tau,
+            item.rounds,
+            _by_round(item) or f"{item.eta:.4g}",
+            f"{item.server:.4g}",
+            upward(item.worst),
+            lower,
+        ]
         row += [f"{item.plain_eta:.4g}", upward(item.plain_worst)]
         rows.append([item.participation or "all", *row[:3], *row[4:6]] if random else row)
     return plain_table(["clients", *head[:3], *head[4:6]] if random else head, rows)

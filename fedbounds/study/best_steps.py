@@ -26,6 +26,8 @@ from fedbounds.evidence.sdp.solver import Solved
 Array = NDArray[Any]
 # Points of the grid a side, and the least eta L on it: below, local steps are one step as long as all of them.
 POINTS, LEAST = 40, 1e-3
+# Points of a grid over a step a round, in all.
+SCHEDULES = 4096
 # Significant digits of step sizes.
 DIGITS = 8
 # Curvatures of the equal clients that are run before anything is solved, from mu to L.
@@ -42,10 +44,9 @@ FINER = 12
 
 @dataclass(frozen=True)
 class BestSteps:
-    """The best method found, its worst case by the solver, and what no method of the grid is below."""
+    """The run at the best steps found, its worst case by the solver, and what no method of the grid is below."""
 
-    eta: Fraction
-    server: Fraction
+    run: Run
     upper: float
     lower: float
     solved: int
@@ -56,27 +57,30 @@ class _Grid:
     """Methods (eta, eta_s) with the largest value of any instance there, and the worst cases that were computed.
 
     A method is given by eta L and ``reach`` = eta_s (1 - (1 - eta L)^tau), by which a round shortens the way of a
-    client of curvature L: beyond 2 it lengthens it. Without a server's step ``reach`` follows from eta.
+    client of curvature L: beyond 2 it lengthens it. Without a server's step ``reach`` follows from eta. ``varied``
+    step sizes there are, one or that of each round.
     """
 
-    def __init__(self, run: Run, delta_0: float, zeta_sq: float, server: bool) -> None:
-        self.run, self.delta_0, self.zeta_sq, self.server = run, delta_0, zeta_sq, server
-        self.eta = self.reach = self.values = self.solved = np.empty(0)
+    def __init__(self, run: Run, delta_0: float, zeta_sq: float, server: bool, varied: int = 1) -> None:
+        self.run, self.delta_0, self.zeta_sq, self.server, self.varied = run, delta_0, zeta_sq, server, varied
+        self.eta, self.reach = np.empty((0, varied)), np.empty(0)
+        self.values = self.solved = np.empty(0)
         self.instances: list[MirroredClients] = []
-        self.width = np.log(2 / LEAST) / POINTS, 1 / POINTS
-        sides = np.geomspace(LEAST, 1.99, POINTS), (np.arange(POINTS) + 0.5) * 2 / POINTS if server else np.zeros(1)
-        self.add(*(side.ravel() for side in np.meshgrid(*sides)))
+        points = POINTS if varied == 1 else min(POINTS, int(SCHEDULES ** (1 / varied) + 1e-9))
+        self.width = np.log(2 / LEAST) / points, 1 / POINTS
+        reach = (np.arange(POINTS) + 0.5) * 2 / POINTS if server else np.zeros(1)
+        self.add(*_products([np.geomspace(LEAST, 1.99, points)] * varied, reach))
 
     def steps(self, eta: Array, reach: Array) -> tuple[Array, Array]:
         """(eta, eta_s)."""
-        L, whole = float(self.run.L), 1 - (1 - eta) ** self.run.tau
+        L, whole = float(self.run.L), 1 - (1 - eta[:, 0]) ** self.run.tau
         return eta / L, reach / whole if self.server else np.ones(len(eta))
 
     def add(self, eta: Array, reach: Array) -> None:
         values = self.of_equal_clients(*self.steps(eta, reach))
         for instance in reversed(self.instances):
             self.raise_values(instance, values, eta, reach)
-        self.eta, self.reach = np.append(self.eta, eta), np.append(self.reach, reach)
+        self.eta, self.reach = np.concatenate([self.eta, eta]), np.append(self.reach, reach)
         self.values = np.append(self.values, values)
         self.solved = np.append(self.solved, np.full(len(eta), np.nan))
 
@@ -84,16 +88,17 @@ class _Grid:
         """The largest value of equal quadratic clients."""
         run, values = self.run, np.zeros(len(eta))
         for h in np.linspace(float(run.mu), float(run.L), CURVATURES):
-            factor = 1 - server * (1 - (1 - eta * h) ** run.tau)
+            factor = 1 - server[:, None] * (1 - (1 - eta * h) ** run.tau)
             with np.errstate(over="ignore"):
-                square = factor ** (2 * run.rounds) * self.delta_0
+                square = factor.prod(axis=1) ** (2 * run.rounds // self.varied) * self.delta_0
             values = np.maximum(values, square if run.measure == "distance" else h / 2 * square)
         return values
 
     def method(self, k: int) -> Run:
-        eta, server = (float(item[0]) for item in self.steps(self.eta[[k]], self.reach[[k]]))
-        sizes = {name: Fraction(f"{value:.{DIGITS}g}") for name, value in (("eta", eta), ("server", server))}
-        return replace(self.run, **sizes, all_pairs=self.run.T <= ALL_PAIRS)  # type: ignore[arg-type]
+        (eta,), (server,) = self.steps(self.eta[[k]], self.reach[[k]])
+        sizes = [Fraction(f"{value:.{DIGITS}g}") for value in (*eta, server)]
+        each = tuple(size for size in sizes[:-1] for _ in range(self.run.T // self.varied))
+        return replace(self.run, eta=each, server=sizes[-1], all_pairs=self.run.T <= ALL_PAIRS)
 
     @property
     def upper(self) -> float:
@@ -124,24 +129,31 @@ class _Grid:
     def refine(self, k: int) -> None:
         """Add methods around one, at half the distances of before."""
         self.width = self.width[0] / 2, self.width[1] / 2
-        around = np.arange(-2, 3)
-        eta = self.eta[k] * np.exp(around * self.width[0])
-        reach = self.reach[k] * np.exp(around * self.width[1]) if self.server else self.reach[[k]]
-        several = [side.ravel() for side in np.meshgrid(eta, reach)]
-        inside = (several[0] < 2) & (several[1] < 2)
-        self.add(*(side[inside] for side in several))
+        around = np.arange(-2, 3) if self.varied <= 2 else np.arange(-1, 2)
+        etas = [eta * np.exp(around * self.width[0]) for eta in self.eta[k]]
+        eta, reach = _products(
+            etas, self.reach[k] * np.exp(around * self.width[1]) if self.server else self.reach[[k]]
+        )
+        inside = (eta < 2).all(axis=1) & (reach < 2)
+        self.add(eta[inside], reach[inside])
+
+
+def _products(etas: Sequence[Array], reach: Array) -> tuple[Array, Array]:
+    """Every choice of step sizes (B, k) and of reach (B,)."""
+    *sides, last = (side.ravel() for side in np.meshgrid(*etas, reach))
+    return np.stack(sides, axis=1), last
 
 
 def best_steps(
-    run: Run, delta_0: Fraction, zeta_sq: Fraction, server: bool = True, known: Sequence[float] = ()
+    run: Run, delta_0: Fraction, zeta_sq: Fraction, server: bool = True, known: Sequence[float] = (), varied: int = 1
 ) -> BestSteps:
     """The constant eta, and eta_s unless it is 1, that make the worst case of the run the least.
 
-    ``known`` are values of eta L that are tried at eta_s = 1 besides.
+    ``known`` are values of eta L that are tried at eta_s = 1 besides. With ``varied`` = R there is one eta a round.
     """
-    grid, finer = _Grid(run, float(delta_0), float(zeta_sq), server and run.tau > 1), 0
+    grid, finer = _Grid(run, float(delta_0), float(zeta_sq), server and run.tau > 1, varied), 0
     usual = np.array([2 / (1 + float(run.mu / run.L)), *known])
-    grid.add(usual, 1 - (1 - usual) ** run.tau)
+    grid.add(np.tile(usual[:, None], (1, varied)), 1 - (1 - usual) ** run.tau)
     for _ in range(FINER + (MOST if run.T <= ALL_PAIRS else MOST_FEWER)):
         k = grid.candidate
         if np.isnan(grid.solved[k]) and grid.values[k] < grid.upper * (1 - MEET):
@@ -157,7 +169,5 @@ def best_steps(
         what = f"a worst case below {RESOLVED:g} Delta_0 is beyond the solver's accuracy"
         raise reject(what, f"{grid.upper:.2g} after {run.T} steps", "take fewer rounds, or a larger kappa or zeta_*")
     best = int(np.nanargmin(grid.solved))
-    method, lower = grid.method(best), min(float(grid.values.min()), grid.upper)
-    return BestSteps(
-        method.sizes[0], method.server, grid.upper, lower, int((~np.isnan(grid.solved)).sum()), len(grid.eta)
-    )
+    lower = min(float(grid.values.min()), grid.upper)
+    return BestSteps(grid.method(best), grid.upper, lower, int((~np.isnan(grid.solved)).sum()), len(grid.eta))

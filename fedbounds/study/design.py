@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LONGEST, LONGEST_NOISY = 24, 48
 # Rows of a table, as many as a screen shows beside the answer.
 MOST_TAU = 12
+# Of a search for a step a round: its grid has as many sides.
+MOST_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Design:
     usual choices, None where none was established. ``certified`` says that both other worst cases are proved;
     ``lower`` is a number in floating point, over a grid. ``solved`` worst cases were computed. Where ``p`` is given
     the server's weights ``alpha`` are chosen at eta_s = 1, without a lower bound, and ``plain_eta`` is for alpha = p.
-    Of a run with noise ``sigma`` or ``participation`` K/N only eta is chosen.
+    Of a run with noise ``sigma`` or ``participation`` K/N only eta is chosen. ``etas`` are those of the rounds where
+    each has one, at eta_s = 1.
     """
 
     rounds: int
@@ -52,6 +55,7 @@ class Design:
     alpha: tuple[float, ...] = ()
     sigma: float = 0.0
     participation: str = ""
+    etas: tuple[float, ...] = ()
 
     @property
     def gap(self) -> float | None:
@@ -72,6 +76,7 @@ def design(
     sigma: Number = 0,
     participation: str = "",
     uploads: int | None = None,
+    by_round: bool = False,
     progress: Progress | None = None,
 ) -> Findings[Design]:
     """The constant local step eta and server's step eta_s with the least worst case over a class, for every N >= 2.
@@ -90,6 +95,7 @@ def design(
     sigma: Root of the largest variance of a client's noise; eta_s is 1 then.
     participation: K/N where K of N clients take part in a round, or 1..4/N to compare several K; eta_s is 1 then.
     uploads: Rounds times clients a round, in place of the rounds.
+    by_round: A local step for each round, of up to 5; eta_s is 1 then.
 
     >>> [(round(item.eta, 2), round(item.worst, 4)) for item in design(rounds=1, tau=1)]
     [(1.82, 0.6695)]
@@ -114,6 +120,12 @@ def design(
         for present, several in _presents(participation, rounds, uploads)
         for run in _runs(several, tau, fraction(kappa), measure, budget_steps, LONGEST_NOISY if random else LONGEST)
     ]
+    several = max(run.rounds for run in runs)
+    if by_round and (random or p or not 2 <= several <= MOST_ROUNDS):
+        what = (
+            f"a step for each round is chosen for 2 to {MOST_ROUNDS} rounds without weights, noise or absent clients"
+        )
+        raise reject(what, f"{several} rounds", "leave out --by-round, or the others")
     if p and measure != "distance":
         raise reject("the server's weights are chosen for the distance", measure, "leave out --p")
     result = []
@@ -121,7 +133,10 @@ def design(
         if progress is not None:
             progress("methods", k, len(runs), f"tau = {run.tau}")
         at = run, fraction(Delta_0), fraction(zeta_star) ** 2
-        result.append(best_of_random(*at, fraction(sigma)) if random else best_of_weights(*at) if p else best(*at))
+        if random:
+            result.append(best_of_random(*at, fraction(sigma)))
+        else:
+            result.append(best_of_weights(*at) if p else best(*at, by_round))
     return Findings(tuple(result), lambda item: [asdict(item) | {"gap": item.gap}])
 
 
@@ -173,16 +188,20 @@ def _several(tau: int | str, what: str = "tau") -> list[int]:
     return list(range(low, high + 1))
 
 
-def best(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
+def best(run: Run, delta_0: Fraction, zeta_sq: Fraction, by_round: bool = False) -> Design:
     """The best step sizes found for a run whose own are of no account."""
     from fedbounds.evidence.sdp.multi_round.central_path import worst
     from fedbounds.study.best_steps import best_steps
 
     plain = best_steps(run, delta_0, zeta_sq, server=False)
-    steps = best_steps(run, delta_0, zeta_sq, known=(float(plain.eta * run.L),)) if run.tau > 1 else plain
+    eta, steps = float(plain.run.sizes[0] * run.L), plain
+    if by_round:
+        steps = best_steps(run, delta_0, zeta_sq, False, (eta,), run.rounds)
+    elif run.tau > 1:
+        steps = best_steps(run, delta_0, zeta_sq, known=(eta,))
     values, certified = [], True
     for item in (steps, plain):
-        bound = worst(replace(run, eta=item.eta, server=item.server), delta_0, zeta_sq)
+        bound = worst(replace(item.run, all_pairs=run.all_pairs), delta_0, zeta_sq)
         proved = bound is not None and bound.proved
         certified = certified and proved
         values.append(bound.value if bound is not None and proved else item.upper)
@@ -193,15 +212,16 @@ def best(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
         float(run.L / run.mu),
         float(zeta_sq) ** 0.5,
         run.measure,
-        float(steps.eta * run.L),
-        float(steps.server),
+        float(steps.run.sizes[0] * run.L),
+        float(steps.run.server),
         values[0],
         min(steps.lower, values[0]),
         certified,
-        float(plain.eta * run.L),
+        eta,
         values[1],
         usual,
         steps.solved + plain.solved,
+        etas=tuple(float(size * run.L) for size in steps.run.sizes[:: run.tau]) if by_round else (),
     )
 
 

@@ -51,7 +51,7 @@ def worst(
     rounds: Rounds.
     tau: Local steps a round.
     kappa: L/mu, with L = 1.
-    step: A constant in units of 1/L, theory, or a claim's.
+    step: A constant in units of 1/L, one for each round with commas, theory, or a claim's.
     server: The server's step size: 1 is FedAvg's.
     measure: The distance ||w_R - w*||^2, the gap F(w_R) - F*, or the gap at the mean of the iterates before w_R.
     zeta_star: Root mean square of ||grad F_i(w*)||.
@@ -79,7 +79,7 @@ def worst(
         raise reject("--values are those of a curve", values, "add --over")
     extra = tuple(modules_from(plugins))
     steps = step_claim(step, plugins)
-    size = Fraction(1, 2) if steps is not None else fraction(step)
+    size = Fraction(1, 2) if steps is not None else _sizes(step, rounds, tau, over)
     run = Run(
         rounds,
         tau,
@@ -104,6 +104,16 @@ def worst(
             progress("worst cases", k, len(todo), *todo[k : k + 1])
         rows.append(next(each))
     return Findings(tuple(rows), lambda item: [{"claim": item.theorem or "", **asdict(item)}])
+
+
+def _sizes(step: Number, rounds: int, tau: int, over: str | None) -> Fraction | tuple[Fraction, ...]:
+    from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
+
+    if not (isinstance(step, str) and "," in step):
+        return fraction(step)
+    if over is not None or step.count(",") != rounds - 1:
+        raise reject("step sizes are one, or one for each round without --over", step, f"give 1 or {rounds}")
+    return tuple(size for size in fractions(step) for _ in range(tau))
 
 
 def present_of(participation: str) -> tuple[int, int | None] | None:

@@ -39,7 +39,8 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
         return
     present = options["participation"]
     noisy = fraction(sigma) != 0 or bool(present)
-    message = [f"steps {step}"] if step_claim(step, options["plugins"]) is not None else []
+    several = "," in step or step_claim(step, options["plugins"]) is not None
+    message = [f"steps {step}"] if several else []
     message += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
     message += [f"eta_s = {options['server']}"] if fraction(options["server"]) != 1 else []
     message += [f"{present} clients"] if present else []

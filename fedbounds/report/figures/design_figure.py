@@ -25,15 +25,21 @@ def title(result: Sequence[Design]) -> str:
     change = f"{over} = {at} has {number(best.worst / first.worst, 3)} times the worst case of {over} = {values[0]}"
     if first.sigma or first.participation:
         return f"Best: {change}"
-    chosen, usual = ("alpha", "alpha = p") if first.alpha else ("eta_s", "eta_s = 1")
+    chosen, usual = _chosen(first)
     more = number(plain.plain_worst / first.worst, 3)
     return f"With {chosen}, {change}; at {usual}, tau = {plain.tau} has {more} times"
+
+
+def _chosen(item: Design) -> tuple[str, str]:
+    if item.etas:
+        return "a step a round", "one step"
+    return ("alpha", "alpha = p") if item.alpha else ("eta_s", "eta_s = 1")
 
 
 def design_figure(result: Sequence[Design]) -> Figure:
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
     axes, (over, values) = figure.add_subplot(), labels(result)
-    chosen, plain = ("alpha", "alpha = p") if result[0].alpha else ("eta_s", "eta_s = 1")
+    chosen, plain = _chosen(result[0])
     mark = ", certified" if all(item.certified for item in result) else ""
     random, at = bool(result[0].sigma or result[0].participation), range(len(result))
     axes.plot(at, [item.plain_worst for item in result], "s--", label=f"best eta at {plain}{mark}")

@@ -19,7 +19,7 @@ from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
 from fedbounds.report.design_text import answer, commands, over_tau
 from fedbounds.report.figures.design_figure import labels, title
-from fedbounds.study.best_steps import MEET, best_steps
+from fedbounds.study.best_steps import CURVATURES, MEET, _Grid, best_steps
 from fedbounds.study.design import design
 from fedbounds.study.worst import worst as study_of_worst
 from validate.design_cells import runs_of_quadratics
@@ -53,7 +53,7 @@ def test_gradient_descent_has_its_known_best_step(rounds, kappa):
     if kappa == 10**6:
         assert 1 / (2 * rounds * known + 1) == pytest.approx((1 - known) ** (2 * rounds), rel=1e-4)
     steps = best_steps(run_of(rounds, 1, kappa=kappa, measure="gap"), Q(1), Q(0))
-    assert float(steps.eta) == pytest.approx(known, rel=3 * MEET)
+    assert float(steps.run.sizes[0]) == pytest.approx(known, rel=3 * MEET)
     assert short(known) / 2 * (1 - 1e-6) <= steps.upper < short(known) / 2 * (1 + 2 * MEET)
     assert steps.lower >= steps.upper * (1 - 2 * MEET)
 
@@ -69,7 +69,7 @@ def test_the_distance_of_gradient_descent_has_its_known_best_step(rounds):
 def test_the_rebuilt_clients_attain_the_worst_case(run, zeta_sq):
     solution = solved(run, Q(1), zeta_sq)
     instance = rebuilt(run, solution, 1.0, float(zeta_sq))
-    eta, server = np.array([float(run.sizes[0])]), np.array([float(run.server)])
+    eta, server = np.array([[float(run.sizes[0])]]), np.array([float(run.server)])
     assert instance.run(run, eta, server)[0] == pytest.approx(solution.value, rel=1e-4)
     bound = worst(run, Q(1), zeta_sq)
     assert bound.certified or bound.exact
@@ -232,3 +232,24 @@ def test_a_run_with_a_servers_step_that_is_not_bounded_is_refused():
     ):
         with pytest.raises(InputError, match=match):
             make()
+
+
+def test_a_step_for_each_round_is_no_worse_than_one_step():
+    """And it is what `worst` proves for these steps; where clients agree one local step needs no other."""
+    (result,) = design(rounds=2, tau=1, by_round=True)
+    assert len(result.etas) == 2 and result.certified and result.lower <= result.worst < 0.993 * result.plain_worst
+    assert result.gap < 5 * MEET
+    (line, _), text = commands(result), answer(result)
+    assert f"eta L = {result.etas[0]:.4g}, {result.etas[1]:.4g} in its rounds" in text
+    (again,) = study_of_worst(rounds=2, tau=1, step=line.split("--step ")[1].split()[0])
+    assert again.worst == pytest.approx(result.worst, rel=1e-5)
+    with pytest.raises(InputError, match="2 to 5 rounds"):
+        design(rounds=6, tau=1, by_round=True)
+
+
+def test_known_quadratics_are_run_with_the_step_of_each_round():
+    """The largest value of equal quadratic clients is max over h of the product of (1 - eta_r h)^2."""
+    run, eta = run_of(3, 2), np.array([[0.5, 1.0, 1.5], [1.0, 1.0, 1.0]])
+    values = _Grid(run, 1.0, 1.0, False, 3).of_equal_clients(eta, np.ones(2))
+    h = np.linspace(0.1, 1, CURVATURES)
+    assert values == pytest.approx([((1 - each[:, None] * h) ** 2).prod(axis=0).max() ** 2 for each in eta])

@@ -52,12 +52,12 @@ class MirroredClients:
         return values + self.mu / 2 * (x**2).sum(axis=1), weights @ self.slopes + self.mu * x
 
     def run(self, run: Run, eta: Array, server: Array) -> Array:
-        """What R rounds measure at several step sizes (B,), with those of the server (B,): (B,)."""
+        """What R rounds measure at several step sizes, (B, 1) or (B, R), with those of the server (B,): (B,)."""
         w = np.tile(self.start, (len(eta), 1))
-        for _ in range(run.rounds):
+        for sizes in np.broadcast_to(eta, (len(eta), run.rounds)).T:
             x = w
             for _ in range(run.tau):
-                x = x - eta[:, None] * self.at(x)[1]
+                x = x - sizes[:, None] * self.at(x)[1]
             w = w + server[:, None] * (np.where(np.arange(x.shape[1]) < self.means, x, 0.0) - w)
         if run.measure == "distance":
             return np.asarray((w**2).sum(axis=1))
