@@ -68,6 +68,7 @@ def alternatives(
             search.end = min(search.end, time.process_time() + seconds * SHARE_OF_MORE) if proved else search.end
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
             open_.extend(_open(rest, trial, 0 if proved else count, end))
+            open_.sort(key=lambda item: item.outcome is not Outcome.PROVED)
     except KeyboardInterrupt:
         raise Interrupted((*chosen(strongest(proved, reading), claim, count), *open_)) from None
     return (*chosen(strongest(proved, reading), claim, count), *open_)
@@ -90,7 +91,8 @@ def _weaker(claim: Claim, other: Claim, reading: Reading) -> bool:
 
 
 def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alternative]:
-    """The first so many; the last of them is as stated but for its conditions, if there is such a one."""
+    """So many, those under no further conditions first; one of those that are as stated is among them."""
+    proved = sorted(proved, key=lambda item: _as_stated(item.claim, claim))
     first, rest = list(proved[:count]), [item for item in proved[count:] if _as_stated(item.claim, claim)]
     if rest and not any(_as_stated(item.claim, claim) for item in first):
         first[-1] = rest[0]
@@ -197,15 +199,19 @@ class Search:
                 warnings.warn(f"a repair was passed over: {type(wrong).__name__}: {wrong}", stacklevel=2)
             self.faulty = True
 
-    def inherited(self, claim: Claim, reading: Reading) -> Verdict | None:
-        """The proof of the whole statement by shipped claims that imply it on sight."""
+    def sources(self, claim: Claim) -> list[Source]:
+        """What shipped claims say of a claim's left side."""
         about = claim.lhs, claim.scope
         if about not in self.implying:
             self.implying[about] = list(sources(self.shipped, *about))
+        return self.implying[about]
+
+    def inherited(self, claim: Claim, reading: Reading) -> Verdict | None:
+        """The proof of the whole statement by shipped claims that imply it on sight."""
         put = conditions(claim, reading)
         mine = at_random(claim, reading, put, claim.steps)
         key = tuple((symbol, value) for symbol, value in put.items() if value.is_Rational), claim.steps
-        for source in self.implying[about]:
+        for source in self.sources(claim):
             if key not in source.at_random:
                 source.at_random[key] = at_random(source.claim, source.reading, put, claim.steps)
             with np.errstate(all="ignore"):

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate, names_in
-from fedbounds.evidence.exact.compare import excluded, judge_assumptions
+from fedbounds.evidence.exact.compare import examine, excluded, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.referee.limit_cases import battery, cost, evenly_spaced
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Status
 
 # A violation of less than this, relative to the sides, may be rounding.
 VISIBLE = 1e-9
@@ -35,13 +36,13 @@ class Screen:
 
     claim: Claim
     reading: Reading
-    runs: list[Measurement[Any]]
+    runs: list[tuple[Instance, Measurement[Any]]]
     columns: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def column(self, name: str) -> NDArray[np.float64]:
         """A symbol's values, NaN where a run has none."""
         if name not in self.columns:
-            parts = [_values(item, self.claim.scope, name) for item in self.runs]
+            parts = [_values(item, self.claim.scope, name) for _, item in self.runs]
             self.columns[name] = np.concatenate(parts) if parts else np.zeros(0)
         return self.columns[name]
 
@@ -53,6 +54,16 @@ class Screen:
         """Whether a run is seen to violate a claim that assumes at least the same, or none of them is among its."""
         share, there = self._shares(changed)
         return bool(self.runs) and bool(not there.any() or np.any(share[there] < -VISIBLE))
+
+    def refuting(self, changed: Claim) -> Instance | None:
+        """An instance that violates a claim in fractions; None where none is seen to."""
+        share, there = self._shares(changed)
+        ends = np.cumsum([len(item.times(self.claim.scope)) for _, item in self.runs])
+        for place in np.flatnonzero(there & (share < -VISIBLE))[:1]:
+            instance = self.runs[int(np.searchsorted(ends, place, side="right"))][0]
+            if examine(instance, changed, self.reading).status is Status.REFUTED:
+                return instance
+        return None
 
     def room(self, changed: Claim) -> float:
         """The mean of (rhs - lhs)/max(|lhs|, |rhs|) over the places, 1 where a claim says nothing."""
@@ -96,8 +107,8 @@ def screen(claim: Claim, reading: Reading, known: Iterable[Instance], seconds: f
     return result
 
 
-def _measured(claim: Claim, reading: Reading, instance: Instance) -> Iterator[Measurement[Any]]:
+def _measured(claim: Claim, reading: Reading, instance: Instance) -> Iterator[tuple[Instance, Measurement[Any]]]:
     if not excluded(instance, claim, reading):
         record = run(instance, OUTCOMES)
         if not any(judge_assumptions(claim, record, reading)) and not record.beyond(claim, reading):
-            yield record.measurement(claim, reading)
+            yield instance, record.measurement(claim, reading)

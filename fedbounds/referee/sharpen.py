@@ -6,45 +6,40 @@ One change after the other is kept if the claim with it is proved; where an inst
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import sympy as sp
 
-from fedbounds import plugins as installed
 from fedbounds.errors import reject
-from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.symbolic import library
 from fedbounds.plugins import Plugins
-from fedbounds.referee.case import INTERRUPTED, Case, TimeSpent, Watch, at_most
-from fedbounds.referee.dimensions_and_limits import sanity
-from fedbounds.referee.implication import SLACK, conditions, follows, never_negative
+from fedbounds.referee.case import TimeSpent, at_most
+from fedbounds.referee.implication import SLACK, Source, conditions, follows, never_negative
 from fedbounds.referee.mutants import Part, parts, scaled_term
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.repair import Search, instances_of
-from fedbounds.referee.screen import Screen
+from fedbounds.referee.repair import Search
+from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.theorems import theorem_of, theorems
 from fedbounds.referee.trial import checked
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, in_words
-from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.verdict import Status, Verdict
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Verdict
 
 if TYPE_CHECKING:
     from fedbounds.plugins import Theorem
 
-# What is left of a part, the strongest first.
-SHARES = tuple(map(sp.Rational, ("0", "1/16", "1/8", "1/6", "1/4", "1/3", "1/2", "2/3", "3/4", "7/8")))
+# What is left of a part is found to so much: from there on the statement is proved, below it refuted or open.
+NEAR = sp.Rational(1, 1000)
 # Limits on steps, each wider than the one before.
 STEP_LIMITS = (a.quarter_steps, a.small_steps, a.steps_up_to_2_over_L_plus_mu)
 # What every problem has: L >= mu and tau >= 1.
 LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
+Change = tuple[str, Claim]
 TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"
 # Processor seconds that are spent unless others are given, and for the limits of one change.
 SECONDS, AT_LIMITS = 60.0, 3.0
@@ -106,7 +101,7 @@ def sharpen(
     if proof is None:
         raise reject("only an inequality with a proof is sharpened", claim.key, "fedbounds referee judges it first")
     best = _Best(claim, proof, search)
-    sharper = tuple(sharper_shipped(claim, READINGS[reading]))
+    sharper = tuple(sharper_shipped(claim, search))
     finished = False
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):
         _improve(best, claim)
@@ -114,32 +109,37 @@ def sharpen(
     return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.false), sharper, finished)
 
 
-def sharper_shipped(claim: Claim, reading: Reading) -> Iterator[str]:
-    """The proved claims of the package that imply a claim within its step limit, and are not implied by it."""
-    within = conditions(claim, reading)
-    for other in installed.claims().values():
-        how = READINGS[other.readings[-1]]
-        if (
-            other is not claim
-            and (other.lhs, other.scope) == (claim.lhs, claim.scope)
-            and follows(claim, reading, other, how, within)
-            and not follows(other, how, claim, reading, within)
-            and (proof := library.examine(other, how)) is not None
-            and proof.status is Status.HOLDS
-        ):
-            yield f"{other.key} is sharper: {in_words(other)}"
+def sharper_shipped(claim: Claim, search: Search) -> Iterator[str]:
+    """The proved claims of the package, or else pairs of them, that imply a claim and are not implied by it."""
+    reading, found = search.reading, dict[str, Source]()
+    for source in search.sources(claim):
+        keys = [item.key for item in source.of]
+        if claim.key in keys or (len(keys) > 1 and found) or source.proof(claim, reading) is None:
+            continue
+        if not follows(source.claim, source.reading, claim, reading, conditions(claim, reading)):
+            found.setdefault(" with ".join(keys), source)
+    for key, source in found.items():
+        others = [item for item in found.values() if item is not source]
+        put = conditions(claim, reading)
+        if not any(follows(source.claim, source.reading, item.claim, item.reading, put) for item in others):
+            yield f"{key} is sharper: {in_words(source.claim)}"
 
 
 def _improve(best: _Best, claim: Claim) -> None:
-    """Each change in turn: whole terms, parts of what they are by then, assumptions."""
+    """Each change in turn: whole terms, parts of what they are by then, powers of tau, assumptions."""
     for name in claim.terms:
-        best.improve(_less(best.claim, next(part for part in parts(best.claim) if part.term == name)))
-    for k in range(len(parts(claim))):
-        best.improve(
-            change for part in parts(best.claim)[k : k + 1] if part.path for change in _less(best.claim, part)
-        )
+        best.lower(lambda share, name=name: _less(best.claim, parts_of(best.claim, name)[0], share))  # type: ignore[misc]
+    for name in claim.terms:
+        for k in range(1, len(parts_of(claim, name))):
+            best.lower(lambda share, k=k, name=name: _less_of(best.claim, name, k, share))  # type: ignore[misc]
+        best.lower(lambda share, name=name: _once(best.claim, name, share))  # type: ignore[misc]
     for item in claim.assumptions:
-        best.improve(_without(best.claim, item))
+        best.without(_without(best.claim, item))
+
+
+def parts_of(claim: Claim, name: str) -> list[Part]:
+    """A term, and the parts of it."""
+    return [part for part in parts(claim) if part.term == name]
 
 
 @dataclass
@@ -151,10 +151,28 @@ class _Best:
     search: Search
     changes: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
-    suite: Suite = field(default_factory=lambda: Suite(REGIMES))
-    known: list[Instance] = field(default_factory=list)
+    screens: dict[object, Screen] = field(default_factory=dict)
 
-    def improve(self, ladder: Iterable[tuple[str, Claim]]) -> None:
+    def lower(self, make: Callable[[sp.Expr], Change | None]) -> None:
+        """The smallest share that is proved, by bisection, and the largest that an instance refutes."""
+        low, high, best, false = sp.Integer(-1), sp.Integer(1), None, ""
+        while high - low > NEAR and high > 0 and not self.search.late:
+            share = sp.Integer(0) if low < 0 else simplest(low + (high - low) / 4, high - (high - low) / 4)
+            changed = make(share)
+            if changed is None and share != 0:
+                return
+            refuted = changed is not None and self.refuted(changed[1])
+            proof = None if changed is None or refuted else self.search.whole_proof(changed[1])
+            if changed is not None and proof is not None:
+                high, best = share, (*changed, proof)
+            else:
+                low, false = share, changed[0] if changed is not None and refuted else false
+        if best is not None:
+            change, self.claim, self.proof = best
+            self.changes.append(change)
+        self.false += [false] if false else []
+
+    def without(self, ladder: Iterable[Change]) -> None:
         """Take the first claim of a ladder that is proved; note the last one before it that an instance refutes."""
         false = ""
         for change, changed in ladder:
@@ -162,25 +180,28 @@ class _Best:
                 return
             if self.refuted(changed):
                 false = change
-                continue
-            proof = self.search.whole_proof(changed)
-            if proof is not None:
+            elif (proof := self.search.whole_proof(changed)) is not None:
                 self.claim, self.proof = changed, proof
                 self.changes.append(change)
                 break
         self.false += [false] if false else []
 
     def refuted(self, claim: Claim) -> bool:
-        """Whether a known instance violates a claim, or one at the limits, which is known from then on."""
-        reading = self.search.reading
-        if any(examine(instance, claim, reading).status is Status.REFUTED for instance in self.known):
-            return True
-        result, cut = Watch(AT_LIMITS).carry_out(sanity, Case(claim, reading, "small", 0, self.suite))
-        if cut == INTERRUPTED:
-            raise KeyboardInterrupt
-        refuting = [verdict for verdict in result.verdicts if verdict.status is Status.REFUTED]
-        self.known += [instance for verdict in refuting for instance in instances_of(verdict.data)]
-        return bool(refuting)
+        """Whether an instance at the limits violates a claim in fractions."""
+        key = claim.assumptions, claim.eta
+        if key not in self.screens:
+            whole = replace(self.claim, assumptions=claim.assumptions, eta=claim.eta)  # it measures every symbol
+            self.screens[key] = screen(whole, self.search.reading, (), AT_LIMITS)
+        return self.screens[key].refuting(claim) is not None
+
+
+def simplest(low: sp.Rational, high: sp.Rational) -> sp.Rational:
+    """The fraction with the smallest denominator between two.
+
+    >>> simplest(sp.Rational(49, 100), sp.Rational(3, 5))
+    1/2
+    """
+    return next(sp.Rational(p, q) for q in itertools.count(1) for p in [sp.ceiling(low * q)] if p <= high * q)
 
 
 def _without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
@@ -192,16 +213,34 @@ def _without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
             yield f"{longer.statement} in place of {item.statement}", replace(claim, assumptions=(*rest, longer))
 
 
-def _less(claim: Claim, part: Part) -> Iterator[tuple[str, Claim]]:
-    """A part of a term times a share, or divided by it where that makes the term smaller."""
-    grows = bool(part.path) and part.expression.could_extract_minus_sign()
-    for share in SHARES:
-        if grows and share == 0:
-            continue
-        factor = 1 / share if grows else share
-        term = scaled_term(claim, part, factor)
-        if not never_negative(sp.sympify(claim.terms[part.term]) - term, LIMITS):
-            return
-        stated = claim.terms[part.term]
-        what = f"without {stated}" if term == 0 else f"{term} in place of {stated}"
-        yield f"{part.term}: {what}", replace(claim, terms={**claim.terms, part.term: term})
+def _less(claim: Claim, part: Part, share: sp.Expr) -> Change | None:
+    """A part of a term times a share, or divided by it where that makes the term smaller; None where neither does."""
+    for factor in (share, 1 / share) if share != 0 else (share,):
+        changed = _smaller(claim, part.term, scaled_term(claim, part, factor))
+        if changed is not None:
+            return changed
+    return None
+
+
+def _less_of(claim: Claim, name: str, k: int, share: sp.Expr) -> Change | None:
+    """The same of a part inside a term, by its number."""
+    there = parts_of(claim, name)
+    return _less(claim, there[k], share) if k < len(there) else None
+
+
+def _once(claim: Claim, name: str, share: sp.Expr) -> Change | None:
+    """A term with share tau^2 + 1 - share in place of tau^2."""
+    square = symbols.tau**2
+    term = sp.sympify(claim.terms[name])
+    return _smaller(
+        claim, name, sp.expand(term.xreplace({square: share * square + 1 - share})) if term.has(square) else term
+    )
+
+
+def _smaller(claim: Claim, name: str, term: sp.Expr) -> Change | None:
+    """The claim with another term, if that is smaller."""
+    stated = sp.sympify(claim.terms[name])
+    if stated == term or not never_negative(stated - term, LIMITS):
+        return None
+    what = f"without {stated}" if term == 0 else f"{term} in place of {stated}"
+    return f"{name}: {what}", replace(claim, terms={**claim.terms, name: term})

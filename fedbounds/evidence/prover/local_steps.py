@@ -60,7 +60,8 @@ def _apart(setting: Setting, bound: sp.Expr) -> Iterator[tuple[d.Written, ...]]:
     """The variance of the models of identical clients grows by that of their noise, (1 - 1/N) sigma^2 a step."""
     if not {ONE_FUNCTION, "equal-p", "bounded-variance"} <= setting.universe.keys():
         return
-    rest = _positive(setting, bound.xreplace(AFTER) - bound - eta**2 * (1 - 1 / N) * sigma_sq)
+    grown = bound.xreplace(AFTER) - bound - eta**2 * (1 - 1 / N) * sigma_sq
+    rest = _positive(setting, grown.xreplace({N: 1 + CLIENTS}))
     if rest is not None:
         yield (
             (2 * eta / L, d.premise("one-function-apart")),

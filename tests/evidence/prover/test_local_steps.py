@@ -61,7 +61,7 @@ def late(share, mean=LATE):
     return claim("horizon", T * mean, share * T * G_sq / (mu * (T + 1)), assumed, eta=2 / (mu * (t + 2)))
 
 
-@pytest.mark.parametrize("statement", [moved(2, 2), apart(1), late(2)])
+@pytest.mark.parametrize("statement", [moved(2, 2), apart(1), apart(2), late(2)])
 def test_a_true_statement_is_proved(statement):
     assert automatic.examine(statement, PLAIN).status == "HOLDS"
 
