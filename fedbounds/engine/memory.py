@@ -131,7 +131,8 @@ def check_peak(experiment: Experiment, streamed: bool, drawn: int = 0) -> float:
     record = NUMBER * kept * (K * (2 * FIELDS + 3 + 3 * clients) + rounds * clients)
     compared = kept * K * (NUMBER * (COMPARED + DRAWN * drawn) + POINT * clients)
     tallies = TALLIES * K * (A_TIME + A_CLIENT * N) if streamed else 0
-    return PROCESS + record + compared + NUMBER * (tallies + R * (N + 7.0) + 4.0 * T * N)
+    samples = 4.0 * int(experiment.problem.sizes.sum()) * experiment.problem.d  # a kernel's tables of them
+    return PROCESS + record + compared + NUMBER * samples + NUMBER * (tallies + R * (N + 7.0) + 4.0 * T * N)
 
 
 def size(count: float) -> str:

@@ -91,7 +91,8 @@ def _weaker(claim: Claim, other: Claim, reading: Reading) -> bool:
 
 
 def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alternative]:
-    """The first so many; the last of them is as stated but for its conditions, if there is such a one."""
+    """So many, those under no further conditions first; one of those that are as stated is among them."""
+    proved = sorted(proved, key=lambda item: _as_stated(item.claim, claim))
     first, rest = list(proved[:count]), [item for item in proved[count:] if _as_stated(item.claim, claim)]
     if rest and not any(_as_stated(item.claim, claim) for item in first):
         first[-1] = rest[0]
