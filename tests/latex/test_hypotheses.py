@@ -168,3 +168,13 @@ def test_the_command_prints_what_it_read_and_errors_in_the_order_of_the_file(tmp
     assert result.return_value == 2
     places = [result.output.index(text) for text in ("a, for", "received z", "c, for")]
     assert places == sorted(places)
+
+
+def test_a_limit_of_the_first_step_is_none_of_later_ones():
+    varied = FULL.replace(", constant-steps", "")
+    (claim,) = read(
+        keys=rf"{varied}, \tau = 1, \eta_0 \le \frac1L", display=STEP.replace(r"\eta", r"\eta_t")
+    ).values()
+    assert "small-steps" not in keys(claim) and keys(claim)[-1] == "eta_0 <= 1/L"
+    (claim,) = read(keys=rf"{FULL}, \eta_0 \le \frac1L").values()
+    assert keys(claim)[-1] == "small-steps"
