@@ -156,6 +156,8 @@ def _weights(weights: str | Sequence[Number], p: Any, plugins: Plugins) -> dict[
     if named and p:
         rule = None if weights == "any" else _rule(str(weights), plugins)
         chosen = min(rule.k, len(p)) if isinstance(rule, FedMax) and len(set(p)) == 1 else 1
+        if chosen == len(p):
+            raise reject(f"{weights} of {chosen} clients has the weights p", weights, "leave out --weights")
         least = sorted(range(len(p)), key=p.__getitem__)[:chosen]
         alpha = tuple(Fraction(k in least, chosen) for k in range(len(p)))
         return {"alpha": alpha, "p": p, "ratios": (Fraction(0), 1 / (chosen * min(p))), "rule": rule}
