@@ -21,8 +21,9 @@ from fedbounds.engine.quadratic_clients import Clients, prepare
 from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.time_grid import TimeGrid, check_distances, divergence_limit, make_time_grid
 from fedbounds.errors import reject
-from fedbounds.model.experiment import Experiment, Progress
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 
 ENGINE = "moments"

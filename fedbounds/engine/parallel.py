@@ -16,7 +16,7 @@ from multiprocessing import current_process, get_context
 from typing import Any, TypeVar
 
 from fedbounds.errors import interruptible
-from fedbounds.model.experiment import Progress
+from fedbounds.model.protocol import Progress
 
 T = TypeVar("T")
 S = TypeVar("S")

@@ -16,8 +16,9 @@ from fedbounds.engine.parallel import blocks_of, default_threads, in_threads
 from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.time_grid import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import DivergedError, of_kind, reject
-from fedbounds.model.experiment import Experiment, Progress, Statistics
+from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, Indices
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances, Trajectory
 
 if TYPE_CHECKING:

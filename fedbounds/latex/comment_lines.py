@@ -18,7 +18,7 @@ from fedbounds.latex.assumed import every_key, keys, same, shipped_assumption
 from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import pairs
-from fedbounds.latex.letters import Notation, shipped_names
+from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.source import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
@@ -110,9 +110,19 @@ class CommentLines:
             between = values[1] - values[0]
             between = -between if between.could_extract_minus_sign() else between
             ours, theirs = [Term(at.norm_sq(between), sign)], [Term(sp.S.Zero, sign)]
-        sides = [sp.Add(*meant(side, Setting(frozenset()))).subs(eta_0, eta) for side in (ours, theirs)]
+        # \eta alone is any step, \eta_0 the first unless all are one.
+        plain = {CONSTANT_STEP: eta} | ({eta_0: eta} if self.constant_steps else {})
+        several = [[Term(x.value.xreplace(plain), x.place) for x in side] for side in (ours, theirs)]
+        sides = [sp.Add(*meant(side, Setting(frozenset()))) for side in several]
         require_same_units(sides, sign)
         return RELATIONS[sign.text](*sides, evaluate=False)
+
+    @property
+    def constant_steps(self) -> bool:
+        """Whether the comment lines say that all steps are one."""
+        return any("constant-steps" in line.text for line in self.theorem.of("assume")) or any(
+            all(token.text not in ("t", "T", "R") for token in line.tokens()) for line in self.theorem.of("step")
+        )
 
     def definitions(self, setting: Setting) -> dict[sp.Symbol, sp.Expr]:
         result = {}

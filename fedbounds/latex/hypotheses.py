@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.grammar import pairs
-from fedbounds.latex.source import Line, Theorem
+from fedbounds.latex.source import Line
 from fedbounds.latex.tokens import Token, expanded, normal, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope
@@ -21,6 +21,7 @@ Pair = tuple[Sequence[Token], Token, Sequence[Token]]
 # What a hypothesis of the text may limit, and by which constants.
 LIMITED = frozenset({"eta", "t", "T", "R", "tau", "N"})
 CONSTANTS = frozenset({"L", "mu", "gamma", "eta_0"})
+LIMIT = re.compile(r"(\\tau|[NTRt]|w_0) *=")
 ASSUME = "write it as % fedbounds: assume "
 # What every problem and run here is, as `plain` spells it.
 SUM, GRADIENT = r"\\sum_\{[ik](=1)?\}(\^\{N\})?", r"(\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}[^)]*\)|g_\{t\}\^\{[ik]\})"
@@ -64,10 +65,10 @@ def plain(tokens: Sequence[Token]) -> str:
     return "".join(map(str, result)).replace(r"\nablaF", r"\nabla F")
 
 
-def in_words(theorem: Theorem) -> Iterator[tuple[str, Hypothesis]]:
-    """The hypotheses that the text of a theorem names, as it says them."""
+def in_words(text: str) -> Iterator[tuple[str, Hypothesis]]:
+    """The hypotheses that a text names, as it says them."""
     for item in HYPOTHESES:
-        if result := re.search(item.pattern, theorem.words):
+        if result := re.search(item.pattern, text):
             yield result[0], item
 
 
@@ -83,17 +84,25 @@ def of_the_text(
             tokens = normal(expanded(line.tokens(), lines.theorem.macros))
             text = plain(lines.words.of(tokens)).rstrip(".,;")
             every = [_read(lines, [*assumed, *result], scope, pair) for pair in pairs(tokens)]
-            result += [item for item in every if item is not None]
+            result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
             if not MODEL.match(text) and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
-    for phrase, item in in_words(lines.theorem):
-        if item.limits_times:
+    supposed = [item for _, item in in_words(lines.theorem.supposed)]
+    for phrase, item in in_words(lines.theorem.words):
+        if item.limits_times and (item in supposed or scope != "horizon"):
             result += lines.assumed(Line("assume", item.assumption, lines.theorem.line, 1)) * (scope == "horizon")
         elif not re.search(item.given, given):
             warnings.append(f'not read: "{phrase}": {ASSUME}{item.assumption}')
     return result, warnings
+
+
+def _stated(line: Line, items: list[Assumption]) -> list[Assumption]:
+    """The assumptions of a formula, where its place in the text makes them hypotheses."""
+    if items and line.verb != "assume":
+        raise wrong(line.place, "a hypothesis stands before the display, in a sentence that assumes it", "assume it")
+    return items
 
 
 def _read(lines: CommentLines, assumed: Sequence[Assumption], scope: Scope, pair: Pair) -> Assumption | None:
@@ -106,8 +115,9 @@ def _read(lines: CommentLines, assumed: Sequence[Assumption], scope: Scope, pair
     if item.limits_times and always(item) and scope != "horizon":
         return None
     names, equal = item.symbols(), any(part.sign == "=" for part in item.parts)
-    limits = names & LIMITED and names <= {*LIMITED, *CONSTANTS} and not (equal and "eta" in names)
-    if foreign(item, scope) or not (limits or (equal and names == {"Delta_0"})):
+    # One client, one local step or a start at w* would make another theorem of it: they need a line.
+    limits = names & LIMITED and names <= {*LIMITED, *CONSTANTS} and (item.limits_times or not equal)
+    if foreign(item, scope) or not limits or (equal and "eta" in names):
         raise wrong(pair[1], "a hypothesis limits steps, times or numbers", "write it as an assumption")
     return item
 
@@ -129,6 +139,6 @@ def _warning(line: Line, item: Hypothesis | None) -> str:
     """That nothing read a formula of the text, and which comment line would say it."""
     text = " ".join(line.text.split())
     equation = "=" in text and not any(mark in text for mark in ("<", ">", r"\le", r"\ge"))
-    verb = ("step" if text.startswith(r"\eta") else "let") if equation else "assume"
+    verb = ("step" if text.startswith(r"\eta") else "let") if equation and not LIMIT.match(text) else "assume"
     remedy = f"{ASSUME}{item.assumption}" if item else f"write it as % fedbounds: {verb} ..."
     return f"not read: ${text}$ (line {line.line}): {remedy}"

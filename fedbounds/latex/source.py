@@ -11,6 +11,7 @@ from pathlib import Path
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
 from fedbounds.latex.grammar import PROBABILITY, pairs
+from fedbounds.latex.sentences import hypotheses, supposed
 from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, wrong
 
 # A file of formulas is small; what is much larger is something else.
@@ -72,7 +73,8 @@ class Line:
 class Theorem:
     """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text.
 
-    ``words`` is its text without displays, ``part`` the number of a relation of its display that is a chain.
+    ``words`` is its text without displays, ``supposed`` those of its sentences that are plainly hypotheses, ``part``
+    the number of a relation of its display that is a chain.
     ``faults`` are the errors at which it could not be taken apart; then there
     may be no display.
     """
@@ -85,6 +87,7 @@ class Theorem:
     inline: tuple[Line, ...] = ()
     faults: tuple[InputError, ...] = ()
     words: str = ""
+    supposed: str = ""
     part: int | None = None
 
     def of(self, verb: str) -> list[Line]:
@@ -165,6 +168,7 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
     place = Token(label, first, 1)
     inline = tuple(_inline(plain, span))
     text_alone = " ".join(DISPLAY.sub(" ", plain[slice(*span)]).split())
+    before = hypotheses(plain[span[0] : displays[0].start()] if displays else "")
     if chance := CHANCE.search(plain, *span):
         words = Token(
             chance[0], plain.count("\n", 0, chance.start()) + 1, chance.start() - plain.rfind("\n", 0, chance.start())
@@ -174,22 +178,26 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
         count = "one display" if displays else "a display"
         remedy = "mark a theorem for each" if displays else "put the inequality into \\[ \\]"
         faults.append(wrong(place, f"a marked theorem must have {count} with a relation", remedy))
-        return Theorem(label, lines, (), commands, first, inline, tuple(faults), text_alone)
+        return Theorem(label, lines, (), commands, first, inline, tuple(faults), text_alone, before)
     group = next(name for name in "abc" if displays[0][name] is not None)
     start = displays[0].start(group)
     column = start - plain.rfind("\n", 0, start)
     tokens = scanned(displays[0][group], plain.count("\n", 0, start) + 1, column)
-    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone)
+    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone, before)
 
 
 def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:
-    """The formulas in the text of a theorem, its displays blanked."""
+    """The formulas in the text of a theorem, its displays blanked: hypotheses are assumed, others mentioned."""
     text = DISPLAY.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), plain[: span[1]])
+    display = next((m.start() for m in DISPLAY.finditer(plain, *span) if RELATION.search(m[0])), span[0])
     for result in INLINE.finditer(text, span[0]):
         group = next(name for name in "abc" if result[name] is not None)
         start = result.start(group)
         line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-        yield Line("assume", result[group], line, column)
+        stated = result.end() <= display and supposed(
+            text[span[0] : display], *(at - span[0] for at in result.span())
+        )
+        yield Line("assume" if stated else "mention", result[group], line, column)
 
 
 def _lines(text: str, span: tuple[int, int], faults: Gathered) -> Iterator[Line]:

@@ -173,6 +173,7 @@ class _Reader:
                 readings=(self.lines.reading(),),
                 algorithm=self.lines.algorithm(),
                 unread=tuple(unread),
+                from_text=tuple(item.statement for item in further),
             )
         except InputError as fault:
             raise MisreadError(f"line {self.theorem.line}, column 1: {fault}", self.lines.start) from None

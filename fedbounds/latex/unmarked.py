@@ -27,7 +27,7 @@ def guessed(theorem: Theorem) -> list[Line]:
     """The assumptions that letters and words stand for, and what the text defines: the step size and gamma."""
     texts = [token.text for token in flat(normal(expanded(theorem.display, theorem.macros)))]
     assumed = ["smooth", *(key for letter, key in BROUGHT_BY.items() if letter in texts)]
-    assumed += [item.assumption for _, item in in_words(theorem) if not item.limits_times]
+    assumed += [item.assumption for _, item in in_words(theorem.words) if not item.limits_times]
     assumed += [] if any(text in EXPECTATIONS for text in texts) else ["full-gradients"]
     assumed += [] if SOME_CLIENTS.search(theorem.words) else ["full-participation", "unbiased"]
     lines = [Line("assume", ", ".join(dict.fromkeys(assumed)), theorem.line, 1)]

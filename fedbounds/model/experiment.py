@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -11,15 +10,9 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem, client_weights
+from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.model.schedule import StepSize
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
-
-# Models are averaged after tau steps, or whenever tau divides t, as equation (2) is written.
-Aggregation = Literal["algorithm-1", "equation-2"]
-Engine = Literal["auto", "kernels", "reference"]
-# Called with what is under way, how much of it is done, how much there is, and perhaps a note in words.
-Progress = Callable[..., None]
-
 
 Statistics = Literal["auto", "stored", "streamed"]
 # Beyond this the step sizes alone do not fit in memory.

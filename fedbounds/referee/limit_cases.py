@@ -65,6 +65,8 @@ def omissions(claim: Claim, reading: Reading) -> tuple[str, ...]:
         if all(getattr(item, facet) is None for facet in facets):
             why = "it has no relation, on_run or exactly, so nothing can refute a claim that assumes it"
             result.append(f"{item.key} cannot be checked: {why}; leave it out if every test meets it")
+    if claim.from_text:
+        result.append(f"assumed from the text alone: {'; '.join(claim.from_text)}")
     return tuple(f"warning: {item}" for item in result)
 
 

@@ -15,7 +15,7 @@ from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.multi_round.program import Run
-    from fedbounds.model.experiment import Progress
+    from fedbounds.model.protocol import Progress
 
 # Steps of a run in all: beyond this each of the worst cases of a search takes seconds.
 LONGEST, LONGEST_NOISY = 24, 48

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from fedbounds.errors import quoted, reject
 from fedbounds.io import Bounds, Misshapen, convert
-from fedbounds.model.experiment import Aggregation, Engine
+from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.plugins import nearest
 from fedbounds.theory.reading import ERROR_RATE, Across, Moments, Source
 

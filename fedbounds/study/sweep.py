@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedbounds import io
 from fedbounds.errors import DivergedError, InputError, of_kind, readable, whole
-from fedbounds.model.experiment import Progress
+from fedbounds.model.protocol import Progress
 from fedbounds.study import parallel
 from fedbounds.study.study_file import Cell, Grid, read_grid
 from fedbounds.study.sweep_table import (

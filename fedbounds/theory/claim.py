@@ -109,14 +109,13 @@ def _put(expression: sp.Expr, known: tuple[tuple[sp.Symbol, sp.Expr], ...], simu
 class Claim:
     """One lemma, theorem, corollary or remark.
 
-    ``scope`` says what it ranges over: every visited ``point`` and client, every ``step`` t -> t+1,
-    every ``horizon`` T, or the run's ``constant`` quantities alone. The right-hand side is the sum of
-    the named ``terms``; ``definitions`` are symbols the statement itself defines (gamma = 4 L / mu) and
-    ``eta`` is the step size it requires, in t. ``readings`` are those in which it says different things, ``roles``
-    what it may be asked for, ``short`` its name in a legend, and ``floor`` what a rate is compared with.
-    ``algorithm`` is what it is about, as `fedbounds.plugins.algorithm_named` takes it; steps are counted as there.
-    With ``units`` "checked" terms of different units are refused, with "as written" not, else warned of.
-    ``unread`` are warnings of what was not read of a LaTeX file; None for a claim that was written in Python.
+    ``scope`` says what it ranges over: every visited ``point`` and client, every ``step`` t -> t+1, every ``horizon``
+    T, or the run's ``constant`` quantities alone. The right side is the sum of the named ``terms``; ``definitions``
+    are symbols the statement itself defines and ``eta`` is the step size it requires, in t. ``readings`` are those in
+    which it says different things, ``roles`` what it may be asked for, ``short`` its name in a legend, and ``floor``
+    what a rate is compared with. ``algorithm`` is as `fedbounds.plugins.algorithm_named` takes it. With ``units``
+    "checked" terms of different units are refused, with "as written" not, else warned of.
+    ``unread`` warns of what was not read of a LaTeX file, ``from_text`` are assumptions that its text alone states.
     """
 
     key: str
@@ -137,6 +136,7 @@ class Claim:
     floor: sp.Expr | None = None
     algorithm: str = FEDAVG
     unread: tuple[str, ...] | None = None
+    from_text: tuple[str, ...] = ()
     units: str = ""
 
     def __post_init__(self) -> None:

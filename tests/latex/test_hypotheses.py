@@ -43,15 +43,43 @@ def keys(claim):
         (r"Let $\eta\le\frac1L$, for all $T\ge1$.", ["small-steps", "T >= 1"]),
         (r"Let $0<\eta\le 1/L$ and $R \geq 1$,", ["small-steps", "R >= 1"]),
         (r"where $T$ is a positive multiple of $\tau$.", ["T >= 1", "T = R*tau"]),
-        (r"$T = \tau$, $N\ge2$ and $w_0^i=w^*$", ["T = tau", "N >= 2", "Delta_0 = 0"]),
-        (r"$\tau = 1$, $\mu > 0$, $T \ge 0$", ["one-local-step"]),
-        (r"in $T \ge 4L/\mu$ steps, $F=\sum_i p_i F_i$", ["T >= 4*L/mu"]),
+        (r"Suppose that $T = \tau$ and $N\ge2$.", ["T = tau", "N >= 2"]),
+        (r"Let $\mu > 0$ and $T \ge 0$.", []),
+        (r"For all $T \ge 4L/\mu$, where $F=\sum_i p_i F_i$,", ["T >= 4*L/mu"]),
     ],
 )
 def test_a_hypothesis_of_the_text_is_assumed(text, added):
     (claim,) = read(text).values()
     assert keys(claim)[len(FULL.split(", ")) :] == added
-    assert claim.unread == ()
+    assert claim.unread == () and len(claim.from_text) == len(added)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"In particular, when $\tau = 1$ it is SGD; we do not assume $T \ge 1$ here.",
+        r"Here $T$ is arbitrary; it need not be a multiple of $\tau$, nor $T \ge 1$.",
+        r"The bound holds with equality when $w_0 = w^*$.",
+        r"It may fail only when $\eta > 2/L$, and no claim is made of $\eta \le 1/L$.",
+        r"Unlike the classical result, which needs $N = 1$, ours holds for all $N$.",
+        r"If $F$ is smooth then $\eta \le 1/L$.",
+        r"Let $\tau = 1$.",
+        r"For any $T$, whether or not it is a positive multiple of $\tau$.",
+        r"For some $T \ge 1$,",
+        r"Let $T \ge 1$ or $N \ge 2$.",
+        r"To reach $\epsilon$, with $T \ge 4L/\mu$ steps suffice.",
+    ],
+)
+def test_a_remark_a_negation_and_a_contrast_narrow_nothing(text):
+    (claim,) = read(text).values()
+    assert keys(claim) == FULL.split(", ") and claim.from_text == () and claim.unread
+
+
+def test_what_stands_behind_the_display_is_no_hypothesis():
+    (claim,) = read_text(
+        GD.replace("KEYS", FULL).replace("TEXT", "").replace(r"DISPLAY \]", WHOLE + r" \] Let $T\ge1$.")
+    ).values()
+    assert keys(claim) == FULL.split(", ") and "hypothesis" not in claim.from_text and len(claim.unread) == 1
 
 
 @pytest.mark.parametrize("text", [r"$T \ge \epsilon$", r"$\eta = 1/L$", r"$\|w_0\|\le B$", r"$t \ge 1$"])
@@ -140,3 +168,13 @@ def test_the_command_prints_what_it_read_and_errors_in_the_order_of_the_file(tmp
     assert result.return_value == 2
     places = [result.output.index(text) for text in ("a, for", "received z", "c, for")]
     assert places == sorted(places)
+
+
+def test_a_limit_of_the_first_step_is_none_of_later_ones():
+    varied = FULL.replace(", constant-steps", "")
+    (claim,) = read(
+        keys=rf"{varied}, \tau = 1, \eta_0 \le \frac1L", display=STEP.replace(r"\eta", r"\eta_t")
+    ).values()
+    assert "small-steps" not in keys(claim) and keys(claim)[-1] == "eta_0 <= 1/L"
+    (claim,) = read(keys=rf"{FULL}, \eta_0 \le \frac1L").values()
+    assert keys(claim)[-1] == "small-steps"

@@ -138,7 +138,7 @@ def test_once_a_claim_is_proved_an_interruption_is_said_to_keep_the_answer(capsy
     proof = Verdict("mine", "plain", Evidence.SYMBOLIC, Status.HOLDS)
     for found, said in (((proof,), 1), ((replace(proof, evidence=Evidence.SDP),), 0)):
         _say(4, STAGES[3], Stage("proof", 0.1, ("found by the prover:",), found))
-        assert capsys.readouterr().err.count("Ctrl-C keeps the answer") == said
+        assert capsys.readouterr().err.count("Ctrl-C keeps the proof") == said
 
 
 def test_explain_leads_with_what_holds_and_where_it_fails():

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fedbounds.model.experiment import Progress
+from fedbounds.model.protocol import Progress
 from fedbounds.referee.mutants import FACTOR, FACTORS, as_read, parts, scaled
 from fedbounds.referee.mutants_in_regimes import Outcome, Row, mutant_rows, regime_runs_of
 from fedbounds.referee.regime import Regime, Suite

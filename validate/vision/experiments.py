@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedbounds.errors import reject
-from fedbounds.model.experiment import Progress
+from fedbounds.model.protocol import Progress
 from fedbounds.vision.images import Images
 from fedbounds.vision.records import rounds_to
 from fedbounds.vision.settings import ImageSettings

@@ -10,14 +10,33 @@ from whole_run_claims import GD, STATEMENTS, claim
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
+from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee.case import Case
 from fedbounds.referee.certificate_settings import GRIDS, examined, runs, tightness
 from fedbounds.referee.regime import Suite
+from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
 from fedbounds.theory.quantity import constant
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Delta_T, G_sq, L, N, T, eta_0, gap, mu, sigma_p_sq, zeta_star_sq
+from fedbounds.theory.symbols import (
+    Delta_0,
+    Delta_T,
+    G_sq,
+    L,
+    N,
+    T,
+    drift,
+    eta,
+    eta_0,
+    gap,
+    local_step,
+    mu,
+    sigma_p_sq,
+    zeta_star_sq,
+)
 from fedbounds.theory.verdict import Status
 
 PLAIN = READINGS["plain"]
@@ -111,3 +130,23 @@ def test_what_no_programme_bounds_is_left_out():
 def test_steps_that_an_assumption_forbids_are_left_out():
     firsts = {first for _, first in runs(claim("product"), PLAIN, GRIDS["small"])}
     assert firsts == {Fraction(1), Fraction(1, 2)}
+
+
+@pytest.mark.parametrize("share", [1, Fraction(1, 100)])
+def test_the_number_of_local_steps_has_a_value_where_a_worst_case_is_replayed(share):
+    """Drift <= eta^2 k^2 G^2 holds, a hundredth of it not."""
+    given = (a.smooth, a.strongly_convex, a.bounded_gradient, a.full_gradients, a.full_participation, a.unbiased)
+    one = Claim("k", "", "", "step", drift, {"k": share * eta**2 * local_step**2 * G_sq}, assumptions=given)
+    setting = round_setting(tau=3, step=2, start=0, eta=Fraction(1, 2), kappa=2, alpha=(Fraction(1, 2),) * 2)
+    verdict, _ = examination(one, setting)
+    assert verdict.status is (Status.HOLDS if share == 1 else Status.REFUTED)
+
+
+def test_multipliers_are_known_where_a_step_contracts_everything():
+    """At eta = 1/mu, the limit of those of shorter steps."""
+    (at, *_), (near, *_) = (
+        candidates(round_setting(tau=3, step=2, eta=size, kappa=2))
+        for size in (Fraction(2), Fraction(2) - Fraction(1, 10**9))
+    )
+    assert at.keys() == near.keys()
+    assert all(float(at[label]) == pytest.approx(float(near[label]), rel=1e-6, abs=1e-6) for label in at)

@@ -138,9 +138,9 @@ def _contracting(setting: Setting) -> dict[str, Any]:
     for k, eta in enumerate(setting.eta[:-1]):
         contraction = 1 - eta * setting.mu
         if reach is not None:
-            grown = 1 + eta / (contraction * reach)
-            pairs = dict.fromkeys((f"x{k}|x0", f"x0|x{k}"), 2 * eta * contraction * grown)
-            result = {way: value * contraction**2 * grown for way, value in result.items()} | pairs
+            share = contraction + eta / reach  # (1 + b/a) a for a = contraction * reach and b = eta, over reach
+            pairs = dict.fromkeys((f"x{k}|x0", f"x0|x{k}"), 2 * eta * share)
+            result = {way: value * contraction * share for way, value in result.items()} | pairs
         reach = eta if reach is None else contraction * reach + eta
     # What the variance costs: alpha_i each, or 2 a alpha_i where a client has a > 1/2, and 2 a (1 - a) for that one:
     # diag(cost - alpha) + alpha alpha^T then annihilates 1 - 2 e_h and has one negative entry on its diagonal.

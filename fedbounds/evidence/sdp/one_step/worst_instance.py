@@ -215,7 +215,8 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
         name: float((form.quad * solution.gram).sum() + form.lin @ solution.values) for name, form in forms.items()
     }
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
-    values |= {q.name: float(q.on_path(along)[s]) for q in claim.computed if of_weights(q)}  # type: ignore[misc]
+    of_path = [q for q in claim.computed if of_weights(q) or q.statistic == "scheduled"]
+    values |= {q.name: float(q.on_path(along)[s]) for q in of_path if q.name not in values}  # type: ignore[misc]
     rhs = sum(float(np.min(evaluate(term, values))) for term in claim.sides(setting.how).terms.values())
     # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
     failed, unknown = judged_on(claim, run)

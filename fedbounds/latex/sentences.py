@@ -1,0 +1,64 @@
+"""Whether a formula in the text of a theorem is plainly one of its hypotheses.
+
+A remark, a negation or a contrast ("we do not assume T >= 1") must not narrow a theorem, so a sentence counts only if
+it stands before the display, names its formula after a word such as let or for all, and has no word beside a few.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+CUE = re.compile(r"\b(let|suppose|assume|assuming|given|if|where|with|for)\b", re.IGNORECASE)
+# A sentence ends there, and what follows "then" is a conclusion.
+END, THEN = re.compile(r"(?<=[.;:!?])\s|\n[ \t]*\n|\\item\b"), re.compile(r"\bthen\b", re.IGNORECASE)
+FORMULA = re.compile(
+    r"(?<!\\)\$[^$]+\$|\\\(.*?\\\)|\\begin\{math\}.*?\\end\{math\}|\\\w+(\{[\w:.,-]*\})?|~", re.DOTALL
+)
+WORDS = """
+    a after algorithm all also an and any are as assume assuming assumption assumptions at average batch be
+    bounded by client clients common constant constants continuously convex convexity denote denotes descent
+    differentiable distributed each every exact expectation fixed following for from full function functions
+    further furthermore gd generated given global gradient gradients has have hold holds i identical identically
+    if in independent initial integer integers is it iterate iterates iteration iterations its least lemma let
+    local loss losses mean mean-zero method minimiser minimisers minimizer minimizers minimum model models
+    moreover most multiple multiples noise nonnegative number numbers objective objectives of on over point
+    positive produced rate rates round rounds run runs same satisfied satisfies satisfy satisfying sequence
+    server sgd size sizes smooth smoothness start started starting step steps stepsize stepsizes stochastic
+    strongly such suppose that the their then theorem these this to total twice unbiased under value values
+    variance we weight weights where which with zero
+"""
+NEUTRAL = frozenset(WORDS.split())
+
+
+def supposed(text: str, start: int, end: int) -> bool:
+    """Whether what stands from ``start`` to ``end`` of a text before a display is a hypothesis."""
+    first, last = next((a, b) for a, b in _sentences(text) if b >= end)
+    if start < first:
+        return False
+    before = _words(text[first:start])
+    return bool(CUE.search(THEN.split(before)[-1])) and _is_neutral(f"{before} {_words(text[end:last])}")
+
+
+def hypotheses(text: str) -> str:
+    """The sentences of a text before a display that are hypotheses, formulas and all."""
+    several = [text[a:b] for a, b in _sentences(text)]
+    return " ".join(item for item in several if CUE.search(_words(item)) and _is_neutral(_words(item)))
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """(first, last) of each; a full stop within a formula ends none."""
+    masked = FORMULA.sub(lambda m: "x" * len(m[0]) if m[0].startswith(("$", r"\(")) else m[0], text)
+    first = 0
+    for mark in END.finditer(masked):
+        yield first, mark.start()
+        first = mark.end()
+    yield first, len(text)
+
+
+def _words(text: str) -> str:
+    return FORMULA.sub(" ", text)
+
+
+def _is_neutral(text: str) -> bool:
+    return all(word.lower() in NEUTRAL for word in re.findall(r"[^\W\d_][\w'-]*", text))
