@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from validate.benchmarks import __main__ as bench
-from validate.benchmarks import against_pepit, commands, engine
+from validate.benchmarks import against_pepit, commands, engine, growth
 
 ROOT = Path(__file__).resolve().parents[2]
-STORED = ("commands", "engines", "against_pepit")
+STORED = ("commands", "engines", "growth", "against_pepit")
 
 
 def test_one_table_of_all_engines(tmp_path, capsys):
@@ -66,10 +66,18 @@ def test_a_ratio_that_rose_by_more_than_a_fifth_is_said(tmp_path, capsys):
 
 
 def test_a_curve_agrees_with_pepit_and_is_certified():
-    result = against_pepit.measure(((3, 1),), ("symbols eta",))
+    result = against_pepit.measure(((3, 1),), ("symbols eta",), ((2, 2),))
     (row,) = result["curve"]
     assert row["largest_difference"] < 1e-6 and 0 < row["certificate_solve_seconds"] < row["certificate_seconds"]
     assert "N = 3, tau = 1" in against_pepit.table(result) and "fedbounds symbols eta" in against_pepit.table(result)
+    assert "R = 2, tau = 2" in against_pepit.table(result)
+
+
+def test_growth_is_the_slope_of_seconds_over_each_size():
+    assert abs(growth.slope([1, 2, 4], [3.0, 6.0, 12.0]) - 1) < 1e-12
+    result = growth.measure({"clients": 2, "replicates": 2, "dimension": 2, "rounds": 10}, repeats=1)
+    assert set(result) == set(growth.RUNS) and all("slope" in line for line in growth.table(result).splitlines())
+    assert growth.experiment("clients present", 40, "W", 1).participation == 0.1
 
 
 def test_the_page_has_the_stored_figures():
@@ -93,5 +101,14 @@ def test_the_page_has_the_stored_figures():
         own, pepit, whole, solve = (f"{float(f'{1000 * row[name]:.2g}'):g}" for name in names)
         gap = f"{row['largest_difference']:.1e}".replace("e-0", "e-")
         assert f"| {row['N']} | {row['tau']} | {own} | {pepit} | {gap} | {whole} | {solve} |" in page
+    for row in stored["against_pepit"]["rounds"]:
+        assert (
+            f"| {row['rounds']} | {row['tau']} | {row['seconds']:.1f} | {row['verification_seconds']:.2f} |" in page
+        )
+    for name in growth.LEAST:
+        rows = [stored["growth"][row][name] for row in growth.RUNS]
+        ends = f"{rows[0]['sizes'][0]} to {rows[0]['sizes'][-1]}"
+        cells = (f"{row['seconds'][0]:.2f} to {row['seconds'][-1]:.2f} | {row['slope']:.2f}" for row in rows)
+        assert f"| {name} | {ends} | {' | '.join(cells)} |" in page
     for name, row in stored["against_pepit"]["commands"].items():
         assert f"| `fedbounds {name}` | {row['wall']:.1f} | {row['processor']:.1f} |" in page

@@ -1,8 +1,8 @@
-"""Every benchmark in one table: `make bench`, or `python -m validate.benchmarks` (some minutes on two cores).
+"""Every benchmark in one table: `make bench`, or `python -m validate.benchmarks` (a quarter of an hour on two cores).
 
-Whole commands as a user runs them, engines side by side on W and L, semidefinite
-programmes against PEPit, and peak memory. The figures are written to validate/results/. Each run's ratios to the C
-kernel are added to history.json there, and those a fifth above the run before on such a processor are printed.
+Whole commands as a user runs them, engines side by side on W and L, growth with each size, semidefinite programmes
+against PEPit, and peak memory. The figures are written to validate/results/. Each run's ratios to the C
+kernel are one entry of history.json there, and those a fifth above the run before on such a processor are printed.
 Curves and values are checked to agree before any time is printed.
 """
 
@@ -27,6 +27,7 @@ SLOWER = 1.2
 PARTS = {
     "commands": ("commands", "commands", "numba"),
     "engines": ("engine", "engines", "numba"),
+    "growth": ("growth", "growth", "numba"),
     "pepit": ("against_pepit", "against_pepit", "PEPit"),
     "memory": ("memory", "memory", "numba"),
 }
@@ -91,18 +92,18 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=tuple(PARTS))
     parser.add_argument("--out", type=Path, default=ROOT / "validate" / "results", help="folder of its JSON files")
     options = parser.parse_args(arguments)
+    ratios: dict[str, Any] = {}
     for part in options.only:
         _, name, needed = PARTS[part]
         if importlib.util.find_spec(needed):
             path, result = options.out / f"{name}.json", measured(part, options)
-            remember(options.out / "history.json", result if part == "engines" else {part: result})
+            ratios |= result if part == "engines" else {part: result}
             if part == "engines":
                 result = {"workloads": result}
-            if part in ("commands", "engines"):
-                result = {"machine": machine(), **result}
             if part == "memory" and path.exists():  # a whole run is measured by hand, and kept
                 result = read_json(path) | result
-            write_json(path, result)
+            write_json(path, result if part == "memory" else {"machine": machine(), **result})
+    remember(options.out / "history.json", ratios)
 
 
 if __name__ == "__main__":

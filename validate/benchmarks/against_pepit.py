@@ -4,7 +4,8 @@
 
 Both solve sup ||w+ - w*||^2 over ||w_0 - w*||^2 <= 1 and mean ||grad F_i(w*)||^2 <= 1 (mu = 1/kappa, L = 1,
 eta = 1/2, uniform weights) for a run of kappas, with the same solver. The inequality that the solver's multipliers
-say, with room of a thousandth, is then proved: a solve, rounding to rationals and verification.
+say, with room of a thousandth, is then proved: a solve, rounding to rationals and verification. Programmes of several
+rounds (kappa = 10, eta = 1/2, zeta_* = 1) are solved, rounded and verified with no other to compare them with.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ KAPPAS = tuple(range(3, 23))
 SIZES = ((2, 1), (2, 2), (2, 4), (3, 3), (5, 2))
 COMMANDS = ("certify --all", "tight theorem-1 --over kappa", "tight theorem-1 --over clients")
 ROOM = F(1, 1000)
+# (rounds, tau) of the programmes of several rounds: R tau = 20, 50, 100.
+ROUNDS = ((5, 4), (10, 5), (25, 4), (10, 10))
 
 
 def ours(N: int, tau: int) -> tuple[float, list[float]]:
@@ -75,6 +78,22 @@ def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.perf_counter() - begun
 
 
+def several_rounds(rounds: int, tau: int) -> dict[str, float]:
+    """Processor seconds of the certificate of a run's worst case, and of one verification of it."""
+    from fedbounds.evidence.sdp.multi_round.bound import verify
+    from fedbounds.evidence.sdp.multi_round.central_path import worst
+    from fedbounds.evidence.sdp.multi_round.program import Run
+
+    begun = time.process_time()
+    bound = worst(Run(rounds, tau, F(1, 10), F(1), F(1, 2)))
+    solved = time.process_time()
+    assert bound is not None and bound.certified and verify(bound), (
+        "the worst case of several rounds has a certificate"
+    )
+    whole, spent = solved - begun, time.process_time() - solved
+    return {"rounds": rounds, "tau": tau, "seconds": whole, "verification_seconds": spent, "value": bound.value}
+
+
 def theirs(N: int, tau: int) -> tuple[float, list[float]]:
     """The same in PEPit."""
     sys.path.insert(0, str(ROOT / "tests"))
@@ -85,7 +104,11 @@ def theirs(N: int, tau: int) -> tuple[float, list[float]]:
     return (time.perf_counter() - begun) / len(KAPPAS), values
 
 
-def measure(sizes: tuple[tuple[int, int], ...] = SIZES, commands: tuple[str, ...] = COMMANDS) -> dict[str, Any]:
+def measure(
+    sizes: tuple[tuple[int, int], ...] = SIZES,
+    commands: tuple[str, ...] = COMMANDS,
+    rounds: tuple[tuple[int, int], ...] = ROUNDS,
+) -> dict[str, Any]:
     """The least of three turns on every size, after one solve each to warm up; of commands the median of three."""
     ours(2, 1), theirs(2, 1)
     rows = []
@@ -96,15 +119,17 @@ def measure(sizes: tuple[tuple[int, int], ...] = SIZES, commands: tuple[str, ...
         row = {"N": N, "tau": tau, "seconds": a, "pepit_seconds": b, "largest_difference": gap}
         rows.append({**row, "certificate_seconds": c, "certificate_solve_seconds": d})
     spent: Times = turns({command: functools.partial(run, command, ROOT) for command in commands}, 3, np.median)
-    return {"curve": rows, "commands": spent}
+    return {"curve": rows, "rounds": [several_rounds(*size) for size in rounds], "commands": spent}
 
 
 def table(found: dict[str, Any]) -> str:
-    """One line a size and a command."""
+    """One line a size, a number of rounds and a command."""
     line = (
         "N = {N}, tau = {tau}: {seconds:.4f} s, PEPit {pepit_seconds:.4f} s, values within {largest_difference:.1e}; "
         "a certificate {certificate_seconds:.4f} s, of which its solve {certificate_solve_seconds:.4f} s"
     )
     lines = [line.format(**row) for row in found["curve"]]
+    several = "R = {rounds}, tau = {tau}: {seconds:.2f} s of the processor, verification {verification_seconds:.2f} s"
+    lines += [several.format(**row) for row in found["rounds"]]
     command = "fedbounds {}: {wall:.2f} s, {processor:.2f} s of the processor"
     return "\n".join([*lines, *(command.format(name, **row) for name, row in found["commands"].items())])
