@@ -22,6 +22,8 @@ INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"
 
 # Of the time that is left, Rocq may use this share.
 ROCQ = 0.6
+# Seconds: timers hold no number of any size.
+YEAR = 3.2e7
 PROOFS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
 
@@ -120,7 +122,8 @@ def at_most(seconds: float) -> Iterator[None]:
         raise TimeSpent
 
     before = signal.signal(signal.SIGPROF, spent)
-    signal.setitimer(signal.ITIMER_PROF, max(seconds, 1e-3), 1.0)  # again a second later, should one be lost
+    # A second later again, should one be lost.
+    signal.setitimer(signal.ITIMER_PROF, min(max(seconds, 1e-3), YEAR), 1.0)
     try:
         yield
     finally:
