@@ -220,10 +220,6 @@ class Search:
                 return proof
         return None
 
-    def whole_proof(self, claim: Claim) -> Verdict | None:
-        """The proof of the whole statement: of shipped claims that imply it, or one that the prover finds."""
-        return self.inherited(claim, self.reading) or automatic.examine(claim, self.reading)
-
     def _is_new(self, claim: Claim) -> bool:
         """Whether a statement was not made before; it counts as made from then on."""
         statement = claim.lhs, claim.steps, claim.assumptions, claim.sides(self.reading).rhs

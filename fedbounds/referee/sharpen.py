@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import Plugins
+from fedbounds.referee import sharper_changes as changes
 from fedbounds.referee.case import TimeSpent, at_most
-from fedbounds.referee.implication import SLACK, Source, conditions, follows, never_negative
-from fedbounds.referee.mutants import Part, parts, scaled_term
+from fedbounds.referee.implication import Source, conditions, follows
 from fedbounds.referee.repair import Search
 from fedbounds.referee.screen import Screen, screen
+from fedbounds.referee.sharper_changes import Change
 from fedbounds.referee.theorems import theorem_of, theorems
 from fedbounds.referee.trial import checked
-from fedbounds.theory import assumptions as a
-from fedbounds.theory import symbols
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, in_words
-from fedbounds.theory.reading import READINGS
+from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,27 +34,27 @@ if TYPE_CHECKING:
 
 # What is left of a part is found to so much: from there on the statement is proved, below it refuted or open.
 NEAR = sp.Rational(1, 1000)
-# Limits on steps, each wider than the one before.
-STEP_LIMITS = (a.quarter_steps, a.small_steps, a.steps_up_to_2_over_L_plus_mu)
-# What every problem has: L >= mu and tau >= 1.
-LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
-Change = tuple[str, Claim]
+# A right side that is proved by no shipped proof or prover is multiplied by these until it is.
+WIDENED = " times the right side"
+MULTIPLES = (sp.Rational(3, 2), *(sp.Integer(2) ** k for k in range(1, 8)))
 TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"
 # Processor seconds that are spent unless others are given, and for the limits of one change.
-SECONDS, AT_LIMITS = 60.0, 3.0
+SECONDS, AT_LIMITS = 30.0, 1.5
 
 
 @dataclass(frozen=True)
 class Sharpened:
-    """The strongest claim found, its ``proof``, the ``changes`` that lead to it, and those that are ``refuted``.
+    """The strongest claim found, its ``proof`` (None: no form is proved), the ``changes`` that lead to it.
 
-    ``shipped`` are proved claims that are sharper than the one that was given.
+    ``longer`` are steps for which it is proved as stated, ``refuted`` changes that an instance refutes, ``shipped``
+    proved claims that are sharper than the given one.
     """
 
     of: Claim
     claim: Claim
-    proof: Verdict
+    proof: Verdict | None
     changes: tuple[str, ...]
+    longer: tuple[str, ...]
     refuted: tuple[str, ...]
     shipped: tuple[str, ...]
     finished: bool
@@ -64,10 +63,16 @@ class Sharpened:
         """The answer in a few lines."""
         ended = "" if self.finished else " (ended early: not every change was tried)"
         if not self.changes:
-            lines = [f"{self.of.key}: no sharper form was proved{ended}."]
+            sharper = "sharper " * (self.proof is not None)
+            lines = [f"{self.of.key}: no {sharper}form was proved{ended}."]
         else:
-            lines = [f"{self.of.key}: a sharper statement is PROVED{ended}.", f"  {in_words(self.claim)}"]
+            about = (
+                "not proved as stated; this statement is" if WIDENED in self.changes[0] else "a sharper statement is"
+            )
+            lines = [f"{self.of.key}: {about} PROVED{ended}.", f"  {in_words(left_of(self.claim))}"]
+            lines += [f"  assuming: {'; '.join(item.statement for item in self.claim.assumptions)}"]
             lines += [f"  {change}" for change in self.changes]
+        lines += [f"Its terms as they are: PROVED for {change}" for change in self.longer]
         lines += ["False, by an instance in fractions:"] * bool(self.refuted)
         lines += [f"  {change}" for change in self.refuted]
         lines += [f"{sharper}." for sharper in self.shipped]
@@ -81,11 +86,13 @@ def sharpen(
     label: str | None = None,
     seconds: float = SECONDS,
     plugins: Plugins = (),
+    progress: Callable[[str], None] = lambda change: None,
 ) -> Sharpened:
-    """The strongest statement of a proved claim's form that is proved too, after about so many processor seconds.
+    """The strongest statement of a claim's form that is proved, after about so many processor seconds.
 
-    ``label`` names the one claim of a file that has several. Raises InputError where the claim is no inequality, or
-    has no proof.
+    Of a claim without proof, of the smallest of some multiples of its right side that has one. ``label`` names the
+    one claim of a file that has several; ``progress`` is told each change when it is kept. Raises InputError where
+    the claim is no inequality.
 
     >>> sharpen("ratio-bound", seconds=1).of.key
     'ratio-bound'
@@ -96,17 +103,36 @@ def sharpen(
     (claim,) = chosen.values()
     claim, reading = checked(claim, reading, "small", 0, seconds)
     how = READINGS[reading]
+    if claim.kind is not Kind.INEQUALITY:
+        raise reject("only an inequality is sharpened", claim.key, "fedbounds referee judges it")
     search = Search(how, Screen(claim, how, []), time.process_time() + seconds)
-    proof = search.whole_proof(claim) if claim.kind is Kind.INEQUALITY else None
-    if proof is None:
-        raise reject("only an inequality with a proof is sharpened", claim.key, "fedbounds referee judges it first")
-    best = _Best(claim, proof, search)
-    sharper = tuple(sharper_shipped(claim, search))
+    best = _Best(_with_repair(claim, how), None, search, progress)
+    sharper, longer = tuple[str, ...](), tuple[str, ...]()
     finished = False
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):
-        _improve(best, claim)
+        sharper = tuple(sharper_shipped(claim, search))
+        if best.begin():
+            as_stated = replace(best, changes=[], false=[], progress=lambda change: None)
+            _improve(best, best.claim)
+            _lengthen(as_stated)
+            longer = tuple(as_stated.changes)
         finished = not best.search.late
-    return Sharpened(claim, best.claim, best.proof, tuple(best.changes), tuple(best.false), sharper, finished)
+    kept, false = tuple(best.changes), tuple(best.false)
+    return Sharpened(claim, best.claim, best.proof, kept, longer, false, sharper, finished)
+
+
+def _with_repair(claim: Claim, how: Reading) -> Claim:
+    """The claim with its repair put in, so that what that assumes is among its assumptions."""
+    if claim.repair is None or not how.repaired:
+        return claim
+    left, _, terms = replace(claim, definitions={}).sides(how)
+    assumed = (*claim.assumptions, *claim.repair.assumptions)
+    return replace(claim, lhs=left, terms=terms, assumptions=assumed, repair=None)
+
+
+def left_of(claim: Claim) -> Claim:
+    """The claim without terms that are 0."""
+    return replace(claim, terms={name: term for name, term in claim.terms.items() if term != 0})
 
 
 def sharper_shipped(claim: Claim, search: Search) -> Iterator[str]:
@@ -126,50 +152,93 @@ def sharper_shipped(claim: Claim, search: Search) -> Iterator[str]:
 
 
 def _improve(best: _Best, claim: Claim) -> None:
-    """Each change in turn: whole terms, parts of what they are by then, powers of tau, assumptions."""
+    """Each change in turn: whole terms, parts of what they are by then, powers of tau, assumptions, step limits."""
     for name in claim.terms:
-        best.lower(lambda share, name=name: _less(best.claim, parts_of(best.claim, name)[0], share))  # type: ignore[misc]
+        best.lower(lambda share, name=name: changes.less(best.claim, changes.parts_of(best.claim, name)[0], share))  # type: ignore[misc]
     for name in claim.terms:
-        for k in range(1, len(parts_of(claim, name))):
-            best.lower(lambda share, k=k, name=name: _less_of(best.claim, name, k, share))  # type: ignore[misc]
-        best.lower(lambda share, name=name: _once(best.claim, name, share))  # type: ignore[misc]
+        for k in range(1, len(changes.parts_of(claim, name))):
+            best.lower(lambda share, k=k, name=name: changes.less_of(best.claim, name, k, share))  # type: ignore[misc]
+        best.lower(lambda share, name=name: changes.once(best.claim, name, share))  # type: ignore[misc]
     for item in claim.assumptions:
-        best.without(_without(best.claim, item))
+        best.without(changes.without(best.claim, item))
+    _lengthen(best)
 
 
-def parts_of(claim: Claim, name: str) -> list[Part]:
-    """A term, and the parts of it."""
-    return [part for part in parts(claim) if part.term == name]
+def _lengthen(best: _Best) -> None:
+    """Wider limits on steps: of the usual forms, then by a number."""
+    for item in best.claim.assumptions:
+        if "eta" in item.symbols() and item.parts:
+            best.without(changes.without(best.claim, item))
+    for item in best.claim.assumptions:
+        if "eta" in item.symbols() and item.parts:
+            best.lower(lambda share, item=item: changes.longer(best.claim, item, share))  # type: ignore[misc]
 
 
 @dataclass
 class _Best:
-    """The strongest claim so far."""
+    """The strongest claim so far; the ``prover`` is asked of what it can prove the first one."""
 
     claim: Claim
-    proof: Verdict
+    proof: Verdict | None
     search: Search
+    progress: Callable[[str], None]
+    prover: bool = True
     changes: list[str] = field(default_factory=list)
     false: list[str] = field(default_factory=list)
-    screens: dict[object, Screen] = field(default_factory=dict)
+    screens: list[Screen] = field(default_factory=list)
+
+    def begin(self) -> bool:
+        """Whether the claim is proved, or else a multiple of its right side, the smallest of some."""
+        whole = self.claim
+        for factor in (sp.Integer(1), *MULTIPLES):
+            terms = {name: factor * term for name, term in whole.terms.items()}
+            changed = replace(whole, terms=terms) if factor != 1 else whole
+            proof = automatic.examine(changed, self.search.reading)
+            self.prover = proof is not None
+            proof = proof or self.search.inherited(changed, self.search.reading)
+            if proof is not None:
+                if factor != 1:
+                    self.keep(f"{factor}{WIDENED}", changed, proof)
+                self.proof = proof
+                return True
+        return False
+
+    def keep(self, change: str, claim: Claim, proof: Verdict) -> None:
+        """Take a claim."""
+        self.claim, self.proof = claim, proof
+        self.changes.append(change)
+        self.progress(change)
+
+    def proved(self, claim: Claim) -> Verdict | None:
+        """A proof of a claim; what proves no weaker one is not asked."""
+        proof = self.search.inherited(claim, self.search.reading)
+        return proof or (automatic.examine(claim, self.search.reading) if self.prover else None)
 
     def lower(self, make: Callable[[sp.Expr], Change | None]) -> None:
-        """The smallest share that is proved, by bisection, and the largest that an instance refutes."""
-        low, high, best, false = sp.Integer(-1), sp.Integer(1), None, ""
-        while high - low > NEAR and high > 0 and not self.search.late:
-            share = sp.Integer(0) if low < 0 else simplest(low + (high - low) / 4, high - (high - low) / 4)
-            changed = make(share)
-            if changed is None and share != 0:
-                return
-            refuted = changed is not None and self.refuted(changed[1])
-            proof = None if changed is None or refuted else self.search.whole_proof(changed[1])
-            if changed is not None and proof is not None:
-                high, best = share, (*changed, proof)
-            else:
-                low, false = share, changed[0] if changed is not None and refuted else false
+        """The smallest share that is proved, by bisection, and the largest that an instance refutes.
+
+        Shipped proofs are asked first. The prover takes longer: it must prove a little less than what they do.
+        """
+        refuted, high, best, false = sp.Integer(-1), sp.Integer(1), None, ""
+        for prover in (self.search.inherited, automatic.examine)[: 1 + self.prover]:
+            asked = prover is automatic.examine
+            low, share = refuted, simplest(high - NEAR, high - NEAR / 2) if asked else sp.Integer(0)
+            while high > 0 and high - low > NEAR and not self.search.late:
+                changed = make(share)
+                if changed is None and share != 0:
+                    break
+                if changed is not None and self.refuted(changed[1]):
+                    low, refuted, false = share, share, changed[0]
+                elif changed is not None and (proof := prover(changed[1], self.search.reading)) is not None:
+                    high, best = share, (*changed, proof)
+                elif asked:
+                    break
+                else:
+                    low = share
+                asked = False
+                share = sp.Integer(0) if low < 0 else simplest(low + (high - low) / 4, high - (high - low) / 4)
         if best is not None:
-            change, self.claim, self.proof = best
-            self.changes.append(change)
+            self.keep(*best)
         self.false += [false] if false else []
 
     def without(self, ladder: Iterable[Change]) -> None:
@@ -178,21 +247,21 @@ class _Best:
         for change, changed in ladder:
             if self.search.late:
                 return
-            if self.refuted(changed):
-                false = change
-            elif (proof := self.search.whole_proof(changed)) is not None:
-                self.claim, self.proof = changed, proof
-                self.changes.append(change)
+            if (proof := self.proved(changed)) is not None:
+                self.keep(change, changed, proof)
                 break
+            false = change if self.refuted(changed) else false
         self.false += [false] if false else []
 
     def refuted(self, claim: Claim) -> bool:
         """Whether an instance at the limits violates a claim in fractions."""
-        key = claim.assumptions, claim.eta
-        if key not in self.screens:
-            whole = replace(self.claim, assumptions=claim.assumptions, eta=claim.eta)  # it measures every symbol
-            self.screens[key] = screen(whole, self.search.reading, (), AT_LIMITS)
-        return self.screens[key].refuting(claim) is not None
+        for known in self.screens:
+            more = set(claim.assumptions) - set(known.claim.assumptions)
+            if set(known.claim.assumptions) <= set(claim.assumptions) and all(item.parts for item in more):
+                return known.refuting(claim) is not None
+        whole = replace(self.claim, assumptions=claim.assumptions)  # it measures every symbol
+        self.screens.append(screen(whole, self.search.reading, (), AT_LIMITS))
+        return self.screens[-1].refuting(claim) is not None
 
 
 def simplest(low: sp.Rational, high: sp.Rational) -> sp.Rational:
@@ -202,45 +271,3 @@ def simplest(low: sp.Rational, high: sp.Rational) -> sp.Rational:
     1/2
     """
     return next(sp.Rational(p, q) for q in itertools.count(1) for p in [sp.ceiling(low * q)] if p <= high * q)
-
-
-def _without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
-    """The claim without an assumption, or with a longer step than it allows."""
-    rest = tuple(other for other in claim.assumptions if other != item)
-    yield f"without: {item.statement}", replace(claim, assumptions=rest)
-    if item in STEP_LIMITS:
-        for longer in reversed(STEP_LIMITS[STEP_LIMITS.index(item) + 1 :]):
-            yield f"{longer.statement} in place of {item.statement}", replace(claim, assumptions=(*rest, longer))
-
-
-def _less(claim: Claim, part: Part, share: sp.Expr) -> Change | None:
-    """A part of a term times a share, or divided by it where that makes the term smaller; None where neither does."""
-    for factor in (share, 1 / share) if share != 0 else (share,):
-        changed = _smaller(claim, part.term, scaled_term(claim, part, factor))
-        if changed is not None:
-            return changed
-    return None
-
-
-def _less_of(claim: Claim, name: str, k: int, share: sp.Expr) -> Change | None:
-    """The same of a part inside a term, by its number."""
-    there = parts_of(claim, name)
-    return _less(claim, there[k], share) if k < len(there) else None
-
-
-def _once(claim: Claim, name: str, share: sp.Expr) -> Change | None:
-    """A term with share tau^2 + 1 - share in place of tau^2."""
-    square = symbols.tau**2
-    term = sp.sympify(claim.terms[name])
-    return _smaller(
-        claim, name, sp.expand(term.xreplace({square: share * square + 1 - share})) if term.has(square) else term
-    )
-
-
-def _smaller(claim: Claim, name: str, term: sp.Expr) -> Change | None:
-    """The claim with another term, if that is smaller."""
-    stated = sp.sympify(claim.terms[name])
-    if stated == term or not never_negative(stated - term, LIMITS):
-        return None
-    what = f"without {stated}" if term == 0 else f"{term} in place of {stated}"
-    return f"{name}: {what}", replace(claim, terms={**claim.terms, name: term})

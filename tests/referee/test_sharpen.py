@@ -7,12 +7,14 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import parts
 from fedbounds.referee.repair import Search
 from fedbounds.referee.screen import Screen
-from fedbounds.referee.sharpen import NEAR, _less, sharpen, sharper_shipped
+from fedbounds.referee.sharpen import NEAR, sharpen, sharper_shipped
+from fedbounds.referee.sharper_changes import less
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
@@ -40,10 +42,28 @@ def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
     assert "a sharper statement is PROVED." in str(result)
 
 
+def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
+    kept = []
+    result = sharpen(replace(LOOSE, terms={"gradient": mean_slope_sq / (4 * s.mu)}), progress=kept.append)
+    assert "not proved as stated; this statement is PROVED." in str(result)
+    assert result.claim.rhs.equals(mean_slope_sq / (2 * s.mu))
+    assert kept == list(result.changes) and kept[0] == "2 times the right side"
+
+
+def test_the_longest_steps_are_found(monkeypatch):
+    monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)
+    short = replace(claim_named("theorem-1"), repair=None, readings=("repaired",))
+    short = replace(short, assumptions=(*short.assumptions, a.slow_decay, a.quarter_steps))
+    result = sharpen(replace(short, terms={"contraction": short.terms["contraction"], "bias": short.terms["bias"],
+                                           "drift": s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq}))  # fmt: skip
+    assert result.longer == ("eta_t <= 1/L in place of eta_t <= 1/(4L)",)  # up to 1e-3 no longer ones
+    assert result.claim.terms["drift"].equals(s.eta**2 * (4 * s.tau**2 + 1) * s.G_sq)  # which short steps allow
+
+
 def test_a_change_that_makes_a_term_larger_is_none():
     claim = replace(LOOSE, terms={"gap": (5 - s.mu / s.L) * s.L * s.gap_t + s.zeta_star_sq})
     shares = (sp.Integer(0), sp.Rational(1, 2))
-    offered = [change[1] for part in parts(claim) for x in shares if (change := _less(claim, part, x))]
+    offered = [change[1] for part in parts(claim) for x in shares if (change := less(claim, part, x))]
     assert offered
     for changed in offered:
         assert never_negative(claim.rhs - changed.rhs, {s.L: s.mu + SLACK[0]})
@@ -80,7 +100,7 @@ def test_the_units_of_an_expression_are_its_own():
         measured("length_sq", norm_sq(w), units=(1, 0))
 
 
-def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_half():
+def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_half(monkeypatch):
     claim, how = claim_named("theorem-1"), READINGS["repaired"]
     kept = {name: claim.terms[name] for name in ("contraction", "bias")}
     search = Search(how, Screen(claim, how, []), float("inf"))
@@ -89,3 +109,9 @@ def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_hal
         proof = search.inherited(left, how)
         assert (proof is not None) is proved
     assert next(sharper_shipped(claim, search)).startswith("sharper-step with lemma-2 is sharper")
+    monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)  # which takes twice as long, for nothing
+    found = sharpen("theorem-1")
+    drift = s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq
+    contraction = (1 - s.eta * s.mu * (1 + s.rho_bar)) * s.Delta
+    assert found.finished and (found.claim.rhs - drift - contraction - claim.terms["bias"]).equals(0)
+    assert a.bounded_variance not in found.claim.assumptions and a.small_steps in found.claim.assumptions

@@ -27,7 +27,8 @@ REFUTED = 1
 # What to ask after a verdict.
 NEXT = {
     "FALSE": "What would be true instead? Ask with --repair.",
-    "PROVED": "How much stronger could it be? Ask fedbounds sharpen.",
+    "PROVED": "How much stronger could it be? Ask fedbounds sharpen {}.",
+    "OPEN": "What of its form is proved? Ask fedbounds sharpen {}.",
 }
 
 
@@ -86,8 +87,9 @@ def referee(
             show(script_of(trial.claim, trial.refutation))
         elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
-        if not quiet and trial.outcome in (Outcome.FALSE, Outcome.PROVED):
-            say(searched if repair and trial.outcome is Outcome.FALSE else NEXT[trial.outcome])
+        if not quiet and trial.outcome in NEXT:
+            named = theorem if len(claims) == 1 else f"{theorem} --theorem {trial.claim.key}"
+            say(searched if repair and trial.outcome is Outcome.FALSE else NEXT[trial.outcome].format(named))
 
     def print_nearest(trial: Trial) -> None:
         if not (as_json or script):
@@ -150,19 +152,24 @@ def sharpen(
     *,
     label: str | None = None,
     reading: str | None = None,
-    seconds: Annotated[float, click.FloatRange(min=0, min_open=True)] = 60.0,
+    seconds: Annotated[float, click.FloatRange(min=0, min_open=True)] = 30.0,
     plugins: tuple[ModuleType, ...] = (),
 ) -> None:
-    """Find the strongest form of a proved THEOREM: smaller terms, fewer assumptions, longer steps.
+    """Find the strongest form of THEOREM that is proved: smaller terms, fewer assumptions, longer steps.
 
-    Each change is kept if the statement with it is proved; changes that an instance refutes are named.
+    Each change is kept if the statement with it is proved; changes that an instance refutes are named. Of a theorem
+    without proof it starts from a multiple of the right side that has one.
 
     label: The claim of a file with this key, or label in LaTeX.
     seconds: Processor seconds to spend, about.
     """
     from fedbounds.referee.sharpen import sharpen as sharpened
 
-    show(str(sharpened(theorem, reading, label=label, seconds=seconds, plugins=plugins)))
+    say(f"Up to about {seconds:g} s. Changes that are proved:")
+    found = sharpened(
+        theorem, reading, label=label, seconds=seconds, plugins=plugins, progress=lambda change: say(f"  {change}")
+    )
+    show(str(found))
 
 
 def _say(k: int, step: Step, stage: Stage | None) -> None:

@@ -1,0 +1,79 @@
+"""Changes that make a claim stronger: smaller terms, fewer assumptions, wider limits on steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import sympy as sp
+
+from fedbounds.referee.implication import SLACK, never_negative
+from fedbounds.referee.mutants import Part, parts, scaled_term
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+
+# Limits on steps, each wider than the one before.
+STEP_LIMITS = (a.quarter_steps, a.small_steps, a.steps_up_to_2_over_L_plus_mu)
+# What every problem has: L >= mu and tau >= 1.
+LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
+Change = tuple[str, Claim]
+
+
+def parts_of(claim: Claim, name: str) -> list[Part]:
+    """A term, and the parts of it."""
+    return [part for part in parts(claim) if part.term == name]
+
+
+def without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
+    """The claim without an assumption, or with a longer step than it allows."""
+    rest = tuple(other for other in claim.assumptions if other != item)
+    yield f"without: {item.statement}", replace(claim, assumptions=rest)
+    if item in STEP_LIMITS:
+        for longer in reversed(STEP_LIMITS[STEP_LIMITS.index(item) + 1 :]):
+            yield f"{longer.statement} in place of {item.statement}", replace(claim, assumptions=(*rest, longer))
+
+
+def longer(claim: Claim, item: Assumption, share: sp.Expr) -> Change | None:
+    """The claim for steps up to a limit over a share."""
+    if share == 0:
+        return None
+    relation = tuple(sp.Le(part.left, part.right / share, evaluate=False) for part in item.parts)
+    words = " and ".join(f"{part.lhs} <= {part.rhs}" for part in relation)
+    wider = Assumption(f"{item.key}-over-{share}", words, relation)
+    rest = tuple(other for other in claim.assumptions if other != item)
+    return f"{words} in place of {item.statement}", replace(claim, assumptions=(*rest, wider))
+
+
+def less(claim: Claim, part: Part, share: sp.Expr) -> Change | None:
+    """A part of a term times a share, or divided by it where that makes the term smaller; None where neither does."""
+    for factor in (share, 1 / share) if share != 0 else (share,):
+        changed = smaller(claim, part.term, scaled_term(claim, part, factor))
+        if changed is not None:
+            return changed
+    return None
+
+
+def less_of(claim: Claim, name: str, k: int, share: sp.Expr) -> Change | None:
+    """The same of a part inside a term, by its number."""
+    there = parts_of(claim, name)
+    return less(claim, there[k], share) if k < len(there) else None
+
+
+def once(claim: Claim, name: str, share: sp.Expr) -> Change | None:
+    """A term with share tau^2 + 1 - share in place of tau^2."""
+    square = symbols.tau**2
+    term = sp.sympify(claim.terms[name])
+    return smaller(
+        claim, name, sp.expand(term.xreplace({square: share * square + 1 - share})) if term.has(square) else term
+    )
+
+
+def smaller(claim: Claim, name: str, term: sp.Expr) -> Change | None:
+    """The claim with another term, if that is smaller."""
+    stated = sp.sympify(claim.terms[name])
+    if stated == term or not never_negative(stated - term, LIMITS):
+        return None
+    what = f"without {stated}" if term == 0 else f"{term} in place of {stated}"
+    return f"{name}: {what}", replace(claim, terms={**claim.terms, name: term})
