@@ -122,12 +122,10 @@ def sharpen(
 
 
 def _with_repair(claim: Claim, how: Reading) -> Claim:
-    """The claim with its repair put in, so that what that assumes is among its assumptions."""
-    if claim.repair is None or not how.repaired:
+    """The claim with what its repair assumes among its assumptions, if that is all that the repair does."""
+    if claim.repair is None or claim.repair.substitutions or not how.repaired:
         return claim
-    left, _, terms = replace(claim, definitions={}).sides(how)
-    assumed = (*claim.assumptions, *claim.repair.assumptions)
-    return replace(claim, lhs=left, terms=terms, assumptions=assumed, repair=None)
+    return replace(claim, assumptions=(*claim.assumptions, *claim.repair.assumptions), repair=None)
 
 
 def left_of(claim: Claim) -> Claim:
