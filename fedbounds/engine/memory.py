@@ -23,6 +23,8 @@ ROUND = 120
 MOST, SHARE = 10**9, 1 / 4
 # Bytes of a check whatever its size: the package, what it imports, and steps that are measured together.
 PROCESS = 240 * 10**6
+# A forked process has these besides its run.
+FORKED = 60 * 10**6
 # What is compared: arrays of one number a replicate and recorded time, bytes a replicate, time
 # and client, and the arrays of a run in pictures.
 COMPARED, POINT, DRAWN = 40, 8, 5
@@ -123,8 +125,8 @@ def wants_streaming(experiment: Experiment, statistics: Statistics, limit: float
     return statistics == "streamed" or (statistics == "auto" and check_peak(experiment, streamed=False) > most)
 
 
-def check_peak(experiment: Experiment, streamed: bool, drawn: int = 0) -> float:
-    """Bytes that a check of one run after another takes at most; of ``drawn`` runs what pictures need is held."""
+def check_peak(experiment: Experiment, streamed: bool, drawn: int = 0, processes: int = 1) -> float:
+    """Bytes that a check takes at most, with runs in ``processes``; of ``drawn`` what pictures need is held."""
     N, tau, stride, T = experiment.problem.N, experiment.tau, experiment.stride, experiment.total_steps
     K, R = T // stride + 1, experiment.replicates
     rounds, kept, clients = T // max(stride, tau) + 1, min(R, SAMPLE) if streamed else R, 0 if streamed else N
@@ -132,7 +134,8 @@ def check_peak(experiment: Experiment, streamed: bool, drawn: int = 0) -> float:
     compared = kept * K * (NUMBER * (COMPARED + DRAWN * drawn) + POINT * clients)
     tallies = TALLIES * K * (A_TIME + A_CLIENT * N) if streamed else 0
     samples = 4.0 * int(experiment.problem.sizes.sum()) * experiment.problem.d  # a kernel's tables of them
-    return PROCESS + record + compared + NUMBER * samples + NUMBER * (tallies + R * (N + 7.0) + 4.0 * T * N)
+    a_run = record + compared + NUMBER * samples + NUMBER * (tallies + R * (N + 7.0) + 4.0 * T * N)
+    return PROCESS + processes * a_run + (FORKED if processes > 1 else 0) * processes
 
 
 def size(count: float) -> str:

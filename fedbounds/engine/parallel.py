@@ -10,9 +10,10 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
+from functools import partial
 from itertools import islice
-from multiprocessing import current_process, get_context
+from multiprocessing import active_children, current_process, get_context
 from typing import Any, TypeVar
 
 from fedbounds.errors import interruptible
@@ -82,30 +83,81 @@ def in_threads(
                 future.cancel()
 
 
-_tasks: list[Callable[[], Any]] = []
+Tick = Callable[[int, int], None]
 
 
 def in_processes(tasks: Sequence[Callable[[], T]]) -> list[T]:
-    """What each task returns, in order; the first failing task's error is raised.
+    """What each task returns, in order, from `each_in_processes`."""
 
+    def without_tick(task: Callable[[], T], _: Tick) -> T:
+        return task()
+
+    return list(each_in_processes([partial(without_tick, task) for task in tasks]))
+
+
+# Seconds between two looks at how far the processes have come.
+LOOK = 0.1
+_tasks: list[Callable[[Tick], Any]] = []
+_counts: Any = None
+
+
+def each_in_processes(
+    tasks: Sequence[Callable[[Tick], T]],
+    progress: Callable[[int, int, int], None] | None = None,
+    workers: int | None = None,
+) -> Iterator[T]:
+    """What each ``task(tick)`` returns, in order; the first failing task's error is raised.
+
+    A task calls ``tick(done, total)`` as it advances, and ``progress(number of the task, done, total)`` hears of it.
     A fork sees the tasks as they are, and what they return is sent back (pickled, between this process and its own
     children). One after the other here where there is one processor or no safe fork: off Linux, and beside threads,
     which may hold a lock that nobody would release in the child; those that move a bar of rich do not count.
     """
-    workers = min(default_threads(), len(tasks))
+    workers = min(default_threads() if workers is None else workers, len(tasks))
+    tell = progress or (lambda *_: None)
     others = [thread for thread in threading.enumerate() if type(thread).__module__.partition(".")[0] != "rich"]
     if workers < 2 or len(others) > 1 or sys.platform != "linux" or current_process().daemon:
-        return [task() for task in tasks]
+        for k, task in enumerate(tasks):
+            yield task(partial(tell, k))
+        return
+    context, before = get_context("fork"), set(active_children())
+    counts = context.Array("q", 2 * len(tasks), lock=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 also counts the threads of BLAS
-        with ProcessPoolExecutor(workers, get_context("fork"), _begin, (tasks,)) as pool:
-            return list(pool.map(_run, range(len(tasks))))
+        with ProcessPoolExecutor(workers, context, _begin, (tasks, counts)) as pool:
+            futures = [pool.submit(_run, k) for k in range(len(tasks))]
+            seen: dict[int, tuple[int, int]] = {}
+            try:
+                for future in futures:
+                    while not wait([future], LOOK).done:
+                        _look(counts, seen, tell)
+                    _look(counts, seen, tell)
+                    yield future.result()
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                for process in set(active_children()) - before:
+                    process.terminate()
+                raise
 
 
-def _begin(tasks: Sequence[Callable[[], Any]]) -> None:
-    _tasks[:] = tasks
+def _look(counts: Any, seen: dict[int, tuple[int, int]], tell: Callable[[int, int, int], None]) -> None:
+    """Tell what changed in ``counts``, two numbers a task, since they were ``seen``."""
+    for k in range(len(counts) // 2):
+        done, total = counts[2 * k], counts[2 * k + 1]
+        if total and seen.get(k) != (done, total):
+            seen[k] = done, total
+            tell(k, done, total)
+
+
+def _begin(tasks: Sequence[Callable[[Tick], Any]], counts: Any) -> None:
+    global _counts
+    _tasks[:], _counts = tasks, counts
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to tell of; a file begun is ended
 
 
 def _run(number: int) -> Any:
-    return _tasks[number]()
+    def tick(done: int, total: int) -> None:
+        _counts[2 * number], _counts[2 * number + 1] = done, total
+
+    return _tasks[number](tick)

@@ -1,12 +1,13 @@
 """The main job: a problem, every weighting on it, every claim examined; one result."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from fedbounds.engine.parallel import each_in_processes
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import Interrupted
 from fedbounds.evidence import expectation
@@ -33,6 +34,8 @@ from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict, finite_or_none
 
+S = TypeVar("S")
+
 
 def check(
     problem: str | Problem | None = None,
@@ -57,24 +60,59 @@ def check(
     return run_request(resolve(problem, weightings, claims, settings), progress)
 
 
-def run_request(
-    request: Request, progress: Progress | None = None, each: Callable[[WeightingRun], object] | None = None
-) -> Result:
-    """The result of a study; where ``each`` is called with a run, its arrays are let go afterwards."""
+def run_request(request: Request, progress: Progress | None = None) -> Result:
+    """The result of a study with the arrays of its runs, one weighting after the other."""
+    each = (
+        run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
+        for weighting in request.weightings
+    )
+    return _result(request, _finished(each, partial(_result, request)))
+
+
+def run_condensed(
+    request: Request,
+    condense: Callable[[WeightingRun], S],
+    progress: Progress | None = None,
+    processes: int = 1,
+) -> tuple[Result, list[S]]:
+    """The result of a study without the arrays of its runs, and what ``condense`` makes of each run with them.
+
+    ``processes`` weightings run side by side, where processes can be forked. At Ctrl-C `Interrupted` with both of the
+    weightings that were finished.
+    """
+
+    def task(weighting: Weighting, tick: Callable[[int, int], None]) -> tuple[WeightingRun, S]:
+        run = run_weighting(request, weighting, tick)
+        return replace(run, simulated=None), condense(run)
+
+    def tell(k: int, done: int, total: int) -> None:
+        if progress is not None:
+            progress(request.weightings[k].name, done, total)
+
+    tasks = [partial(task, weighting) for weighting in request.weightings]
+    condensed: list[S] = []
+
+    def each() -> Iterator[WeightingRun]:
+        for run, made in each_in_processes(tasks, tell, processes):
+            condensed.append(made)
+            yield run
+
+    def both(runs: Sequence[WeightingRun]) -> tuple[Result, list[S]]:
+        return _result(request, runs), condensed[: len(runs)]
+
+    return both(_finished(each(), both))
+
+
+def _finished(each: Iterator[WeightingRun], so_far: Callable[[Sequence[WeightingRun]], object]) -> list[WeightingRun]:
+    """All runs; where an interrupt comes after the first, `Interrupted` with what ``so_far`` makes of them."""
     runs: list[WeightingRun] = []
     try:
-        for weighting in request.weightings:
-            run = run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
-            if each is not None:
-                each(run)
-                run = replace(run, simulated=None)
-            runs.append(run)
-            del run
+        runs.extend(each)
     except KeyboardInterrupt:
         if runs:
-            raise Interrupted(_result(request, runs)) from None
+            raise Interrupted(so_far(runs)) from None
         raise
-    return _result(request, runs)
+    return runs
 
 
 def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:

@@ -123,15 +123,14 @@ def compute_cell(cell: Cell) -> CellResult:
 
     try:
         from fedbounds.study.request import resolve
-        from fedbounds.study.run_study import run_request
+        from fedbounds.study.run_study import run_condensed
 
         # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
         with threadpool_limits(1):
             chosen = dict(cell.settings)
             problem, weightings, claims = (chosen.pop(name, None) for name in ("problem", "weightings", "claims"))
             request = resolve(problem, weightings, claims, chosen)
-            shared: list[dict[str, Any]] = []
-            result = run_request(request, each=lambda run: shared.append(_run_values(run, request)))
+            result, shared = run_condensed(request, lambda run: _run_values(run, request))
             return CellResult(cell.settings, measured(result, shared))
     except (InputError, DivergedError) as wrong:
         return CellResult(cell.settings, message=str(wrong))

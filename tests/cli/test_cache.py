@@ -51,7 +51,7 @@ def test_the_same_study_is_not_run_again_and_gives_the_same_bytes(tmp_path, monk
     assert CACHED not in call(*STUDY).stderr and CACHED in call(*STUDY).stderr
     first = call(*STUDY, "--out", tmp_path / "a")  # run again, for its pictures
     assert CACHED not in first.stderr
-    monkeypatch.setattr("fedbounds.study.run_study.run_request", forbidden)
+    monkeypatch.setattr("fedbounds.study.run_study.run_condensed", forbidden)
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "participation.png").write_bytes(b"of another study")
     again = call(*STUDY, "--out", tmp_path / "b")

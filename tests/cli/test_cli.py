@@ -170,7 +170,7 @@ def test_a_diverging_run_names_the_step_and_the_step_size():
 
 def test_an_unwritable_output_is_said_before_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "fedbounds.study.run_study.run_request", lambda *_, **__: pytest.fail("the run started"), raising=False
+        "fedbounds.study.run_study.run_condensed", lambda *_, **__: pytest.fail("the run started"), raising=False
     )
     file = tmp_path / "file"
     file.write_text("")

@@ -197,7 +197,12 @@ def interrupting(function, after):
 
 
 def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_study, "run_weighting", interrupting(run_study.run_weighting, after=1))
+    whole, stopped = run_study.run_weighting, interrupting(run_study.run_weighting, after=0)
+
+    def each(request, weighting, *rest):
+        return (stopped if weighting.name == "fedmax" else whole)(request, weighting, *rest)
+
+    monkeypatch.setattr(run_study, "run_weighting", each)
     schemes = ["--weighting", "fedmax", "--weighting", "fedsoftmax:1"]
     words = ["check", *SMALL, *schemes, "--out", str(tmp_path), "--fresh"]
     done = CliRunner().invoke(main, [*words, "--quiet"])

@@ -74,7 +74,7 @@ def test_a_full_memory_on_the_way_is_a_sentence(monkeypatch):
     def full(*_, **__):
         raise MemoryError("Unable to allocate 3.00 TiB for an array with shape (3,)")
 
-    monkeypatch.setattr("fedbounds.study.run_study.run_request", full)
+    monkeypatch.setattr("fedbounds.study.run_study.run_condensed", full)
     result = CliRunner().invoke(main, ["check", "--quiet"])
     assert result.exit_code == 2
     assert result.stderr == (

@@ -1,13 +1,15 @@
 """Tasks on forked processes: their order, their errors, and where none is forked."""
 
+import multiprocessing
 import os
 import threading
+import time
 from functools import partial
 
 import pytest
 
 from fedbounds.engine import parallel
-from fedbounds.engine.parallel import in_processes
+from fedbounds.engine.parallel import each_in_processes, in_processes
 from fedbounds.errors import InputError, reject
 
 
@@ -39,3 +41,24 @@ def test_nothing_is_forked_beside_a_thread(two):
     finally:
         done.set()
         other.join()
+
+
+def test_progress_is_told_once_a_change_and_by_task(two):
+    told = []
+
+    def task(tick):
+        tick(1, 2)
+        tick(2, 2)
+        return os.getpid()
+
+    assert os.getpid() not in each_in_processes([task, task], lambda *count: told.append(count))
+    assert len(told) == len(set(told)) and {(0, 2, 2), (1, 2, 2)} <= set(told)
+
+
+def test_who_stops_listening_stops_the_processes(two):
+    results = each_in_processes([lambda _: os.getpid(), lambda _: time.sleep(600)])
+    assert next(results) != os.getpid()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        results.throw(KeyboardInterrupt)
+    assert time.monotonic() - begun < 60 and not multiprocessing.active_children()

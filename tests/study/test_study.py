@@ -9,7 +9,7 @@ import fedbounds
 from fedbounds.engine.memory import check_peak
 from fedbounds.errors import InputError
 from fedbounds.study.request import resolve
-from fedbounds.study.run_study import run_request
+from fedbounds.study.run_study import run_condensed, run_request
 from fedbounds.study.saved_study import read, save, series
 from fedbounds.theory.verdict import Status
 
@@ -144,6 +144,22 @@ def test_a_run_within_less_memory_keeps_means_and_says_the_same():
 
 def test_a_study_without_its_records_says_the_same():
     asked = resolve("quadratic", "fedavg", "lemma-1", {"clients": 2, "rounds": 4, "replicates": 8})
-    seen = []
-    whole, light = run_request(asked), run_request(asked, each=lambda run: seen.append(run.trajectory.engine))
+    whole, (light, seen) = run_request(asked), run_condensed(asked, lambda run: run.trajectory.engine)
     assert light.to_json() == whole.to_json() and light.runs[0].simulated is None and seen == ["kernels"]
+
+
+def gap_of(run):
+    return run.trajectory.paths["alpha"].gap
+
+
+def test_weightings_in_processes_of_their_own_say_the_same_bits():
+    asked = resolve(
+        "quadratic", ["fedavg", "fedmax", "fedmax:2"], "lemma-1", {"clients": 2, "rounds": 4, "replicates": 8}
+    )
+    told = []
+    whole = run_request(asked)
+    result, gaps = run_condensed(
+        asked, lambda run: run.trajectory.paths["alpha"].gap, lambda *count: told.append(count), 2
+    )
+    assert result.to_json() == whole.to_json() and {name for name, *_ in told} == {"fedavg", "fedmax", "fedmax:2"}
+    assert all((gap_of(run) == gap).all() for run, gap in zip(whole.runs, gaps, strict=True))

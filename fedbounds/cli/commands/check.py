@@ -109,30 +109,32 @@ def _interrupted(part: Result, out: Path | None) -> Result:
 
 def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:
     """The result of a study, and the files that were written beside that in ``out``, if there is one."""
+    from itertools import chain
+
     from fedbounds.report.terminal import progress
     from fedbounds.study import saved_study
     from fedbounds.study.request import resolve
-    from fedbounds.study.run_study import run_request
+    from fedbounds.study.run_study import run_condensed
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
-    drawn: list[RunSeries] = []
+    processes, first = _beforehand(request, out is not None)
 
-    def each(run: WeightingRun) -> None:
-        if out is not None:
-            drawn.append(saved_study.run_series(run, request.claims, request.settings))
+    def series(run: WeightingRun) -> list[RunSeries]:
+        return [] if out is None else [saved_study.run_series(run, request.claims, request.settings)]
 
-    with progress(not quiet, lines=True, first=_beforehand(request, out is not None)) as bar:
+    with progress(not quiet, lines=True, first=first) as bar:
         try:
-            result = run_request(request, bar, each)
+            result, drawn = run_condensed(request, series, bar, processes)
         except Interrupted as stopped:
+            part, drawn = stopped.partial
             if out is not None:
-                saved_study.keep(stopped.partial, drawn, out)
-            raise
+                saved_study.keep(part, list(chain(*drawn)), out)
+            raise Interrupted(part) from None
     if out is None:
         return result, []
     from fedbounds.report.figures import study_figures
 
-    saved_study.keep(result, drawn, out)
+    saved_study.keep(result, list(chain(*drawn)), out)
     return result, [out / saved_study.TRAJECTORIES, *study_figures.draw(out, result.claims)]
 
 
@@ -142,25 +144,33 @@ EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, LOGISTIC, GROWTH = 4, 1.
 LONG = 120  # seconds from which minutes are told
 
 
-def _beforehand(request: Request, drawn: bool) -> str:
-    """How much is run, how long that takes about, by the steps of the default study, and in how much memory."""
-    from fedbounds.engine.memory import check_peak, size
+def _beforehand(request: Request, drawn: bool) -> tuple[int, str]:
+    """In how many processes runs are made, and how much is run, how long that takes about, in how much memory."""
+    from fedbounds.engine.memory import budget, check_peak, size
+    from fedbounds.engine.parallel import default_threads
     from fedbounds.report.number_format import counted
-    from fedbounds.study.objects_from_settings import build_experiment, streams
+    from fedbounds.study.objects_from_settings import GB, build_experiment, streams
 
     settings, weightings = request.settings, len(request.weightings)
     experiment = build_experiment(settings, request.problem, request.weightings[0])
     streamed = streams(settings, experiment)
-    peak = check_peak(experiment, streamed, weightings if drawn else 0)
+    limit = budget() if settings.memory is None else settings.memory * GB
+    peaks = {
+        processes: check_peak(experiment, streamed, weightings if drawn else 0, processes)
+        for processes in range(1, min(default_threads(), weightings) + 1)
+    }
+    processes = max((count for count, peak in peaks.items() if peak <= limit), default=1)
     steps = settings.tau * settings.rounds
     share = weightings * steps * settings.replicates / DEFAULT_STEPS
     share *= (max(settings.clients or 0, DEFAULT_CLIENTS) / DEFAULT_CLIENTS) ** GROWTH
     share *= LOGISTIC if settings.problem == "logistic" else 1
-    seconds = math.ceil((EVIDENCE + DEFAULT_RUNS * share) / 10) * 10
+    seconds = math.ceil((EVIDENCE + DEFAULT_RUNS * share / processes) / 10) * 10
     time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
     runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
+    side = f", {processes} weightings at a time" if processes > 1 else ""
     kept = " Runs keep means and covariances, as a record of each takes more memory." if streamed else ""
-    return f"{runs}: about {time}, longer with many samples or on a busy machine; up to {size(peak)}.{kept}"
+    usage = f"up to {size(peaks[processes])}{side}"
+    return processes, f"{runs}: about {time}, longer with many samples or on a busy machine; {usage}.{kept}"
 
 
 @command("Files", settings=())
