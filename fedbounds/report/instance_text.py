@@ -9,17 +9,38 @@ from fedbounds.report.number_format import with_decimal
 
 def instance(data: Mapping[str, Any]) -> list[str]:
     """The instance of a verdict's ``data``, the constants, and each term."""
-    lines = fields(data.get("instance", {}))
+    given = data.get("instance", {})
+    lines = fields(_in_words(given) | given)
     if "terms" in data:
         left, right = (with_decimal(data.get(side)) for side in ("lhs", "rhs"))
         if "bits" in data:  # two numbers between the sides
             above = fraction(data["lhs"]) > fraction(data["rhs"])
             left, right = (">= ", "<= ")[not above] + left, ("<= ", ">= ")[not above] + right
-        alpha, p = data.get("alpha"), data.get("instance", {}).get("p")
-        lines += fields({"alpha": alpha} if alpha != [p] else {}) + fields(data.get("constants", {}))
+        constants = {name: value for name, value in data.get("constants", {}).items() if name not in given}
+        alpha = data.get("alpha")
+        lines += fields({"alpha": alpha} if alpha != [given.get("p")] else {}) + fields(constants)
         lines += [*fields(data.get("varying", {})), *fields({"left": left})]
         lines += [*fields(data["terms"], "term"), *fields({"right": right})]
     return lines
+
+
+def _in_words(given: Mapping[str, Any]) -> dict[str, str]:
+    """What the losses and stochastic gradients of an instance are, in its own fields."""
+    if "curvatures" not in given:
+        return {}
+    loss = "curvature (w - minimum)^2/2"
+    if "widths" in given:
+        loss += " + 4 (upper - curvature) width^2 (log(1 + exp((w - kink)/width)) less its tangent at the minimum)"
+    elif "kinks" in given:
+        loss += " + (upper - curvature) max(w - kink, 0)^2/2"
+    elif "turns" in given:
+        loss += " of each coordinate of the turned w"
+    words = {"F_i(w)": loss}
+    if "noise" in given or "growth" in given:
+        xi = "u = rare with probability 1/(1 + u^2), else -1/u" if "rare" in given else "1 or -1"
+        first = "(1 + xi growth) grad F_i(w)" if "growth" in given else "grad F_i(w)"
+        words["g_i(w)"] = f"{first}{' + xi noise' * ('noise' in given)}, xi = {xi}"
+    return words
 
 
 def fields(data: Mapping[str, Any], kind: str = "") -> list[str]:

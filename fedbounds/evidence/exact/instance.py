@@ -26,6 +26,8 @@ from fedbounds.weightings.fixed import FixedByRound
 
 Vector = tuple[Fraction, ...]
 Rows = tuple[Vector, ...]
+# What losses have that are no diagonal quadratics.
+BENT = ("upper", "kinks", "widths", "turns")
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Instance:
     ``eta`` (T,), T = tau * rounds. ``weighting`` is the text of a registered one, or ``fixed`` with
     ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i, ``floor`` F_i* (N,); ``present`` clients take part in
     a round. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u. ``upper`` and
-    ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations. L and mu are the extreme curvatures unless
-    wider ones are given.
+    ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones, ``turns`` (N, 2) rotations. L and mu are
+    the extreme curvatures unless wider ones are given.
     """
 
     curvatures: Rows
@@ -54,6 +56,7 @@ class Instance:
     rare: Fraction = Fraction(1)
     upper: Rows = ()
     kinks: Rows = ()
+    widths: Rows = ()
     turns: Rows = ()
     present: int = 0
     L: Fraction = field(default=Fraction(0))
@@ -112,7 +115,7 @@ class Instance:
     @property
     def functions(self) -> tuple[Rows, ...]:
         """The numbers of each client's loss, its floor apart."""
-        parts = (rows for rows in (self.curvatures, self.minima, self.upper, self.kinks, self.turns) if rows)
+        parts = (rows for name in ("curvatures", "minima", *BENT) if (rows := getattr(self, name)))
         return tuple(zip(*parts, strict=True))
 
     @property
@@ -128,7 +131,7 @@ class Instance:
     @cached_property
     def losses(self) -> Quadratics:
         """The losses in numpy arrays of fractions, without the noise."""
-        given = {name: array(rows) for name in ("upper", "kinks", "turns") if (rows := getattr(self, name))}
+        given = {name: array(rows) for name in BENT if (rows := getattr(self, name))}
         return Quadratics(array(self.curvatures), array(self.minima), array(self.p), self.L, self.mu, **given)
 
     @cached_property
@@ -191,7 +194,7 @@ def largest(scores: Vector, k: int) -> Vector:
 def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     """Whether something is wrong, with what must hold, what was received and the remedy, in the order to be tried."""
     N, d = i.N, i.d
-    for name in ("curvatures", "minima", "upper", "kinks"):
+    for name in ("curvatures", "minima", "upper", "kinks", "widths"):
         rows = getattr(i, name)
         wrong = len(rows) != N or any(len(row) != d for row in rows)
         yield wrong and (rows or name in ("curvatures", "minima")), *_rows(name, d, rows, N)
@@ -204,8 +207,10 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     )
     apart = bool(i.upper) != bool(i.kinks) or (i.turns and (i.upper or d != 2))
     yield apart, "upper goes with kinks, and turns with d = 2 and neither", f"d = {d}", "give two or none"
-    low = i.kinks and (i.losses.kinks < i.losses.minima).any()
+    low = i.kinks and not i.widths and (i.losses.kinks < i.losses.minima).any()
     yield low, "a kink lies at the minimum or above it", i.kinks, "raise it"
+    sharp = i.widths and (not i.kinks or min(s for row in i.widths for s in row) <= 0)
+    yield sharp, "widths are positive and go with kinks", i.widths, "give kinks, or no widths"
     turned = i.turns and (len(i.turns) != N or any(c * c + s * s != 1 for c, s in i.turns))
     yield turned, "a turn is a cosine and a sine", i.turns, "use 3/5 and 4/5"
     bent = [sum(p * row[k] for p, row in zip(i.p, i.curvatures, strict=True)) for k in range(d)]

@@ -10,7 +10,7 @@ from flint import fmpq
 
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.ball_arithmetic import Ball, about
-from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.evidence.exact.instance import BENT, Instance, Rows, Vector
 from fedbounds.io import as_fraction
 
 # What reading a value of another type or length raises.
@@ -54,7 +54,7 @@ def from_json(data: Mapping[str, Any]) -> Instance:
     ``eta`` is a list, or {"mu", "gamma", "steps"} for eta_t = 1/(mu (t + gamma)).
     """
     readers: dict[str, Any] = {
-        **dict.fromkeys(("curvatures", "minima", "weights", "upper", "kinks", "turns"), rows),
+        **dict.fromkeys(("curvatures", "minima", "weights", *BENT), rows),
         **dict.fromkeys(("p", "w0", "noise", "floor", "growth"), vector),
         "eta": _steps,
         **dict.fromkeys(("L", "mu", "rare"), fraction),
@@ -86,7 +86,7 @@ def to_json(instance: Instance) -> dict[str, Any]:
     }
     if instance.weights:
         result["weights"] = _written(instance.weights, False)
-    result |= {name: _written(v, False) for name in ("upper", "kinks", "turns") if (v := getattr(instance, name))}
+    result |= {name: _written(v, False) for name in BENT if (v := getattr(instance, name))}
     result |= {name: list(map(text, v)) for name in ("noise", "growth", "floor") if any(v := getattr(instance, name))}
     result |= {"rare": text(instance.rare)} if instance.rare != 1 else {}
     if instance.present < instance.N:

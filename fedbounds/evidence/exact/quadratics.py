@@ -1,8 +1,13 @@
 """Federated losses that stay exact in fractions: quadratics, turned quadratics in the plane, and two-slope losses.
 
+Logistic losses are the fourth kind; in exact runs their values are balls.
+
 With y = R_i w, R_i the identity or a rotation of the plane,
     F_i(w) = F_i* + sum_k c_ik (y_k - m_ik)^2/2 + (h_ik - c_ik) max(y_k - b_ik, 0)^2/2,
-where the curvature of coordinate k is c_ik below the kink b_ik >= m_ik and h_ik above it. A stochastic gradient is
+where the curvature of coordinate k is c_ik below the kink b_ik >= m_ik and h_ik above it. Logistic losses have
+    4 (h_ik - c_ik) s_ik^2 (l((y_k - b_ik)/s_ik) less its tangent at y_k = m_ik),   l(z) = log(1 + exp z),
+in place of the last term: a ridge and a sample's logistic loss, with minimiser m_ik and curvatures between c_ik and
+h_ik. A stochastic gradient is
     g_i(w) = (1 + xi_i r_i) grad F_i(w) + xi_i s_i e_1,    E xi_i = 0, E xi_i^2 = 1,
 so that s_i is additive noise, r_i noise proportional to the gradient, and both together draw one of two samples.
 """
@@ -15,17 +20,20 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.evidence.exact import logistic
+
 # Floats, or fractions in an array of objects.
 Numbers = Any
 # What of losses has an axis for each of a population's members.
-ROWS = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "turns", "noise", "growth")
+ROWS = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "widths", "turns", "noise", "growth")
 
 
 @dataclass(frozen=True)
 class Quadratics:
     """The clients' losses, over any leading axes ...: ``curvatures`` c and ``minima`` m (..., N, d), ``p`` (..., N).
 
-    ``L`` and ``mu`` (...,) bound every curvature. ``upper`` h and ``kinks`` b (..., N, d) are given together;
+    ``L`` and ``mu`` (...,) bound every curvature. ``upper`` h and ``kinks`` b (..., N, d) are given together, of
+    logistic losses with ``widths`` s (..., N, d);
     ``turns`` (..., N, 2) are the cosine and sine of R_i where d = 2; ``noise`` s and ``growth`` r (..., N).
     ``shocks`` (M, N) are the outcomes of xi at every step; or ``paths`` (T, M, N) holds xi along M whole paths.
     """
@@ -37,6 +45,7 @@ class Quadratics:
     mu: Numbers
     upper: Numbers = None
     kinks: Numbers = None
+    widths: Numbers = None
     turns: Numbers = None
     noise: Numbers = None
     growth: Numbers = None
@@ -70,7 +79,9 @@ class Quadratics:
         """F_i(x_i) - F_i*: (..., N, d) -> (..., N)."""
         y = self._turned(x)
         value = self.curvatures * (y - self.minima) ** 2
-        if self.kinks is not None:
+        if self.widths is not None:
+            value = value + self._logistic(y, self.minima)
+        elif self.kinks is not None:
             value = value + (self.upper - self.curvatures) * np.maximum(y - self.kinks, 0) ** 2
         return value.sum(-1) / 2
 
@@ -110,7 +121,9 @@ class Quadratics:
         """F(w) - F* as sum_i p_i D_i(w, w*), D_i the Bregman divergence, without cancellation: (..., d) -> (...)."""
         y, star = self._turned(w[..., None, :]), self._turned(self.w_star[..., None, :])
         value = self.curvatures * (y - star) ** 2
-        if self.kinks is not None:
+        if self.widths is not None:
+            value = value + self._logistic(y, star)
+        elif self.kinks is not None:
             above, star_above = y - self.kinks, np.maximum(star - self.kinks, 0)
             bent = np.maximum(above, 0)
             bregman = (bent - star_above) ** 2 + 2 * star_above * (bent - above)
@@ -122,6 +135,8 @@ class Quadratics:
 
         Of two-slope losses a kink lies below it where the slope there is negative, which leaves a linear equation.
         """
+        if self.widths is not None:
+            return self._enclosed(weights)
         weighted = weights[..., None] * self.curvatures
         if self.turns is not None:
             return self._solved(weights)
@@ -153,6 +168,9 @@ class Quadratics:
 
     def _slopes(self, y: Numbers) -> Numbers:
         slopes = self.curvatures * (y - self.minima)
+        if self.widths is not None:
+            here, there = (logistic.sigmoid(self._scaled(x)) for x in (y, self.minima))
+            return slopes + 4 * (self.upper - self.curvatures) * self.widths * (here - there)
         if self.kinks is None:
             return slopes
         return slopes + (self.upper - self.curvatures) * np.maximum(y - self.kinks, 0)
@@ -163,3 +181,29 @@ class Quadratics:
             return x
         c, s = self.turns[..., 0], (-1 if back else 1) * self.turns[..., 1]
         return np.stack([c * x[..., 0] + s * x[..., 1], c * x[..., 1] - s * x[..., 0]], axis=-1)
+
+    def _scaled(self, y: Numbers) -> Numbers:
+        return (y - self.kinks) / self.widths
+
+    def _logistic(self, y: Numbers, at: Numbers) -> Numbers:
+        """Twice the logistic term less its tangent at another point."""
+        divergence = logistic.divergence(self._scaled(y), self._scaled(at))
+        return 8 * (self.upper - self.curvatures) * self.widths**2 * divergence
+
+    def _enclosed(self, weights: Numbers) -> Numbers:
+        """The minimiser of logistic losses (..., d): between those of the clients, and in exact runs a ball."""
+        w = weights[..., None]
+        least = (w * np.minimum(self.curvatures, self.upper)).sum(-2)
+
+        def slope_and_growth(x: Numbers) -> tuple[Numbers, Numbers]:
+            y = x[..., None, :]
+            share = logistic.sigmoid(self._scaled(y))
+            growth = self.curvatures + 4 * (self.upper - self.curvatures) * share * (1 - share)
+            return (w * self._slopes(y)).sum(-2), (w * growth).sum(-2)
+
+        low, high = self.minima.min(-2), self.minima.max(-2)
+        if low.dtype != object:
+            return logistic.minimiser(slope_and_growth, low, high, least)
+        rows = {name: logistic.floats(row) for name in ROWS if (row := getattr(self, name)) is not None}
+        near = replace(self, **rows)._enclosed(logistic.floats(weights))
+        return np.where(low == high, low, logistic.enclosure(slope_and_growth, near, least))

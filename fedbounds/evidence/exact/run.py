@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -184,7 +184,8 @@ class ExactRun:
 def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
     """The constants that are known before a run, the claim's own of the problem too."""
     setup = Measured(instance.population, (), array([instance.eta]), instance.tau, (), ())
-    known = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
+    with in_bits(BITS[0]):
+        known = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
     known["C"] = Fraction(instance.present, instance.N)
     known |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
     known |= dict.fromkeys(("pi_min", "pi_max"), Fraction(1)) if instance.weighting == "fedavg" else {}
@@ -207,9 +208,11 @@ def runs(instance: Instance, most: int = MAX_OUTCOMES) -> Iterator[ExactRun]:
 
     Raises InputError if there are too many outcomes, or too many digits for balls too.
     """
+    too_long = reject("values of logistic losses are balls", "a run without any", "shorten it")
     try:
-        yield run(instance, most)
-        return
+        if not instance.widths:
+            yield run(instance, most)
+            return
     except TooLong as error:
         too_long = error
     result = False
@@ -230,6 +233,7 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
     In balls of so many ``bits``, unless 0. Raises InputError if there are too many outcomes, or too many digits, and
     Undecided where balls do not tell which client's loss is the largest.
     """
+    bits = bits or (BITS[0] if instance.widths else 0)
     chance, eta = instance.chance, array([instance.eta])
     how = chance.taken(most)
     if how == "all" and chance.count > most:
@@ -238,7 +242,7 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
             f"{chance.count} outcomes: {instance.total} steps, {chance.selections} sets of clients a round",
             f"keep 2^(clients * steps) * sets^rounds at most {most}",
         )
-    losses, w0 = instance.population, array([instance.w0])
+    losses, w0 = replace(instance.population), array([instance.w0])  # what it caches is of these bits
     with in_bits(bits) if bits else nullcontext():
         sizes = array([[Ball(enclosed(size)) for size in instance.eta]]) if bits else eta
         steps, odds = chance.steps(losses, w0, sizes, instance.rule, how, _short)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance import BENT, Instance
 from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.candidates import Arm, admitted, without_penalty
 from fedbounds.referee.search.family import (
@@ -133,7 +133,7 @@ def _in_floats(search: Search, outcome: Outcome) -> dict[str, object]:
     """The numbers of an outcome's best instance."""
     population = search.population(outcome)
     losses = population.losses
-    rows = {name: getattr(losses, name) for name in ("curvatures", "minima", "p", "upper", "kinks", "turns", "noise")}
+    rows = {name: getattr(losses, name) for name in ("curvatures", "minima", "p", *BENT, "noise")}
     rows |= {"growth": losses.growth, "w0": population.w0, "weights": population.weights}
     shown = {name: row[0].tolist() for name, row in rows.items() if row is not None and row.size}
     eta = population.eta[0].tolist()

@@ -160,9 +160,8 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         margin = (rhs - lhs) / np.maximum(size, _spread(terms, base, shape))
         if claim.kind is Kind.IDENTITY:
             margin = -np.abs(margin)
-        largest = np.max(
-            [np.broadcast_to(np.abs(x), shape).max(axis=1) for x in (lhs, before + 0 * lhs, *terms)], axis=0
-        )
+        everything = np.abs(np.broadcast_arrays(lhs, before + 0 * lhs, *terms, np.empty(shape)))[:-1]
+        largest = np.where(np.isfinite(everything), everything, 0).max(axis=(0, 2))  # 1/T is infinite at T = 0
         margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
         spoken = spoken_of(claim, reading, measurement)
         margin = margin if spoken is None else np.where(spoken, margin, UNTESTED)

@@ -63,6 +63,8 @@ def round_to(population: Population, claim: Claim, denominator: int) -> Instance
             tuple(a + m for a, m in zip(*pair, strict=True)) for pair in zip(above, minima, strict=True)
         )
         more["upper"] = table(losses.upper[0])
+    if losses.widths is not None:
+        more["widths"] = table(losses.widths[0])
     if losses.turns is not None:
         more["turns"] = table(losses.turns[0], OF_TURNS)
     for name in ("noise", "growth"):

@@ -35,10 +35,12 @@ FEW_OUTCOMES = 2**8
 
 # What any run costs, in numbers of a longer one.
 OVERHEAD = 50
+# A minimiser that is a ball is replaced by a fraction so near.
+CLOSE = 1000
 
 Change = dict[str, Any]
 # Tables of numbers with a row a client.
-OF_CLIENTS = ("curvatures", "minima", "upper", "kinks")
+OF_CLIENTS = ("curvatures", "minima", "upper", "kinks", "widths")
 
 
 def judge(claim: Claim, reading: Reading) -> Judge:
@@ -72,13 +74,13 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
     assumed = frozenset[str]().union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
     failing = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
-    values, place = dict(seen.constants), {}
+    values, place = {name: seen.constants[name] for name in seen.constants if name in used | assumed}, {}
     if failing:
         worst = min(failing, key=lambda s: s.margin)
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
         place = {name: column[k] for name, column in seen.places(claim.scope).items()}
         values |= place
-    shown = {name: text(values[name]) for name in values if name in used | assumed and name not in place}
+    shown = {name: text(value) for name, value in values.items() if name in used | assumed and name not in place}
     for name in FAIR.keys() - used:
         if shown.get(name) == FAIR[name]:
             del shown[name]
@@ -180,7 +182,7 @@ def _structural(instance: Instance) -> Iterator[Change]:
     if len(set(instance.weights)) == 1 and len(instance.weights) > 1:
         yield {"weights": instance.weights[:1]}
     start = instance.argmin(instance.p)
-    yield {"w0": start}
+    yield {"w0": tuple(Fraction(about(x)).limit_denominator(CLOSE) if isinstance(x, Ball) else x for x in start)}
     flat = tuple((Fraction(1),) * instance.d for _ in instance.curvatures)
     for unit, curvatures in ((instance.L, flat), (instance.mu, None)):
         scaled = {
@@ -195,7 +197,8 @@ def _structural(instance: Instance) -> Iterator[Change]:
     if instance.stochastic:
         yield {"noise": (), "growth": (), "rare": Fraction(1)}
         yield {"growth": (), "rare": Fraction(1)}
-    yield from (dict.fromkeys(names, ()) for names in (("upper", "kinks"), ("turns",)) if getattr(instance, names[0]))
+    simpler = (("widths",), ("upper", "kinks", "widths"), ("turns",))
+    yield from (dict.fromkeys(names, ()) for names in simpler if getattr(instance, names[0]))
     if instance.present < instance.N:
         yield {"present": instance.N}
     if instance.N > 2:
