@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.ball_arithmetic import Ball
+from fedbounds.evidence.exact_arrays import Exact, in_many_bits
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Formula, Losses, Path, Quantity
 
@@ -30,6 +31,7 @@ Paths = Callable[[], Iterable[tuple[Any, Path]]]
 # By how much of its size a path is moved, up, down and both ways, to see what a symbol looks at: comparisons flip.
 SHAKES = tuple((10.0**power, lean) for power in range(-6, 7) for lean in (1, -1, 0))
 MOVED = ("w", "X", "alpha", "X_next")
+ARRAYS = ("eta", "shares", *MOVED)
 # What problems compute of themselves once and keep, which one symbol's function must not change under another's.
 KEPT = ("w_star", "w_i_star", "F_i_star", "star_excess", "client_optima")
 
@@ -55,10 +57,15 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
     """Evaluate a claim's own symbols on an experiment, but the ``unknown`` ones.
 
     ``paths`` raises ValueError with the reason where it has none. A measured field has one value a step, and one at T
-    too for a horizon: (T,), or (R, T) of repetitions.
+    too for a horizon: (T,), or (R, T) of repetitions. In fractions roots are balls where they are no fractions.
     """
+    with in_many_bits() if protocol.eta.dtype == object else contextlib.nullcontext():
+        return _evaluated(claim, _read_only(losses), _sealed_path(protocol), paths, unknown)
+
+
+def _evaluated(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: Collection[Quantity]) -> Values:
     count = {"step": len(protocol.eta), "horizon": len(protocol.eta) + 1}.get(claim.scope)
-    result, losses = Values(), _read_only(losses)
+    result = Values()
     drawn: list[tuple[Any, Path]] = []
     for symbol in [item for item in claim.computed if item not in unknown]:
         try:
@@ -67,7 +74,7 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
             elif symbol.statistic == "scheduled":
                 result.fields[symbol.name] = _column(symbol, protocol, count)
             else:
-                drawn = drawn or [(chance, replace(path, losses=losses)) for chance, path in paths()]
+                drawn = drawn or [(chance, _sealed_path(path, losses=losses)) for chance, path in paths()]
                 _measure(symbol, drawn, count, result)
         except Exception as error:  # whatever a function of the user's raises is a reason
             result.lacking[symbol.name] = _reason(symbol, error)
@@ -96,10 +103,18 @@ def _read_only(losses: Losses) -> Losses:
     return shown
 
 
+def _sealed_path(path: Path, **changes: Any) -> Path:
+    """The path, whose fractions have roots."""
+    if path.eta.dtype != object:
+        return replace(path, **changes) if changes else path
+    arrays = {name: _sealed(value) for name in ARRAYS if (value := getattr(path, name)) is not None}
+    return replace(path, **(arrays | changes))
+
+
 def _sealed(value: Any) -> Any:
     """Arrays as views for reading, also those in tuples and dataclasses."""
     if isinstance(value, np.ndarray):
-        value = value.view()
+        value = value.view(Exact) if value.dtype == object else value.view()
         value.flags.writeable = False
     elif type(value) is tuple:
         value = tuple(map(_sealed, value))

@@ -11,6 +11,8 @@ MISSING = "–"
 EQUAL = 1e-9
 # Beyond so many digits two decimals are not told apart.
 DIGITS = 30
+# A longer fraction is for files.
+SHOWN = 40
 
 
 def compact(value: float | None, width: int = 7) -> str:
@@ -70,12 +72,14 @@ def decimal_pair(left: str, right: str) -> tuple[str, str] | None:
 
 
 def with_decimal(value: Any) -> Any:
-    """A fraction that is no integer as a decimal with the fraction beside it, as "0.5556 (5/9)"; else as it is."""
+    """A fraction that is no integer as a decimal, with the fraction where it is short, as "0.5556 (5/9)"."""
     try:
         exact = Fraction(value) if isinstance(value, str) else None
     except (ValueError, ZeroDivisionError):
         return value
-    return value if exact is None or exact.denominator == 1 else f"{_decimal(exact, 4)} ({value})"
+    if exact is None or exact.denominator == 1:
+        return value
+    return _decimal(exact, 4) + f" ({value})" * (len(value) <= SHOWN)
 
 
 def _decimal(value: Fraction, digits: int) -> str:

@@ -49,6 +49,7 @@ from fedbounds.theory.assumptions import (
     unbiased,
 )
 from fedbounds.theory.claim import Claim, in_readings
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, Delta_T, Gamma, L, N, T, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
 from fedbounds.theory.verdict import Status
@@ -525,6 +526,27 @@ def test_square_roots_are_decided_by_enclosures():
     assert refute(claim, READINGS["plain"], TINIEST, by_family=DIAGONAL).status is Status.REFUTED, (
         "noise moves w_0 = w*"
     )
+
+
+@pytest.mark.parametrize(
+    "length",
+    [
+        lambda v: np.sqrt((v**2).sum(-1)),
+        lambda v: np.linalg.norm(v, axis=-1),
+        lambda v: (v**2).sum(-1) ** 0.5,
+        lambda v: np.exp(np.log((v**2).sum(-1) + 1) / 2),
+    ],
+    ids=["sqrt", "norm", "power", "exp and log"],
+)
+def test_functions_of_an_author_may_take_roots(length):
+    """E||w_T - w*|| in two coordinates: what is true is not refuted, and half of it is."""
+    distance = measured("distance", lambda path: length(path.w - path.losses.w_star), units=(1, 0))
+    alone = (smooth, strongly_convex, full_gradients, full_participation, unbiased, one_client, one_local_step)
+    for factor, status in ((1, Status.UNDECIDED), (sp.Rational(1, 2), Status.REFUTED)):
+        bound = {"bound": factor * sp.sqrt(Delta_0 + 1)}
+        claim = Claim("root", "", "", "horizon", distance, bound, assumptions=alone, eta=1 / L)
+        verdict = refute(claim, READINGS["plain"], TINY, by_family={"single-client": FAMILIES["single-client"]})
+        assert verdict.status is status and verdict.margin is not None
 
 
 def test_numbers_of_many_digits_are_written():
