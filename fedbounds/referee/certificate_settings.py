@@ -18,6 +18,7 @@ from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
 from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting, sizes_at
 from fedbounds.referee.case import Case, StageResult
+from fedbounds.theory.assumptions import full_participation
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import mu
@@ -58,6 +59,8 @@ FACTS = {
 FIRST_STEPS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 32))
 # kappa at which functions are nearly flat, the worst of the class for a bound without mu.
 FLAT = 10**4
+# Clients a round, of N, where a claim does not want everyone.
+PRESENT = ((1, 2), (2, 10))
 # Of those that a claim allows so many are taken, and so many values of tau.
 FEW = 2
 
@@ -88,13 +91,15 @@ def runs(claim: Claim, reading: Reading, grid: Grid) -> Iterator[tuple[Run, Frac
     measure = MEASURES[sp.sympify(claim.lhs)]
     mild = sp.Add(*map(sp.sympify, claim.sides(reading).terms.values())).has(mu)
     kappas = grid.kappas if mild else (*grid.kappas, FLAT)
-    for kappa, local, rounds in itertools.product(kappas, grid.taus[:FEW], grid.rounds):
+    everyone = full_participation in claim.assumptions_in(reading)
+    presents = (None,) if everyone else PRESENT
+    for present, kappa, local, rounds in itertools.product(presents, kappas, grid.taus[:FEW], grid.rounds):
         fitting = []
         for first in FIRST_STEPS:
             values = {"L": Fraction(1), "mu": Fraction(1, kappa), "tau": Fraction(local), "eta_0": first}
             try:
                 sizes = sizes_at(claim, values, 0, rounds * local)
-                run = Run(rounds, local, values["mu"], Fraction(1), sizes, measure=measure)
+                run = Run(rounds, local, values["mu"], Fraction(1), sizes, measure=measure, present=present)
             except InputError:
                 continue  # steps that are not rational or too long, or a mean of one iterate
             if (run, first) not in fitting and meets(claim, reading, run, first):

@@ -58,6 +58,15 @@ def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
     assert second_moments(run, shape[:, None], 1.0, 1.0, sigma**2)[0] == pytest.approx(total / count, rel=1e-12)
 
 
+@pytest.mark.parametrize(("present", "tau"), [((1, 2), 3), ((2, 5), 1)])
+def test_moments_in_fractions_are_those_of_a_problem_near_by(present, tau):
+    run, shape = run_of(3, tau, present), np.array([0.3, -0.8, 0.7, 2.0, 0.4, 1.1])
+    value, zeta_sq = sampled_clients.in_fractions(run, shape, Q(1, 10))
+    assert isinstance(value, Q) and 0 <= Q(1, 10) - zeta_sq < Q(1, 10**5)
+    clipped = np.minimum(shape, [9, 9, 1, 1, 9, 9])[:, None]
+    assert second_moments(run, clipped, 1.0, float(zeta_sq), 0.0)[0] == pytest.approx(float(value), rel=1e-5)
+
+
 def test_every_client_present_is_the_run_without_sampling():
     everyone, plain = run_of(2, 3, (5, 5)), run_of(2, 3, None)
     assert noisy(everyone, Q(1), Q(1), Q(0)).value == noisy(plain, Q(1), Q(1), Q(0)).value

@@ -1,5 +1,6 @@
 """Claims about whole runs are certified for every problem of the class, or an instance exceeds them."""
 
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -7,6 +8,7 @@ import pytest
 import sympy as sp
 from whole_run_claims import GD, STATEMENTS, claim
 
+from fedbounds import referee
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
@@ -16,7 +18,9 @@ from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee.case import Case
 from fedbounds.referee.certificate_settings import GRIDS, examined, runs, tightness
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.trial import Outcome
 from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
 from fedbounds.theory.quantity import constant
@@ -33,8 +37,11 @@ from fedbounds.theory.symbols import (
     eta_0,
     gap,
     local_step,
+    m,
     mu,
     sigma_p_sq,
+    sigma_sq,
+    tau,
     zeta_star_sq,
 )
 from fedbounds.theory.verdict import Status
@@ -150,3 +157,41 @@ def test_multipliers_are_known_where_a_step_contracts_everything():
     )
     assert at.keys() == near.keys()
     assert all(float(at[label]) == pytest.approx(float(near[label]), rel=1e-6, abs=1e-6) for label in at)
+
+
+def of_drawn_clients(sampling=2, noise=1):
+    """m of N clients a round and one local step, as textbooks have it."""
+    given = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.unbiased, a.equal_p)
+    short = (Assumption("one", "", sp.Eq(tau, 1)), Assumption("short", "", sp.Le(4 * eta_0 * L, 1)))
+    terms = {
+        "start": (1 - eta_0 * mu) ** T * Delta_0,
+        "sampling": sampling * (N - m) / (m * (N - 1)) * eta_0 * zeta_star_sq / mu,
+        "noise": noise * eta_0 * sigma_sq / (m * mu),
+    }
+    return Claim("drawn", "", "", "horizon", Delta_T, terms, assumptions=(*given, *short), eta=eta_0)
+
+
+def test_a_true_statement_of_drawn_clients_is_certified_at_every_run():
+    grid = replace(GRIDS["small"], kappas=(10,), rounds=(1, 4))
+    verdicts = examined(Case(of_drawn_clients(), PLAIN, "small", 0, Suite(())), grid).verdicts
+    assert {v.status for v in verdicts} == {Status.HOLDS} and all(v.tightness >= 1 for v in verdicts)
+    places = {(*v.coverage.axes["participation"], *v.coverage.axes["N"]) for v in verdicts}
+    assert places == {(Fraction(1, 2), 2), (Fraction(1, 5), 10)}
+
+
+@pytest.mark.parametrize("less", [{"sampling": Fraction(1, 10)}, {"noise": Fraction(1, 3)}])
+def test_a_false_one_is_refuted_by_an_instance_in_fractions(less):
+    (line, *_), verdicts = found(of_drawn_clients(**less))
+    assert [v.status for v in verdicts] == [Status.REFUTED] and " of " in line
+
+
+def test_drawn_clients_that_need_not_weigh_the_same_are_left_out():
+    one = of_drawn_clients()
+    uneven = replace(one, assumptions=tuple(item for item in one.assumptions if item is not a.equal_p))
+    assert applies(one, PLAIN) and not applies(uneven, PLAIN)
+
+
+def test_a_whole_trial_refutes_it_within_a_minute():
+    begun = time.process_time()
+    (trial,) = referee(of_drawn_clients(noise=Fraction(1, 3)), jobs=1)
+    assert trial.outcome is Outcome.FALSE and time.process_time() - begun < 60

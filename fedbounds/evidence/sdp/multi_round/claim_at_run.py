@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.multi_round import noise
 from fedbounds.evidence.sdp.multi_round.program import Measure, Run
 from fedbounds.evidence.sdp.one_step.coverage import homogeneous
 from fedbounds.theory import symbols as sy
@@ -57,15 +58,17 @@ class Bounded:
 
 
 def applies(claim: Claim, reading: Reading) -> bool:
-    """Whether a claim is about what the programmes of whole runs bound, of everybody with the weights p."""
+    """Whether a claim is about what the programmes of whole runs bound: everybody with the weights p, or K of N."""
     stated = {item.key for item in claim.assumptions_in(reading)}
+    drawn = "equal-p" in stated and MEASURES.get(sp.sympify(claim.lhs)) == "distance"
     return (
         claim.scope == "horizon"
         and claim.kind is Kind.INEQUALITY
         and claim.on_fedavg
         and sp.sympify(claim.lhs) in MEASURES
         and claim.steps is not None
-        and {"smooth", "strongly-convex", "full-participation", "unbiased"} <= stated
+        and {"smooth", "strongly-convex", "unbiased"} <= stated
+        and ("full-participation" in stated or drawn)
     )
 
 
@@ -88,7 +91,12 @@ class ClaimAtRun:
         run = self.run
         constants = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau), "T": Fraction(run.T), "eta_0": self.eta_0}
         constants |= {"eta_sum": sum(run.sizes, Fraction(0))}
-        constants |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
+        if run.present:
+            K, N = run.present
+            assert N is not None
+            constants |= {"C": Fraction(K, N), "N": Fraction(N), "m": Fraction(K)}
+        else:
+            constants |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
         path = Path(run.tau, np.array(run.sizes, dtype=object))
         for item in self.claim.computed:
             if item.statistic == "scheduled" and item.on_path is not None and item.name not in constants:
@@ -98,7 +106,7 @@ class ClaimAtRun:
     @property
     def common(self) -> bool:
         """Whether zeta_* = 0, as Gamma is; or what does not matter, as with one local step a round F moves alone."""
-        return self.run.tau == 1 or any(
+        return (self.run.tau == 1 and not self.run.sampling) or any(
             sp.Eq(sy.Gamma, 0) in _relations(assumption) for assumption in self.assumptions
         )
 
@@ -174,7 +182,14 @@ class ClaimAtRun:
         if self.quiet:
             mean = every = ANYTHING
         b = ANYTHING if self.common else result.get(sy.zeta_star_sq, Fraction(0))
-        return Bounded(result.get(sy.Delta_0, Fraction(0)), b, mean + every, every)
+        return self.bounded(result.get(sy.Delta_0, Fraction(0)), b, mean + every, every)
+
+    def bounded(self, a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> Bounded:
+        """These coefficients; where N is known and sum_i p_i^2 is 1/N, noise has one."""
+        if self.run.present is None:
+            return Bounded(a, b, c, d)
+        share = noise.shares(self.run)[0]
+        return Bounded(a, b, share * c + (1 - share) * d)
 
     def right(self, values: Mapping[str, Fraction]) -> Fraction | None:
         """The right side, where no more is needed to know it."""
@@ -186,11 +201,13 @@ class ClaimAtRun:
 
     def in_words(self) -> str:
         run = self.run
-        return f"T = {run.T}, tau = {run.tau}, kappa = {run.L / run.mu}, eta_0 L = {self.eta_0 * run.L}"
+        drawn = "{} of {} clients, ".format(*run.present) if run.present else ""
+        return f"{drawn}T = {run.T}, tau = {run.tau}, kappa = {run.L / run.mu}, eta_0 L = {self.eta_0 * run.L}"
 
     def to_json(self) -> dict[str, Any]:
         run = self.run
-        return {"rounds": run.rounds, "tau": run.tau, "kappa": str(run.L / run.mu), "eta_0": str(self.eta_0)}
+        found = {"rounds": run.rounds, "tau": run.tau, "kappa": str(run.L / run.mu), "eta_0": str(self.eta_0)}
+        return found | ({"participation": "{}/{}".format(*run.present)} if run.present else {})
 
     @property
     def coverage(self) -> Coverage:
@@ -203,6 +220,7 @@ class ClaimAtRun:
             "participation": only(1),
             "weight_ratio": Span(1, 1),
         }
+        axes |= {"participation": only(self.values["C"]), "N": only(run.present[1])} if run.present else {}
         axes |= {"gradients": only("full")} if self.quiet else {}
         return Coverage(axes if homogeneous(self.claim, self.reading) else {**axes, "L": only(run.L)})
 

@@ -94,11 +94,19 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         return None
     steps, potentials = _proof(run, best)
     a, b = potentials[0][0], potentials[0][3]
-    after = [gathered(run, k, potentials[k]) for k in range(1, run.T + 1)]
-    c, d = (sum((size**2 * V[k] for size, V in zip(run.sizes, after, strict=True)), Fraction(0)) for k in (0, 1))
+    c, d = added(run, potentials)
     noise = sigma_sq * max(c * item + d * (1 - item) for item in shares(run))
     value, certified = above(a * delta_0 + b * zeta_sq + noise), verify(run, steps, potentials)
     return NoisyBound(run, a, b, value, None, certified, steps=steps, potentials=potentials)
+
+
+def added(run: Run, potentials: tuple[Potential, ...]) -> tuple[Fraction, Fraction]:
+    """What noise of variance 1 of the mean, and of the deviations from it, adds at most."""
+    after = [gathered(run, k, potentials[k]) for k in range(1, run.T + 1)]
+    mean, apart = (
+        sum((size**2 * V[k] for size, V in zip(run.sizes, after, strict=True)), Fraction(0)) for k in (0, 1)
+    )
+    return mean, apart
 
 
 def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potential, ...]) -> bool:

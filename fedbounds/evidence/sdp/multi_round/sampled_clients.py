@@ -19,11 +19,12 @@ moves w in the plane of w and s_i, so that ||w|| is no random number; with many 
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.sdp.multi_round.lower_bound import symmetric
+from fedbounds.evidence.sdp.multi_round.lower_bound import FLOATS, FRACTIONS, symmetric
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.problem import Array
 
@@ -74,41 +75,60 @@ def orthogonal(run: Run, delta_0: float, zeta_sq: float) -> float:
     return float((size**2).max())
 
 
-def groups(run: Run) -> tuple[float, float]:
+def groups(run: Run) -> tuple[Fraction, Fraction]:
     """The shares of the two groups: halves, or as near as N clients allow."""
     N = None if run.present is None else run.present[1]
-    share = 0.5 if N is None else N // 2 / N
+    share = Fraction(1, 2) if N is None else Fraction(N // 2, N)
     return share, 1 - share
 
 
 def second_moments(run: Run, shape: Array, delta_0: float, zeta_sq: float, sigma_sq: float) -> Array:
     """E||w_R||^2 at shapes (6, B): two angles, two curvatures, the angles of the start and of the noise."""
+    p = groups(run)
+    apart = (zeta_sq / float(p[0] * p[1])) ** 0.5
+    return np.asarray(_moments(run, shape, (delta_0**0.5, apart, sigma_sq), FLOATS), dtype=float)
+
+
+def in_fractions(run: Run, shape: Array, zeta_sq: Fraction) -> tuple[Fraction, Fraction]:
+    """(E||w_R||^2, zeta_*^2) of nearly that shape and pull, both exact, with ||w_0|| = 1 and no noise."""
+    number, cos, sin, root = FRACTIONS
+    p, high = groups(run), [min(max(bend, run.mu), run.L) for bend in number(shape[2:4])]
+    apart = root(zeta_sq / (p[0] * p[1]))
+    exact = (lambda x: x, cos, sin, root)
+    several = np.concatenate([shape[:2], high, shape[4:]])[:, None]
+    return _moments(run, several, (Fraction(1), apart, Fraction(0)), exact)[0], apart**2 * p[0] * p[1]
+
+
+def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tuple[Any, ...]) -> Any:
+    """E||w_R||^2, given ||w_0||, how far the pulls of both groups are apart, and sigma^2."""
     assert run.present is not None
-    p, v, mu = groups(run), float(run.sampling), float(run.mu)
-    pull = -((p[1] / p[0]) ** 0.5) * zeta_sq**0.5, (p[0] / p[1]) ** 0.5 * zeta_sq**0.5
-    H = [_hessian(mu, np.cos(shape[g]), np.sin(shape[g]), shape[2 + g]) for g in (0, 1)]
-    m = delta_0**0.5 * np.stack([np.cos(shape[4]), np.sin(shape[4])], axis=-1)
-    M, along = m[:, :, None] * m[:, None, :], np.stack([np.cos(shape[5]), np.sin(shape[5])], axis=-1)
+    (size, apart, sigma_sq), (number, cos, sin, _) = given, arithmetic
+    p, v, mu = tuple(map(number, groups(run))), number(run.sampling), number(run.mu)
+    pull = -p[1] * apart, p[0] * apart
+    H = [_hessian(mu, cos(shape[g]), sin(shape[g]), shape[2 + g]) for g in (0, 1)]
+    m = size * np.stack([cos(shape[4]), sin(shape[4])], axis=-1)
+    M, along = m[:, :, None] * m[:, None, :], np.stack([cos(shape[5]), sin(shape[5])], axis=-1)
     for start in range(0, run.T, run.tau):
-        sizes = [float(size) for size in run.sizes[start : start + run.tau]]
+        sizes = [number(one) for one in run.sizes[start : start + run.tau]]
         several = [_round(H[g], pull[g], sizes, along) for g in (0, 1)]
         P, q, C = (p[0] * one + p[1] * other for one, other in zip(*several, strict=True))
         noise = C * (sigma_sq / run.present[0])
         parts = (p[g] * _second(*several[g][:2], M, m) for g in (0, 1))
         M, m = (1 - v) * _second(P, q, M, m) + v * sum(parts) + noise, (P @ m[..., None])[..., 0] + q
-    return np.asarray(M[:, 0, 0] + M[:, 1, 1])
+    return M[:, 0, 0] + M[:, 1, 1]
 
 
-def _hessian(mu: float, c: Array, s: Array, high: Array) -> Array:
+def _hessian(mu: Any, c: Array, s: Array, high: Array) -> Array:
     return symmetric(mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c)
 
 
-def _round(H: Array, pull: float, sizes: list[float], along: Array) -> tuple[Array, Array, Array]:
+def _round(H: Array, pull: Any, sizes: list[Any], along: Array) -> tuple[Array, Array, Array]:
     """(P, q, covariance of the noise of variance 1) of one client after its local steps."""
-    P, q, C = np.broadcast_to(np.eye(2), H.shape), np.zeros(H.shape[:-1]), np.zeros_like(H)
+    one = np.eye(2, dtype=int)
+    P, q, C = 0 * H + one, 0 * H[..., 0], 0 * H
     for eta in sizes:
-        step = np.eye(2) - eta * H
-        P, q = step @ P, (step @ q[..., None])[..., 0] - eta * np.array([0.0, pull])
+        step = one - eta * H
+        P, q = step @ P, (step @ q[..., None])[..., 0] - eta * np.array([0 * pull, pull])
         C = step @ C @ step + eta**2 * along[:, :, None] * along[:, None, :]
     return P, q, C
 

@@ -8,7 +8,7 @@ bound has must not be negative. How near an instance comes is told of each certi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -18,8 +18,9 @@ import sympy as sp
 from fedbounds.evidence.sdp.multi_round import noise
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
-from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, alike, attained, surely
+from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.sampled_clients import in_fractions, sampled
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -31,12 +32,12 @@ ROUNDING = 1e-9
 
 
 class Near(NamedTuple):
-    """What an instance has on the left, the bound there at Delta_0 = 1, the instance or None for equal clients."""
+    """What an instance has on the left, the bound there at Delta_0 = 1, itself in words, and both sides surely."""
 
     left: float
     right: float
-    instance: Attained | None
-    zeta_sq: Fraction
+    words: str
+    surely: Callable[[], tuple[float, float]]
 
     @property
     def ratio(self) -> float:
@@ -76,11 +77,12 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
     measure, scale = MEASURES[sp.sympify(at.claim.lhs)], Fraction(1)
     if measure == "gap":
         scale, run = run.L / 2, replace(run, measure="distance")
-    if measure != "average" and run.tau == 1 and all(size * (run.L + run.mu) <= 2 for size in run.sizes):
+    short = run.present is None and all(size * (run.L + run.mu) <= 2 for size in run.sizes)
+    if measure != "average" and run.tau == 1 and short:
         bound = _of_one_step(run)
         if bound is not None:
             yield bound.times(scale)
-    if at.quiet:
+    if at.quiet and run.present is None:
         for ratio in (Fraction(0),) if at.common else RATIOS:
             least = worst(at.run, Fraction(1), ratio * run.mu * run.L)
             if least is not None and least.proved:
@@ -90,42 +92,65 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
         return
     for ratio in (Fraction(1, 10**6),) if at.common else RATIOS:
         size = run.mu * run.L * ratio
-        proof = noise.noisy(run, Fraction(1), size, size)
+        proof = noise.noisy(run, Fraction(1), size, Fraction(0) if at.quiet else size)
         if proof is not None and proof.certified:
-            b = proof.b if run.tau > 1 else Fraction(0)
-            yield Bounded(proof.a, b, *_added(run, proof.potentials)).times(scale)
+            b = proof.b if run.tau > 1 or run.sampling else Fraction(0)
+            yield at.bounded(proof.a, b, *noise.added(run, proof.potentials)).times(scale)
 
 
 def _nearest(at: ClaimAtRun) -> Near | None:
-    """(left, right, instance, zeta_*^2) where an instance comes nearest to the bound at Delta_0 = 1, or beyond it."""
+    """An instance that comes nearest to the bound at Delta_0 = 1, or goes beyond it."""
     if at.narrower:
         return None
     result: list[Near] = []
-    for ratio in (Fraction(0),) if at.common else (Fraction(0), *RATIOS):
-        zeta_sq = ratio * at.run.mu * at.run.L
-        right = at.right({"Delta_0": Fraction(1), "zeta_star_sq": zeta_sq, "sigma_sq": Fraction(0)})
-        if right is None:
+    ratios = RATIOS[::2] if at.run.present else (Fraction(0), *RATIOS)
+    for ratio in (Fraction(0),) if at.common else ratios:
+        one = _instance(at, ratio * at.run.mu * at.run.L)
+        if one is None:
             return None
-        one = attained(at.run, 1.0, float(zeta_sq))
-        result.append(Near(one.value, float(right), one, zeta_sq))
+        result.append(one)
     if not at.quiet and MEASURES[sp.sympify(at.claim.lhs)] == "distance":
-        variance = Fraction(1) / (at.run.L * at.run.mu)
-        for size in (variance**-1, 100 * variance**-1):
-            values = {"Delta_0": Fraction(1), "zeta_star_sq": Fraction(0), "sigma_sq": size, "N": Fraction(1)}
-            right = at.right({**values, "sigma_p_sq": size})
-            if right is not None:
-                result.append(Near(float(alike(at.run, Fraction(1), size)), float(right), None, Fraction(0)))
+        unit = at.run.L * at.run.mu
+        result += [one for size in (unit, 100 * unit) for one in _alike(at, size)]
     return min(result, key=lambda one: one.ratio)
 
 
+def _alike(at: ClaimAtRun, sigma_sq: Fraction) -> Iterator[Near]:
+    """Equal clients of one curvature, with noise; nothing where more is needed to know the bound."""
+    drawn, share = (at.run.present[0], noise.shares(at.run)[0]) if at.run.present else (1, Fraction(1))
+    values = {"zeta_star_sq": Fraction(0), "sigma_sq": sigma_sq, "sigma_p_sq": share * sigma_sq, "N": Fraction(1)}
+    right = at.right({"Delta_0": Fraction(1), **values, **at.values})
+    if right is not None:
+        both = float(alike(at.run, Fraction(1), sigma_sq / drawn)), float(right)
+        yield Near(*both, "clients of one curvature", lambda: both)
+
+
+def _instance(at: ClaimAtRun, zeta_sq: Fraction) -> Near | None:
+    """That of a run without noise; None where more is needed to know the bound."""
+    run, values = at.run, {"Delta_0": Fraction(1), "zeta_star_sq": zeta_sq, "sigma_sq": Fraction(0)}
+    right = at.right(values)
+    if right is None:
+        return None
+    one = attained(replace(run, present=None), 1.0, float(zeta_sq))
+    if run.present is None:
+        words = f"two quadratics of shape {one.shape}"
+        return Near(one.value, float(right), words, lambda: (surely(run, one, Fraction(1), zeta_sq), float(right)))
+    left, shape = sampled(run, 1.0, float(zeta_sq), 0.0, one.shape)
+
+    def exactly() -> tuple[float, float]:
+        exact, there = in_fractions(run, shape, zeta_sq)
+        bound = at.right({**values, "zeta_star_sq": there})
+        return math.nextafter(float(exact), 0.0), math.inf if bound is None else float(bound)
+
+    return Near(left, float(right), f"two groups of equal quadratics of shape {tuple(map(float, shape))}", exactly)
+
+
 def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict:
-    """The verdict of an instance that exceeds the bound, in interval arithmetic."""
-    left, right, one, zeta_sq = near
-    sure = left if one is None else surely(at.run, one, Fraction(1), zeta_sq)
+    """The verdict of an instance that exceeds the bound, in fractions or interval arithmetic."""
+    sure, right = near.surely()
     if not sure > right * (1 + ROUNDING):
         return replace(verdict, detail="an instance violates it in floating point only", data=data)
-    shape = "clients of one curvature" if one is None else f"two quadratics of shape {one.shape}"
-    detail = f"left {sure:.6g} > right {right:.6g}, by {shape}, {at.in_words()}"
+    detail = f"left {sure:.6g} > right {right:.6g}, by {near.words}, {at.in_words()}"
     return replace(verdict, status=Status.REFUTED, detail=detail, data=data, tightness=right / sure)
 
 
@@ -140,11 +165,4 @@ def _of_one_step(run: Run) -> Bounded | None:
     potentials = tuple((item, zero, zero, zero) for item in reversed(factors))
     if not noise.verify(run, tuple(reversed(steps)), potentials):
         return None
-    return Bounded(factors[-1], zero, *_added(run, potentials))
-
-
-def _added(run: Run, potentials: tuple[noise.Potential, ...]) -> tuple[Fraction, Fraction]:
-    """What noise of the mean, and of the deviations from it, adds at most."""
-    pairs = list(zip(run.sizes, potentials[1:], strict=True))
-    mean, apart = (sum((size**2 * V[k] for size, V in pairs), Fraction(0)) for k in (0, 1))
-    return mean, apart
+    return Bounded(factors[-1], zero, *noise.added(run, potentials))
