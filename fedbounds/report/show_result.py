@@ -12,7 +12,7 @@ from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
-from fedbounds.report.figures import study_figures, sweep_figures
+from fedbounds.report.figures import study_figures
 from fedbounds.report.figures.files import Plot
 from fedbounds.report.html import report_page
 from fedbounds.report.html.templates import notebook
@@ -92,19 +92,15 @@ def to_latex(result: Tabled) -> str:
 
 
 def plot(result: Tabled, kind: str = "") -> Plot:
-    """A picture of a study or of a sweep; of nothing else is there one.
+    """A picture of a study; of nothing else is there one.
 
-    Of a study ``kind`` is bounds (the default), one-step, skew or participation, which need a study of this process;
-    of a sweep the setting along the axis (by default the first that varies).
+    ``kind`` is bounds (the default), one-step, skew or participation, which need a study of this process.
 
     >>> plot(check(rounds=5))
     Plot: .save(PATH) writes it as PNG and SVG, .build() is the figure
     """
-    if isinstance(result, Sweep):
-        name = kind or sweep_figures.axes_of(result)[0]
-        return Plot(partial(sweep_figures.figure_of, sweep_figures.lines_of(result, name), name, "tightness"))
     if not isinstance(result, Result):
-        raise reject("what is drawn must be a study or a sweep", type(result).__name__, "show the table instead")
+        raise reject("what is drawn must be a study", type(result).__name__, "show the table instead")
     if kind and kind not in study_figures.FIGURES:
         raise nearest("picture", kind, study_figures.FIGURES)
     return Plot(

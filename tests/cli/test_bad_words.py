@@ -53,8 +53,6 @@ SETTINGS = {
     "compare --target": "x",
     "compare --algorithm": "fedproxx fedprox:strength=x fedprox:power=1",
     "compare --tau": "0 x",
-    "pareto --horizon": "0 -1 x",
-    "pareto --weighting": "fedmx",
     "bounds --L 1 --mu": "x",
     "plan --target": "x",
     "sweep none.toml --out": "swept",

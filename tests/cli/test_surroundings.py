@@ -178,7 +178,7 @@ def test_long_commands_show_that_they_work(monkeypatch, tmp_path):
         raise InputError(f"{what} under way.")
 
     monkeypatch.setattr(terminal, "working", seen)
-    for words in (["ledger"], ["pareto"], ["report", str(tmp_path), "--out", str(tmp_path / "page.html")]):
+    for words in (["ledger"], ["report", str(tmp_path), "--out", str(tmp_path / "page.html")]):
         assert CliRunner().invoke(main, words).stderr.endswith(" under way.\n"), words
 
 

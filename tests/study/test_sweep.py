@@ -17,7 +17,6 @@ from click.testing import CliRunner
 from fedbounds import io
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.figures.sweep_figures import lines_of
 from fedbounds.study import sweep
 from fedbounds.study.run_study import check
 from fedbounds.study.settings import Settings
@@ -364,37 +363,6 @@ def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
         table.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'version'")
     with pytest.raises(InputError, match=r"computed by fedbounds 0\.0\.1"):
         sweep.run(study, tmp_path / "out", jobs=1)
-
-
-def test_series_are_medians_and_ranges(tmp_path):
-    log, out = tmp_path / "log", tmp_path / "out"
-    sweep.run(made(log, 3), out, jobs=1, compute=sweep_cells.quick)
-    (line,) = lines_of(read_table(out), "seed")
-    np.testing.assert_array_equal(line.x, [0, 1, 2])
-    np.testing.assert_allclose(line.y, [0.05, 1.05, 2.05])
-    np.testing.assert_allclose(line.upper - line.lower, 0.1)
-    (one,) = lines_of(read_table(out), "seed", where={"seed": "2", "claim": "coro*"})
-    assert (one.group, one.x.tolist()) == ("fedavg", [2])
-    with pytest.raises(InputError, match="did you mean 'seed'"):
-        lines_of(read_table(out), "sed")
-    with pytest.raises(InputError, match="did you mean 'tightness'"):
-        lines_of(read_table(out), "seed", "tightnes")
-    with pytest.raises(InputError, match="claim = none"):
-        lines_of(read_table(out), "seed", where={"claim": "none"})
-
-
-def test_plot_draws_every_axis_of_a_sweep(finished, tmp_path):
-    _, out = finished
-    done = CliRunner().invoke(main, ["plot", str(out)])
-    assert done.exit_code == 0, done.output
-    names = {Path(line).name for line in done.stdout.split()}
-    assert names == {f"{y}-against-data.{end}" for y in ("tightness", "floor") for end in ("png", "svg")}
-    assert all((out / name).stat().st_size > 1000 for name in names)
-    chosen = ["plot", str(out), "--x", "weighting", "--y", "rho_bar", "--by", "data", "--where", "seed=0"]
-    assert CliRunner().invoke(main, chosen).exit_code == 0
-    assert (out / "rho-bar-against-weighting.svg").exists()
-    wrong = CliRunner().invoke(main, ["plot", str(tmp_path), "--x", "tau"])
-    assert wrong.exit_code == 2
 
 
 def test_command_prints_counts_and_writes_the_table(finished, tmp_path):

@@ -221,34 +221,17 @@ def report(
 
 
 @command("Files")
-def plot(
-    out: Path, *, x: str | None = None, y: str | None = None, by: str = "weighting", where: tuple[str, ...] = ()
-) -> None:
-    """Redraw the pictures of a study saved in OUT, or draw those of a sweep.
-
-    x: Of a sweep: the setting along the axis (default: each that varies).
-    y: Of a sweep: what is drawn (default: tightness and floor).
-    by: Of a sweep: one line a value.
-    where: Of a sweep: only rows with COLUMN=VALUE; * and ? allowed.
-    """
+def plot(out: Path) -> None:
+    """Redraw the pictures of a study saved in OUT."""
     from fedbounds.errors import reject
     from fedbounds.io import require_writable
 
     if not out.is_dir():
         raise reject("plot needs the folder of a saved study", str(out), "run fedbounds check --out first")
     require_writable(out)
-    if (out / "sweep.sqlite").is_file():
-        from fedbounds.report.figures import sweep_figures
+    from fedbounds.report.figures import study_figures
 
-        pairs = [item.partition("=") for item in where]
-        paths = sweep_figures.draw(out, x, y, by, {name: value for name, _, value in pairs})
-    elif x or y or where:
-        raise reject("--x, --y and --where need a sweep", str(out), "run fedbounds sweep STUDY --out first")
-    else:
-        from fedbounds.report.figures import study_figures
-
-        paths = study_figures.draw(out)
-    for path in paths:
+    for path in study_figures.draw(out):
         show(str(path))
 
 

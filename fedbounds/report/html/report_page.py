@@ -2,20 +2,16 @@
 
 import shlex
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from fedbounds import io
-from fedbounds.errors import InputError, of_kind, reject
+from fedbounds.errors import of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
-from fedbounds.report.figures.sweep_figures import SUMMED, figure_of, lines_of, positions_of
-from fedbounds.report.html.pictures import Picture, picture
 from fedbounds.report.html.study_sections import PageBlock, page, setting
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.number_format import counted
 from fedbounds.report.table import ORDER, Bullets, Cell, Code, Heading, Phrase, Table
 from fedbounds.study import saved_study
-from fedbounds.study.bounds import main_tightness
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep_table import TABLE, Stored, read_table
@@ -90,7 +86,6 @@ def command(result: Result, out: Path = Path("report.html")) -> str:
 
 
 HEAD = ("claim", "reading", "evidence", "cells x weightings")
-CAPTION = "Bound over measured of the repaired corollary, a line a weighting. A bar is the range over other settings."
 
 
 def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
@@ -102,7 +97,7 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
     if not stored.cells:
         raise reject("a report needs a finished cell", f"the sweep {folder} without any", "run the sweep first")
     words = [["sweep", "study.toml", "--out", str(folder)], ["report", str(folder), "--out", str(out)]]
-    picture, failures = _picture(stored), sum(count for _, count in stored.failures)
+    failures = sum(count for _, count in stored.failures)
     varying = {name.replace("_", " "): values for name, values in stored.varying().items()}
     over = f" over {', '.join(f'{name} ({len(values)})' for name, values in varying.items())}" if varying else ""
     axes = [f"{name}: {'; '.join(map(setting, values))}" for name, values in varying.items()]
@@ -111,7 +106,6 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
     blocks: list[PageBlock] = [f"{lead}\nComputed by fedbounds {stored.version}." if stored.version else lead]
     blocks += [Bullets("Varied", tuple(axes))] if axes else []
     blocks += [Heading("The ledger"), counts_table(stored)]
-    blocks += [Heading("Along the grid"), picture] if picture else []
     blocks += [Heading("Failed cells"), failed] if failures else []
     blocks += [Heading("Do it again"), Code("\n".join(shlex.join(["fedbounds", *line]) for line in words))]
     blocks += ["Each of these in turn is study.toml; a setting that it does not name has its default."]
@@ -133,16 +127,3 @@ def counts_table(stored: Stored) -> Table:
         )
         rows.append([*about, kind, cell])
     return Table.of(HEAD, rows, "How many cells x weightings have each status")
-
-
-def _picture(stored: Stored) -> Picture | None:
-    """Tightness of the main bound against the first numeric setting; None where nothing can be drawn."""
-    for name, values in stored.varying().items():
-        numbers = [value for value in values if value is not None]
-        if name not in SUMMED and len(numbers) > 1 and not positions_of(numbers)[1]:
-            try:
-                lines = lines_of(stored, name, where=main_tightness())
-            except InputError:
-                return None  # a sweep without the main bound, or one whose cells all failed
-            return picture(CAPTION, partial(figure_of, lines, name, "tightness"))
-    return None

@@ -1,22 +1,17 @@
-"""The trade-off of speed against error: grids and closed forms as oracles for the linear programme."""
+"""The weights of the smallest bound: grids and closed forms as oracles for the linear programme."""
 
 import itertools
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.cli.app import main
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import InputError
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.pareto import picture
-from fedbounds.study.settings import Settings
 from fedbounds.weightings.bound_optimal import best_weights, build, consistent_weights, own_cost
 
-SMALL = Settings(problem="quadratic", clients=3, dimension=2, rounds=20, tau=2)
 positive = st.floats(0.1, 5)
 
 
@@ -63,40 +58,3 @@ def test_bound_optimal_is_constant_and_renormalises_on_the_present():
 def test_identical_clients_leave_nothing_to_trade():
     same = quadratic(np.ones(2), np.ones((3, 2)))
     np.testing.assert_allclose(consistent_weights(same, 1.0), same.p)
-    with pytest.raises(InputError, match="Gamma"):
-        picture(Settings(problem="quadratic", data="quadratics:0", clients=3, dimension=2, rounds=2))
-
-
-def test_the_picture_measures_every_scheme_on_its_own_run():
-    result = picture(SMALL, ("fedavg", "fedmax"), (10, 1000))
-    fedavg = result.schemes[0]
-    assert (fedavg.rho_bar, fedavg.rho_tilde) == (
-        pytest.approx(1),
-        pytest.approx(1),
-    ) and fedavg.error == pytest.approx(0, abs=1e-9)
-    assert len(result.schemes) == 4 and result.prices[10] > result.prices[1000] > 0
-    for price in result.prices.values():
-        assert result.excess_cost(fedavg, price) >= 1 - 1e-9
-        assert min(result.excess_cost(mark, price) for mark in result.front) == pytest.approx(1)
-    # (32 tau^2 G^2 + sigma^2)/(2 mu Gamma (T + gamma)), the only place where the corollary's numbers enter.
-    ratio = result.prices[10] / result.prices[1000]
-    gamma = (1000 - 10 * ratio) / (ratio - 1)
-    assert gamma == pytest.approx(40, rel=1e-6)
-
-
-def test_the_command_prints_schemes_and_prices():
-    arguments = ["pareto", "--problem", "quadratic", "--clients", "3", "--rounds", "5", "--weighting", "fedmax"]
-    result = CliRunner().invoke(main, [*arguments, "--horizon", "50"])
-    assert result.exit_code == 0, result.output
-    assert "fedmax" in result.stdout and "cost at T=50" in result.stdout and "best at" in result.stdout
-
-
-def test_a_weighting_of_one_s_own_is_placed(tmp_path):
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "from fedbounds.model.weighting import WeightingPlugin\nfrom fedbounds.weightings.fedavg import FedAvg\n"
-        "WEIGHTING = WeightingPlugin('mine', lambda argument: FedAvg(), 'mine', 'p')\n"
-    )
-    result = picture(Settings.of(SMALL.to_json() | {"plugins": [str(file)]}), ["fedavg", "mine"])
-    ours, mine = (mark for mark in result.schemes if mark.name in ("fedavg", "mine"))
-    assert (ours.rho_bar, ours.rho_tilde) == (mine.rho_bar, mine.rho_tilde)
