@@ -29,8 +29,7 @@ STUDIES: dict[str, list[str]] = {
     "participation": ["--participation", "0.5", "--stride", "4", *SMALL],
     "total-path": ["--moments", "total", "--across", "path", "--aggregation", "equation-2", *SMALL],
     "all-readings": ["--reading", "literal", "--reading", "sync", "--reading", "all-steps", "--reading", "repaired",
-                     "--weighting", "fedsoftmax:0.5", "--weighting", "power-of-choice:4,2", "--weighting",
-                     "bound-optimal:0.5", *SMALL],
+                     "--weighting", "fedsoftmax:0.5", "--weighting", "power-of-choice:4,2", *SMALL],
     "reference-ball": ["--engine", "reference", "--constants-from", "ball", "--radius", "30", "--without-replacement",
                        "--tau", "3", "--rounds", "10", "--replicates", "8"],
 }  # fmt: skip

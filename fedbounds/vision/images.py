@@ -1,23 +1,19 @@
-"""Image data by name (MNIST and Fashion-MNIST from IDX files or the network, enlarged digits), and who holds which.
+"""Image data by name (MNIST and Fashion-MNIST from IDX files, enlarged digits), and who holds which.
 
-The SHA-256 of the uncompressed content is compared with the published one; mirrors may compress it in other ways.
+The SHA-256 of the uncompressed content is compared with the published one.
 The partitions are those of ``fedbounds.problems.data.partition``. ``stratified`` is the paper's IID framework,
-``shards:60`` its non-IID and ``shards:100`` its very non-IID one. This is the only importer of pooch.
+``shards:60`` its non-IID and ``shards:100`` its very non-IID one.
 """
 
-import contextlib
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from io import BytesIO
+from dataclasses import dataclass, replace
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds import io
-from fedbounds.errors import InputError, reject
+from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import idx, partition
@@ -26,8 +22,8 @@ from fedbounds.problems.data.shares import proportional
 
 Pixels = NDArray[np.uint8]
 
-DOWNLOADS = ("mnist", "fashion-mnist")
-NAMES = (*DOWNLOADS, "digits")
+PUBLISHED = ("mnist", "fashion-mnist")
+NAMES = (*PUBLISHED, "digits")
 SIDE, CLASSES = 28, 10
 WHITE = 255
 # Of the 1797 digits, one in six; MNIST tests on one in seven.
@@ -35,17 +31,6 @@ DIGITS_TEST = 300
 DIGITS_SIDE = 8
 # The paper deals shards unevenly: so does a partition that does not say ``even``.
 PAPER_DEALING = "unbalanced"
-# Tried in this order: MNIST at PyTorch's and the CVDF's mirrors, Fashion-MNIST at its authors' bucket and repository.
-MIRRORS: Mapping[str, tuple[str, ...]] = {
-    "mnist": (
-        "https://ossci-datasets.s3.amazonaws.com/mnist/",
-        "https://storage.googleapis.com/cvdf-datasets/mnist/",
-    ),
-    "fashion-mnist": (
-        "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
-        "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,34 +66,18 @@ class Images:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where data sets come from: base addresses, digests of the uncompressed files, folder of what was fetched.
-
-    ``cache`` None is the user's cache folder of this operating system.
-    """
-
-    mirrors: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MIRRORS)
-    digests: Mapping[str, str] = field(default_factory=lambda: idx.KNOWN_SHA256)
-    cache: Path | None = None
-
-
-PUBLISHED = Origin()
-
-
 def load(
     name: str,
     data_dir: str | Path | None = None,
     *,
     checksum: bool = True,
-    source: Origin = PUBLISHED,
+    digests: Mapping[str, str] = idx.KNOWN_SHA256,
 ) -> Images:
     """The data set ``mnist``, ``fashion-mnist`` or ``digits``.
 
-    The first two are read from the four IDX files (raw or gzip) in ``data_dir``/``name`` or ``data_dir``, or with
-    no ``data_dir`` downloaded once into the cache. Their content must be the published one; ``checksum`` False
-    takes any IDX files of 28 x 28 images with labels 0..9 from ``data_dir``. ``digits`` is scikit-learn's, see
-    ``digits()``. Raises InputError for an unknown name, unreadable or other files, and a failed download.
+    The first two are read from the four IDX files (raw or gzip) in ``data_dir``/``name`` or ``data_dir``. Their
+    content must be the published one; ``checksum`` False takes any IDX files of 28 x 28 images with labels 0..9.
+    ``digits`` is scikit-learn's, see ``digits()``. Raises InputError for an unknown name, unreadable or other files.
     """
     if name not in NAMES:
         raise nearest("data", name, NAMES)
@@ -116,15 +85,12 @@ def load(
         if data_dir is not None:
             raise reject("digits come with scikit-learn and need no folder", str(data_dir), "leave --data-dir out")
         return digits()
-    if data_dir is not None:
-        folder = Path(data_dir).expanduser()
-        folder = folder / name if (folder / name).is_dir() else folder
-    elif not checksum:
-        raise reject("files without a known checksum are never downloaded", "no folder", "give --data-dir")
-    else:
-        folder = fetch(name, source)
-    demanded = name if checksum and data_dir is not None else None  # what was fetched has just been checked
-    parts = [idx.read_folder(folder, part, checksum=demanded, digests=source.digests) for part in ("train", "test")]
+    if data_dir is None:
+        raise reject(f"{name} is read from its four IDX files", "no folder", "give it with --data-dir")
+    folder = Path(data_dir).expanduser()
+    folder = folder / name if (folder / name).is_dir() else folder
+    demanded = name if checksum else None
+    parts = [idx.read_folder(folder, part, checksum=demanded, digests=digests) for part in ("train", "test")]
     (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
     return Images(name, train, train_labels, test, test_labels)
 
@@ -151,56 +117,6 @@ def _interpolation(old: int, new: int) -> Array:
     """(new, old): row i takes the old grid at i (old - 1) / (new - 1), linearly between its neighbours."""
     place = np.linspace(0, old - 1, new)
     return np.maximum(0.0, 1 - np.abs(place[:, None] - np.arange(old)))
-
-
-def fetch(name: str, source: Origin = PUBLISHED) -> Path:
-    """The folder with the four files of ``name``; those that are missing or damaged are downloaded first.
-
-    A file is written once its content has the known digest, so that an interrupted or wrong download leaves nothing
-    behind. Raises InputError, with --data-dir as the remedy.
-    """
-    try:
-        import pooch
-    except ImportError:
-        raise _undelivered(name, "no download library", "pip install 'fedbounds[vision]', or ") from None
-    folder = (source.cache or Path(pooch.os_cache("fedbounds"))) / name
-    for file in (file for file in source.digests if file.startswith(f"{name}/")):
-        path = folder / f"{file.partition('/')[2]}.gz"
-        with contextlib.suppress(InputError):  # missing or damaged: fetched anew
-            if idx.verify(path, source.digests) == file:
-                continue
-        try:
-            io.require_writable(folder)
-        except InputError:
-            raise _undelivered(name, f"the cache {folder}, which cannot be written") from None
-        io.write_bytes(path, _received(file, source))
-    return folder
-
-
-def _received(file: str, source: Origin) -> bytes:
-    """The gzip file ``file`` from the first mirror that has its content."""
-    from pooch import HTTPDownloader
-
-    wrong = []
-    for base in source.mirrors[file.partition("/")[0]]:
-        address, buffer = f"{base}{file.partition('/')[2]}.gz", BytesIO()
-        try:
-            HTTPDownloader()(address, buffer, None)
-            if idx.identify(io.unpacked(buffer.getvalue(), address), source.digests) == file:
-                return buffer.getvalue()
-            reason = "other content than published"
-        except InputError:
-            reason = "a damaged file"
-        except OSError as error:  # every error of the network is one
-            status = getattr(getattr(error, "response", None), "status_code", None)
-            reason = f"HTTP status {status}" if status else f"no answer ({type(error).__name__})"
-        wrong.append(f"{reason} from {urlsplit(base).netloc}")
-    raise _undelivered(file, " and ".join(wrong), "try again with a network, or ")
-
-
-def _undelivered(what: str, received: str, remedy: str = "") -> InputError:
-    remedy += "give the folder of the IDX files with --data-dir"
-    return reject(f"{what} could not be downloaded", received, remedy)
 
 
 def canonical(text: str) -> str:

@@ -1,8 +1,6 @@
-"""Algorithm 1 on images: rounds of weights, local training and aggregation, recorded and resumable."""
+"""Algorithm 1 on images: rounds of weights, local training and aggregation, recorded."""
 
 import hashlib
-import io
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +12,7 @@ import torch
 
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import DivergedError, reject
-from fedbounds.io import read_json, write, write_json
+from fedbounds.io import read_json, write_json
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.protocol import Progress
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
@@ -78,12 +76,10 @@ def run(
     where: Machine,
     report: Progress | None = None,
 ) -> dict[str, Any]:
-    """One run, from its checkpoint if there is one: its record, also written to ``out``.
+    """One run: its record, also written to ``out``; a finished run is read back unless more rounds are asked for.
 
-    A finished run is read back, or continued where ``settings`` asks for more rounds; its checkpoint stays for that,
-    and without it the run starts anew. The record's keys are those of ``records.ImageRun``. Raises InputError where
-    the folder holds a run of other settings or data, DivergedError where the model leaves the sensible numbers; its
-    checkpoint is then deleted, since the same steps would diverge again.
+    The record's keys are those of ``records.ImageRun``. Raises InputError where the folder holds a run of other
+    settings or data, DivergedError where the model leaves the sensible numbers.
     """
     weighting = as_weighting(weighting)
     settings = replace(settings, partition=images.canonical(settings.partition))
@@ -128,7 +124,7 @@ class _Run:
     identity: dict[str, Any]
 
     def __post_init__(self) -> None:
-        self.checkpoint, self.repetition = self.path.with_suffix(".partial.npz"), self.identity["repetition"]
+        self.repetition = self.identity["repetition"]
         sizes = np.array([len(part) for part in self.parts])
         self.p: Array = sizes / sizes.sum()
         self.net = start(self.settings, self.repetition).to(self.where.device)
@@ -141,23 +137,13 @@ class _Run:
             "p": self.p.tolist(),
             **series,
         }
-        if self.checkpoint.is_file():
-            self.record = load_checkpoint(self.checkpoint, self.net)
-            require_same(self.checkpoint, self.record, self.identity)
-            self.record["settings"] = self.identity["settings"]
 
     def complete(self, report: Progress | None) -> dict[str, Any]:
-        """Run the rounds that are left and write the record."""
-        if not self.record["accuracy"]:
-            self._measure()
+        """Run the rounds and write the record."""
+        self._measure()
         _report(report, self.record, self._total())
         while (r := len(self.record["alpha"])) < self._total():
-            try:
-                self._round(r)
-            except DivergedError:
-                self.checkpoint.unlink(missing_ok=True)
-                raise
-            save_checkpoint(self.checkpoint, self.record, self.net)
+            self._round(r)
             _report(report, self.record, self._total())
         write_json(self.path, self.record)
         return self.record
@@ -239,27 +225,6 @@ def run_all(
     data = prepare(pixels, settings.normalisation, where)
     # Repetition by repetition, so that an interrupted experiment still holds whole pairs.
     return [run(settings, data, rule, rep, out, where, report) for rep in repetitions for rule in weightings]
-
-
-def save_checkpoint(path: Path, record: dict[str, Any], net: Network) -> None:
-    """Write the record so far and the model of its last round in one file, which replaces the one before at once."""
-    arrays = {name: values.cpu().numpy() for name, values in net.state_dict().items()}
-    text = np.frombuffer(json.dumps(record, allow_nan=False).encode(), dtype=np.uint8)
-    write(path, lambda file: np.savez(file, record=text, **arrays))
-
-
-def load_checkpoint(path: Path, net: Network) -> dict[str, Any]:
-    """The record; the model is put into ``net``. Errors: InputError."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
-            record = json.loads(arrays["record"].tobytes().decode())
-            net.load_state_dict({name: torch.from_numpy(arrays[name]) for name in net.state_dict()})
-        if not isinstance(record, dict):
-            raise TypeError("no record")
-    except Exception as wrong:  # whatever a damaged archive makes its readers raise
-        received, remedy = type(wrong).__name__, "delete it to start the run anew"
-        raise reject(f"{path} must be a whole checkpoint of this run", received, remedy) from wrong
-    return record
 
 
 def require_same(path: Path, record: dict[str, Any], wanted: dict[str, Any]) -> None:

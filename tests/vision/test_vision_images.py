@@ -1,13 +1,8 @@
-"""Image data: IDX folders by their content, downloads from a server of the test, enlarged digits, and failures."""
+"""Image data: IDX folders by their content, enlarged digits, and failures."""
 
 import gzip
 import hashlib
-import http.server
-import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,13 +29,12 @@ def made(side: int = 28) -> dict[str, np.ndarray]:
     return arrays
 
 
-TOYS = {name: made() for name in images.DOWNLOADS}
+TOYS = {name: made() for name in images.PUBLISHED}
 KNOWN = {
     f"{name}/{file}": hashlib.sha256(idx_bytes(array)).hexdigest()
     for name, toy in TOYS.items()
     for file, array in toy.items()
 }
-LOCAL = images.Origin(mirrors={}, digests=KNOWN)
 
 
 def write(folder: Path, arrays: dict[str, np.ndarray], compress: bool = True) -> Path:
@@ -64,12 +58,12 @@ def assert_toy(found: images.Images, name: str) -> None:
 # --- folders ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", images.DOWNLOADS)
+@pytest.mark.parametrize("name", images.PUBLISHED)
 @pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_folder_of_idx_files(tmp_path, name, compress, nested):
     write(tmp_path / "all" / name if nested else tmp_path / "all", TOYS[name], compress)
-    assert_toy(images.load(name, tmp_path / "all", source=LOCAL), name)
+    assert_toy(images.load(name, tmp_path / "all", digests=KNOWN), name)
 
 
 def test_another_data_set_under_the_name_is_refused(tmp_path):
@@ -77,7 +71,7 @@ def test_another_data_set_under_the_name_is_refused(tmp_path):
     with pytest.raises(
         InputError, match=r"content of mnist .*received the content of fashion-mnist/train-images.*name f"
     ):
-        images.load("mnist", folder, source=LOCAL)
+        images.load("mnist", folder, digests=KNOWN)
     unchecked = images.load("mnist", folder, checksum=False)
     assert len(unchecked.train) == 12
 
@@ -105,7 +99,7 @@ def test_files_that_are_not_the_published_ones(tmp_path, file, content, message)
     folder = write(tmp_path / "files", TOYS["mnist"], compress=False)
     (folder / file).unlink() if content is None else (folder / file).write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
-        images.load("mnist", folder, source=LOCAL)
+        images.load("mnist", folder, digests=KNOWN)
     assert "\n" not in str(caught.value) and str(folder) in str(caught.value)
 
 
@@ -132,131 +126,12 @@ def test_a_users_own_files_must_fit_the_network(tmp_path, arrays, message):
         ({"name": "mnits"}, "did you mean 'mnist'.*digits, fashion-mnist, mnist"),
         ({"name": "mnist", "data_dir": "nowhere"}, "must be a folder, but received nowhere"),
         ({"name": "digits", "data_dir": "."}, "need no folder"),
-        ({"name": "mnist", "checksum": False}, "never downloaded.*give --data-dir"),
+        ({"name": "mnist"}, "give it with --data-dir"),
     ],
 )
 def test_requests_that_make_no_sense(arguments, message):
     with pytest.raises(InputError, match=message):
         images.load(**arguments)
-
-
-# --- downloads --------------------------------------------------------------------------------------------
-
-
-# Seconds until the server sees that it should stop.
-POLL = 0.01
-
-
-@pytest.fixture
-def server(tmp_path, monkeypatch) -> Iterator[SimpleNamespace]:
-    """A server of this machine: ``replies`` maps a path to its content, a status, or a content cut short."""
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    replies: dict[str, bytes | int | tuple[bytes, int]] = {
-        f"/{name}/{file}.gz": gzip.compress(idx_bytes(array))
-        for name, toy in TOYS.items()
-        for file, array in toy.items()
-    }
-    asked: list[str] = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            reply = replies.get(self.path, 404)
-            if isinstance(reply, int):
-                self.send_error(reply)
-                return
-            content, length = reply if isinstance(reply, tuple) else (reply, len(reply))
-            self.send_response(200)
-            self.send_header("Content-Length", str(length))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        thread = threading.Thread(target=running.serve_forever, args=(POLL,))
-        thread.start()
-        base = f"http://127.0.0.1:{running.server_port}/"
-        source = images.Origin({name: (f"{base}{name}/",) for name in images.DOWNLOADS}, KNOWN, tmp_path / "cache")
-        yield SimpleNamespace(replies=replies, asked=asked, base=base, source=source, cache=tmp_path / "cache")
-        running.shutdown()
-        thread.join()
-
-
-def kept(server: SimpleNamespace) -> list[str]:
-    return sorted(path.name for path in server.cache.rglob("*") if path.is_file())
-
-
-@pytest.mark.parametrize("name", images.DOWNLOADS)
-def test_a_download_is_checked_kept_and_not_repeated(server, name):
-    assert_toy(images.load(name, source=server.source), name)
-    assert len(server.asked) == 4 and kept(server) == sorted(f"{file}.gz" for file in TOYS[name])
-    assert_toy(images.load(name, source=server.source), name)
-    assert len(server.asked) == 4
-
-
-def test_only_what_is_missing_or_damaged_is_fetched_again(server):
-    images.load("mnist", source=server.source)
-    file = "t10k-images-idx3-ubyte.gz"
-    path = server.cache / "mnist" / file
-    for damage in (path.unlink, lambda: path.write_bytes(b"x"), lambda: path.write_bytes(path.read_bytes()[:-20])):
-        damage()
-        server.asked.clear()
-        assert_toy(images.load("mnist", source=server.source), "mnist")
-        assert server.asked == [f"/mnist/{file}"]
-
-
-LAST = "/mnist/t10k-labels-idx1-ubyte.gz"
-
-
-@pytest.mark.parametrize(
-    ("reply", "message"),
-    [
-        (503, "HTTP status 503 from 127.0.0.1"),
-        (404, "HTTP status 404"),
-        (
-            gzip.compress(idx_bytes(TOYS["fashion-mnist"]["t10k-labels-idx1-ubyte"]), mtime=0),
-            "other content than published",
-        ),
-        (gzip.compress(b"something else", mtime=0), "other content than published"),
-        (b"<html>please log in</html>", "other content than published"),
-        (gzip.compress(idx_bytes(TOYS["mnist"]["t10k-labels-idx1-ubyte"]), mtime=0)[:-4], "a damaged file"),
-        ((b"\x1f\x8b\x08", 1000), "no answer .*from 127.0.0.1"),
-    ],
-    ids=["busy", "gone", "another set", "other", "a page", "cut gzip", "connection lost"],
-)
-def test_a_failed_download_is_one_sentence_and_leaves_nothing_half_written(server, reply, message):
-    server.replies[LAST] = reply
-    with pytest.raises(
-        InputError, match=rf"mnist/t10k-labels-idx1-ubyte could not be downloaded.*{message}.*--data-dir"
-    ) as c:
-        images.load("mnist", source=server.source)
-    assert "\n" not in str(c.value)
-    assert f"{Path(LAST).name}" not in kept(server) and all(name.endswith("-ubyte.gz") for name in kept(server))
-
-
-def test_the_next_mirror_is_asked(server):
-    mirrors = {"mnist": (f"{server.base}gone/", f"{server.base}mnist/")}
-    source = images.Origin(mirrors, KNOWN, server.cache)
-    assert_toy(images.load("mnist", source=source), "mnist")
-    assert len(server.asked) == 8
-    both = images.Origin({"mnist": (f"{server.base}gone/", f"{server.base}lost/")}, KNOWN, server.cache / "other")
-    with pytest.raises(InputError, match=r"HTTP status 404 from .* and HTTP status 404 from"):
-        images.load("mnist", source=both)
-
-
-def test_a_cache_that_cannot_be_written(server, tmp_path):
-    (tmp_path / "cache").write_text("a file where the folder should be")
-    with pytest.raises(InputError, match=r"the cache .* cannot be written: .*--data-dir"):
-        images.load("mnist", source=server.source)
-    assert server.asked == []
-
-
-def test_no_download_library(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(InputError, match=r"no download library: pip install 'fedbounds\[vision\]', or .*--data-dir"):
-        images.load("mnist", source=images.Origin(cache=tmp_path))
 
 
 # --- digits -----------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from validate.vision import storage
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = ROOT / "validate" / "results" / "vision"
-# Full records and checkpoints of runs that are not finished; ignored by git.
+# Full records; ignored by git.
 WORK = ROOT / "out" / "vision"
 
 # The reading of what the paper leaves open, chosen on FedAvg alone with another seed.
@@ -131,7 +131,7 @@ def train(
                 data = images.load(settings.data, data_dir)
                 data = _cut(data) if settings.data == "digits" else data
             rules = [plugins.weighting_named(weighting) for weighting in missing]
-            # Runs that end early have checkpoints of their own.
+            # Runs that end early have records of their own.
             place = work / (name if stop_after is None else f"{name}-stop-{stop_after}")
             report = None if quiet else _line(name)
             for record in run.run_all(settings, data, rules, [repetition], place, where, report):
@@ -174,7 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first-repetition", type=int, default=0)
     parser.add_argument("--repetitions", type=int, default=1, help="how many")
     parser.add_argument("--results", type=Path, help=f"where records go (default: {RESULTS.relative_to(ROOT)})")
-    parser.add_argument("--work", type=Path, help=f"checkpoints and full records (default: {WORK.relative_to(ROOT)})")
+    parser.add_argument("--work", type=Path, help=f"full records (default: {WORK.relative_to(ROOT)})")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or auto")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--stop-after", type=int, help="end a run this many rounds after it reached 90%%")

@@ -48,10 +48,10 @@ def run(
 ) -> None:
     """Train with every weighting on the same partitions and initial models, and tabulate what came out.
 
-    The same command continues where it stopped. --out receives one JSON record for each run.
+    The same command keeps what is finished. --out receives one JSON record for each run.
 
     out: Folder of the records.
-    data_dir: Folder of IDX files; else they are downloaded.
+    data_dir: Folder of the IDX files of mnist or fashion-mnist.
     no_checksum: Take IDX files of your own from --data-dir.
     weightings: Repeatable. [default: fedavg fedsoftmax:0.2]
     repetitions: Partitions and models.
@@ -160,7 +160,7 @@ def _experiment(
         with locked(out), console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
             experiment.run_all(settings, pixels, rules, repetitions, out, where, bar)
     except KeyboardInterrupt:
-        say("Every finished round is kept: the same command goes on from there.")
+        say("Every finished run is kept: the same command goes on from there.")
         raise
     result = records.read(out)
     show(_text(records.table(result)))
