@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import fedbounds_derivations
+
 from fedbounds import plugins
 from fedbounds.study.ledger import verified
 from fedbounds.study.release_evidence import remember

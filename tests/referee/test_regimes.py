@@ -10,7 +10,7 @@ from fedbounds.referee.regime import ERROR_RATE, Suite, prescribed_steps
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
-from validate.power.shipped import shipped_regimes
+from validate.false_theorems.shipped import shipped_regimes
 
 KNOWN = claims()
 # Proved or generally held to be true, in the reading named.

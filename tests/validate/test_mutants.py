@@ -1,4 +1,4 @@
-"""Mutants are caught, survivors are said to survive with a proof that checks, and a broken checker shows."""
+"""Mutants are caught, and survivors are said to survive with a proof that checks."""
 
 import json
 from dataclasses import replace
@@ -9,16 +9,13 @@ import pytest
 import sympy as sp
 
 from fedbounds.claims.sharper import SHARPER_STEP
-from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import (
-    FACTOR,
     FACTORS,
     as_read,
     dropped,
@@ -29,26 +26,19 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.mutants_in_regimes import Outcome, _part_rows, regime_runs_of, tally
+from fedbounds.referee.mutants_in_regimes import Outcome, _part_rows, regime_runs_of
 from fedbounds.referee.proved_mutants import argument_for, why_still_true
-from fedbounds.referee.regime import ERROR_RATE, Regime, Suite, experiment, line
+from fedbounds.referee.regime import ERROR_RATE, Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.bounds import main_bound
-from fedbounds.theory import quantity
 from fedbounds.theory.assumptions import unbiased
-from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, eta, mu, rho_bar, tau
-from fedbounds.theory.verdict import Status, Verdict
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, eta, mu, rho_bar, tau
+from fedbounds.theory.verdict import Status
 from validate import false_alarms
-from validate.power.sensitivity import nearest_caught, proved_factor
-from validate.power.table import power
 
 KNOWN = claims()
 REPAIRED, LITERAL = READINGS["repaired"], READINGS["literal"]
-FEW = tuple(regime for regime in REGIMES if regime.name in ("one client", "one client, one step", "faster decay"))
-
-FEW_MORE = (*FEW, next(regime for regime in REGIMES if regime.name == "extreme ratios"))
 
 
 def part(claim, *needles, whole=False):
@@ -109,8 +99,6 @@ def test_false_variants_are_refuted(suite, name):
 def test_the_contraction_of_theorem_1_may_grow_to_1_and_no_further(suite):
     claim = KNOWN["theorem-1"]
     third = part(claim, ": 3*rho_bar/8")
-    up = proved_factor(claim, third, REPAIRED, True)
-    assert 2.6 < up <= 8 / 3
     assert refuting(suite, scaled(claim, third, sp.Rational(8, 3)).claim, REPAIRED) == []
     assert why_still_true(scaled(claim, third, sp.Rational(8, 3)), REPAIRED)
     assert not why_still_true(scaled(claim, third, sp.Rational(27, 10)), REPAIRED)
@@ -211,8 +199,6 @@ def test_proofs_hold_on_numbers(key):
     argument, result = argument_for(claim), 0
     for p in parts(claim):
         factors = [0] if why_still_true(scaled(claim, p, 0), REPAIRED) else []
-        if key == "theorem-1":
-            factors += [f for up in (False, True) if (f := proved_factor(claim, p, REPAIRED, up)) is not None]
         for factor in factors:
             result += 1
             right = scaled(claim, p, factor).claim.rhs.subs(dict(claim.definitions))
@@ -252,46 +238,6 @@ def test_what_is_needed_is_not_proved_redundant():
     assert not never_negative(Delta_0 - tau, {}) and never_negative(Delta_0 * (L - mu), {L: mu + SLACK[0]})
 
 
-@pytest.fixture(scope="module")
-def rows_of_theorem_1():
-    return power([KNOWN["theorem-1"]])
-
-
-def test_survivors_with_a_proof_are_not_refuted_anywhere(rows_of_theorem_1):
-    rows = rows_of_theorem_1
-    proved = [row for row in rows if row.outcome is Outcome.STILL_TRUE]
-    assert {("variance", "deleted"), ("heterogeneity", "deleted")} <= {(row.part, row.change) for row in proved}
-    assert not any(row.regimes for row in proved)
-    refuted = {row.part: row for row in rows if row.change == "deleted" and row.outcome is Outcome.REFUTED}
-    assert {"contraction", "drift", "bias"} <= set(refuted)
-    for row in rows:
-        # What is proved lies on the safe side of what is refuted.
-        if row.proved is not None and row.caught is not None:
-            assert (row.caught - row.proved) * (row.proved - 1) >= 0
-    assert {row.reading: row.outcome for row in rows if not row.change} == {
-        "literal": Outcome.FALSE_AS_STATED,
-        "sync": Outcome.FALSE_AS_STATED,
-        "repaired": Outcome.HOLDS,
-    }
-
-
-def test_equality_is_caught_at_once_and_caught_factors_are_refuted(suite):
-    rows = {row.change: row for row in power([KNOWN["lemma-1"]], FEW)}
-    assert rows["deleted"].caught == pytest.approx(1 - 1e-8) and rows["times 10"].outcome is Outcome.WEAKER
-    claim = KNOWN["li-2020"]
-    variance = part(claim, "variance")
-    read = as_read(scaled(claim, variance, FACTOR).claim, LITERAL)
-    caught, sharpest = nearest_caught(read, regime_runs_of(claim, LITERAL, suite), up=False)
-    assert refuting(suite, scaled(claim, variance, caught).claim, LITERAL) == [sharpest]
-    assert refuting(suite, scaled(claim, variance, 1.02 * caught).claim, LITERAL) == []
-
-
-def test_a_claim_false_as_read_has_no_mutants():
-    rows = power([KNOWN["error-by-pi"]], FEW_MORE)
-    assert {row.outcome for row in rows} == {Outcome.FALSE_AS_STATED} and not any(row.change for row in rows)
-    assert power([KNOWN["rate"]]) == []
-
-
 def test_a_mutant_that_divides_by_zero_is_called_undefined():
     claim = KNOWN["fedavg-contraction"]
     gone = [p for p in parts(claim) if scaled(claim, p, 0).claim.rhs.has(sp.zoo, sp.nan)]
@@ -300,44 +246,6 @@ def test_a_mutant_that_divides_by_zero_is_called_undefined():
     assert [row.change for row in rows if row.outcome is Outcome.UNDEFINED] == ["deleted"]
     with pytest.raises(InputError, match="must have a real value"):
         evaluate(scaled(claim, gone[0], 0).claim.rhs, {})
-
-
-def test_a_broken_checker_shows_in_the_table(monkeypatch):
-    def believes(claim, run, error_rate):
-        return Verdict(claim.key, run.reading.name, "empirical", Status.HOLDS)
-
-    def doubts(claim, run, error_rate):
-        return Verdict(claim.key, run.reading.name, "empirical", Status.REFUTED)
-
-    sound = tally(power([KNOWN["lemma-1"]], FEW))
-    assert sound["refuted"] == 5
-    monkeypatch.setattr(empirical, "examine", believes)
-    assert "refuted" not in tally(power([KNOWN["lemma-1"]], FEW))
-    assert all(row.outcome is Outcome.HOLDS for row in power([KNOWN["error-by-pi"]], FEW) if not row.change)
-    monkeypatch.setattr(empirical, "examine", doubts)
-    assert [row.outcome for row in power([KNOWN["lemma-1"]], FEW)] == [Outcome.FALSE_AS_STATED]
-
-
-def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
-    """What another claim lacked, or had as a constant, is not this one's."""
-    distance = quantity.measured(
-        "my_distance", lambda path: ((path.w - path.losses.w_star) ** 2).sum(-1), nonnegative=True
-    )
-    broken = quantity.measured("my_broken", lambda path: 1 / 0)
-    hundred = quantity.constant("my_hundred", lambda losses: 100.0)
-
-    def stated(key, right):
-        return Claim(key, key, "made up", "horizon", Delta_T, {"all": right})
-
-    regime = Regime("one", "", lambda: experiment(line([1, 3], [1, -1]), [2.0], eta=0.1, tau=2, rounds=3))
-    plain = stated("plain", distance)
-    alone = power([plain], [regime])
-    after = power([stated("first", distance + broken + hundred), plain], [regime])
-    assert len(alone) > 1 and [row for row in after if row.claim == "plain"] == alone
-    run = examine_run(simulate(regime.build()), READINGS["plain"])
-    seen = with_quantities(stated("first", distance + hundred), run)
-    assert "my_hundred" in seen.constants and "my_hundred" not in with_quantities(plain, seen).constants
-    assert with_quantities(stated("bare", L * Delta_0), seen).constants == run.constants
 
 
 def test_a_claim_with_its_own_steps_is_the_same_in_another_process():

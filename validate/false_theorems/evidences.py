@@ -41,8 +41,8 @@ from fedbounds.study.contradictions import experiment_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
+from validate.false_theorems.shipped import of_instance
 from validate.false_theorems.specimens import Pool, Specimen, halves, some
-from validate.power.shipped import of_instance
 
 # Thousands of verdicts share one table, so each run decides far from a false alarm.
 ERROR_RATE = 1e-6
