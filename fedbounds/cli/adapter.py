@@ -29,7 +29,6 @@ COMMON = {
     "format": "How to print.",
     "fresh": "Run it again even if its result is stored, and store nothing.",
     "quiet": "No progress and no remarks on standard error.",
-    "verbose": "Also the grounds of every verdict, with what a HOLDS covers.",
 }
 SPELLED = {"plugins": "--plugin", "verbose": "--verbose,-v", "Delta_0": "--delta0"}
 ENVIRONMENT = {"fresh": "FEDBOUNDS_FRESH"}

@@ -8,7 +8,7 @@ from pathlib import Path
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report.number_format import counted, grouped, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
-from fedbounds.report.verdict_tables import alarm_blocks, grounds_of, ledger_table, units_sentence
+from fedbounds.report.verdict_tables import alarm_blocks, ledger_table, units_sentence
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
@@ -26,22 +26,18 @@ ROUNDING = 1e-12
 BRIEF = {Status.UNDECIDED: "open"}
 
 
-def check_blocks(
-    result: Result, lines: Sequence[Line], verbose: bool = False, out: Path | None = None
-) -> list[Block]:
+def check_blocks(result: Result, lines: Sequence[Line], out: Path | None = None) -> list[Block]:
     """The first screen of a study whose ledger is ``lines`` and whose pictures are in ``out``.
 
-    The ledger follows where more claims were examined than have a column; ``verbose`` adds it always, with
-    the grounds of every verdict.
+    The ledger follows where more claims were examined than have a column.
     """
     claims = _claims(lines)
     blocks: list[Block] = [*alarm_blocks(lines), problem_sentence(result), answer_table(result, lines)]
     blocks += ["\n".join([*footnotes(result, lines), *evidence_sentences(lines), *loose_sentence(result, claims)])]
     units = units_sentence(result)
     blocks += [units] if units else []
-    if verbose or len(claims) > COLUMNS + len(_beside(claims)):
+    if len(claims) > COLUMNS + len(_beside(claims)):
         blocks += [ledger_table(lines).without_empty()]
-    blocks += grounds_of(lines, len(result.runs)) if verbose else []
     choose = "To choose a rule: fedbounds compare, same problem and --weighting.\n" if len(result.runs) > 1 else ""
     return [*blocks, f"{_further(out)}\n{choose}{summary_line(result, lines)}"]
 
@@ -52,7 +48,7 @@ def _further(out: Path | None) -> str:
         saved = "Pictures and numbers: --out DIR."
     else:
         saved = f"Pictures: {out / 'bounds.png'} and beside it. Page: fedbounds report {out}."
-    return f"{saved} More: -v, --constants, --claims all."
+    return f"{saved} More: --constants, --claims all."
 
 
 def problem_sentence(result: Result) -> str:

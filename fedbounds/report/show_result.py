@@ -94,7 +94,7 @@ def to_latex(result: Tabled) -> str:
 def plot(result: Tabled, kind: str = "") -> Plot:
     """A picture of a study; of nothing else is there one.
 
-    ``kind`` is bounds (the default), one-step, skew or participation, which need a study of this process.
+    ``kind`` is bounds (the default), one-step or skew, which need a study of this process.
 
     >>> plot(check(rounds=5))
     Plot: .save(PATH) writes it as PNG and SVG, .build() is the figure

@@ -53,7 +53,7 @@ def test_the_same_study_is_not_run_again_and_gives_the_same_bytes(tmp_path, monk
     assert CACHED not in first.stderr
     monkeypatch.setattr("fedbounds.study.run_study.run_condensed", forbidden)
     (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "participation.png").write_bytes(b"of another study")
+    (tmp_path / "b" / "bounds.png").write_bytes(b"of another study")
     again = call(*STUDY, "--out", tmp_path / "b")
     assert answer(again) == answer(first) == answer(call(*STUDY)) and CACHED in again.stderr
     assert files_in(tmp_path / "a") == files_in(tmp_path / "b") and len(files_in(tmp_path / "b")) > 4
@@ -92,7 +92,7 @@ def test_an_entry_whose_names_leave_it_or_that_lacks_the_result_is_not_believed(
     (path,) = place.glob(f"study-*/{cache.MANIFEST}")
     known = json.loads(path.read_text())
     (path.parent / "evil.txt").write_bytes(b"")
-    for stored in (known | {"../evil.txt": hashlib.sha256(b"").hexdigest()}, {"skew.png": known["skew.png"]}):
+    for stored in (known | {"../evil.txt": hashlib.sha256(b"").hexdigest()}, {"bounds.png": known["bounds.png"]}):
         path.write_text(json.dumps(stored))
         assert CACHED not in call(*STUDY, "--out", tmp_path / "b" / "c").stderr
         assert not (tmp_path / "b" / "evil.txt").exists()

@@ -17,7 +17,6 @@ from fedbounds.report.table import Cell, Phrase, Table
 from fedbounds.report.terminal import plain_table, to_text
 from fedbounds.report.verdict_tables import (
     evidence_cell,
-    grounds_of,
     ledger_table,
 )
 from fedbounds.study.ledger import ANYWHERE, Line
@@ -134,16 +133,9 @@ def test_a_row_of_the_first_screen_has_two_lines_at_80_columns():
     assert "slower: -0.2 [-0.3, 0.0]," in table
 
 
-def test_verbose_has_the_ledger_with_the_known_evidence_in_its_columns():
-    told = text(*made(FIVE), 200, verbose=True)
-    assert re.search(r"^theorem-1 +literal +REFUTED 5 .*REFUTED", told, re.MULTILINE)
-    assert re.search(r"^theorem-1 +repaired +not refuted 5 .*proved.*certified", told, re.MULTILINE)
-    assert "needs alpha_t^i = p_i" in told
-
-
 @pytest.mark.parametrize(("count", "width"), [(1, 60), (2, 80), (5, 120)])
 def test_text_fits_its_width(count, width):
-    told = text(*made((FIVE * 2)[:count]), width, verbose=True)
+    told = text(*made((FIVE * 2)[:count]), width)
     assert max(map(len, told.splitlines())) <= width
 
 
@@ -156,7 +148,7 @@ def test_an_alarm_comes_first():
 
 def test_colour_adds_nothing():
     result, lines = made()
-    blocks = check_blocks(result, lines, verbose=True)
+    blocks = check_blocks(result, lines)
     plain, coloured = to_text(blocks, 100), to_text(blocks, 100, colour=True)
     assert "\x1b" not in plain and "\x1b[" in coloured
     assert [s.rstrip() for s in re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()] == plain.splitlines()
@@ -164,18 +156,6 @@ def test_colour_adds_nothing():
 
 def test_markup_in_names_is_printed_as_it_stands():
     assert "[red]x[/red]" in text(*made(("[red]x[/red]",)))
-
-
-def test_the_grounds_are_grouped_by_what_they_say():
-    _result, lines = made()
-    listed = {block.title: block.items for block in grounds_of(lines, 2)}
-    assert listed["Refuted"][0] == "theorem-1 [literal], Exact: REFUTED: 9/16 > 1/2"
-    assert listed["Refuted"][1].startswith(
-        "theorem-1 [literal], Empirical at t = 7 under every weighting: REFUTED: lhs 2"
-    )
-    said = "theorem-1 [repaired], SDP: CERTIFIED for tau = 3; the claim also speaks of other tau"
-    assert said in listed["Not refuted, or certified or proved"]
-    assert listed["Not applicable"] == ("li-2020 under every weighting: needs alpha_t^i = p_i (FedAvg)",)
 
 
 # ---- tables ----
@@ -213,7 +193,7 @@ def test_the_outputs_of_a_table_say_the_same():
 def test_html_escapes_everything_a_user_may_write():
     evil = "<script>alert('x')</script>&\""
     result, lines = made((evil,), [[verdict("corollary", "REFUTED", "sync", 0.5, 3, detail=evil)]])
-    results = notebook(check_blocks(result, lines, verbose=True))
+    results = notebook([*check_blocks(result, lines), ledger_table(lines)])
     tags = []
 
     class Tags(HTMLParser):

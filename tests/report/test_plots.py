@@ -108,11 +108,6 @@ def panels_show(figure, label):
     return all(lines(axes, label) for axes in panels(figure))
 
 
-def test_largest_marks_all_positive_weights_of_few_clients_and_no_tie():
-    assert curves.largest(np.array([[0.5, 0.5, 0.0]])).tolist() == [[True, True, False]]
-    assert not curves.largest(np.full((1, 11), 1 / 11)).any()
-
-
 def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):
     save(tmp_path, *study(("fedavg",)))
     paths = study_figures.draw(tmp_path)
@@ -135,8 +130,8 @@ def test_curves_that_coincide_are_drawn_once_and_named_together():
     assert any(label.startswith("corollary, repaired = literal") for label in labels) and "slope of 1/T" in labels
 
 
-def test_a_weighting_that_keeps_to_p_has_no_panel_of_participation():
+def test_a_weighting_that_keeps_to_p_has_no_panel_of_skew():
     result, arrays = study(("fedavg", "fedmax"))
     arrays["0/alpha"][:] = result["problem"]["p"]
-    figure = study_figures.participation_figure(*objects(result, arrays))
+    figure = study_figures.skew_figure(*objects(result, arrays))
     assert [axes.get_title(loc="left") for axes in panels(figure)] == ["fedmax"]

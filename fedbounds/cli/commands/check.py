@@ -26,7 +26,6 @@ def check(
     config: Path | None = None,
     save_config: Path | None = None,
     fail_on: Literal["refuted"] | None = None,
-    verbose: bool = False,
     show_constants: bool = False,
     fresh: bool = False,
     quiet: bool = False,
@@ -42,7 +41,6 @@ def check(
     config: Settings from a TOML file; flags override it.
     save_config: Write the settings of this study as TOML.
     fail_on: Exit with code 1 if a claim is refuted.
-    verbose: Also print a table for each weighting and the grounds of every verdict.
     show_constants: Print the constants of the problem and of every run alone.
     """
     from fedbounds.cli.click_commands import contradiction_code, given
@@ -63,7 +61,7 @@ def check(
         except Interrupted as stopped:
             result, code = _interrupted(stopped.partial, out), INTERRUPTED
     lines = ledger_lines(claims_of(result), result.verdicts)
-    blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, verbose, out)
+    blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, out)
     show_as(format, result.to_json(), blocks)
     return code or contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 

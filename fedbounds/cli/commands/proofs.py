@@ -138,7 +138,6 @@ def ledger(
     *,
     plugins: tuple[ModuleType, ...] = (),
     format: Literal["table", "markdown", "json"] = "table",
-    verbose: bool = False,
 ) -> int:
     """Show every claim by every kind of evidence, and the paper's remarks.
 
@@ -165,6 +164,5 @@ def ledger(
         tables.ledger_table(lines),
         tables.remark_table(remarks),
     ]
-    blocks += tables.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
     show_as(format, [*(line.to_json() for line in lines), *(item.to_json() for item in remarks)], blocks)
     return contradiction_code(lines)

@@ -11,12 +11,6 @@ from fedbounds.study.settings import Settings
 
 # Points of a curve that a picture can resolve; more only make the file larger.
 MAX_POINTS = 250
-# Columns of a map that a panel can resolve.
-MAX_COLUMNS = 100
-# Mean weights that differ by rounding only are ties.
-TIE = 1e-9
-# The paper's figure marks the ten clients of largest weight; of fewer than thirty clients a third is marked.
-MARKED = 10
 
 
 @dataclass(frozen=True)
@@ -76,22 +70,3 @@ def replicate_range(times: Array, values: Array) -> Curve | None:
     keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
     part = values[:, keep]
     return Curve(times[keep], np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
-
-
-def marked(clients: int) -> int:
-    """How many clients of a round are marked."""
-    return min(MARKED, max(clients // 3, 1))
-
-
-def largest(weights: Array, count: int = MARKED) -> np.ndarray:
-    """Mask (rounds', N) of the ``count`` largest positive weights of each round; none that ties with the next one."""
-    ordered = -np.sort(-weights, axis=1)
-    beyond = ordered[:, count : count + 1] if weights.shape[1] > count else np.zeros((len(weights), 1))
-    return weights > beyond * (1 + TIE)
-
-
-def grouped(x: Array, values: Array) -> tuple[Array, Array]:
-    """Means of ``x`` and ``values`` over groups of consecutive points, at most `MAX_COLUMNS` groups."""
-    starts = np.arange(0, len(x), -(-len(x) // MAX_COLUMNS))
-    counts = np.diff(np.append(starts, len(x)))
-    return np.add.reduceat(x, starts) / counts, np.add.reduceat(values, starts, axis=0) / counts[:, None]

@@ -12,10 +12,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.parallel import in_processes
@@ -180,35 +177,6 @@ def _pad(axes: Axes, least: float = 0.1) -> None:
         axes.set_ylim(centre - least / 2, centre + least / 2)
 
 
-def participation_figure(result: Result, drawn: Drawn) -> Figure:
-    """Mean weight of each client in each round, the ten largest of a round marked."""
-    N, tau = result.facts.N, result.settings.tau
-    result, drawn = weighted(result, drawn)
-    count = curves.marked(N)
-    title = styles.participation_title(result, drawn, count)
-    height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
-    figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), sharex=True)
-    grouped = [curves.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
-    # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
-    norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
-    for axes, (rounds, table) in zip(panels, grouped, strict=True):
-        step = rounds[1] - rounds[0] if len(rounds) > 1 else 1.0
-        extent = (rounds[0] - step / 2, rounds[-1] + step / 2, N + 0.5, 0.5)
-        axes.imshow(table.T, cmap="cividis", norm=norm, aspect="auto", interpolation="nearest", extent=extent)
-        r, i = np.nonzero(curves.largest(table, count))
-        size = float(np.clip(150 / len(rounds), 1.2, 5.0))
-        light = norm(table[r, i]) < 0.5
-        for mask, colour in ((light, "white"), (~light, "black")):
-            axes.plot(rounds[r[mask]], i[mask] + 1, "o", ms=size, mew=0, color=colour, rasterized=True)
-        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axes.grid(False)
-    group = -(-len(drawn[0].round_times) // curves.MAX_COLUMNS)
-    panels[-1].set_xlabel("round" + (f" (a column is the mean of {group} recorded rounds)" if group > 1 else ""))
-    place: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 40, "pad": 0.02}
-    figure.colorbar(ScalarMappable(norm, "cividis"), ax=panels, label=r"mean $\alpha_t^i$", **place)
-    return figure
-
-
 def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.Lines:
     """The lines of a picture of claims over ``scope``: the usual ones that were examined and the reader's own.
 
@@ -234,7 +202,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "bounds": bounds_figure,
     "one-step": ratio_figure,
     "skew": skew_figure,
-    "participation": participation_figure,
 }
 
 

@@ -1,10 +1,9 @@
 """How the pictures of a study look: lines and colours, one panel a weighting with one legend, titles."""
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
@@ -13,7 +12,6 @@ from fedbounds.plugins import with_role
 from fedbounds.report.number_format import grouped, number
 from fedbounds.study.bounds import distinct_readings, main_bound
 from fedbounds.study.result import Result
-from fedbounds.study.saved_study import RunSeries
 from fedbounds.theory.claim import Role
 from fedbounds.theory.symbols import Scope
 from fedbounds.theory.verdict import Evidence
@@ -155,14 +153,6 @@ def skew_title(result: Result) -> str:
         f"Skew: at the iterates down to {number(low[0], 2)} ({low[1]}), "
         f"at the optimum up to {number(high[0], 2)} ({high[1]})"
     )
-
-
-def participation_title(result: Result, drawn: Sequence[RunSeries], marked: int) -> str:
-    """The weighting that uses the fewest clients a round: one over the sum of squared weights, on average."""
-    used = [float((1 / (run.alpha**2).sum(axis=-1)).mean()) for run in drawn]
-    k = int(np.argmin(used))
-    clients = f"{result.runs[k].weighting} uses {number(used[k], 2)} of {result.facts.N} clients a round"
-    return f"{clients}; dots: the {marked} largest weights of a round"
 
 
 def _tightness(result: Result, wanted: Callable[[str, str], bool]) -> list[float]:

@@ -31,10 +31,7 @@ OF_CLAIM = {
         "below 1 it is loose.",
     ),
 }
-OF_RUN = (
-    (study_figures.skew_figure, "The weighting skew along the run, between the extremes that the bounds use."),
-    (study_figures.participation_figure, "Who took part: the mean weight of each client in each round."),
-)
+OF_RUN = ((study_figures.skew_figure, "The weighting skew along the run, between the extremes that the bounds use."),)
 
 
 @dataclass(frozen=True)
