@@ -94,7 +94,7 @@ def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
     assert trials[0].outcome == "FALSE" and kept == list(trials)
     assert trials["skewed", "plain"].rows()[0]["outcome"] == "FALSE" and "refuted: skewed" in repr(trials)
     assert r"\begin{verbatim}" in trials.to_latex() and "FALSE" in trials._repr_html_()
-    with pytest.raises(InputError, match="a study or a sweep"):
+    with pytest.raises(InputError, match="must be a study"):
         trials.plot()
     (one,) = trials
     assert one.rows() == trials.rows() and one.to_latex() == trials.to_latex() and "FALSE" in one._repr_html_()
