@@ -77,7 +77,8 @@ def run_all(
     for verdict in in_order(search, todo, jobs):
         verdicts.append(verdict)
         if out is not None:
-            io.write_json(out, {"search": spent, "verdicts": [verdict.to_json() for verdict in verdicts]})
+            by_place = {f"{item.claim}/{item.reading}": item.to_json() for item in verdicts}
+            io.write_json(out, {"search": spent, "verdicts": by_place})
         if jobs > 1 and progress is not None:
             progress("claims", len(verdicts), len(todo))
     return verdicts
