@@ -107,14 +107,18 @@ class OutOfTime(Exception):
 
 
 class TimeSpent(BaseException):
-    """What `at_most` ends with; no ``except Exception`` on the way takes it for a fault."""
+    """What `at_most` ends with; no ``except Exception`` on the way takes it for a fault.
+
+    Its argument: whether it is the time of an `at_most` further out that is spent.
+    """
 
 
 @contextlib.contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """End what runs inside by a TimeSpent after so many processor seconds of this process.
 
-    Only in the main thread of a system that has such timers; elsewhere nothing is ended.
+    Only in the main thread of a system that has such timers; elsewhere nothing is ended. One inside another ends no
+    later than that, which goes on counting.
 
     >>> with at_most(60):
     ...     print("in time")
@@ -124,29 +128,33 @@ def at_most(seconds: float) -> Iterator[None]:
         yield
         return
 
+    outer, begun = signal.getitimer(signal.ITIMER_PROF)[0], time.process_time()
+
     def spent(*_: object) -> None:
-        raise TimeSpent
+        raise TimeSpent(0 < outer <= seconds)
 
     before = signal.signal(signal.SIGPROF, spent)
     # A second later again, should one be lost.
-    signal.setitimer(signal.ITIMER_PROF, min(max(seconds, 1e-3), YEAR), 1.0)
+    signal.setitimer(signal.ITIMER_PROF, min(max(seconds, 1e-3), outer or YEAR, YEAR), 1.0)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
+        if outer:
+            signal.setitimer(signal.ITIMER_PROF, max(outer - (time.process_time() - begun), 1e-3), 1.0)
 
 
 class Watch:
     """Keeps what a stage has found so far, and ends it after so many processor seconds, if a number is given."""
 
     def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else processor_seconds() + seconds
+        self._end = None if seconds is None else time.process_time() + seconds
         self._latest: Callable[[], StageResult] | None = None
 
     def __call__(self, found: Callable[[], StageResult]) -> None:
         self._latest = found
-        if self._end is not None and processor_seconds() > self._end:
+        if self._end is not None and time.process_time() > self._end:
             raise OutOfTime
 
     def carry_out(self, examine: Callable[[Case], StageResult], case: Case) -> tuple[StageResult, str]:

@@ -20,7 +20,7 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.symbolic import library
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
-from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.quantity import quantities_on_paths
@@ -130,10 +130,17 @@ def conditions(claim: Claim, reading: Reading) -> dict[sp.Symbol, sp.Expr]:
     for part in (part for item in claim.assumptions_in(reading) for part in item.parts):
         if part.sign == "=" and part.left.is_Symbol and part.right.is_Rational:
             result[part.left] = part.right
-        limit = part.right * s.eta / part.left if part.sign != "=" and part.left != 0 else s.eta
-        if claim.steps is None and not limit.has(s.eta):
-            result[s.eta] = limit / (1 + SLACK[2])
+    if claim.steps is None:
+        result |= [(s.eta, steps) for steps in limited(claim.assumptions_in(reading))]
     return result
+
+
+def limited(stated: Iterable[Assumption]) -> Iterator[sp.Expr]:
+    """Steps as each of their limits over 1 and a slack."""
+    for part in (part for item in stated for part in item.parts):
+        factor = sp.cancel(part.left / s.eta)
+        if part.sign != "=" and factor.is_positive and not (factor.has(s.eta) or part.right.has(s.eta)):
+            yield part.right / factor / (1 + SLACK[2])
 
 
 # Values at which right sides are compared before signs are looked at, with steps of at most 1/(4 L).
@@ -201,18 +208,16 @@ def _about(claim: Claim, reading: Reading) -> tuple[object, ...]:
 
 
 def granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:
-    """Whether the claim makes an assumption too, in the same words or relations, or its step size meets it."""
+    """Whether the claim makes an assumption too, in the same words or relations, or its steps meet it."""
     if isinstance(assumption, OwnSteps) or any(assumption == item for item in stated):
         return True
     parts = assumption.parts
     if parts and any(set(parts) <= set(item.parts) for item in stated):
         return True
-    return (
-        bool(parts)
-        and claim.steps is not None
-        and all(
-            part.sign == "<="
-            and never_negative((part.right - part.left).subs(s.eta, claim.steps), {s.L: s.mu + SLACK[0]})
-            for part in parts
-        )
-    )
+    taken = limited(stated) if claim.steps is None else (claim.steps,)
+    return bool(parts) and any(all(_met(part, steps) for part in parts) for steps in taken)
+
+
+def _met(part: Part, steps: sp.Expr) -> bool:
+    """Whether steps meet a relation, whatever the slack."""
+    return part.sign == "<=" and never_negative((part.right - part.left).subs(s.eta, steps), CURVATURES)

@@ -8,6 +8,7 @@ strongest come first; what follows from another candidate is dropped.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,8 +35,8 @@ from fedbounds.theory.verdict import Verdict
 # How many are looked for, in so many processor seconds, of which shares are for exact runs, for trials, for
 # the candidates, and for the prover where shipped proofs show something already.
 COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.15, 0.4, 0.2
-# Processor seconds for a trial at least and at most.
-LEAST, MOST = 3.0, 12.0
+# Processor seconds for a trial at least and at most, and for one proof.
+LEAST, MOST, ONE_PROOF = 3.0, 12.0, 3.0
 # Of two right sides at random values the smaller, up to rounding.
 ROUNDING = 1e-9
 
@@ -104,9 +105,11 @@ def _as_stated(changed: Claim, claim: Claim) -> bool:
 
 
 def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
-    """Of each ladder the strongest that a trial of its own does not refute, while there is time for one."""
-    for ladder in ladders:
-        for change, changed in ladder:
+    """Of each ladder the first that a trial of its own does not refute, the strongest of each before those above."""
+    left_open = list(ladders)
+    for height in itertools.count():
+        for ladder in [ladder for ladder in left_open if height < len(ladder)]:
+            change, changed = ladder[height]
             left = end - time.process_time()
             if count == 0 or left < LEAST:
                 return
@@ -114,19 +117,28 @@ def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> I
             if not retried.finished and not retried.fault:
                 raise KeyboardInterrupt  # which a trial takes for its own end
             if retried.outcome in (Outcome.OPEN, Outcome.PROVED) and retried.violation_in_floats is None:
-                grounds = (
-                    f"certified at {len(retried.certified)} settings"
-                    if retried.certified
-                    else "no violation was found"
-                )
-                yield Alternative(change, changed, retried.outcome, grounds)
+                certified = f"certified at {len(retried.certified)} settings" * bool(retried.certified)
+                yield Alternative(change, changed, retried.outcome, certified or "no violation was found")
                 count -= 1
-                break
+                left_open.remove(ladder)
+        if all(height + 1 >= len(ladder) for ladder in left_open):
+            return
 
 
 # Changed claims, each weaker than the one before.
 Changes = list[tuple[str, Claim]]
 Prover = Callable[[Claim, Reading], Verdict | None]
+
+
+def in_time(prover: Prover, claim: Claim, reading: Reading) -> Verdict | None:
+    """What a prover finds in a few processor seconds."""
+    try:
+        with at_most(ONE_PROOF):
+            return prover(claim, reading)
+    except TimeSpent as spent:
+        if spent.args[0]:
+            raise
+        return None
 
 
 @dataclass
@@ -172,7 +184,7 @@ class Search:
                 return True
             proof = None
             with self._passed_over():
-                proof = prover(changed, self.reading)
+                proof = in_time(prover, changed, self.reading)
             if proof is not None:
                 best, high = Alternative(change, changed, Outcome.PROVED, proof.detail), middle - 1
             elif middle == high and best is None:

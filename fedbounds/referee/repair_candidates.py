@@ -16,6 +16,7 @@ import sympy as sp
 from fedbounds.referee.implication import granted
 from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
 from fedbounds.referee.nearby_claims import USUAL
+from fedbounds.referee.sharper_changes import limited
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -29,10 +30,18 @@ ASSUMPTIONS = (
 )
 # Terms that bounds on a step usually have, beside those of shipped theorems about the same.
 TERMS = (
+    *(kept * s.Delta for kept in (1 - s.eta * s.mu, (1 - s.eta * s.mu) ** 2, 1 - s.eta * s.mu * (1 + s.rho_bar))),
     *(s.Delta, s.eta * s.L * s.drift, s.drift, s.eta**2 * s.sigma_p_sq, s.eta**2 * s.sigma_sq),
     *(s.eta**2 * s.L * s.Gamma, s.eta * s.Gamma * (s.rho_tilde - s.rho_bar), s.eta**2 * s.zeta_star_sq),
     *(s.eta**2 * s.G_sq, s.eta**2 * (s.tau - 1) ** 2 * s.G_sq, s.eta**2 * s.tau**2 * s.G_sq),
 )
+# Such terms between constants of a problem.
+RATIOS = (
+    *(1 / s.pi_min, s.pi_max, s.pi_max / s.pi_min, s.rho_tilde, 1 / s.rho_bar, s.rho_tilde / s.rho_bar),
+    *(s.N, 1 / s.p_min, s.L / s.mu, s.tau),
+)
+# Ratios of weights, which are forgotten or turned upside down as a factor.
+WEIGHTS = (s.pi_max, s.pi_min, s.rho_bar, s.rho_tilde)
 # Symbols that are taken for each other, in a term, in all terms, or on the left side.
 EXCHANGES: tuple[Mapping[sp.Symbol, sp.Expr], ...] = (
     {s.rho_bar: s.rho_tilde, s.rho_tilde: s.rho_bar},
@@ -67,15 +76,17 @@ def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> 
     yield [[change] for change in (*alike, *_exchanged(claim), *signs)]
     conditions = (*_assumed(claim, reading), *_other_steps(claim))
     yield [[change] for change in (*_borrowed(claim, reading, shipped), *conditions)]
-    yield [*([_all_larger(claim)] * (len(claim.terms) > 1)), *(_larger(claim, part) for part in nonzero)]
+    whole = [_all_larger(claim)] * (len(claim.terms) > 1)
+    yield [*_shorter_steps(claim), *whole, *(_larger(claim, part) for part in nonzero)]
     powers = [[change] for part in nonzero for change in _to_a_power(claim, part)]
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
         others = (*(wrong for _, wrong in slipped(term)), *(term * factor for factor in FACTORS))
         powers += [[_in_place(claim, name, other)] for other in others]
     yield powers
-    added = TERMS if claim.scope == "step" else ()
-    yield [_with_more(claim, term) for term in added if term not in claim.terms.values()]
+    added = TERMS if claim.scope == "step" else RATIOS if claim.scope == "constant" else ()
+    stated = {*claim.terms.values(), claim.lhs}
+    yield [_with_more(claim, term) for term in added if term not in stated]
     yield [[change] for differences, change in near if differences > 1]
 
 
@@ -91,6 +102,19 @@ def _borrowed(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> I
                     yield f"{term} added, as in {other.key}", partial(_changed, claim, f"+ {term}", terms=changed)
                 elif term != mine[name]:
                     yield _in_place(claim, name, term)
+
+
+def _shorter_steps(claim: Claim) -> Iterator[list[Change]]:
+    """The limits on steps over larger and larger numbers; where there is none, one in units of 1/L."""
+    if claim.scope not in ("step", "horizon") or claim.steps is not None:
+        return
+    for item in [item for item in claim.assumptions if "eta" in item.symbols() and item.parts] or [a.small_steps]:
+        made = (limited(claim, item, over) for over in COEFFICIENTS if over > sp.Rational(1, 4))
+        yield [(f"as stated, for {one[0]}", partial(_same, one[1])) for one in made if one is not None]
+
+
+def _same(claim: Claim) -> Claim:
+    return claim
 
 
 def _other_steps(claim: Claim) -> Iterator[Change]:
@@ -168,9 +192,11 @@ def _times(claim: Claim, part: Part, factor: sp.Expr, words: str) -> Change:
 def _to_a_power(claim: Claim, part: Part) -> Iterator[Change]:
     """A part times or over a power of tau, N, kappa, eta L, T, or the step alone."""
     eta = s.eta if claim.scope == "step" else s.eta_0
-    for base in (*BASES.values(), eta, *(s.L * s.eta_0,) * (eta == s.eta_0)):
+    weights = WEIGHTS if {symbol.name for symbol in WEIGHTS} & claim.symbols else ()
+    for base in (*BASES.values(), *weights, eta, *(s.L * s.eta_0,) * (eta == s.eta_0)):
         if eta == s.eta or not base.has(s.eta):
             yield from (_times(claim, part, base**power, f"times {base**power}") for power in POWERS)
+    yield from (_times(claim, part, (s.tau - 1) ** n, f"times {(s.tau - 1) ** n}") for n in (1, 2))
     if part.path:
         yield _times(claim, part, 1 - eta * s.L, f"times 1 - {eta * s.L}")
     expression = part.expression

@@ -20,7 +20,7 @@ from fedbounds.plugins import Plugins
 from fedbounds.referee import sharper_changes as changes
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import Source, conditions, follows
-from fedbounds.referee.repair import Search
+from fedbounds.referee.repair import Search, in_time
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.sharper_changes import Change
 from fedbounds.referee.theorems import theorem_of, theorems
@@ -169,7 +169,7 @@ def _lengthen(best: _Best) -> None:
             best.without(changes.without(best.claim, item))
     for item in best.claim.assumptions:
         if "eta" in item.symbols() and item.parts:
-            best.lower(lambda share, item=item: changes.longer(best.claim, item, share))  # type: ignore[misc]
+            best.lower(lambda share, item=item: changes.limited(best.claim, item, share))  # type: ignore[misc]
 
 
 @dataclass
@@ -191,7 +191,7 @@ class _Best:
         for factor in (sp.Integer(1), *MULTIPLES):
             terms = {name: factor * term for name, term in whole.terms.items()}
             changed = replace(whole, terms=terms) if factor != 1 else whole
-            proof = automatic.examine(changed, self.search.reading)
+            proof = in_time(automatic.examine, changed, self.search.reading)
             self.prover = proof is not None
             proof = proof or self.search.inherited(changed, self.search.reading)
             if proof is not None:
@@ -210,7 +210,7 @@ class _Best:
     def proved(self, claim: Claim) -> Verdict | None:
         """A proof of a claim; what proves no weaker one is not asked."""
         proof = self.search.inherited(claim, self.search.reading)
-        return proof or (automatic.examine(claim, self.search.reading) if self.prover else None)
+        return proof or (in_time(automatic.examine, claim, self.search.reading) if self.prover else None)
 
     def lower(self, make: Callable[[sp.Expr], Change | None]) -> None:
         """The smallest share that is proved, by bisection, and the largest that an instance refutes.
@@ -227,7 +227,7 @@ class _Best:
                     break
                 if changed is not None and self.refuted(changed[1]):
                     low, refuted, false = share, share, changed[0]
-                elif changed is not None and (proof := prover(changed[1], self.search.reading)) is not None:
+                elif changed is not None and (proof := in_time(prover, changed[1], self.search.reading)) is not None:
                     high, best = share, (*changed, proof)
                 elif asked:
                     break

@@ -35,15 +35,16 @@ def without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
             yield f"{longer.statement} in place of {item.statement}", replace(claim, assumptions=(*rest, longer))
 
 
-def longer(claim: Claim, item: Assumption, share: sp.Expr) -> Change | None:
-    """The claim for steps up to a limit over a share."""
+def limited(claim: Claim, item: Assumption, share: sp.Expr) -> Change | None:
+    """The claim for steps up to a limit over a share, which is above 1 where steps are to be shorter."""
     if share == 0:
         return None
     relation = tuple(sp.Le(part.left, part.right / share, evaluate=False) for part in item.parts)
     words = " and ".join(f"{part.lhs} <= {part.rhs}" for part in relation)
-    wider = Assumption(f"{item.key}-over-{share}", words, relation)
+    other = Assumption(f"{item.key}-over-{share}", words, relation)
     rest = tuple(other for other in claim.assumptions if other != item)
-    return f"{words} in place of {item.statement}", replace(claim, assumptions=(*rest, wider))
+    than = f" in place of {item.statement}" if item in claim.assumptions else ""
+    return words + than, replace(claim, assumptions=(*rest, other))
 
 
 def less(claim: Claim, part: Part, share: sp.Expr) -> Change | None:

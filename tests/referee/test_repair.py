@@ -1,15 +1,22 @@
 """What would be true instead: statements near a false one that stand."""
 
+import contextlib
+import itertools
+import time
 from dataclasses import replace
 
 import pytest
+import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.referee import repair, repair_candidates, theorems
+from fedbounds.plugins import claim_named
+from fedbounds.referee import implication, repair, repair_candidates, theorems
+from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.screen import screen
 from fedbounds.referee.trial import Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_quantities import slope_sq
 from fedbounds.theory.reading import READINGS
@@ -47,6 +54,46 @@ def test_the_constant_that_is_missing_is_found_and_proved(search):
     (nearest,) = proved
     assert (nearest.change, nearest.outcome) == ("2 times the right side", Outcome.PROVED)
     assert nearest.claim.rhs.equals(2 * DIVERSITY.rhs)
+
+
+def test_shorter_steps_are_tried_as_numbers_and_a_limit_counts_for_each_wider_one(trial):
+    step = replace(claim_named("stich-2019-step"), key="step")
+    (ladder,) = repair_candidates._shorter_steps(step)
+    short = dict(ladder)["as stated, for L*eta <= 1/12 in place of eta_t <= 1/(4L)"]()
+    assert implication.granted(a.quarter_steps, short, short.assumptions)
+    assert not implication.granted(a.quarter_steps, step, (a.small_steps,))
+    (free,) = repair_candidates._shorter_steps(replace(step, assumptions=step.assumptions[:-1]))
+    assert any(changed().assumptions[-1].relation == (s.L * s.eta <= sp.Rational(1, 2),) for _, changed in free)
+
+
+def test_long_steps_are_no_short_ones():
+    long = Assumption("long", "eta >= 1/L", sp.Le(-s.eta * s.L, -1, evaluate=False))
+    assert not implication.granted(a.small_steps, DIVERSITY, (long,))
+    assert s.eta not in implication.conditions(replace(DIVERSITY, assumptions=(long,)), PLAIN)
+
+
+def test_a_ratio_that_was_forgotten_is_tried_but_not_the_left_side_itself():
+    forgotten = replace(claim_named("pi-ratio"), key="ratio", terms={"bound": sp.Integer(0)})
+    added = every(forgotten)
+    terms = [make().terms for change, make in added.items() if change.endswith(" added")]
+    assert {"bound": 0, "+ pi_max/pi_min": s.pi_max / s.pi_min} in terms
+    assert not any(s.rho_tilde / s.rho_bar in term.values() for term in terms)
+    upside_down = every(replace(forgotten, terms={"bound": s.pi_min / s.pi_max}))
+    assert upside_down["bound: times pi_min**(-2)"]().rhs == 1 / (s.pi_max * s.pi_min)
+
+
+def test_one_time_limit_inside_another_ends_no_later(monkeypatch):
+    monkeypatch.setattr(repair, "ONE_PROOF", 0.15)
+
+    def forever(claim, reading):
+        for _ in itertools.count():
+            pass
+
+    begun = time.process_time()
+    with contextlib.suppress(TimeSpent), at_most(0.2):
+        while time.process_time() < begun + 5:
+            repair.in_time(forever, DIVERSITY, PLAIN)
+    assert time.process_time() < begun + 4
 
 
 def test_no_candidate_is_shown_that_an_exact_run_violates(search):
