@@ -2,8 +2,10 @@
 
 import contextlib
 import itertools
+import json
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import sympy as sp
@@ -159,3 +161,12 @@ def test_a_claim_that_cannot_be_tried_does_not_stop_the_file(monkeypatch):
     first, second = theorems.referee("").items
     assert (first.outcome, second.outcome) == (Outcome.NOT_TESTED, Outcome.FALSE)
     assert "depends on T" in first.fault
+
+
+def test_the_page_says_how_many_slips_are_undone():
+    root = Path(__file__).resolve().parents[2]
+    hidden = json.loads((root / "validate/results/repair.json").read_text())["hidden"]
+    rows, page = hidden["theorems"], (root / "docs/referee.md").read_text()
+    assert f"came back in {sum(row['restored'] for row in rows)} of {len(rows)} " in page
+    assert f"--count {len(rows)}\n--seed {hidden['seed']} --seconds {hidden['seconds']:g} " in page
+    assert not any(row["false"] for row in rows)
