@@ -67,11 +67,13 @@ def algorithm_1(
     weighting: Weighting,
     participants: Callable[[int, Numbers], Numbers] | None = None,
     stream: Callable[[int], RoundStream] | None = None,
+    server_step: Numbers | None = None,
 ) -> Iterator[Step]:
     """Run from w (..., d) with step sizes eta (..., T): what stands before each step, and at last after the run.
 
     ``participants(round, gaps)`` says who takes part (..., N), everyone unless given; ``stream(round)`` is what a
-    random weighting draws from. Units: w in metres, F in joules, eta in metre^2/joule.
+    random weighting draws from. With a ``server_step`` eta_s (...,), else 1, a round ends in
+    w <- w + eta_s (sum_i alpha^i x^i - w). Units: w in metres, F in joules, eta in metre^2/joule.
     """
     T, ends = eta.shape[-1], at_every_client(w, losses.p)
     for r in range(T // tau):
@@ -82,7 +84,9 @@ def algorithm_1(
         for t in range(r * tau, (r + 1) * tau):
             yield Step(t, x, p, alpha, t == r * tau, ends=ends if t == r * tau else x)
             x = x - eta[..., t, None, None] * losses.gradient(x, t)
-        ends, w = x, mean(alpha, x)
+        ends, last, w = x, w, mean(alpha, x)
+        if server_step is not None:
+            w = last + server_step[..., None] * (w - last)
     yield Step(T, at_every_client(w, losses.p), losses.p, losses.p, True, ends)
 
 

@@ -91,6 +91,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
         "sigma_p_sq": sigma_p_sq,
         **at_optimum(trajectory),
         "eta_0": Constant(float(trajectory.eta[0]), exact, "step size at t = 0"),
+        "eta_s": Constant(1.0, exact, "server step size"),
         "rho_bar": Constant(float(skew_bar.min()), exact, f"smallest over replicates and {over}"),
         "rho_tilde": Constant(float(skew_tilde.max()), exact, "largest over replicates and steps"),
         "pi_min": Constant(float(extremes.pi_min.min()), exact, "smallest alpha_i/p_i of the run"),

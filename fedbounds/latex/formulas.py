@@ -154,7 +154,8 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
         return expected(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
         return _total(scripts, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
-    if kind == "BIG" and head == r"\min" and getattr(following.children[0], "type", "") == "EXPECT":
+    behind = None if following is None else following.children[0]
+    if kind == "BIG" and head == r"\min" and (getattr(behind, "type", "") == "EXPECT" or (scripts and behind == "F")):
         inner, end = _next(factors, operators, place + 1, notation)
         return _least(head, scripts, inner, notation), end
     if kind == "BIG" and head in (r"\inf", r"\min") and not scripts and following.children == ["F"]:

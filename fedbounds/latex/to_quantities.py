@@ -161,8 +161,10 @@ def _least(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
             place, "a least expectation is not expressible: each path has its own", r"write \mathbb{E} \min_t"
         )
     value = _resolved(of if of.has(Expect) else expected(of, place), setting, place)
+    fixed = sp.Add(*(part for part in sp.Add.make_args(sp.expand(value)) if not part.has(*QUANTITIES.values())))
+    fixed = fixed if fixed.has(*STARS) else sp.Integer(0)  # the least of F(w_t) is F* and the least gap
     try:
-        return least_over_steps(value)
+        return least_over_steps(value - fixed) + fixed
     except InputError as fault:
         raise wrong(place, str(fault).partition(", but received")[0], "take one quantity") from None
 

@@ -145,7 +145,7 @@ class Suite:
 def prescribed_steps(planned: Experiment, claim: Claim) -> StepSize:
     """The step size a claim is stated for, on an experiment's problem."""
     problem = planned.problem
-    values: dict[str, Numbers] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N}
+    values: dict[str, Numbers] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N, "eta_s": 1}
     values |= {"eta_0": float(planned.eta(0)), "L_sample": problem.sample_smoothness}
     return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))
 

@@ -18,7 +18,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.expressions import check_claim, offset, warn_of_units
-from fedbounds.theory.protocol_assumptions import NEVER_RUN
+from fedbounds.theory.protocol_assumptions import NEVER_RUN, other_algorithm, with_server_step
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -27,7 +27,7 @@ OWN_STEPS = "step-size"
 # What a claim is about unless it says otherwise, and what simulated runs and instances in fractions are of.
 FEDAVG = "fedavg"
 # What a step size of one's own may depend on.
-STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
+STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "eta_s", "t"})
 # Step sizes computed in different orders differ by a few units in the last place.
 SCHEDULE_TOLERANCE = 1e-9
 
@@ -80,18 +80,6 @@ class Repair:
 
 class OwnSteps(Assumption):
     """That a run used the step size its claim is stated for: what evaluators may put in place themselves."""
-
-
-def _of_fedavg(*of_fedavg: Any) -> tuple[bool, str]:
-    return False, "what is examined here is FedAvg"
-
-
-class OtherAlgorithm(Assumption):
-    """That a run is of the algorithm its claim is about: no evidence on FedAvg meets it."""
-
-    def __init__(self, algorithm: str) -> None:
-        text = f"the algorithm is {algorithm}"
-        super().__init__("algorithm", text, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
 
 
 def _pairs(known: Mapping[sp.Symbol, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
@@ -158,11 +146,20 @@ class Claim:
     @property
     def on_fedavg(self) -> bool:
         """Whether it is about FedAvg, as all evidence but `run_algorithm`'s is."""
-        return self.algorithm == FEDAVG and not set(NEVER_RUN) & set(self.assumptions)
+        other = self.algorithm != FEDAVG or set(NEVER_RUN) & set(self.assumptions)
+        return not (other or self.has_server_step)
+
+    @cached_property
+    def has_server_step(self) -> bool:
+        """Whether it speaks of FedAvg with a server step eta_s, which runs and instances in fractions may have."""
+        sides = (self.lhs, *self.terms.values(), *self.definitions.values(), *filter(None, (self.eta,)))
+        spoken = {s.name for side in sides for s in sp.sympify(side).free_symbols}
+        spoken |= {name for item in self.assumptions for name in item.symbols()}
+        return self.algorithm == FEDAVG and symbols.eta_s.name in spoken
 
     def require_fedavg(self) -> None:
         """Refuse a claim about another algorithm, before a search on FedAvg's runs that could find nothing."""
-        if not self.on_fedavg:
+        if not (self.on_fedavg or self.has_server_step):
             raise self.elsewhere
 
     @property
@@ -220,7 +217,8 @@ class Claim:
     def assumptions_in(self, reading: Reading) -> tuple[Assumption, ...]:
         """The assumptions that must hold on a run for the claim to apply in a reading."""
         extra = self.repair.assumptions if reading.repaired and self.repair else ()
-        other = () if self.on_fedavg else (OtherAlgorithm(self.algorithm),)
+        other = () if self.on_fedavg else (other_algorithm(self.algorithm),)
+        other = (with_server_step,) if self.has_server_step else other
         return (*other, *self._assumed, *((self._own_steps,) if self.eta is not None else ()), *extra)
 
     @cached_property

@@ -65,6 +65,29 @@ own_local_steps = Assumption("own-local-steps", "client i takes a number tau_i o
 NEVER_RUN = (projection, own_local_steps)
 
 
+def _of_fedavg(*of_fedavg: Any) -> Found:
+    return False, "what is examined here is FedAvg"
+
+
+def _any(*of_run: Any) -> Found:
+    return True, "eta_s is that of the run"
+
+
+with_server_step = Assumption(
+    "server-step",
+    "a round ends in w + eta_s (sum_i alpha_i x_i - w)",
+    on_run=_any,
+    exactly=_any,
+    in_class=_of_fedavg,
+)
+
+
+def other_algorithm(algorithm: str) -> Assumption:
+    """That a run is of the algorithm its claim is about: no evidence on FedAvg meets it."""
+    text = f"the algorithm is {algorithm}"
+    return Assumption("algorithm", text, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
+
+
 @cache
 def weighting(rule: str) -> Assumption:
     """That a run has one weighting: ``fedmax``, ``fedmax:3``, ``fedsoftmax:0.5`` or ``fixed``; none for any."""

@@ -86,6 +86,24 @@ SAID = {
         (s.least_over_steps(s.gap_t), s.L * s.Delta_0),
         FRACTIONS,
     ),
+    "best loss": (
+        [f"assume {EVERYBODY}, full-gradients"],
+        rf"\min_{{0 \le t \le T - 1}} F(w_t) - F^* \le {START}",
+        (s.least_over_steps(s.gap_t), s.L * s.Delta_0),
+        FRACTIONS,
+    ),
+    "server step": (
+        [rf"assume {DESCENT}, \eta_s \eta_t (L + \mu) \le 2"],
+        r"\|w_{t+1} - w^*\|^2 \le (1 - \eta_s \eta_t \mu)^2 \|w_t - w^*\|^2",
+        (s.Delta_next, (1 - s.eta_s * s.eta * s.mu) ** 2 * s.Delta),
+        FRACTIONS,
+    ),
+    "two step sizes": (
+        [f"assume {EVERYBODY}", r"step \frac{1}{8 L \tau \eta_s}"],
+        rf"\mathbb{{E}}[F(w_{{R\tau}})] - F^* \le {START}",
+        (s.gap_round, s.L * s.Delta_0),
+        FRACTIONS,
+    ),
     "gradient norm": (
         ["assume smooth, strongly-convex"],
         r"\|\nabla F(w)\|^2 \le 2 L (F(w) - F^*)",

@@ -95,6 +95,7 @@ class Chance:
         rule: Weighting,
         how: Taken,
         look: Callable[[Step], None] = lambda step: None,
+        server_step: Numbers | None = None,
     ) -> tuple[list[Step], list[Numbers]]:
         """The steps of Algorithm 1 on a population, and the weights of the outcomes before each step and at the end.
 
@@ -123,7 +124,8 @@ class Chance:
             return groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), groups.shape[1])
 
         steps = []
-        for step in algorithm_1(losses, w0, eta, self.tau, rule, None if groups is None else participants):
+        who = None if groups is None else participants
+        for step in algorithm_1(losses, w0, eta, self.tau, rule, who, server_step=server_step):
             look(step)
             steps.append(step)
         return steps, odds

@@ -108,6 +108,9 @@ class Exact(Judged):
 
     def unmet(self, claim: Claim) -> Unmet:
         """The assumptions that fail exactly, and those that cannot be expressed in fractions."""
+        if not (has_its_server_step(claim, instance := self.record.instance)):
+            found = f"eta_s = {instance.server_step}"
+            return Unmet((Failure("server-step", "the server's step size is 1", found),))
         return judge_assumptions(claim, self.record, self.reading)
 
     def lacking(self, claim: Claim) -> tuple[str, ...]:
@@ -282,7 +285,7 @@ def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet
 
 def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
     """Whether an assumption fails that needs no run to be judged."""
-    if not instance.convex and of_minima(claim):
+    if (not instance.convex and of_minima(claim)) or not has_its_server_step(claim, instance):
         return True
     values = before_a_run(instance, claim)
     for assumption in claim.assumptions_in(reading):
@@ -291,6 +294,11 @@ def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
             if answer is not None and not answer.holds:
                 return True
     return False
+
+
+def has_its_server_step(claim: Claim, instance: Instance) -> bool:
+    """Whether the server's step size is 1, unless the claim speaks of it."""
+    return claim.has_server_step or instance.server_step == 1
 
 
 def _answer(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:

@@ -37,8 +37,8 @@ class Instance:
     ``curvatures``, ``minima`` (N, d), a curvature below 0 where that of F is not; ``p`` (N,) positive; ``w0`` (d,);
     ``eta`` (T,), T = tau * rounds. ``weighting`` is the text of a registered one, or ``fixed`` with
     ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i, ``floor`` F_i* (N,); ``present`` clients take part in
-    a round. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u. ``upper`` and
-    ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones, ``turns`` (N, 2) rotations. L and mu are
+    a round, which ends with the ``server_step`` eta_s. With ``rare`` u > 0, xi_i is u with probability
+    1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones, ``turns`` (N, 2) rotations. L and mu are
     the extreme curvatures unless wider ones are given.
     """
 
@@ -59,6 +59,7 @@ class Instance:
     widths: Rows = ()
     turns: Rows = ()
     present: int = 0
+    server_step: Fraction = Fraction(1)
     L: Fraction = field(default=Fraction(0))
     mu: Fraction = field(default=Fraction(0))
 
@@ -125,8 +126,8 @@ class Instance:
 
     @property
     def plain(self) -> bool:
-        """Whether the losses are diagonal quadratics with additive noise of two equally likely values."""
-        return not (any(self.growth) or self.upper or self.turns) and self.rare == 1
+        """Whether the losses are diagonal quadratics with additive noise of two equally likely values, eta_s = 1."""
+        return not (any(self.growth) or self.upper or self.turns) and self.rare == self.server_step == 1
 
     @cached_property
     def losses(self) -> Quadratics:
@@ -215,7 +216,7 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     yield turned, "a turn is a cosine and a sine", i.turns, "use 3/5 and 4/5"
     bent = [sum(p * row[k] for p, row in zip(i.p, i.curvatures, strict=True)) for k in range(d)]
     straight = i.spectrum if i.upper or i.turns or i.weighting != "fedavg" or 0 in i.spectrum else bent
-    positive = {"rare": [i.rare], "curvatures": straight, "p": i.p, "eta": i.eta}
+    positive = {"rare": [i.rare], "curvatures": straight, "p": i.p, "eta": i.eta, "server_step": [i.server_step]}
     for name, numbers in positive.items():
         yield min(numbers, default=1) <= 0, f"{name} must be positive", [*map(str, numbers)], "use fractions above 0"
     yield sum(i.p) != 1, "p must sum to 1", sum(i.p), "divide p by its sum"

@@ -57,7 +57,7 @@ def from_json(data: Mapping[str, Any]) -> Instance:
         **dict.fromkeys(("curvatures", "minima", "weights", *BENT), rows),
         **dict.fromkeys(("p", "w0", "noise", "floor", "growth"), vector),
         "eta": _steps,
-        **dict.fromkeys(("L", "mu", "rare"), fraction),
+        **dict.fromkeys(("L", "mu", "rare", "server_step"), fraction),
         **dict.fromkeys(("tau", "present"), whole),
         "weighting": str,
     }
@@ -89,6 +89,7 @@ def to_json(instance: Instance) -> dict[str, Any]:
     result |= {name: _written(v, False) for name in BENT if (v := getattr(instance, name))}
     result |= {name: list(map(text, v)) for name in ("noise", "growth", "floor") if any(v := getattr(instance, name))}
     result |= {"rare": text(instance.rare)} if instance.rare != 1 else {}
+    result |= {"server_step": text(instance.server_step)} if instance.server_step != 1 else {}
     if instance.present < instance.N:
         result["present"] = instance.present
     spectrum = instance.spectrum

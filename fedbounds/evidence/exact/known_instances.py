@@ -48,6 +48,7 @@ def _with_steps(instance: Instance, claim: Claim) -> Instance:
         return instance
     kappa, tau = instance.L / instance.mu, Fraction(instance.tau)
     values = {"L": instance.L, "mu": instance.mu, "tau": tau, "N": Fraction(instance.N), "eta_0": instance.eta[0]}
+    values |= {"eta_s": instance.server_step}
     values["gamma"] = LATE * kappa * tau
     sizes = (rational(claim.steps, values | {"t": Fraction(t)}) or Fraction(0) for t in range(instance.total))
     return instance.with_(eta=tuple(sizes))

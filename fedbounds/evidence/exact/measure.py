@@ -37,7 +37,7 @@ class Measured:
     Of the local models visited, all outcomes: their ``times`` and ``clients`` (m,), ||grad F_i||^2, variances and
     e_i (..., m). ``alphas``, ``ratios`` and ``excesses`` (visits, ..., N); the smallest rho at the starts of rounds
     and everywhere (...,). ``steps`` with the weights of their outcomes before each are what was run, and ``draws``
-    how many clients are drawn with replacement in a round.
+    how many clients are drawn with replacement in a round. ``server_step`` (...,) is 1 unless given.
     """
 
     losses: Quadratics
@@ -47,6 +47,7 @@ class Measured:
     steps: Sequence[Step] = field(repr=False)
     odds: Sequence[Numbers] = field(repr=False)
     draws: int = 0
+    server_step: Numbers | None = None
 
     @cached_property
     def _whole(self) -> dict[str, WholePaths]:
@@ -119,6 +120,7 @@ class Measured:
                 "m": lambda: one * self._equally_many(),
                 "C": lambda: one * (self.parts[0].p[0, 0] > 0).sum(-1) / N,
                 "eta_0": lambda: eta[..., 0],
+                "eta_s": lambda: one if self.server_step is None else self.server_step,
                 "eta_ratio": lambda: on.ratios_of_steps(eta, tau).max(-1),
                 "eta_growth": lambda: on.growth_of_steps(eta, tau).max(-1),
                 "rho_pairs": lambda: smallest_pair(losses, self.alphas, self.excesses),

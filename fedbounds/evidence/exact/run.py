@@ -38,7 +38,7 @@ MAX_BITS = 2**13
 # Bits of the balls: twice as many each time, to the last, which is enough for a contraction by half over 2000 steps.
 BITS = (2**9, 2**10, 2**11, 2**12, 2**13)
 # The constants that hang on no step of a run.
-OF_THE_SETUP = ("L", "mu", "Gamma", "tau", "N", "p_min", "eta_0", "eta_ratio", "eta_growth")
+OF_THE_SETUP = ("L", "mu", "Gamma", "tau", "N", "p_min", "eta_0", "eta_s", "eta_ratio", "eta_growth")
 
 V = TypeVar("V")
 
@@ -183,7 +183,8 @@ class ExactRun:
 
 def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
     """The constants that are known before a run, the claim's own of the problem too."""
-    setup = Measured(instance.population, (), array([instance.eta]), instance.tau, (), ())
+    server_step = array([instance.server_step])
+    setup = Measured(instance.population, (), array([instance.eta]), instance.tau, (), (), server_step=server_step)
     with in_bits(BITS[0]):
         known = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
     known["C"] = Fraction(instance.present, instance.N)
@@ -245,9 +246,10 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
     losses, w0 = replace(instance.population), array([instance.w0])  # what it caches is of these bits
     with in_bits(bits) if bits else nullcontext():
         sizes = array([[Ball(enclosed(size)) for size in instance.eta]]) if bits else eta
-        steps, odds = chance.steps(losses, w0, sizes, instance.rule, how, _short)
+        server_step = None if instance.server_step == 1 else array([instance.server_step])
+        steps, odds = chance.steps(losses, w0, sizes, instance.rule, how, _short, server_step)
         parts = tuple(stretches(steps, odds, leading=1))
-        measured = Measured(losses, parts, eta, instance.tau, steps, odds, instance.draws)
+        measured = Measured(losses, parts, eta, instance.tau, steps, odds, instance.draws, server_step)
     return ExactRun(instance, measured, how == "all", bits)
 
 

@@ -136,6 +136,7 @@ def _met(
     """The shapes of which one of ``count`` instances meets every assumption."""
     result: list[Shape] = []
     answers: dict[Shape, bool] = {}
+    assumed = claim.assumptions_in(reading)
     for family in by_family.values():
         schedules = _schedules(claim, family)
         for (N, d), (tau, rounds) in itertools.product(
@@ -144,7 +145,10 @@ def _met(
             absences = range(N) if family.absent else (0,)
             for noise, absent in itertools.product(family.noises, absences):
                 shape = Shape(family.key, N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent)
-                shape = replace(shape, linear=family.linear)
+                shape = replace(shape, linear=family.linear, server=claim.has_server_step)
+                sizes = {"N": N, "tau": tau, "C": (N - absent) / N}  # which decide some relations without a run
+                if penalty(assumed, {name: np.full((1, 1), size) for name, size in sizes.items()}, 1)[0] > 0:
+                    continue
                 if shape.total > budget.longest or (shape.random and d > min((*budget.dimensions, 2))):
                     continue
                 steps = [s for s in schedules if s != "free" or shape.total <= MANY_STEPS]

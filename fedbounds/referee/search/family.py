@@ -27,6 +27,8 @@ MAX_START = 3.0
 MAX_NOISE = 30.0
 # Noise proportional to the gradient: at 1 a client's gradient is 0 or doubled.
 MAX_GROWTH = 3.0
+# Server steps lie between its inverse and this.
+MAX_SERVER_STEP = 8.0
 # The smallest step size times L, and the largest of runs whose step size is constant.
 MIN_STEP, MAX_STEP = 1e-3, 2.0
 # Longer runs with fixed weights keep the same weights throughout.
@@ -56,6 +58,7 @@ class Shape:
     ``losses``: ``any``; ``one Hessian``, ``same minimisers`` or ``one loss`` for all clients. ``equal`` clients have
     p_i = 1/N; ``absent`` clients, drawn uniformly, miss a round. ``schedule``: ``free`` step sizes, one ``constant``
     one, the ``claim``'s formula (from a searched eta_0: ``start``), or that of the theory under study (``paper``).
+    With ``server`` the server's step size is searched too, else it is 1.
     """
 
     family: str
@@ -70,6 +73,7 @@ class Shape:
     noise: str = ""
     absent: int = 0
     linear: bool = True
+    server: bool = False
 
     @property
     def present(self) -> int:
@@ -96,7 +100,7 @@ class Shape:
     def chance(self) -> Chance:
         """What is random in its runs: a rare shock too has no two equally likely values."""
         additive = self.linear and self.noise == "additive"
-        linear = additive and self.weighting == "fedavg" and not self.absent
+        linear = additive and self.weighting == "fedavg" and not (self.absent or self.server)
         noisy, rare = (bool(self.noise),) * self.N, RARE if self.noise == "rare" else 1.0
         return Chance(noisy, self.tau, self.rounds, self.present, self.draws, rare, linear)
 
@@ -114,7 +118,7 @@ class Shape:
     def straight(self) -> bool:
         """Whether every step goes by the same weights and nothing is random."""
         constant = self.weighting == "fedavg" or (self.weighting == "fixed" and self.rows == 1)
-        return self.tau == 1 and not self.random and constant
+        return self.tau == 1 and not (self.random or self.server) and constant
 
     @property
     def rows(self) -> int:
@@ -127,6 +131,7 @@ class Shape:
         parts = [f"N={self.N},d={self.d},tau={self.tau},rounds={self.rounds},{self.weighting},{self.schedule}"]
         parts += [self.losses] * (self.losses != "any") + ["equal p"] * self.equal
         parts += [f"{self.noise} noise"] * bool(self.noise) + [f"{self.present} present"] * (self.absent > 0)
+        parts += ["server step"] * self.server
         return f"{self.family}: {','.join(parts)}"
 
 
@@ -171,18 +176,20 @@ def families(extra: Iterable[ModuleType] = ()) -> dict[str, InstanceFamily]:
 @dataclass(frozen=True)
 class Population:
     """P instances of one shape: losses with a leading axis P, starts w0 (P, d), steps eta (P, T), fixed alpha
-    (P, rows, N)."""
+    (P, rows, N), server steps (P,) or None for 1."""
 
     shape: Shape
     losses: Quadratics
     w0: Array
     eta: Array
     weights: Array
+    server_step: Array | None = None
 
     def member(self, k: int, **changes: Any) -> Population:
         """Member k alone, with fields changed."""
         alone = slice(k, k + 1)
-        rows = {name: getattr(self, name)[alone] for name in ("w0", "eta", "weights")}
+        rows: dict[str, Any] = {name: getattr(self, name)[alone] for name in ("w0", "eta", "weights")}
+        rows |= {} if self.server_step is None else {"server_step": self.server_step[alone]}
         return replace(self, losses=self.losses.rows(alone), **(rows | changes))
 
 
@@ -198,6 +205,7 @@ def _blocks(shape: Shape, family: InstanceFamily) -> dict[str, int]:
         "eta": {"free": shape.total, "start": 1, "constant": 1}.get(shape.schedule, 0),
         "weights": numbers(shape) * shape.rows if shape.weighting == "fixed" else 0,
         "noise": NOISES[shape.noise] * numbers(shape),
+        "server": int(shape.server),
     }
 
 
@@ -230,8 +238,9 @@ def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> P
     if shape.noise:
         sizes = for_all(parts["noise"].reshape(P, NOISES[shape.noise], -1), N)
         losses = replace(losses, **_noise(shape, sizes**family.quiet, losses.L[:, None]))
-    eta = _steps(shape, parts["eta"], losses, claim)
-    return Population(shape, losses, w0, eta, weights)
+    server_step = MAX_SERVER_STEP ** (2 * parts["server"][:, 0] - 1) if shape.server else None
+    eta = _steps(shape, parts["eta"], losses, claim, server_step)
+    return Population(shape, losses, w0, eta, weights, server_step)
 
 
 def _noise(shape: Shape, parts: Array, L: Array) -> dict[str, Array]:
@@ -243,13 +252,14 @@ def _noise(shape: Shape, parts: Array, L: Array) -> dict[str, Array]:
     return {"noise": MAX_NOISE * L * parts[:, 0], **growth}
 
 
-def _steps(shape: Shape, part: Array, losses: Quadratics, claim: Claim) -> Array:
+def _steps(shape: Shape, part: Array, losses: Quadratics, claim: Claim, server_step: Array | None) -> Array:
     L, T = losses.L[:, None], shape.total
     if shape.schedule == "free":
         return MIN_STEP**part / L
     if shape.schedule == "constant":
         return np.broadcast_to(MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L, (len(L), T))
     constants = {"L": L, "mu": losses.mu[:, None], "tau": float(shape.tau), "N": float(shape.N)}
+    constants |= {} if server_step is None else {"eta_s": server_step[:, None]}
     if shape.schedule == "start":
         constants["eta_0"] = MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L
     return np.broadcast_to(steps_asked(schedule(claim, shape), constants, T), (len(L), T))

@@ -48,9 +48,11 @@ def simulate(population: Population) -> Measured:
     else:
         fixed = shape.weighting == "fixed"
         rule = FixedByRound(population.weights) if fixed else weighting_named(shape.weighting)
-        steps, odds = shape.chance.steps(losses, population.w0, population.eta, rule, shape.taken)
+        steps, odds = shape.chance.steps(
+            losses, population.w0, population.eta, rule, shape.taken, server_step=population.server_step
+        )
         parts = stretches(steps, odds, leading=1)
-    return Measured(losses, tuple(parts), population.eta, shape.tau, steps, odds, shape.draws)
+    return Measured(losses, tuple(parts), population.eta, shape.tau, steps, odds, shape.draws, population.server_step)
 
 
 def computed(run: Measured, claim: Claim, reading: Reading) -> Values:

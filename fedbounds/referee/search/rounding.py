@@ -82,16 +82,18 @@ def round_to(population: Population, claim: Claim, denominator: int) -> Instance
         weighting=shape.weighting,
         weights=tuple(simplex(row) for row in population.weights[0]) if shape.weighting == "fixed" else (),
         present=shape.present,
+        server_step=Fraction(1) if population.server_step is None else near(population.server_step[0]),
         **more,
     )
     return with_steps(instance, formula)
 
 
 def with_steps(instance: Instance, formula: sp.Expr | None) -> Instance:
-    """The instance with the step sizes of a formula in L, mu, tau, N, eta_0 and t, if there is one."""
+    """The instance with the step sizes of a formula in L, mu, tau, N, eta_0, eta_s and t, if there is one."""
     if formula is None:
         return instance
     values = {"L": instance.L, "mu": instance.mu, "tau": Fraction(instance.tau), "N": Fraction(instance.N)}
+    values["eta_s"] = instance.server_step
     values["eta_0"] = instance.eta[0]
     eta = tuple(rational(formula, {**values, "t": Fraction(t)}) or Fraction(0) for t in range(instance.total))
     return instance.with_(eta=eta)

@@ -114,6 +114,7 @@ def size(instance: Instance) -> tuple[int, ...]:
     numbers += [*instance.p, *instance.w0, *instance.eta, *filter(None, (*instance.noise, *instance.growth))]
     characters = sum(len(text(x)) for x in numbers)
     odd = instance.N - instance.present + (instance.weighting != "fedavg") + (instance.rare != 1)
+    odd += instance.server_step != 1
     height = sum(abs(x.numerator) + x.denominator for x in numbers)
     return instance.N, instance.d, instance.total, odd, characters, height
 
@@ -201,6 +202,8 @@ def _structural(instance: Instance) -> Iterator[Change]:
     yield from (dict.fromkeys(names, ()) for names in simpler if getattr(instance, names[0]))
     if instance.present < instance.N:
         yield {"present": instance.N}
+    if instance.server_step != 1:
+        yield from ({"server_step": Fraction(number)} for number in (1, 2))
     if instance.N > 2:
         for i in range(instance.N):
             yield _without(instance, i)
