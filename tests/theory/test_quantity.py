@@ -38,7 +38,8 @@ MINE = Claim(
     "mine", "", "", "step", FARTHEST, {"L": symbols.L * symbols.Delta}, assumptions=(a.smooth, a.full_participation)
 )
 # Of several paths together, or defined by a claim, or a bound that no path shows.
-NO_PATH = {"gamma", "sigma_0_sq", "growth", "L_sample", "rho_pairs", "m", "turn", "reach", "push", "skew", "kept", "eta_s"}
+NO_PATH = {"gamma", "sigma_0_sq", "growth", "L_sample", "rho_pairs", "m", "turn", "reach", "push", "skew", "kept"}
+NO_PATH |= {"eta_s"}
 
 
 def no_variance(points):

@@ -25,6 +25,12 @@ def test_the_page_has_the_stored_numbers():
     damaged = read_json(RESULTS / "formats.json")["formats"]
     assert f"{sum(row['tried'] for row in damaged):,} times" in PAGE
     assert f"{sum(row['wrong'] for row in damaged)} of these answers were wrong" in PAGE
+    files = read_json(RESULTS / "theorem_files.json")
+    assert files["answers"].keys() == {"accepted", "refused"}
+    assert (
+        f"Of {files['count']:,} damaged LaTeX theorem files {files['answers']['accepted']:,} are read, "
+        f"{files['answers']['refused']:,} refused" in PAGE
+    )
     held = read_json(RESULTS / "commands_memory.json")
     assert [row["command"] for row in held] == list(memory.COMMANDS)
     line = "| `{command}` | {peak_MiB} MiB | {processor_seconds:.0f} s |"

@@ -38,8 +38,8 @@ class Instance:
     ``eta`` (T,), T = tau * rounds. ``weighting`` is the text of a registered one, or ``fixed`` with
     ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i, ``floor`` F_i* (N,); ``present`` clients take part in
     a round, which ends with the ``server_step`` eta_s. With ``rare`` u > 0, xi_i is u with probability
-    1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones, ``turns`` (N, 2) rotations. L and mu are
-    the extreme curvatures unless wider ones are given.
+    1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones,
+    ``turns`` (N, 2) rotations. L and mu are the extreme curvatures unless wider ones are given.
     """
 
     curvatures: Rows
