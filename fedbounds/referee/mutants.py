@@ -207,7 +207,8 @@ def bare(read: Claim) -> Claim:
 # What an exponent may be off by one of; eta L and kappa are pure numbers, so that no dimension gives the slip away.
 BASES = {"T": T, "tau": tau, "N": N, "kappa": L / mu, "eta": eta * L}
 # The kinds of changes, as the report counts them.
-CONSTANT, INDEX, ASSUMPTION, WEIGHTS = "constant or sign", "index", "assumption dropped", "rho_bar for rho_tilde"
+CONSTANT, INDEX, ASSUMPTION = "constant or sign", "an index t for t + 1", "an assumption dropped"
+WEIGHTS = "rho_bar for rho_tilde"
 LOGARITHM, CLIENTS, MEAN = "logarithm dropped", "1/N dropped or added", "mean for max"
 
 

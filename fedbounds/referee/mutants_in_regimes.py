@@ -228,6 +228,9 @@ def tally(rows: Iterable[Row]) -> Mapping[str, int]:
     return counts
 
 
+# What the sentence on slips has.
+SLIPS = "slips such as drafts have"
+
 # Mutants that count neither for nor against the regimes.
 UNJUDGED = {
     "weaker": "are weaker claims",
@@ -246,11 +249,12 @@ def in_words(rows: Sequence[Row]) -> tuple[str, ...]:
     for row in judged:
         if row.outcome is Outcome.SURVIVES:
             missed.setdefault(kind(row.change), []).append(f"{row.part} ({row.change})")
-    lines = ["slips that the regimes, quadratics all of them, notice where the claim holds in them, by kind:"]
-    lines += [f"  {name}: {noticed[name]} of {n}" for name, n in Counter(kind(row.change) for row in judged).items()]
-    if missed:
-        lines += [f"not noticed by the regimes: {', '.join(missed)}"]
-        lines += [f"  {name}: {', '.join(changes)}" for name, changes in missed.items()]
+    every = Counter(kind(row.change) for row in judged)
+    gone = [f"{name} ({len(changes)} of {every[name]})" for name, changes in missed.items()]
+    words = f"notice {sum(noticed.values())} and miss {', '.join(gone)}" if gone else "notice all"
+    lines = [f"of {len(judged)} {SLIPS}, the runs of the regimes, on quadratics, {words}"]
+    lines += [f"  {name}: {noticed[name]} of {n}" for name, n in every.items()]
+    lines += [f"  missed, {name}: {', '.join(changes)}" for name, changes in missed.items()]
     counts = tally(rows)
     rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
     return (*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else []))

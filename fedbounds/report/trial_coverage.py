@@ -27,7 +27,7 @@ def not_covered(trial: Trial) -> str:
     """What the claim speaks of and the search did not try; everything, where the search compared nothing."""
     searched = [Coverage.from_json(part) for v in trial.verdicts for part in v.data.get("searched", ())]  # type: ignore[attr-defined]
     if not searched:
-        return "anything beyond the settings, instances and runs named below"
+        return "anything beyond the settings, instances and runs named below; the search compared nothing"
     claimed = trial.claim.coverage(READINGS[trial.reading])
     one_step = trial.claim.scope in ONE_STEP and not sp.sympify(trial.claim.steps or 0).has(symbols.t)
     alone = claimed.axes.get("N") == Span(1, 1)
@@ -91,7 +91,13 @@ def _above(axis: str, parts: Iterable[Coverage], claimed: Coverage) -> str:
     wanted = claimed.axes.get(axis)
     if not highs or (isinstance(wanted, Span) and wanted.high <= max(highs)) or isinstance(wanted, frozenset):
         return ""
-    return f"{'eta L' if axis == 'eta_L' else axis} > {max(highs)}"
+    return f"{'eta L' if axis == 'eta_L' else axis} > {_written(max(highs))}"
+
+
+def _written(number: Any) -> str:
+    """A large power of ten as one, and no needless decimals."""
+    power = len(str(number)) - 1
+    return f"10^{power}" if power > 3 and number == 10**power else f"{float(number):g}"
 
 
 def _of_chance(what: str, parts: Sequence[Coverage], one_step: bool) -> str:
@@ -108,8 +114,8 @@ def tried(trial: Trial) -> str:
     result = []
     for verdict in trial.verdicts:
         if verdict.evidence is Evidence.EXACT and verdict.margin is not None:
-            if "limits" in verdict.data:
-                result.append(f"{verdict.data['limits']} (search)")
+            if "searched" in verdict.data:
+                result.append(_of_search([Coverage.from_json(part) for part in verdict.data["searched"]]))  # type: ignore[attr-defined]
             else:
                 names = f" ({', '.join(verdict.data['seen'])})" if "seen" in verdict.data else ""  # type: ignore[arg-type]
                 result.append(f"{verdict.detail.removeprefix('no violation at ')} at limits{names}")
@@ -121,6 +127,21 @@ def tried(trial: Trial) -> str:
     if len(result) > 1 or regimes:  # the limits by name matter most where nothing else was compared
         result = [words.partition(" at limits")[0] + " at limits" * (" at limits" in words) for words in result]
     return "; ".join([*reversed(result), *regimes])
+
+
+def _of_search(parts: Sequence[Coverage]) -> str:
+    """How many forms of problems were searched, and up to which sizes."""
+
+    def highest(some: Iterable[Coverage]) -> int:
+        return max((int(span.high) for part in some if isinstance(span := part.axes.get("T"), Span)), default=0)
+
+    forms = {words.partition(" in at most")[0] for words in map(str, _values(parts, "problem"))}
+    sizes = [f"N <= {max(n for n in _values(parts, 'N') if isinstance(n, int | Fraction))}", f"T <= {highest(parts)}"]
+    for words, axis, plain in (("with noise", "gradients", "full"), ("with absent clients", "participation", 1)):
+        some = [part for part in parts if part.axes.get(axis) != only(plain)]
+        sizes += [f"{words} T <= {highest(some)}"] * bool(some)
+    what = " and ".join(sorted(forms)) if len(forms) < 3 else f"{len(forms)} forms of losses"
+    return f"a search over {what} ({', '.join(sizes)})"
 
 
 def certified_settings(trial: Trial) -> str:

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as xml
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
+from fedbounds.referee.mutants_in_regimes import SLIPS
 from fedbounds.referee.nearby_claims import PROVED_IF
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
@@ -73,7 +74,9 @@ def _headline(trial: Trial) -> list[str]:
         return [*lines, *_notes(trial, shown), *(nearest(trial) if trial.alternatives else ())]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof = trial.whole_proof
-        proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
+        detail = proof.detail.removeprefix("proved ")
+        colon = ":" * (detail == proof.detail)
+        proved = f"{head}: {word(Status.HOLDS, proof.evidence)}{colon} {detail}.{unfinished}"
         near = tightness(trial.verdicts)
         lines = [
             MEANING[outcome],
@@ -137,9 +140,9 @@ def _open(trial: Trial) -> list[str]:
         shown = str(unconfirmed.data.get("approach") or unconfirmed.detail)
         by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
         lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
+    lines.append(f"Not covered: {not_covered(trial)}.")
     near = (line for line in trial.lines_of("neighbours") if line.startswith(PROVED_IF))
     lines += [f"{Outcome.PROVED} if also {line.removeprefix(PROVED_IF)}." for line in near]
-    lines.append(f"Not covered: {not_covered(trial)}.")
     lines += [f"No proof: {line.partition(': ')[2]}." for line in trial.lines_of("proof") if line.startswith("none")]
     if trial.proof is not None:
         covered = trial.proof.coverage.words() if trial.proof.coverage is not None else "what it assumes"
@@ -153,17 +156,20 @@ def _open(trial: Trial) -> list[str]:
     elif unconfirmed is None and trial.proof is None and not trial.certified:
         done = ", ".join(stage.name for stage in trial.stages if not stage.cut)
         lines.append(f"No violation in the stages that ended: {done or 'none'}.")
-    lines += [_sentence(line) for line in trial.lines_of("strength") if line.startswith("not noticed")]
+    lines += [_sentence(line) for line in trial.lines_of("strength") if SLIPS in line]
     return lines
 
 
 def _in_decimals(shown: Verdict) -> str:
-    """A refutation's sides as decimals, the exact numbers behind them; as they are where they are whole numbers."""
+    """A refutation's sides as decimals, the exact numbers behind them if short; as they are where they are whole."""
     relation = re.search(r" (>|<|!=) ", shown.detail)
     sides = decimal_pair(str(shown.data.get("lhs", "")), str(shown.data.get("rhs", "")))
     if relation is None or sides is None or sides == (shown.data["lhs"], shown.data["rhs"]):
         return shown.detail
-    return f"{sides[0]} {relation[1]} {sides[1]} ({shown.detail})"
+    long = "a fraction of" in shown.detail
+    words = f"{shown.detail.rpartition(', ')[2]}{', in fractions too long to show' * long}"
+    numbers = words if long or "bits" in shown.data else shown.detail
+    return f"{sides[0]} {relation[1]} {sides[1]} ({numbers})"
 
 
 def _by(trial: Trial, shown: Verdict) -> str:

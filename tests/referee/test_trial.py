@@ -19,6 +19,7 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
+from fedbounds.referee import mutants_in_regimes as mutants
 from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
@@ -235,8 +236,21 @@ def test_an_open_trial_says_first_what_was_not_covered():
     assert headline == "drift-tight [plain]: OPEN." and last == "Surviving these tests is not a proof."
     assert first.startswith("Not covered: N = 1, 3 to 24 or N > 25, tau = 3 to 4 or tau > 5, kappa > 1000, weights")
     assert "T >" not in first and "noise" not in first
-    assert then == "Tried without a violation: quadratics (search)."
+    assert then == "Tried without a violation: a search over a quadratic (N <= 25, T <= 60, with noise T <= 2)."
     assert noise == "Assumed throughout: noises have mean 0 given the past and are independent between clients."
+
+
+def test_slips_are_counted_by_kind_and_the_missed_ones_named():
+    refuted, survives = mutants.Outcome.REFUTED, mutants.Outcome.SURVIVES
+    judged = [(refuted, "deleted"), (survives, "deleted"), (survives, "condition dropped")]
+    rows = [mutants.Row("draft", "plain", "bound", change, outcome) for outcome, change in judged]
+    lines = mutants.in_words(rows)
+    said = "on quadratics, notice 1 and miss constant or sign (1 of 2), an assumption dropped (1 of 1)"
+    assert lines[0] == f"of 3 slips such as drafts have, the runs of the regimes, {said}"
+    assert mutants.in_words(rows[:1])[0].endswith("notice all")
+    stages = (Stage("search", 0.0, (), (searched(),)), Stage("strength", 0.0, lines))
+    shown = show.verdict(trial.Trial(TRUE.DRIFT, "plain", "small", 0, stages, True))
+    assert f"O{lines[0][1:]}." in shown
 
 
 @pytest.mark.parametrize(
@@ -302,8 +316,8 @@ def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
     run = replace(TRUE.DRIFT, scope="horizon", lhs=Delta_T, terms={"bound": T * G_sq})
     assert "exponent of T" in {kind(slip.change) for slip in slips(run)}
     assert all(item.claim.terms != terms and item.claim.lhs == TRUE.DRIFT.lhs for item in result)
-    assert kind("deleted") == "constant or sign" and kind("condition dropped") == "assumption dropped"
-    assert kind("T read as T + 1") == "index"
+    assert kind("deleted") == "constant or sign" and kind("condition dropped") == "an assumption dropped"
+    assert kind("T read as T + 1") == "an index t for t + 1"
 
 
 def test_exact_instances_at_limits_are_a_test_and_named_where_they_are_the_only_one():
@@ -317,7 +331,10 @@ def test_exact_instances_at_limits_are_a_test_and_named_where_they_are_the_only_
     result = trial.Trial(FRESH_TRUE.DRIFT, "plain", "small", 0, told, True)
     assert result.outcome is Outcome.OPEN
     _, first, compared, *rest, last = show.verdict(result)
-    assert first == "Not covered: anything beyond the settings, instances and runs named below."
+    assert (
+        first
+        == "Not covered: anything beyond the settings, instances and runs named below; the search compared nothing."
+    )
     assert compared == (
         "Tried without a violation: 38 exact instances at limits (kappa = 1, Gamma = 0, noise, alpha = p)."
     )
