@@ -23,14 +23,14 @@ class Exact(np.ndarray):
     """Fractions and balls; what numpy calls a root is a fraction where it is one, and else a ball.
 
     >>> x = np.array([Fraction(9, 4)]).view(Exact)
-    >>> np.sqrt(x)[0], np.linalg.norm(x), (x**0.5)[0]
-    (Fraction(3, 2), Fraction(9, 4), Fraction(3, 2))
+    >>> np.sqrt(x)[0], np.linalg.norm(x), (x**0.5)[0], np.sqrt(x.astype(float))
+    (Fraction(3, 2), Fraction(9, 4), Fraction(3, 2), array([1.5]))
     """
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
         if ufunc is np.power and isinstance(inputs[1], float | Fraction) and inputs[1] == 0.5:
             ufunc, inputs = np.sqrt, inputs[:1]
-        if ufunc in IRRATIONAL and method == "__call__":
+        if ufunc in IRRATIONAL and method == "__call__" and inputs[0].dtype == object:
             result = np.frompyfunc(partial(_irrational, ufunc.__name__), 1, 1)(np.asarray(inputs[0]))
             return np.asarray(result, dtype=object).view(Exact)[()]
         if "out" in more:
