@@ -85,5 +85,5 @@ Ltac positive := first [lra | apply Rmult_lt_0_compat; positive | apply pow_lt; 
 with not_negative := first [lra | apply Rplus_le_le_0_compat; not_negative | apply Rmult_le_pos; not_negative
   | apply pow_le; not_negative | apply Rlt_le, Rinv_0_lt_compat; positive | nra].
 Ltac open_fact := unfold tilt, level, excess, norm_sq, sub;
-  repeat (rewrite ip_add || rewrite ip_add_r || rewrite ip_scale || rewrite ip_scale_r).
+  repeat progress (rewrite ?ip_add, ?ip_scale, ?ip_add_r, ?ip_scale_r).
 Ltac apart := repeat split; first [lra | apply Rgt_not_eq, Rlt_gt; positive].

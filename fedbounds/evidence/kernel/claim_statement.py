@@ -40,6 +40,7 @@ TIED: Mapping[str, tuple[str, ...]] = {
     "L": ("smooth P L",),
     "mu": ("strongly_convex P mu",),
     "sigma_sq": ("bounded_variance M sigma_sq",),
+    "sigma_p_sq": ("variance_of_mean M sigma_p_sq",),
     "G_sq": ("bounded_gradient M G_sq",),
     "rho_bar": ("skew_at_least M rho_bar",),
     "rho_tilde": ("star_skew_at_most M rho_tilde",),
@@ -116,9 +117,11 @@ def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
     place = "forall c k i, seen M c k -> (i < N P)%nat ->\n  " if claim.scope == "point" else ""
     subject = "(M : nat -> Step P) (T : nat)" if along else "(M : Step P)"
     hypotheses = "".join(f"  {text} ->\n" for text in ("run M T tau" if along else "setting M", *conditions))
+    beside = {" Horizon": along, " Attained": attained, " Independent": "sigma_p_sq" in constants}
+    further = "".join(name for name, needed in beside.items() if needed)
     total = " +\n     ".join(f"({rocq(term, words)})" for term in right) or "0"
     return (
-        f"{WRITTEN}{HEADER.format((' Horizon' if along else '') + (' Attained' if attained else ''))}\n"
+        f"{WRITTEN}{HEADER.format(further)}\n"
         f"Definition statement : Prop := forall (P : Problem) {subject}{binders},\n{hypotheses}"
         f"  {place}{rocq(left, words)} <=\n     {total}.\n"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.kernel import claim_statement, point_script, point_statement
+from fedbounds.evidence.kernel import claim_statement, point_script, point_statement, step_script
 from fedbounds.evidence.kernel.coqc import available
 from fedbounds.evidence.kernel.derivation_script import script as of_a_client
 from fedbounds.evidence.kernel.one_step_script import script as of_one_step
@@ -53,7 +53,10 @@ def _written(proposed: Derivation, checked: Checked, claim: Claim, reading: Read
         claim_statement.statement(claim, reading)
     except InputError:
         return point_script.script(checked, reading)
-    return of_one_step(checked)
+    try:
+        return of_one_step(checked)
+    except InputError:
+        return step_script.script(checked, reading)
 
 
 def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None) -> Audited:

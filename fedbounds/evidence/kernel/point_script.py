@@ -6,15 +6,16 @@ their means. Rocq checks each form, and that the forms, times the multipliers, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
 from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.evidence.kernel.point_forms import Vectors, add, no_script
-from fedbounds.evidence.kernel.point_statement import ONE_STEP, PARAMETERS, SETTING, assumed_of, binders_of, read
+from fedbounds.evidence.kernel.point_statement import ONE_STEP, SETTING, PointClaim, assumed_of, binders_of, read
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, P, W, grad
+from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, P, W, X, grad
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import depends
@@ -35,7 +36,6 @@ VANISH = (
     "no-noise",
 )
 NAMES = {"smooth P L": "Hs", "strongly_convex P mu": "Hc", "mu <= L": "HL", "weights (N P) alpha": "Ha"}
-WORDS = {"N": "(INR (N P))", **{one.name: one.name for one in PARAMETERS}}
 BEGINNINGS = {"(forall": "Hw", "rho_bar": "Hr"}
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
@@ -43,7 +43,8 @@ Require Import Space Model Facts Points statement_{name}.
 Open Scope R_scope.
 
 Theorem proof : statement_{name}.statement.
-Proof.
+"""
+START = """Proof.
   intros P {names}.
   assert (own : forall i, (i < N P)%nat -> forall y, ip (grad P i (w_i_star P i)) y = 0)
     by (intros i Hi; apply (rest P L i Hm Hs); [lra | assumption]).
@@ -58,15 +59,19 @@ def script(checked: Checked, reading: Reading) -> str:
     if claim is None or not isinstance(last.because, tuple):
         raise no_script(f"one of {checked.derivation.claim}")
     points = read(claim, reading)
+    uses = [(m, at_one_point(fact) if points.stepped else fact) for m, fact in last.because]
+    return HEAD.format(key=claim.key, name=claim.key.replace("-", "_")) + proof(points, checked, uses)
+
+
+def proof(points: PointClaim, checked: Checked, uses: Iterable[d.Use]) -> str:
+    """The proof in Rocq that these facts, times their multipliers, show a claim about points."""
     numbers = {one.symbol.name: f"({points.number(one.expression)})" for one in checked.conditions}
     writer = _Writer(replace(points, letters=numbers), steps={one.label: one for one in checked.derivation.steps})
     body = "".join(f"  assert (0 <= {text}) by lra.\n" for text in numbers.values())
-    facts = [(m, _at_one_point(fact) if points.stepped else fact) for m, fact in last.because]
-    body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(facts))
+    body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(uses))
     sides = "".join(writer.side(side) for side in (points.left, points.right))
     names = " ".join([*(name for group, _ in binders_of(points) for name in group.split()), *writer.names])
-    head = HEAD.format(key=claim.key, name=claim.key.replace("-", "_"), names=names)
-    text = head + writer.preliminaries() + body + sides
+    text = START.format(names=names) + writer.preliminaries() + body + sides
     for k, multiplier in writer.used:
         text += f"  apply (less _ _ ({multiplier}) _ _ ltac:(not_negative) V{k}).\n"
     rewrites = "".join(f"?Q{k}, " for k in range(len(writer.means)))
@@ -102,7 +107,8 @@ class _Writer(Vectors):
         return f"({self.number(value)}) * {times}"
 
     def number(self, value: sp.Expr) -> str:
-        return rocq(sp.expand(value), {**WORDS, **self.points.letters})
+        words = {"N": "(INR (N P))", **{one.name: one.name for one in self.points.numbers}}
+        return rocq(sp.expand(value), {**words, **self.points.letters})
 
     def side(self, side: sp.Expr) -> str:
         """Each mean in a side of the claim in the means of single terms."""
@@ -256,10 +262,11 @@ class _Writer(Vectors):
         if isinstance(fact, d.Square):
             return Inner(fact.of, fact.of), f"(ip_pos _ {self.points.point(fact.of)})", one
         if isinstance(fact, d.Earlier) and isinstance(cases := self.steps[fact.label].because, d.Cases):
-            x, y = (use.points[0] for _, use in cases.first.uses)  # type: ignore[union-attr]
+            here = {} if self.points.models else {X: W}
+            x, y = (use.points[0].xreplace(here) for _, use in cases.first.uses)  # type: ignore[union-attr]
             line = self.steps[fact.label]
             at = f"{self.points.point(y)} {self.points.point(x)}"
-            return 2 * (line.rhs - line.lhs), f"(between P L mu i {at} Hs Hc HL Hi)", one / 2
+            return 2 * (line.rhs - line.lhs).xreplace(here), f"(between P L mu i {at} Hs Hc HL Hi)", one / 2
         if not isinstance(fact, d.Premise):
             raise no_script(f"the fact {fact}")
         if fact.key == "minimum":
@@ -279,10 +286,10 @@ def _means(expression: sp.Expr) -> set[sp.Expr]:
     return set().union(*map(_means, expression.args)) if expression.args else set()
 
 
-def _at_one_point(fact: d.Fact) -> d.Fact:
+def at_one_point(fact: d.Fact) -> d.Fact:
     """A fact where local models are the iterate and gradients have no noise."""
     if isinstance(fact, d.Averaged):
-        return replace(fact, uses=tuple((m, _at_one_point(one)) for m, one in fact.uses))
+        return replace(fact, uses=tuple((m, at_one_point(one)) for m, one in fact.uses))
     if isinstance(fact, d.Premise):
         return replace(fact, points=tuple(sp.sympify(point).xreplace(dict(ONE_STEP)) for point in fact.points))
     return replace(fact, of=sp.expand(fact.of.xreplace(dict(ONE_STEP)))) if isinstance(fact, d.Square) else fact

@@ -44,7 +44,10 @@ SETTING = (
 
 @dataclass(frozen=True)
 class PointClaim:
-    """A claim's sides in points; ``models`` whether it speaks of local models, ``unbiased`` whether alpha is p."""
+    """A claim's sides in points and in ``numbers``.
+
+    ``models`` says whether it speaks of local models, ``unbiased`` whether alpha is p.
+    """
 
     claim: Claim
     left: sp.Expr
@@ -52,6 +55,7 @@ class PointClaim:
     relations: tuple[tuple[sp.Expr, str, sp.Expr], ...]
     keys: frozenset[str]
     letters: Mapping[str, str] = field(default_factory=dict)
+    numbers: tuple[sp.Symbol, ...] = PARAMETERS
 
     @property
     def models(self) -> bool:
@@ -71,7 +75,7 @@ class PointClaim:
 
     def number(self, expression: sp.Expr) -> str:
         """A scalar as a term of Rocq."""
-        words = {one.name: one.name for one in PARAMETERS} | {"N": "(INR (N P))"} | dict(self.letters)
+        words = {one.name: one.name for one in self.numbers} | {"N": "(INR (N P))"} | dict(self.letters)
         put: dict[sp.Expr, sp.Expr] = {}
         for k, atom in enumerate(_outermost(sp.sympify(expression))):
             put[atom] = sp.Symbol(f"atom_{k}", real=True)
@@ -182,9 +186,9 @@ def binders_of(points: PointClaim) -> Iterator[tuple[str, str]]:
     """What the statement quantifies over beside the problem, and of what kind."""
     sides = (points.left, points.right)
     text = " ".join(map(points.number, sides))
-    numbers = {*PARAMETERS} & set().union(*(s.free_symbols for s in sides))
-    numbers |= {s for left, _, right in points.relations for s in (left - right).free_symbols} | {sy.L, sy.mu}
-    yield " ".join(s.name for s in PARAMETERS if s in numbers), "R"
+    used = set[sp.Basic]().union(*(s.free_symbols for s in sides))
+    used |= {s for left, _, right in points.relations for s in (left - right).free_symbols} | {sy.L, sy.mu}
+    yield " ".join(s.name for s in points.numbers if s in used), "R"
     if "alpha" in text:
         yield "alpha", "nat -> R"
     if any(side.has(W_ALPHA) for side in sides):
@@ -199,7 +203,7 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
     """The hypotheses after those of the setting."""
     names = dict(binders_of(points))
     for name in next(iter(names)).split():
-        yield f"0 {'<=' if name == 'rho_bar' else '<'} {name}"
+        yield f"0 {'<' if getattr(sy, name).is_positive else '<='} {name}"
     yield "mu <= L"
     for one, word in ((assumed.smooth, "smooth P L"), (assumed.strongly_convex, "strongly_convex P mu")):
         if one.key not in points.keys:

@@ -14,7 +14,21 @@ from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_T, Gamma, L, excess, gap_t, grad_sq, mu, sigma_sq, tau
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_next,
+    Delta_T,
+    Gamma,
+    L,
+    eta,
+    excess,
+    gap_t,
+    grad_sq,
+    mu,
+    sigma_p_sq,
+    sigma_sq,
+    tau,
+)
 
 PLAIN = READINGS["plain"]
 CLASS = (a.smooth, a.strongly_convex)
@@ -59,6 +73,23 @@ def test_rocq_accepts_what_the_prover_finds_and_neither_wrong_multipliers_nor_ch
     assert smaller != stated
     assert compiles("statement_spread", smaller)
     assert not compiles("proof_spread", text)
+
+
+@needs_rocq
+def test_rocq_knows_the_variance_of_the_mean_noise_of_independent_clients(tmp_path):
+    def compiles(module, text):
+        return coqc.compiled(tmp_path, module, text)[0] == ""
+
+    right = (1 - eta * mu) * Delta - 2 * eta * (1 - eta * L) * gap_t + eta**2 * sigma_p_sq
+    step = claim("means", "step", Delta_next, right, SGD)
+    stated, text = found_proof.statement(step, PLAIN), found_proof.script(step, PLAIN)
+    assert "variance_of_mean M sigma_p_sq" in stated
+    for module in ("Space", "Model", "Facts", "Together", "Points", "Independent"):
+        assert compiles(module, proof_obligations.sources()[module].read_text())
+    assert compiles("statement_means", stated) and compiles("proof_means", text)
+    smaller = stated.replace("^ 2 * sigma_p_sq", "^ 2 * (1 / 2) * sigma_p_sq")
+    assert smaller != stated
+    assert compiles("statement_means", smaller) and not compiles("proof_means", text)
 
 
 def test_a_product_of_what_varies_along_a_run_is_no_statement_about_points():
