@@ -19,6 +19,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.derivation import Cases, Induction, Premise, Step, Use
+from fedbounds.theory import symbols as sy
 
 Rewrite = Callable[[tuple[Use, ...], random.Random], tuple[Use, ...]]
 FLIPPED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<", "=": "<"}
@@ -51,6 +52,15 @@ def _scale(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
     return (*uses[:k], (uses[k][0] * rng.choice(FACTORS), uses[k][1]), *uses[k + 1 :])
 
 
+def _power(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
+    k = rng.randrange(len(uses))
+    return (
+        *uses[:k],
+        (uses[k][0] * rng.choice((sy.eta * sy.L, sy.mu / sy.L, 1 / sy.tau)), uses[k][1]),
+        *uses[k + 1 :],
+    )
+
+
 def _swap_facts(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
     facts = [fact for _, fact in uses]
     rng.shuffle(facts)
@@ -77,6 +87,7 @@ def _renamed(fact: Premise, rng: random.Random) -> Premise:
 REWRITES: dict[str, Rewrite] = {
     "a fact dropped": _drop,
     "a multiplier changed": _scale,
+    "an exponent changed": _power,
     "facts swapped": _swap_facts,
     "points swapped": _premises(lambda fact, rng: replace(fact, points=fact.points[::-1])),
     "assumptions renamed": _premises(_renamed),

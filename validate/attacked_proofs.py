@@ -1,0 +1,237 @@
+"""Proofs that the prover finds, and certificates over intervals, tampered with; and changed claims put to the prover.
+
+    python -m validate.attacked_proofs [--count 1000] [--seed 3] [--rocq 40] [--seconds 4] [--record]
+
+Tampered is a step of a found proof (a multiplier, a constant, an exponent, a fact, its points, its assumption), or a
+number of a certificate: a multiplier, a constant, an end of its interval. Changed is a claim that is proved: a
+constant, an exponent, a sign, an index, an assumption. What our checker accepts counts as false where an exact
+instance violates the claim, where a certificate says more than before, or a line of a proof something else. Rocq is
+asked about scripts with a changed multiplier, and about right scripts below changed statements; what it accepts is
+false where an exact instance violates the claim.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
+from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.sdp.one_step import certificate as certificates
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic.derivation import Derivation
+from fedbounds.io import read_json, write_json
+from fedbounds.plugins import claims
+from fedbounds.referee.case import TimeSpent, at_most
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.verdict import Status
+from validate.broken_proofs import KINDS, mutated
+from validate.false_theorems.specimens import WAYS, perturbed, pool
+from validate.outside_theorems.trials import CLAIMS
+from validate.tight_constants import CERTIFICATES
+
+RESULTS = Path(__file__).resolve().parent / "results"
+RECORD = RESULTS / "attacked_proofs.json"
+# Of a hundred attacks so many change claims and tamper with certificates; the others tamper with proofs.
+CLAIMS_CHANGED, CERTIFICATES_CHANGED = 8, 20
+# Scripts longer than this take Rocq too long to be part of a sample.
+LONGEST = 12_000
+MODULES = ("Space", "Model", "Facts", "Together", "Points", "Independent")
+MULTIPLIER = re.compile(r"(?<=\(less _ _ \()|(?<=Rmult_le_pos \()")
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A proved claim, the reading it is proved in, and its proof."""
+
+    claim: Claim
+    reading: Reading
+    proof: Derivation
+
+    def proved_by(self, proof: Derivation) -> bool:
+        """Whether our checker takes a proof of the claim."""
+        checked = automatic.check(proof, self.claim, self.reading)
+        return library.judge(checked, self.claim, self.reading).status is Status.HOLDS
+
+
+def theorems(seconds: float) -> Iterator[Theorem]:
+    """What the prover proves, of the statements recorded as proved and of the shipped claims, within the seconds."""
+    recorded = read_json(RESULTS / "outside_theorems.json")
+    outside = [CLAIMS[key] for key, answer in recorded.items() if answer["headline"] == "PROVED"]
+    for claim in (*outside, *(claims()[key] for key in sorted(claims()))):
+        reading = READINGS[claim.readings[0]]
+        if (found := _proof(claim, reading, seconds)) is not None:
+            stated = Theorem(claim, reading, found)
+            every = automatic.at_every_step(claim)
+            yield stated if every is None or stated.proved_by(found) else replace(stated, claim=every)
+
+
+def _proof(claim: Claim, reading: Reading, seconds: float) -> Derivation | None:
+    try:
+        with at_most(seconds):
+            found = automatic.proved(claim, reading)
+    except TimeSpent:
+        return None
+    return None if found is None else found[1]
+
+
+def violated(claim: Claim, reading: Reading, seed: int) -> bool:
+    """Whether an exact instance violates a claim."""
+    return any(True for _ in pool(seed, claim.steps).against(claim, reading, np.random.default_rng(seed)))
+
+
+def proofs_attacked(known: list[Theorem], count: int, rng: random.Random, tally: Counter[str]) -> None:
+    """So many found proofs with one step changed, put to our checker."""
+    made = 0
+    while made < count:
+        one, kind = rng.choice(known), rng.choice(KINDS)
+        k = rng.randrange(len(one.proof.steps))
+        step = one.proof.steps[k]
+        changed = mutated(step, kind, rng)
+        if changed is None or changed == step:
+            continue
+        made += 1
+        steps = (*one.proof.steps[:k], changed, *one.proof.steps[k + 1 :])
+        taken = one.proved_by(replace(one.proof, steps=steps))
+        line = (changed.lhs, changed.relation, changed.rhs) != (step.lhs, step.relation, step.rhs)
+        _count(tally, f"proof: {kind}", taken, taken and line)
+
+
+def claims_attacked(known: list[Theorem], count: int, seed: int, seconds: float, tally: Counter[str]) -> None:
+    """So many changed claims, put to the prover; a proved one, to exact instances."""
+    rng = np.random.default_rng(seed)
+    for k in range(count):
+        one, way = known[int(rng.integers(len(known)))], WAYS[k % len(WAYS)]
+        claim, _ = perturbed(one.claim, one.reading, way, rng)
+        taken = _proof(claim, one.reading, seconds) is not None
+        _count(tally, f"claim: {way}", taken, taken and violated(claim, one.reading, seed))
+
+
+def certificates_attacked(count: int, rng: random.Random, tally: Counter[str]) -> None:
+    """So many certificates over intervals with one number changed, put to our checker."""
+    known = [one for one in certificates.read(CERTIFICATES / "parametric.jsonl") if one.interval is not None]
+    for k in range(count):
+        kind = ("multiplier", "constant", "end of the interval")[k % 3]
+        while (changed := _tampered(one := rng.choice(known), kind, rng)) == one:
+            pass
+        taken = certificates.check(changed)[0]
+        _count(tally, f"certificate: {kind}", taken, taken and kind != "multiplier")
+
+
+def _tampered(one: Certificate, kind: str, rng: random.Random) -> Certificate:
+    """The certificate with one multiplier changed, or saying more: a smaller constant, or a longer interval."""
+    over = one.interval
+    if kind == "end of the interval" and over is not None:
+        far = None if over.high is None else over.high * rng.choice((Fraction(11, 10), Fraction(3, 2)))
+        low = over.low * Fraction(9, 10) if over.low > 0 and over.parameter == "eta_L" else over.low
+        return replace(one, interval=replace(over, high=far, low=low))
+    name = "multipliers" if kind == "multiplier" else "rhs"
+    given: dict[str, Any] = dict(getattr(one, name))
+    label = rng.choice(sorted(given)) if given else ""
+    factors = ("-1", "0", "11/10", "2") if kind == "multiplier" else ("99/100", "1/2", "0")
+    if given:
+        given[label] = _times(given[label], Fraction(rng.choice(factors)))
+    return replace(one, **{name: given})
+
+
+def _times(value: Any, factor: Fraction) -> Any:
+    if hasattr(value, "num"):
+        return replace(value, num=tuple(str(Fraction(str(x)) * factor) for x in value.num))
+    return str(Fraction(str(value)) * factor)
+
+
+def rocq_attacked(known: list[Theorem], count: int, seed: int, tally: Counter[str]) -> None:
+    """So many scripts with a changed multiplier, or below a changed statement, put to Rocq."""
+    rng, numbers = random.Random(seed), np.random.default_rng(seed)
+    short = [(one, text) for one in known if (text := _script(one)) and len(text) < LONGEST]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def compiles(module: str, text: str) -> bool:
+            return coqc.compiled(folder, module, text)[0] == ""
+
+        for module in MODULES:
+            compiles(module, proof_obligations.sources()[module].read_text(encoding="utf-8"))
+        while short and count:
+            (one, text), claim = rng.choice(short), None
+            stated, changed, module = found_proof.statement(one.claim, one.reading), text, _module(one)
+            if count % 2:
+                at = rng.choice([match.end() for match in MULTIPLIER.finditer(text)])
+                changed = f"{text[:at]}{rng.choice(('2', '(1 / 2)', '(- 1)'))} * ({text[at:].replace(')', '))', 1)}"
+            else:
+                claim, _ = perturbed(one.claim, one.reading, WAYS[count // 2 % len(WAYS)], numbers)
+                try:
+                    other = found_proof.statement(claim, one.reading)
+                except InputError:
+                    continue
+                if other == stated:
+                    continue
+                stated = other
+            count -= 1
+            taken = compiles(f"statement_{module}", stated) and compiles(f"proof_{module}", changed)
+            false = claim is not None and taken and violated(claim, one.reading, seed)
+            _count(tally, "Rocq: a statement" if claim is not None else "Rocq: a multiplier", taken, false)
+
+
+def _module(one: Theorem) -> str:
+    return one.claim.key.replace("-", "_")
+
+
+def _script(one: Theorem) -> str:
+    try:
+        return found_proof.script(one.claim, one.reading, (one.proof,))
+    except InputError:
+        return ""
+
+
+def _count(tally: Counter[str], kind: str, taken: bool, false: bool) -> None:
+    tally.update({f"{kind}, tried": 1, f"{kind}, accepted": int(taken), f"{kind}, false": int(false)})
+
+
+def attack(seed: int, count: int, rocq: int, seconds: float) -> dict[str, Any]:
+    """The whole attack: by kind, how many were tried, accepted, and of these false."""
+    known, tally = list(theorems(seconds)), Counter[str]()
+    of_claims, of_certificates = count * CLAIMS_CHANGED // 100, count * CERTIFICATES_CHANGED // 100
+    proofs_attacked(known, count - of_claims - of_certificates, random.Random(seed), tally)
+    certificates_attacked(of_certificates, random.Random(seed), tally)
+    claims_attacked(known, of_claims, seed, seconds, tally)
+    if coqc.available() is not None:
+        rocq_attacked(known, rocq, seed, tally)
+    kinds = sorted({key.rpartition(", ")[0] for key in tally})
+    words = ("tried", "accepted", "false")
+    rows = {kind: {word: tally[f"{kind}, {word}"] for word in words} for kind in kinds}
+    return {"seed": seed, "theorems": sorted(one.claim.key for one in known), "rocq": coqc.available(), "kinds": rows}
+
+
+def main() -> int:
+    """Print, for each kind of change, how many were tried, accepted, and of these false."""
+    parser = argparse.ArgumentParser(prog="python -m validate.attacked_proofs", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="attacks on our checker")
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--rocq", type=int, default=40, help="attacks on Rocq")
+    parser.add_argument("--seconds", type=float, default=4, help="processor seconds for the prover on a claim")
+    parser.add_argument("--record", action="store_true", help=f"store the counts in {RECORD.name}")
+    chosen = parser.parse_args()
+    found = attack(chosen.seed, chosen.count, chosen.rocq, chosen.seconds)
+    for kind, row in found["kinds"].items():
+        print(f"{kind:40}" + "".join(f"{row[word]:6} {word}" for word in row))
+    if chosen.record:
+        write_json(RECORD, found)
+    return int(any(row["false"] for row in found["kinds"].values()))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
