@@ -65,6 +65,13 @@ def test_the_distance_of_gradient_descent_has_its_known_best_step(rounds):
     assert result.worst == pytest.approx((9 / 11) ** (2 * rounds), rel=1e-5)
 
 
+@pytest.mark.parametrize(("eta", "zeta_sq"), [("1/2", "1"), ("3/2", "1/100"), ("19/10", "16")])
+def test_one_local_step_has_the_law_of_gradient_descent_whatever_heterogeneity(eta, zeta_sq):
+    bound = worst(Run(1, 1, Q(1, 10), Q(1), Q(eta)), Q(1), Q(zeta_sq))
+    law = max(1 - Q(eta) / 10, abs(1 - Q(eta))) ** 2
+    assert bound.certified and law <= bound.value < law * (1 + Q(1, 10**5))
+
+
 @pytest.mark.parametrize(("run", "zeta_sq"), RUNS)
 def test_the_rebuilt_clients_attain_the_worst_case(run, zeta_sq):
     solution = solved(run, Q(1), zeta_sq)

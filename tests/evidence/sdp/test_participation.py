@@ -32,17 +32,19 @@ def hessian(angle, high):
 
 
 @pytest.mark.parametrize(
-    ("rounds", "tau", "present", "sigma"), [(2, 2, (2, 4), 0), (2, 1, (2, 3), 0), (1, 2, (1, 2), 0.7)]
+    ("rounds", "tau", "present", "sigma"),
+    [(2, 2, (2, 4), 0), (2, 1, (2, 3), 0), (1, 2, (1, 2), 0.7), (2, 2, (2, None), 0)],
 )
 def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
-    """Noise of two signs, along one line, has the variance that the recursion adds."""
-    (K, N), run, shape = present, run_of(rounds, tau, present), np.array([0.3, -0.8, 0.7, 0.9, 0.4, 1.1])
-    p = groups(run)
+    """Noise of two signs, along one line, has the variance that is added; of any number: with replacement."""
+    (K, of), run, shape = present, run_of(rounds, tau, present), np.array([0.3, -0.8, 0.7, 0.9, 0.4, 1.1])
+    p, N = groups(run), of or 2
     of_group = [0] * round(p[0] * N) + [1] * round(p[1] * N)
     s = [-((p[1] / p[0]) ** 0.5), (p[0] / p[1]) ** 0.5]
     H = [hessian(shape[g], shape[2 + g]) for g in (0, 1)]
     along, total, count = sigma * np.array([np.cos(1.1), np.sin(1.1)]), 0.0, 0
-    draws = list(itertools.product(itertools.combinations(range(N), K), repeat=rounds))
+    of_round = itertools.combinations(range(N), K) if of else itertools.product(range(N), repeat=K)
+    draws = list(itertools.product(of_round, repeat=rounds))
     signs = list(itertools.product((-1, 1), repeat=K * tau * rounds)) if sigma else [(0,) * K * tau * rounds]
     for draw, several in itertools.product(draws, signs):
         w, left = np.array([np.cos(0.4), np.sin(0.4)]), iter(several)
