@@ -39,8 +39,10 @@ KINDS = {
 }  # fmt: skip
 KINDS |= dict.fromkeys((r"\sum", r"\max", r"\min", r"\prod", r"\sup", r"\inf", r"\exp", r"\log"), "BIG")
 OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>", r"\langle": r"\rangle"}
-RELATIONS = {"<=", "<", "=", ">=", ">", r"\in", r"\lesssim", r"\gtrsim", r"\ll", r"\gg", r"\ne", r"\neq", r"\approx"}
+RELATIONS = {"<=", "<", "=", ">=", ">", r"\in", r"\lesssim", r"\gtrsim", r"\ll", r"\gg", r"\approx"}
 RELATIONS |= {r"\equiv", r"\preceq", r"\succeq", r"\propto", r"\sim"}
+NEGATED = (r"\not", r"\nleq", r"\ngeq", r"\nless", r"\ngtr", r"\nleqslant", r"\ngeqslant", r"\ne", r"\neq", r"\notin")
+RELATIONS |= {*NEGATED[1:]}
 ORDER = "an order without constants is no inequality"
 ROUGHLY = ("a relation that holds roughly cannot be judged", "write \\le or =")
 PROBABILITY = "a statement with a probability cannot be judged, as runs measure expectations"
@@ -54,6 +56,7 @@ REASONS |= dict.fromkeys(
     ("O", r"\mathcal{O}", r"\tilde{O}", r"\tilde{\mathcal{O}}", r"\Omega"), (ORDER, "write the constants")
 )
 REASONS |= dict.fromkeys((r"\Pr", r"\mathbb{P}", r"\mathrm{Pr}"), (PROBABILITY, "state it in expectation"))
+REASONS |= dict.fromkeys(NEGATED, ("a relation that is denied is no statement", "write \\le, \\ge or ="))
 REASONS |= dict.fromkeys((r"\approx", r"\asymp", r"\propto", r"\sim", r"\simeq"), ROUGHLY)
 
 

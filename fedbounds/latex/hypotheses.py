@@ -24,7 +24,11 @@ CONSTANTS = frozenset({"L", "mu", "gamma", "eta_0"})
 LIMIT = re.compile(r"(\\tau|[NTRt]|w_0) *=")
 ASSUME = "write it as % fedbounds: assume "
 # What every problem and run here is, as `plain` spells it.
-SUM, GRADIENT = r"\\sum_\{[ik](=1)?\}(\^\{N\})?", r"(\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}[^)]*\)|g_\{t\}\^\{[ik]\})"
+SUM, GRADIENT = r"\\sum(_\{[ik](=1)?\})?(\^\{N\})?", r"(\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}[^)]*\)|g_\{t\}\^\{[ik]\})"
+UPDATE = r"w_\{t\+1\}=w_\{t\}-"
+WEIGHED = rf"\\eta(_\{{t\}})?{SUM}p_\{{[ik]\}}"
+MEAN = rf"(\\frac\{{\\eta(_\{{t\}})?\}}\{{N\}}|\\eta(_\{{t\}})?\\frac\{{1\}}\{{N\}}){SUM}"
+AT_W_T = r"\\nabla F_\{[ik]\}\(w_\{t\}\)"
 MODEL = re.compile(
     rf"F(\(w\))?={SUM}p_\{{[ik]\}}F_\{{[ik]\}}(\(w\))?$|{SUM}p_\{{[ik]\}}=1$|p_\{{[ik]\}}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
     rf"|w_\{{t\+1\}}\^\{{[ik]\}}=w_\{{t\}}\^\{{[ik]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ik]\}}=w_\{{0\}}$"
@@ -50,6 +54,10 @@ HYPOTHESES = (
     Hypothesis(r"positive multiples? of \$?\\tau", r"T \ge 1", "(?!)", limits_times=True),
     Hypothesis(r"multiples? of \$?\\tau", r"T = R\tau", "(?!)", limits_times=True),
     Hypothesis(r"w_\{t\+1\}=w_\{t\}-\\eta(_\{t\})?\\nabla F\(w_\{t\}\)$", r"\tau = 1", r"\\tau|one-local|one-client"),
+    # The update of the average of the local models, as far as their weights are p.
+    Hypothesis(rf"{UPDATE}{WEIGHED}{GRADIENT}$", "unbiased", "unbiased"),
+    Hypothesis(rf"{UPDATE}{MEAN}{GRADIENT}$", "equal-p, unbiased", "equal-p.*unbiased|unbiased.*equal-p"),
+    Hypothesis(rf"{UPDATE}({WEIGHED}|{MEAN}){AT_W_T}$", r"\tau = 1, unbiased", r"\\tau|one-local"),
     Hypothesis(r"p_\{[ik]\}=(\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
     Hypothesis(r"\\mathbb\{E\}.*<norm.*norm>.*<=\\sigma", "bounded-variance", "bounded-variance|growing-variance"),
     Hypothesis(r"<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),
