@@ -66,8 +66,10 @@ class Words:
             scripts, body = self.short[token.text]
             used = tuple(tokens[place : place + len(scripts)])
             other = [item.text for item in used] != [script.text for script in scripts] or spelled(used) in STARRED
-            fixed = spelled(used) != spelled(scripts) and spelled(scripts[:1]).strip("^_{}") not in ("t", "r")
-            if token.text in OTHERWISE and (other or fixed or r"\tau" in spelled(used)):
+            fixed = spelled(used) != spelled(scripts) and fixed_index(scripts)
+            # A letter of the table stays what it is beside one with an index, as L beside L_s.
+            bare = fixed_index(scripts) and (token.text, "") in shipped_names()
+            if (token.text in OTHERWISE or bare) and (other or fixed or r"\tau" in spelled(used)):
                 result.append(token)
                 continue
             place += len(scripts)
@@ -75,6 +77,11 @@ class Words:
             inner = self._short(_shifted(token, scripts, used, body), depth + 1, itself)
             result += [replace(token, text="{"), *inner, replace(token, text="}")]
         return result
+
+
+def fixed_index(scripts: Sequence[Token]) -> bool:
+    """Whether the first index of a name does not count steps or rounds."""
+    return spelled(scripts[:1]).strip("^_{}") not in ("", "t", "r")
 
 
 def _shifted(token: Token, scripts: Sequence[Token], used: Sequence[Token], body: Sequence[Token]) -> list[Token]:

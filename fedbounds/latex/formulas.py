@@ -10,30 +10,14 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
+from fedbounds.latex import sums
 from fedbounds.latex.grammar import CONDITION, Leaf, Tree, apart, parsed
 from fedbounds.latex.letters import Notation, letter
-from fedbounds.latex.sums import (
-    CLIENTS,
-    LEAST_OF,
-    ROUNDS,
-    STEPS,
-    ClientSum,
-    Least,
-    LeastStep,
-    RoundSum,
-    SelectedSum,
-    StepSum,
-    expected,
-    power,
-    summed,
-)
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
 
-NO_LIST = ("max and min must be of a list", r"write \max\{a, b\}, \min_i p_i or \min_{t<T}")
-# What stands for a letter whose error is kept.
-UNREAD = sp.Dummy("unread", positive=True)
-FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
+Read = tuple[sp.Expr, int]  # a value, and the place behind it
+UNREAD = sp.Dummy("unread", positive=True)  # stands for a letter whose error is kept
 
 
 class Term(NamedTuple):
@@ -130,14 +114,33 @@ def _values(factors: Sequence[Any], operators: Sequence[str], notation: Notation
         if "/" in operators[:place]:
             raise wrong(_at(factors[place], notation), "a / b c is ambiguous", r"write \frac{a}{b} c or a/(b c)")
         divided = operators[place] == "/"
-        result, place = _next(factors, operators, place, notation)
-        values.append(power(result, sp.Integer(-1), _at(factors[place - 1], notation)) if divided else result)
+        result, place = _with_transpose(factors, operators, place, notation)
+        values.append(sums.power(result, sp.Integer(-1), _at(factors[place - 1], notation)) if divided else result)
     if sum(map(at.is_vector, values)) > 1:
         raise wrong(_at(factors[0], notation), "two vectors cannot be multiplied", "take a norm")
     return values
 
 
-def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation: Notation) -> tuple[sp.Expr, int]:
+def _with_transpose(factors: Sequence[Any], operators: Sequence[str], place: int, notation: Notation) -> Read:
+    """What begins at a place; of a vector that is transposed, its inner product with the vector behind it."""
+    last = place + 2 * (str(factors[place].children[0]) == r"\nabla")
+    *rest, script = factors[last].children if last < len(factors) else [None]
+    token = notation.tokens[script.start_pos] if rest else None  # T above a letter, as in w^T, may be a time
+    marks = sums.TRANSPOSE if rest and isinstance(rest[0], Leaf) else (*sums.TRANSPOSE, "T")
+    if token is None or token.text != "^" or spelled(token.inside) not in marks:
+        return _next(factors, operators, place, notation)
+    without = [*factors[:last], Tree("factor", rest), *factors[last + 1 :]]
+    first, end = _next(without, operators, place, notation)
+    if not at.is_vector(first):
+        return (first if first is UNREAD else _raised(first, [token], notation)), end
+    stands = end < len(factors) and operators[end] != "/"
+    other, end = _next(factors, operators, end, notation) if stands else (sp.S.One, end)
+    if not at.is_vector(other):
+        raise wrong(token, "a transposed vector must stand before another", r"write \langle a, b\rangle")
+    return at.inner(first, other), end
+
+
+def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation: Notation) -> Read:
     """The value of what begins at a place, and the place behind it."""
     head, *scripts = factors[place].children
     following: Any = factors[place + 1] if place + 1 < len(factors) and not operators[place + 1] else None
@@ -151,7 +154,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
         alone = bracket in ("round", "square", "curly") and len(following.children) == 1
         end = place + 2 if alone else len(factors)
         inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
-        return expected(inner, _at(head, notation)), end
+        return sums.expected(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
         return _total(scripts, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
     behind = None if following is None else following.children[0]
@@ -176,7 +179,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
 
 def _single_argument(head: Any, following: Any, bracket: str, after: Sequence[str], notation: Notation) -> None:
     """Refuse log and exp of what may end earlier or later."""
-    if str(head) not in FUNCTIONS:
+    if str(head) not in sums.FUNCTIONS:
         return
     bracketed = bracket in ("round", "square", "curly")
     if not bracketed and "" in after:
@@ -198,10 +201,8 @@ def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.E
     """F, F_i or a gradient at a point."""
     index = [spelled(notation.tokens[child.start_pos].inside) for child in name.children[1:]]
     brackets = point.children[0]
-    bracketed = not isinstance(brackets, Leaf) and brackets.data == "round"
-    if not bracketed or len(point.children) > 1 or len(brackets.children) > 1:
-        raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
-    where = _sum(brackets.children[0], notation)
+    bracketed = getattr(brackets, "data", "") == "round" and len(point.children) == len(brackets.children) == 1
+    where = _sum(brackets.children[0], notation) if bracketed else sp.S.One
     if not at.is_vector(where):
         raise wrong(_at(point, notation), "F needs a point", "write F(w_t)")
     if index not in ([], [notation.client]):
@@ -220,9 +221,7 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
         except InputError as fault:
             notation.faults.append(fault)
             return UNREAD
-        for script in powers:
-            result = power(result, value(script.inside, notation), script)
-        return result
+        return _raised(result, powers, notation)
     if isinstance(head, Leaf) and head.type != "NUMBER":
         raise wrong(_at(head, notation), "something must follow", "complete the formula")
     result = _atom(head, notation)
@@ -233,8 +232,14 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
         elif isinstance(head, Leaf) and len(str(head)) > 1 and str(head).startswith("0"):
             raise wrong(script, "a number must be written plainly", "write 2^2")
         else:
-            result = power(result, value(script.inside, notation), script)
+            result = _raised(result, [script], notation)
     return result
+
+
+def _raised(base: sp.Expr, powers: Sequence[Token], notation: Notation) -> sp.Expr:
+    for script in powers:
+        base = sums.power(base, value(script.inside, notation), script)
+    return base
 
 
 def _atom(head: Any, notation: Notation) -> sp.Expr:
@@ -258,14 +263,13 @@ def _atom(head: Any, notation: Notation) -> sp.Expr:
         raise wrong(_at(head, notation), "a vector cannot stand here", "take a norm")
     if head.data == "root":
         return sp.sqrt(inner[0])
-    below = (power(x, sp.Integer(-1), _at(head, notation)) for x in _parts(parts[1], notation))
+    below = (sums.power(x, sp.Integer(-1), _at(head, notation)) for x in _parts(parts[1], notation))
     return sp.Mul(*_parts(parts[0], notation), *below)
 
 
 def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
     """The factors of one side of a fraction, so that 1/(2 (a + b)) keeps its form."""
-    if tree.data == "braces":
-        tree = tree.children[0]
+    tree = tree.children[0] if tree.data == "braces" else tree
     if tree.data == "sum" and len(tree.children) == 1:
         return _values(*_product(tree.children[0]), notation)
     return [_sum(tree, notation) if tree.data == "sum" else _atom(tree, notation)]
@@ -279,41 +283,39 @@ def _total(scripts: Sequence[Any], factors: Sequence[Any], operators: Sequence[s
         raise wrong(place, "a sum needs its index", r"write \sum_i")
     name, below = leaves["_"][0].text, spelled(leaves["_"])
     span = below[len(name) :].strip() + (" to " + spelled(leaves["^"]) if "^" in leaves else "")
-    if span in STEPS[notation.start]:
-        return summed(_run(factors, operators, replace(notation, step=name)), StepSum, place)
-    if span in ROUNDS and name == "r":
-        return summed(_run(factors, operators, notation), RoundSum, place)
+    if span in sums.STEPS[notation.start]:
+        return sums.summed(_run(factors, operators, replace(notation, step=name)), sums.StepSum, place)
+    if span in sums.ROUNDS and name == "r":
+        return sums.summed(_run(factors, operators, notation), sums.RoundSum, place)
     selected = span.startswith((r"\in S", r"\in\mathcal{S}"))
-    if (span not in CLIENTS and not selected) or name in ("t", "T"):
+    if (span not in sums.CLIENTS and not selected) or name in ("t", "T"):
         steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
+        late = "let t = T where a run has t steps; " * (spelled(leaves.get("^", ())) in ("t", "t-1"))
         what = f"a sum must be over all clients, steps or rounds, not {below}"
-        raise wrong(place, what, rf"write \sum_i, {steps} or \sum_{{r<R}}; start 1 where steps count from 1")
+        raise wrong(place, what, rf"{late}write \sum_i, {steps} or \sum_{{r<R}}; start 1 where steps count from 1")
     inner = _run(factors, operators, replace(notation, client=name))
-    return summed(inner, SelectedSum if selected else ClientSum, place)
+    return sums.summed(inner, sums.SelectedSum if selected else sums.ClientSum, place)
 
 
 def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, notation: Notation) -> sp.Expr:
     """max and min of a list, the smallest p_i, the least over the steps, exp and log."""
-    if str(head) in FUNCTIONS and not scripts:
-        return FUNCTIONS[str(head)](_factor(following, notation))
+    if str(head) in sums.FUNCTIONS and not scripts:
+        return sums.FUNCTIONS[str(head)](_factor(following, notation))
     kind = {r"\max": sp.Max, r"\min": sp.Min}.get(str(head))
     if kind is not None and not scripts and bracket in ("round", "curly", "square"):
         result = kind(*(_sum(child, notation) for child in following.children[0].children))
-        for script in following.children[1:]:
-            token = notation.tokens[script.start_pos]
-            result = power(result, value(token.inside, notation), token)
-        return result
+        return _raised(result, [notation.tokens[script.start_pos] for script in following.children[1:]], notation)
     below = notation.tokens[scripts[0].start_pos].inside if scripts else ()
     if kind is sp.Min and below:
-        over_clients = replace(notation, client=below[0].text) if spelled(below) not in LEAST_OF else notation
+        over_clients = replace(notation, client=below[0].text) if spelled(below) not in sums.LEAST_OF else notation
         return _least(head, scripts, _factor(following, over_clients), notation)
-    raise wrong(_at(head, notation), *NO_LIST)
+    raise wrong(_at(head, notation), *sums.NO_LIST)
 
 
 def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation) -> sp.Expr:
     """The least over the steps, or the smallest p_i."""
-    if scripts and spelled(notation.tokens[scripts[0].start_pos].inside) in LEAST_OF:
-        return LeastStep(inner)
+    if scripts and spelled(notation.tokens[scripts[0].start_pos].inside) in sums.LEAST_OF:
+        return sums.LeastStep(inner)
     if inner != at.p_i:
-        raise wrong(_at(head, notation), *NO_LIST)
-    return Least(inner)
+        raise wrong(_at(head, notation), *sums.NO_LIST)
+    return sums.Least(inner)

@@ -52,9 +52,8 @@ REASONS = {
     r"\lesssim": (ORDER, "write the constants and \\le"),
     "|": ("a norm has two bars, and one is a condition", rf"write \| for a norm; {IN_FULL}"),
 }
-REASONS |= dict.fromkeys(
-    ("O", r"\mathcal{O}", r"\tilde{O}", r"\tilde{\mathcal{O}}", r"\Omega"), (ORDER, "write the constants")
-)
+ORDERS = ("O", r"\mathcal{O}", r"\tilde{O}", r"\tilde{\mathcal{O}}", r"\Omega", r"\Theta")
+REASONS |= dict.fromkeys(ORDERS, (ORDER, "write the constants"))
 REASONS |= dict.fromkeys((r"\Pr", r"\mathbb{P}", r"\mathrm{Pr}"), (PROBABILITY, "state it in expectation"))
 REASONS |= dict.fromkeys(NEGATED, ("a relation that is denied is no statement", "write \\le, \\ge or ="))
 REASONS |= dict.fromkeys((r"\approx", r"\asymp", r"\propto", r"\sim", r"\simeq"), ROUGHLY)

@@ -10,7 +10,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.latex.comment_lines import CommentLines
-from fedbounds.latex.grammar import pairs
+from fedbounds.latex.grammar import ORDER, pairs
 from fedbounds.latex.source import Line
 from fedbounds.latex.tokens import Token, expanded, normal, wrong
 from fedbounds.theory.assumption import Assumption
@@ -24,7 +24,10 @@ CONSTANTS = frozenset({"L", "mu", "gamma", "eta_0"})
 LIMIT = re.compile(r"(\\tau|[NTRt]|w_0) *=")
 ASSUME = "write it as % fedbounds: assume "
 # What every problem and run here is, as `plain` spells it.
-SUM, GRADIENT = r"\\sum(_\{[ik](=1)?\})?(\^\{N\})?", r"(\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}[^)]*\)|g_\{t\}\^\{[ik]\})"
+SUM, GRADIENT = (
+    r"\\sum(_\{[ik](=1)?\})?(\^\{N\})?",
+    r"(\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}[^)]*\)|g_\{t\}\^\{[ik]\})",
+)
 UPDATE = r"w_\{t\+1\}=w_\{t\}-"
 WEIGHED = rf"\\eta(_\{{t\}})?{SUM}p_\{{[ik]\}}"
 MEAN = rf"(\\frac\{{\\eta(_\{{t\}})?\}}\{{N\}}|\\eta(_\{{t\}})?\\frac\{{1\}}\{{N\}}){SUM}"
@@ -149,4 +152,5 @@ def _warning(line: Line, item: Hypothesis | None) -> str:
     equation = "=" in text and not any(mark in text for mark in ("<", ">", r"\le", r"\ge"))
     verb = ("step" if text.startswith(r"\eta") else "let") if equation and not LIMIT.match(text) else "assume"
     remedy = f"{ASSUME}{item.assumption}" if item else f"write it as % fedbounds: {verb} ..."
+    remedy = ORDER if text.startswith("=") else remedy
     return f"not read: ${text}$ (line {line.line}): {remedy}"

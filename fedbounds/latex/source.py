@@ -10,9 +10,9 @@ from pathlib import Path
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
-from fedbounds.latex.grammar import PROBABILITY, pairs
+from fedbounds.latex.grammar import ORDERS, PROBABILITY, pairs
 from fedbounds.latex.sentences import hypotheses, supposed
-from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, wrong
+from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, spelled, wrong
 
 # A file of formulas is small; what is much larger is something else.
 LARGEST = 4_000_000
@@ -141,9 +141,19 @@ def unmarked_in(text: str) -> list[Theorem]:
 
 
 def of_each_relation(theorem: Theorem) -> list[Theorem]:
-    """The theorem; of a chain a <= b <= c one for each of its relations, numbered from 1."""
+    """The theorem; of a chain a <= b <= c one for each of its relations, numbered from 1; a last = O(...) is none."""
     with contextlib.suppress(InputError):
-        signs = [sign.text for _, sign, _ in pairs(normal(expanded(theorem.display, theorem.macros)))]
+        related = pairs(normal(expanded(theorem.display, theorem.macros)))
+        if (
+            len(related) > 1
+            and related[-1][1].text == "="
+            and related[-1][2][:1]
+            and related[-1][2][0].text in ORDERS
+        ):
+            _, sign, order = related.pop()
+            remark = Line("mention", f"= {spelled(order)}", sign.line, sign.column)
+            theorem = replace(theorem, inline=(*theorem.inline, remark), part=0)
+        signs = [sign.text for _, sign, _ in related]
         if len(signs) > 1 and any(set(signs) <= {way, "="} for way in ("<=", ">=")):
             return [replace(theorem, label=f"{theorem.label}-{k + 1}", part=k) for k in range(len(signs))]
     return [theorem]

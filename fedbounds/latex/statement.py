@@ -26,8 +26,9 @@ from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_poin
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.expressions import offset
+from fedbounds.theory.expressions import offset, require_met
 from fedbounds.theory.quantity import Quantity, Scope
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t, tau
 from fedbounds.theory.vectors import Vec
 
@@ -158,7 +159,7 @@ class _Reader:
         every = (*assumed, *further, *said.limits)
         assumed = tuple(item.with_values(said.counted) if item.limits_times else item for item in every)
         try:
-            return Claim(
+            claim = Claim(
                 key=self.theorem.label,
                 title=self.lines.text("title", self.theorem.label),
                 source=self.lines.text("source", "a theorem file"),
@@ -175,6 +176,8 @@ class _Reader:
                 unread=tuple(unread),
                 from_text=tuple(item.statement for item in further),
             )
+            require_met(claim, READINGS[claim.readings[-1]])
+            return claim
         except InputError as fault:
             raise MisreadError(f"line {self.theorem.line}, column 1: {fault}", self.lines.start) from None
 

@@ -28,6 +28,9 @@ ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha
 # Bits of the powers of numbers, and the exponents of others.
 MOST_BITS, HIGHEST = 2000, 1000
 FIXED = (at.w_star, at.w_i_star, at.w_0)
+NO_LIST = ("max and min must be of a list", r"write \max\{a, b\}, \min_i p_i or \min_{t<T}")
+TRANSPOSE = (r"\top", r"\intercal")
+FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
 
 
 def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:

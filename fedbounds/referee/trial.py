@@ -23,6 +23,7 @@ from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words
+from fedbounds.theory.expressions import require_met
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -250,6 +251,7 @@ def checked(
     for kind, name, choices in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
         if name not in choices:
             raise plugins.nearest(kind, name, choices)
+    require_met(claim, READINGS[reading])
     return claim, reading
 
 

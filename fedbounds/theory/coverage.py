@@ -201,6 +201,9 @@ def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
         if axis is not None and value.is_positive and value.is_Rational:
             sides = ("low", "high") if part.sign == "=" else (end,)
             yield from ((axis, side, _plain(value)) for side in sides if ONE_ENDED.get(str(symbol), side) == side)
+    if part.sign != "=" and part.right in (symbols.eta, symbols.L * symbols.eta):
+        least = sp.cancel(part.left * symbols.L * symbols.eta / part.right)
+        yield from [("eta_L", "low", _plain(least))] * bool(least.is_Rational)
     product = sp.Symbol("product", nonnegative=True)
     if part.left == symbols.eta and part.sign == "=":
         largest = _largest_step(part.right)
@@ -282,12 +285,8 @@ def _word(value: object) -> str:
 
 def _to_json(region: Region) -> Any:
     if isinstance(region, Along):
-        return {
-            "low": None,
-            "high": None,
-            "of": region.axis,
-            "quotients": [_number(quotient) for quotient in region.quotients],
-        }
+        quotients = [_number(quotient) for quotient in region.quotients]
+        return {"low": None, "high": None, "of": region.axis, "quotients": quotients}
     if isinstance(region, Span):
         ends = {"low": _number(region.low), "high": _number(region.high)}
         return ends | {name: True for name in FLAGS if getattr(region, name)}

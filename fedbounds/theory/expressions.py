@@ -14,6 +14,7 @@ from fedbounds.errors import InputError, StatementWarning, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
+from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.units import have_units, same_units
@@ -193,6 +194,17 @@ def check_written(claim: Any) -> None:
         remedy = f"assume Assumption('sign', '{base} > 0', sympy.Gt({base}, 0))"
         what = f"the sign of {base} in {name} of claim {claim.key} is unknown: {remedy}"
         warnings.warn(what, StatementWarning, stacklevel=4)
+
+
+def require_met(claim: Any, reading: Any) -> None:
+    """Refuse a claim whose assumptions contradict each other, as far as they limit one number each.
+
+    >>> require_met(claim_named("theorem-1"), READINGS["plain"])
+    """
+    for axis, region in claim.coverage(reading).axes.items():
+        if isinstance(region, Span) and region.low > region.high:
+            what = f"an instance must be able to meet the assumptions of {claim.key}"
+            raise reject(what, Coverage({axis: region}).words(), "leave one of those that contradict each other out")
 
 
 def check_expression(key: str, part: object) -> None:

@@ -178,3 +178,90 @@ def test_a_limit_of_the_first_step_is_none_of_later_ones():
     assert "small-steps" not in keys(claim) and keys(claim)[-1] == "eta_0 <= 1/L"
     (claim,) = read(keys=rf"{FULL}, \eta_0 \le \frac1L").values()
     assert keys(claim)[-1] == "small-steps"
+
+
+@pytest.mark.parametrize(
+    "text", [r"\eta \nleq 1/L", r"\eta \not\le 1/L", r"T \ngeq 1", r"N \notin [2]", r"\mu \ne 0"]
+)
+def test_a_relation_that_is_denied_is_a_warning_in_a_text_and_an_error_in_a_display(text):
+    (claim,) = read(f"Let ${text}$.").values()
+    assert claim.from_text == () and text in claim.unread[0]
+    with pytest.raises(InputError, match="a relation that is denied is no statement"):
+        read(display=text.replace(r"\notin", r"\nleq") + r" \le 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        (r"w_{t+1} = w_t - \frac\eta N \sum g_t^i", "equal-p, unbiased"),
+        (r"w_{t+1} = w_t - \eta_t \frac{1}{N} \sum_{i=1}^N \nabla F_i(w_t^i)", "equal-p, unbiased"),
+        (r"w_{t+1} = w_t - \eta_t \sum_i p_i g_t^i", "unbiased"),
+        (r"w_{t+1} = w_t - \frac{\eta}{N} \sum_i \nabla F_i(w_t)", r"\tau = 1, unbiased"),
+        (r"w_{t+1} = w_t - \frac{2\eta}{N} \sum g_t^i", ""),
+    ],
+)
+def test_the_update_of_the_average_is_the_model_s_own_where_its_weights_are(text, needed):
+    biased = "smooth, strongly-convex, full-gradients, full-participation"
+    (claim,) = read(f"Then ${text}$.", keys=biased).values()
+    assert needed in claim.unread[0] and len(claim.unread) == 1
+    (claim,) = read(f"Then ${text}$.", keys=rf"{biased}, equal-p, unbiased, \tau = 1").values()
+    assert (claim.unread == ()) == bool(needed)
+
+
+@pytest.mark.parametrize(
+    ("display", "same"),
+    [
+        (r"\nabla F(w)^\top (w - w_0) \ge F(w) - F(w_0)", r"\langle\nabla F(w), w - w_0\rangle \ge F(w) - F(w_0)"),
+        (
+            r"\nabla F(w_t)^T (w_t - w^*) \ge F(w_t) - F^*",
+            r"\langle\nabla F(w_t), w_t - w^*\rangle \ge F(w_t) - F^*",
+        ),
+        (r"\nabla F(w)^\intercal \nabla F(w) \le L^2 \|w - w^*\|^2", r"\|\nabla F(w)\|^2 \le L^2 \|w - w^*\|^2"),
+        (r"w_t^\top w^* \le \|w_t\|^2", r"\langle w_t, w^*\rangle \le \|w_t\|^2"),
+    ],
+)
+def test_a_transposed_vector_before_another_is_their_inner_product(display, same):
+    (one,), (other,) = (read(display=text).values() for text in (display, same))
+    assert (one.lhs, one.rhs) == (other.lhs, other.rhs)
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (r"\nabla F(w_t)^\top", "must stand before another"),
+        (r"\nabla F(w_t)^\top \eta (w_t - w^*)", "must stand before another"),
+        (r"\nabla F(w_t)^\top / (w_t - w^*)", "must stand before another"),
+        (r"(1 - \eta\mu)^\top \|w_t\|^2", r"received \\top"),
+        (r"\|w_t^T - w^*\|^2", "a point must be one"),
+    ],
+)
+def test_what_is_transposed_and_no_product_of_two_vectors_is_refused(left, said):
+    with pytest.raises(InputError, match=said):
+        read(display=rf"{left} \le L\|w_t-w^*\|^2")
+
+
+def test_a_power_T_of_a_number_is_none_of_a_vector():
+    (one,), (other,) = (
+        read(display=text).values() for text in (WHOLE, WHOLE.replace("(1", "[1").replace("mu)", "mu]"))
+    )
+    assert one.rhs == other.rhs
+
+
+def test_an_order_behind_a_bound_is_a_remark():
+    (claim,) = read(display=rf"{WHOLE} = O(1/T)").values()
+    assert claim.key == "gd" and claim.kind == "inequality"
+    assert claim.unread == (r"not read: $= O(1/T)$ (line 5): an order without constants is no inequality",)
+    (claim,) = read(display=r"\|w_T-w^*\|^2 = O(1/T)", keys=FULL.replace(", constant-steps", "")).values()
+    assert claim.kind == "rate"
+
+
+def test_a_letter_of_the_table_stays_itself_beside_one_with_an_index():
+    text = GD.replace("KEYS", FULL).replace("TEXT", "% fedbounds: let L_s = L")
+    (claim,) = read_text(text.replace("DISPLAY", r"\|w_T-w^*\|^2\le \frac{L_s+L}{L}\|w_0-w^*\|^2")).values()
+    assert claim.rhs.subs(L, 1) == read(display=r"\|w_T-w^*\|^2\le 2\|w_0-w^*\|^2")["gd"].rhs
+
+
+@pytest.mark.parametrize("limits", [r"T \ge 2, T \le 1", r"\eta \le \frac1L, \eta \ge \frac2L", r"N \ge 3, N \le 2"])
+def test_assumptions_that_no_instance_meets_are_refused(limits):
+    with pytest.raises(InputError, match="must be able to meet the assumptions of gd"):
+        read(keys=f"{FULL}, {limits}")

@@ -1,12 +1,19 @@
 """What a verdict covers: membership, words, and reading back what was written."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedbounds.errors import InputError
+from fedbounds.plugins import claim_named
+from fedbounds.referee.trial import checked
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Along, Coverage, Span, only
+from fedbounds.theory.symbols import N
 from fedbounds.theory.verdict import Evidence, Status, shown
 
 numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5, max_denominator=9))
@@ -82,3 +89,12 @@ class TestAlong:
 def test_only_a_refutation_shouts(status):
     said = {shown(status, evidence) for evidence in Evidence}
     assert all(word.isupper() if status is Status.REFUTED else word.islower() for word in said)
+
+
+def test_a_claim_that_no_instance_meets_is_refused_before_a_trial():
+    limits = (a.one_client, Assumption("several", "N >= 2", N >= 2))
+    claim = replace(claim_named("lemma-2"), assumptions=limits)
+    with pytest.raises(
+        InputError, match=r"must be able to meet the assumptions of lemma-2, but received N in \[2, 1\]"
+    ):
+        checked(claim, None, "small", 0, None)
