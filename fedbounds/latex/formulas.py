@@ -124,7 +124,7 @@ def _values(factors: Sequence[Any], operators: Sequence[str], notation: Notation
 def _with_transpose(factors: Sequence[Any], operators: Sequence[str], place: int, notation: Notation) -> Read:
     """What begins at a place; of a vector that is transposed, its inner product with the vector behind it."""
     last = place + 2 * (str(factors[place].children[0]) == r"\nabla")
-    *rest, script = factors[last].children if last < len(factors) else [None]
+    *rest, script = factors[last].children if last < len(factors) else factors[place].children[:1]
     token = notation.tokens[script.start_pos] if rest else None  # T above a letter, as in w^T, may be a time
     marks = sums.TRANSPOSE if rest and isinstance(rest[0], Leaf) else (*sums.TRANSPOSE, "T")
     if token is None or token.text != "^" or spelled(token.inside) not in marks:

@@ -55,11 +55,18 @@ def check_claim(claim: Any) -> None:
     for name in claim.readings:
         if name not in READINGS:
             raise nearest(f"a reading of claim {claim.key}", name, READINGS)
-    for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
-        check_assumption(claim.key, item)
+    _check_assumptions(claim)
     check_symbols(claim)
     check_definitions(claim)
     check_units(claim, claim.units or "as written")
+
+
+def _check_assumptions(claim: Any) -> None:
+    if isinstance(claim.assumptions, Assumption):
+        what = f"the assumptions of claim {claim.key} must be a tuple"
+        raise reject(what, claim.assumptions.key, "write assumptions=(a.smooth,)")
+    for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
+        check_assumption(claim.key, item)
 
 
 def check_assumption(key: str, item: object) -> None:

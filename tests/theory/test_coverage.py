@@ -98,3 +98,8 @@ def test_a_claim_that_no_instance_meets_is_refused_before_a_trial():
         InputError, match=r"must be able to meet the assumptions of lemma-2, but received N in \[2, 1\]"
     ):
         checked(claim, None, "small", 0, None)
+
+
+def test_an_assumption_that_stands_in_no_tuple_is_refused_as_the_claim_is_made():
+    with pytest.raises(InputError, match=r"must be a tuple, but received smooth: write assumptions=\(a\.smooth,\)"):
+        replace(claim_named("lemma-2"), assumptions=a.smooth)
