@@ -203,7 +203,7 @@ def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
             yield from ((axis, side, _plain(value)) for side in sides if ONE_ENDED.get(str(symbol), side) == side)
     if part.sign != "=" and part.right in (symbols.eta, symbols.L * symbols.eta):
         least = sp.cancel(part.left * symbols.L * symbols.eta / part.right)
-        yield from [("eta_L", "low", _plain(least))] * bool(least.is_Rational)
+        yield from [("eta_L", "low", _plain(least))] * bool(least.is_Rational and least > 0)
     product = sp.Symbol("product", nonnegative=True)
     if part.left == symbols.eta and part.sign == "=":
         largest = _largest_step(part.right)
