@@ -138,12 +138,6 @@ def main_bound() -> Claim:
     return with_role(Role.MAIN)[0]
 
 
-def main_tightness() -> dict[str, str]:
-    """What a sweep draws where no claim is named: the theory's bound in its last reading, against the run."""
-    main = main_bound()
-    return {"claim": main.key, "reading": main.readings[-1], "evidence": "empirical"}
-
-
 def gamma_of(L: float, mu: float) -> float:
     """gamma of the theory's step size 1/(mu (t + gamma))."""
     return float(evaluate(main_bound().definitions[symbols.gamma], {"L": L, "mu": mu}))

@@ -69,7 +69,6 @@ class CellResult:
 
 
 MEASURED = tuple(item.name for item in fields(Measured))
-NUMBERS = tuple(item.name for item in fields(Measured) if str(item.type).startswith(("int", "float")))
 COLUMNS = ("cell", *NAMES, "number", *MEASURED, "message")
 
 
