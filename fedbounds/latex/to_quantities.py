@@ -126,6 +126,9 @@ def on_both(sides: Iterable[Iterable[Term]], setting: Setting) -> sp.Expr:
 
 def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """A term in quantities and F*."""
+    if _is_least_expectation(expression) and not setting.certain:
+        what = "a least expectation is not expressible: each path has its own"
+        raise wrong(place, what, r"write \mathbb{E} \min_t")
     result = _sums(expression.xreplace(FINISHED), setting, place).xreplace(rules())
     result = result.replace(lambda x: isinstance(x, RoundSum), lambda x: RoundSum(x.args[0].xreplace(AT_ROUND)))
     result = result.replace(lambda x: isinstance(x, LeastStep), lambda x: _least(x.args[0], setting, place))
@@ -139,6 +142,13 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     if bare and not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(result)):
         raise wrong(place, "a power of what is random has another expectation", "state it of squares")
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})
+
+
+def _is_least_expectation(expression: sp.Basic) -> bool:
+    """Whether it has the least of expectations, which stands in no expectation itself."""
+    if isinstance(expression, Expect | LeastStep):
+        return isinstance(expression, LeastStep) and expression.has(Expect)
+    return any(map(_is_least_expectation, expression.args))
 
 
 def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
@@ -156,10 +166,6 @@ def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
 
 def _least(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """The least over the steps, of what is certain or inside an expectation."""
-    if of.has(Expect) and not setting.certain:
-        raise wrong(
-            place, "a least expectation is not expressible: each path has its own", r"write \mathbb{E} \min_t"
-        )
     value = _resolved(of if of.has(Expect) else expected(of, place), setting, place)
     fixed = sp.Add(*(part for part in sp.Add.make_args(sp.expand(value)) if not part.has(*QUANTITIES.values())))
     fixed = fixed if fixed.has(*STARS) else sp.Integer(0)  # the least of F(w_t) is F* and the least gap

@@ -207,3 +207,15 @@ def test_a_term_whose_sign_is_unknown_is_named_with_the_remedy():
     (warning,) = re.findall(r"the sign of -L\*eta \+ 1 in term 1 is unknown: add % fedbounds: (.*)", read_back(claim))
     (claim,) = one_display(text, warning).values()
     assert "is unknown" not in read_back(claim)
+
+
+@pytest.mark.parametrize("inside", [r"\|\nabla F(w_t)\|^2", r"[F(w_t) - F^\star]", r"\|w_t - w^\star\|^2"])
+def test_the_least_of_expectations_is_not_the_expected_least(inside):
+    display = rf"\min_{{t<T}} \mathbb{{E}}{inside} \le \|w_0 - w^\star\|^2"
+    noisy = (
+        f"% fedbounds: units as written\n% fedbounds: assume smooth, full-participation, unbiased\n\\[ {display} \\]"
+    )
+    with pytest.raises(InputError, match="a least expectation is not expressible"):
+        read_text(noisy)
+    (claim,) = read_text(noisy.replace("smooth", "smooth, full-gradients")).values()
+    assert str(claim.lhs).startswith("least_")
