@@ -7,12 +7,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from fedbounds.referee.regime import Suite
-from fedbounds.study.parallel import in_order
+from fedbounds.referee.work_items import WorkItems
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -48,9 +48,8 @@ SoFar = Callable[[Callable[[], StageResult]], None]
 class Case:
     """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far.
 
-    ``jobs`` processes (-1: one a core), or a Dask ``scheduler``, share the parts of a stage. A stage calls ``so_far``
-    with what it would find if it ended there; the call may end it. ``end`` is when the trial's processor seconds are
-    spent, if they are limited.
+    A stage calls ``so_far`` with what it would find if it ended there; the call may end it. ``end`` is when the
+    trial's processor seconds are spent, if they are limited.
     """
 
     claim: Claim
@@ -59,14 +58,9 @@ class Case:
     seed: int
     suite: Suite
     verdicts: tuple[Verdict, ...] = ()
-    jobs: int = 1
-    scheduler: str | None = None
+    work: WorkItems = field(default_factory=WorkItems)
     so_far: SoFar = lambda found: None
     end: float | None = None
-
-    def each(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """function(item) of each item in order, the same whoever computes it."""
-        return in_order(function, list(items), self.jobs, self.scheduler)
 
     @property
     def rocq_seconds(self) -> float | None:

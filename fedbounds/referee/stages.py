@@ -38,7 +38,8 @@ from fedbounds.referee.mutants_in_regimes import (
 from fedbounds.referee.nearby_claims import neighbours
 from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
 from fedbounds.referee.search.candidates import expected_seconds
-from fedbounds.referee.search.refute import refute
+from fedbounds.referee.search.refute import is_outcome, refute
+from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
@@ -155,7 +156,8 @@ def certificates(case: Case) -> StageResult:
     result: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
-    for piece in case.each(partial(_certificate, case.claim), places):
+    certificate, usable = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
+    for piece in case.work.each("certificates", certificate, places, usable):
         (verdict,) = verdicts_from([piece["verdict"]])
         if verdict.status is Status.REFUTED:
             return StageResult((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
@@ -191,11 +193,12 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
 
 def search(case: Case) -> StageResult:
     """The adversarial search over small quadratics."""
+    each = partial(case.work.each, is_usable=is_outcome)
 
     def so_far(verdict: Callable[[], Verdict]) -> None:
         case.so_far(lambda: _searched(verdict()))
 
-    return _searched(refute(case.claim, case.reading, search_budget(case), case.seed, each=case.each, so_far=so_far))
+    return _searched(refute(case.claim, case.reading, search_budget(case), case.seed, each=each, so_far=so_far))
 
 
 def search_budget(case: Case) -> Budget:
@@ -226,7 +229,7 @@ def constants(case: Case) -> StageResult:
     chosen = [held[round(k * (len(held) - 1) / max(count - 1, 1))] for k in range(count)]
     tasks = [(verdict.data["setting"], term) for verdict in chosen for term in case.claim.terms]
     constants_there: list[Any] = []
-    for piece in case.each(partial(_constant, case.claim), tasks):
+    for piece in case.work.each("constants", partial(_constant, case.claim), tasks):
         constants_there.append(piece)
         case.so_far(lambda: _tight(case.claim, constants_there))
     return _tight(case.claim, constants_there)

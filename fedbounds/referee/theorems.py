@@ -84,8 +84,8 @@ def referee(
 ) -> Findings[Trial]:
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
-    ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder for a
-    JSON file a trial; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
+    ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
+    states the same call continues; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
     `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
     then looked for where a claim is false, and ``each_repaired`` is called with the trial that has them. Theorems
     of a LaTeX file that cannot be read are warned of while the others are tried.
@@ -107,8 +107,9 @@ def referee(
         warnings.warn(str(InputErrors(faults)), stacklevel=2)
     for claim, name in in_readings(claims, reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
+        state = None if folder is None else folder / f"{safe}.json"
         try:
-            trial = attempt(claim, name, budget)
+            trial = attempt(claim, name, budget, state=state)
         except Exception as wrong:
             if len(claims) == 1:
                 raise
@@ -119,8 +120,6 @@ def referee(
             trial = _repaired(trial)
             each_repaired(trial)
         trials.append(trial)
-        if folder is not None:
-            io.write_json(folder / f"{safe}.json", trial.to_json())
         if not trial.finished and not trial.fault:
             break
     return Findings(tuple(trials), Trial.rows)

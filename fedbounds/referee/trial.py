@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from importlib import metadata
+from pathlib import Path
 from typing import Any
 
-from fedbounds import plugins
+from fedbounds import io, plugins
 from fedbounds.errors import explained, of_kind, reject, whole
 from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, processor_seconds
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.saved_stages import LOOKED_UP, saved_stages
 from fedbounds.referee.stages import STAGES, Step, with_estimate
+from fedbounds.referee.work_items import WorkItems
+from fedbounds.study.claim_identity import identity
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result_table import Tabled
@@ -169,11 +172,7 @@ class Trial(Tabled):
     def to_json(self) -> dict[str, Any]:
         """The trial as a JSON object."""
         return {
-            "claim": self.claim.key,
-            "reading": self.reading,
-            "budget": self.budget,
-            "seed": self.seed,
-            "version": metadata.version("fedbounds"),
+            **identity(self.claim, self.reading, self.budget, self.seed),
             "outcome": str(self.outcome),
             "alarms": list(map(str, self.alarms)),
             "finished": self.finished,
@@ -189,6 +188,7 @@ def try_claim(
     budget: str = "small",
     *,
     seed: int = 0,
+    state: Path | None = None,
     progress: Progress | None = None,
     suite: Suite | None = None,
     jobs: int | None = None,
@@ -197,7 +197,8 @@ def try_claim(
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
-    ``progress(k, step, None)`` is called before a stage, and after it with what it found.
+    ``state`` is a JSON file written after each stage, one beside it after each piece of a long one, from which the
+    same call continues; ``progress(k, step, None)`` is called before a stage, and after it with what it found.
     ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
     budget) or a Dask ``scheduler`` compute the pieces, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
@@ -211,18 +212,23 @@ def try_claim(
     """
     claim, reading = checked(claim, reading, budget, seed, seconds)
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
-    trial = Trial(claim, reading, budget, seed)
+    trial = Trial(claim, reading, budget, seed, saved_stages(claim, reading, budget, seed, state, STAGES))
+    beside = None if state is None else state.with_suffix(".pieces.json")
+    work = WorkItems(identity(claim, reading, budget, seed), beside, jobs, scheduler)
+    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, work)
     end = None if seconds is None else processor_seconds() + seconds
-    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), (), jobs, scheduler, end=end)
+    case = replace(case, end=end)
     try:
-        for k, step in enumerate(STAGES, 1):
+        for k, step in _due(trial):
             if progress is not None:
                 progress(k, with_estimate(step, case), None)
             stage = _carried_out(step, case, None if end is None else end - processor_seconds(), trial)
-            trial = replace(trial, stages=(*trial.stages, stage))
+            trial = replace(trial, stages=_in_order(*trial.stages, stage))
             if stage.cut == INTERRUPTED:
                 return trial
             case = replace(case, verdicts=trial.verdicts)
+            if state is not None:
+                io.write_json(state, replace(trial, stages=tuple(s for s in trial.stages if not s.cut)).to_json())
             if progress is not None:
                 progress(k, step, stage)
             if _settled(trial, step):
@@ -233,6 +239,8 @@ def try_claim(
         if not (fault := explained(wrong)):
             raise
         return replace(trial, fault=fault)
+    if beside is not None and not trial.cut:
+        beside.unlink(missing_ok=True)
     return replace(trial, finished=True)
 
 
@@ -270,8 +278,21 @@ def _share(step: Step, trial: Trial) -> float:
     return parts[step.name] / (sum(parts.values()) or 1)
 
 
+def _due(trial: Trial) -> Iterator[tuple[int, Step]]:
+    done = {stage.name for stage in trial.stages}
+    settled = any(_settled(trial, step) for step in STAGES if step.name in done)
+    due = ((k, step) for k, step in enumerate(STAGES, 1) if step.name not in done)
+    yield from ((k, step) for k, step in due if step.name == LOOKED_UP or not settled)
+
+
 def _settled(trial: Trial, step: Step) -> bool:
     """Whether nothing more is due: refuted in fractions, or refuted otherwise and no stage is left that would try."""
     shown = trial.refutation
     last = step == [stage for stage in STAGES if stage.breaks][-1]
     return shown is not None and (shown.evidence is Evidence.EXACT or last)
+
+
+def _in_order(*stages: Stage) -> tuple[Stage, ...]:
+    """Stages as a trial asks them, whenever they ran."""
+    order = [step.name for step in STAGES]
+    return tuple(sorted(stages, key=lambda stage: order.index(stage.name)))

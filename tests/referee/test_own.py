@@ -31,6 +31,7 @@ from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.trial import Outcome, try_claim
+from fedbounds.study.claim_identity import statement_digest
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
@@ -342,6 +343,13 @@ def test_a_declared_sign_proves_nothing():
     mine = replace(known, key="mine", terms={**known.terms, "more": below})
     assert not follows(mine, PLAIN, known, PLAIN)
     assert follows(replace(mine, terms={**known.terms, "more": L}), PLAIN, known, PLAIN)
+
+
+def test_the_code_of_a_symbol_is_part_of_the_statement():
+    def under(k):
+        return claim("mine", "constant", quantity.constant("x", lambda losses: k * losses.L), L)
+
+    assert statement_digest(under(1)) == statement_digest(under(1)) != statement_digest(under(2))
 
 
 def test_units_are_checked_where_they_are_declared():

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.referee import instance_text, summary
@@ -26,14 +27,16 @@ from fedbounds.evidence.exact.instance_json import from_json, text
 from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all
+from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
-from fedbounds.referee.search.candidates import Arm
+from fedbounds.referee.search.candidates import Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
 from fedbounds.referee.search.outcome import Outcome, _approach
 from fedbounds.referee.search.populations import OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size
+from fedbounds.referee.work_items import WorkItems
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import (
     full_gradients,
@@ -197,6 +200,30 @@ def test_theorem_1_is_refuted_on_the_papers_own_steps_only_without_the_repair():
 
 def test_the_same_seed_gives_the_same_verdict():
     assert found("error-by-pi", "literal", TINY).to_json() == found("error-by-pi", "literal", TINY).to_json()
+
+
+def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
+    claim, reading, state = claim_named("theorem-1"), READINGS["repaired"], tmp_path / "state.json"
+    budget = replace(TINIEST, rungs=2)
+    whole, each = refute(claim, reading, budget, by_family=WITHOUT_CHANCE), WorkItems({}, state).each
+    count = len(arms(claim, reading, budget, WITHOUT_CHANCE))
+    searched = []
+    original = module.run_arm
+
+    def interrupted(search, task):
+        searched.append(task)
+        if len(searched) == count + 2:
+            raise KeyboardInterrupt
+        return original(search, task)
+
+    monkeypatch.setattr(module, "run_arm", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        refute(claim, reading, budget, each=each, by_family=WITHOUT_CHANCE)
+    assert len(json.loads(state.read_text())) == count + 1
+    resumed = refute(claim, reading, budget, each=each, by_family=WITHOUT_CHANCE)
+    assert resumed.to_json() == whole.to_json()
+    assert len(searched) == 1 + count + -(-count // 3)
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
 def never(_, values):
@@ -395,6 +422,37 @@ def test_shrinking_only_goes_down_and_keeps_the_violation():
     assert violates(small) is not None and size(small) < size(large) < size(three)
     assert (small.N, small.total) == (2, 2)
     assert all(x.denominator <= 3 for row in (*small.curvatures, *small.minima) for x in row)
+
+
+def test_campaign_saves_and_continues(tmp_path, monkeypatch):
+    out, calls = tmp_path / "found.json", []
+    monkeypatch.setitem(BUDGETS, "small", TINY)
+    todo = [(claim_named("error-by-pi"), "literal"), (claim_named("rate"), "literal")]
+    first = run_all(todo[:1], "small", 0, out=out)
+    monkeypatch.setattr(
+        "fedbounds.referee.counterexamples.search_for.refute",
+        lambda claim, *rest, **more: calls.append(claim.key) or refute(claim, *rest, **more),
+    )
+    both = run_all(todo, "small", 0, out=out)
+    assert calls == ["rate"] and both[0] == first[0]
+    assert set(json.loads(out.read_text())["verdicts"]) == {"error-by-pi/literal", "rate/literal"}
+    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
+    with pytest.raises(InputError, match="another search"):
+        run_all(todo, "small", 1, out=out)
+
+
+def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(BUDGETS, "small", TINIEST)
+    out, file = tmp_path / "found.json", tmp_path / "mine.py"
+    source = (
+        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, Delta_T, L\n"
+        "CLAIMS = (Claim('mine', '', '', 'step', L * Delta_0, {'x': %s * L * Delta_0}),)\n"
+    )
+    for factor, status in ((2, "UNDECIDED"), ("L / L / 2", "REFUTED"), ("L / L / 2", "REFUTED")):
+        file.write_text(source % factor)
+        (verdict,) = fedbounds.refute("mine", plugins=[file], out=out)
+        assert verdict.status == status
+    assert capsys.readouterr().err.count("another statement of 'mine'") == 1
 
 
 def test_processes_find_the_same():

@@ -1,10 +1,16 @@
+import importlib
 import json
+import os
 import re
+import runpy
+import subprocess
+import sys
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from xml.etree import ElementTree as xml
 
+import numpy as np
 import pytest
 import sympy as sp
 from click.testing import CliRunner
@@ -12,8 +18,8 @@ from click.testing import CliRunner
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.exact.compare import PROBE, examine
+from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.latex.reader import read
@@ -31,6 +37,8 @@ from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
 from fedbounds.report import trial_text as show
 from fedbounds.report.number_format import decimal_pair, with_decimal
+from fedbounds.study import claim_identity as identities
+from fedbounds.study.claim_identity import identity, statement_digest
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import points, quantity, symbols
@@ -438,21 +446,35 @@ def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(
     assert "no instance in fractions was found" in show.verdict(first)[1] and first.outcome is Outcome.OPEN
 
 
-def test_an_interrupted_trial_keeps_what_it_found(monkeypatch):
+def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypatch, capsys):
+    ran = []
+
     def stage(name, stop=False):
         def examine(case):
-            if stop:
+            ran.append(name)
+            if stop and ran.count(name) == 1:
                 raise KeyboardInterrupt
             own = (replace(held(Evidence.EMPIRICAL), claim=case.claim.key),) if name == "regimes" else ()
             return StageResult((f"{name} after {len(case.verdicts)}",), own)
 
         return stages.Step(name, examine, True, 0)
 
-    monkeypatch.setattr(trial, "STAGES", (stage("regimes"), stage("one"), stage("two", stop=True), stage("three")))
-    stopped = try_claim(TRUE.DRIFT)
-    assert not stopped.finished and [s.name for s in stopped.stages] == ["regimes", "one", "two"]
-    assert stopped.cut == ("two",) and "interrupted" in show.verdict(stopped)[0]
-    assert [s.lines for s in stopped.stages] == [("regimes after 0",), ("one after 1",), ()]
+    monkeypatch.setattr(trial, "STAGES", (stage("regimes"), stage("two", stop=True), stage("three")))
+    state = tmp_path / "state.json"
+    stopped = try_claim(TRUE.DRIFT, state=state)
+    assert not stopped.finished and [s.name for s in stopped.stages] == ["regimes", "two"] and stopped.cut == ("two",)
+    assert "interrupted" in show.verdict(stopped)[0]
+    again = try_claim(TRUE.DRIFT, state=state)
+    assert again.finished and ran == ["regimes", "two", "two", "three"]
+    assert [s.lines for s in again.stages] == [("regimes after 0",), ("two after 1",), ("three after 1",)]
+    saved = json.loads(state.read_text())
+    assert [len(item["verdicts"]) for item in saved["stages"]] == [1, 0, 0]
+    try_claim(TRUE.DRIFT, state=state)
+    assert len(ran) == 4
+    changed = with_less(TRUE.DRIFT)
+    try_claim(changed, state=state)
+    assert ran[4:] == ["regimes", "two", "three"]
+    assert "another statement of 'drift-tight': it is started anew" in capsys.readouterr().err
 
 
 def test_what_was_compared_before_an_interruption_counts(monkeypatch):
@@ -482,6 +504,190 @@ def test_a_time_limit_is_shared_and_the_stages_that_it_cut_are_named():
         try_claim(TRUE.DRIFT, seconds=-1)
 
 
+def test_proofs_are_looked_up_again_and_only_verdicts_on_this_claim_are_kept(tmp_path, monkeypatch):
+    def stage(name, *found):
+        return stages.Step(name, lambda case: StageResult((name,), found), True, 0)
+
+    own = Verdict(TRUE.DRIFT.key, "plain", Evidence.EMPIRICAL, Status.HOLDS)
+    monkeypatch.setattr(trial, "STAGES", (stage("sanity"), stage("known"), stage("regimes", own)))
+    state = tmp_path / "state.json"
+    assert try_claim(TRUE.DRIFT, state=state).outcome is Outcome.OPEN
+    saved = json.loads(state.read_text())
+    forged = replace(own, evidence=Evidence.SYMBOLIC)
+    foreign = [
+        replace(own, claim="other", evidence=Evidence.SDP),
+        replace(own, reading="sync", status=Status.REFUTED),
+    ]
+    for item in saved["stages"]:
+        item["verdicts"] += [verdict.to_json() for verdict in (forged, *foreign)]
+    state.write_text(json.dumps(saved))
+    again = try_claim(TRUE.DRIFT, state=state)
+    assert again.verdicts == (own,) and [item.name for item in again.stages] == ["sanity", "known", "regimes"]
+
+
+FORGED = Verdict(TRUE.DRIFT.key, "plain", Evidence.EXACT, Status.REFUTED, detail="lhs 2 > rhs 1, exactly")
+
+
+def forged(file, stage, verdict):
+    one = {"name": stage, "seconds": 1.0, "lines": ["said"], "verdicts": [verdict.to_json()]}
+    file.write_text(json.dumps({**identity(TRUE.DRIFT, "plain", "small", 0), "stages": [one]}))
+
+
+@pytest.mark.parametrize(
+    ("stage", "verdict"),
+    [
+        ("sanity", FORGED),
+        ("sanity", replace(FORGED, data={"instance": to_json(PROBE), "lhs": "2", "rhs": "1", "t": 1})),
+        ("sanity", replace(FORGED, evidence=Evidence.KERNEL, status=Status.HOLDS)),
+        ("regimes", replace(FORGED, evidence=Evidence.SDP, status=Status.HOLDS)),
+        ("regimes", replace(FORGED, evidence=Evidence.EMPIRICAL)),
+        ("certificates", replace(FORGED, evidence=Evidence.SDP)),
+        ("certificates", replace(FORGED, evidence=Evidence.SDP, status=Status.HOLDS)),
+    ],
+)
+def test_what_a_state_says_for_certain_is_computed_again(tmp_path, monkeypatch, stage, verdict):
+    asked = stages.Step(stage, lambda case: StageResult(("asked",)), True, 0)
+    monkeypatch.setattr(trial, "STAGES", (asked,))
+    forged(tmp_path / "state.json", stage, verdict)
+    result = try_claim(TRUE.DRIFT, state=tmp_path / "state.json")
+    assert result.outcome is Outcome.NOT_TESTED and result.stages[0].lines == ("asked",)
+
+
+def test_a_refutation_in_a_state_says_what_its_instance_shows(tmp_path):
+    claim, state = FALSE.GRADIENT, tmp_path / "state.json"
+    first = try_claim(claim, suite=FEW, state=state)
+    saved = json.loads(state.read_text())
+    for item in saved["stages"]:
+        for verdict in item["verdicts"]:
+            verdict |= {"detail": "as I say", "margin": -7.0}
+            verdict["data"] |= {"lhs": "7"}
+    state.write_text(json.dumps(saved))
+    assert try_claim(claim, suite=FEW, state=state).verdicts == first.verdicts
+
+
+def checked(limit):
+    return lambda instance, values: (values["L"] <= limit, "L")
+
+
+def test_a_state_is_of_one_statement_with_the_code_of_its_checks():
+    def under(**facets):
+        return replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", **facets),))
+
+    different = [
+        TRUE.DRIFT,
+        *(replace(TRUE.DRIFT, **{name: value}) for name, value in (("eta", 1 / L), ("readings", ("literal",)))),
+        replace(TRUE.DRIFT, definitions={N: tau}),
+        replace(TRUE.DRIFT, lhs=2 * TRUE.DRIFT.lhs),
+        *(
+            under(**{facet: checked(limit)})
+            for facet in ("on_run", "exactly", "in_class", "gives")
+            for limit in (1, 2)
+        ),
+        *(under(relation=relation) for relation in (sp.Le(eta * L, 1), sp.Le(eta * L, 2))),
+    ]
+    assert len({statement_digest(claim) for claim in different}) == len(different)
+    assert statement_digest(under(exactly=checked(1))) == statement_digest(under(exactly=checked(1)))
+
+
+def test_a_helper_of_a_check_is_part_of_the_statement():
+    def claim(limit):
+        module = {"__name__": "own"}
+        exec(f"def helper(v): return v['L'] <= {limit}, ''\ndef check(i, v): return helper(v)", module)
+        return replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=module["check"]),))
+
+    assert statement_digest(claim(1)) == statement_digest(claim(1)) != statement_digest(claim(2))
+
+
+def of(check):
+    return statement_digest(replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=check),)))
+
+
+def test_which_function_is_meant_again_is_part_of_the_statement():
+    def first(i, v):
+        return v["L"] <= 1, ""
+
+    def second(i, v):
+        return v["L"] <= 2, ""
+
+    def with_third(third):
+        facets = zip("abc", (first, second, third), strict=True)
+        assumptions = tuple(Assumption(key, "own", exactly=check) for key, check in facets)
+        return statement_digest(replace(TRUE.DRIFT, assumptions=assumptions))
+
+    assert with_third(first) == with_third(first) != with_third(second)
+
+
+def test_classes_arrays_and_numbers_that_a_check_uses_are_part_of_the_statement():
+    class Limit:
+        factor = 1
+
+        @staticmethod
+        def of(L):
+            return L
+
+    def check(i, v):
+        return v["L"] <= Limit.factor * Limit.of(v["L"]), ""
+
+    before = of(check)
+    assert of(check) == before
+    Limit.factor = 2
+    assert of(check) != before
+    before = of(check)
+    Limit.of = staticmethod(lambda L: 2 * L)
+    assert of(check) != before
+
+    def with_global(value):
+        module = {"__name__": "own", "LIMIT": value}
+        exec("def check(i, v): return v['L'] <= max(LIMIT), ''", module)
+        return of(module["check"])
+
+    long = np.zeros(5000)
+    other = long.copy()
+    other[2500] = 1
+    values = (long, other, long.astype(int), long.reshape(2, -1), np.array([Fraction(1)]), Fraction(1), Fraction(2))
+    assert len({with_global(value) for value in values}) == len(values)
+    assert with_global(long) == with_global(long.copy())
+
+
+def test_helpers_in_other_modules_of_ones_own_are_part_of_the_statement(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def under(limit, program):
+        sys.modules.pop("helpers_of_mine", None)
+        module = {"__name__": "own"}
+        path = tmp_path / "helpers_of_mine.py"
+        path.write_text(f"def helper(v): return v['L'] <= {limit}, ''\nclass Box:\n    limit = {limit}\n")
+        os.utime(path, (limit, limit))
+        importlib.invalidate_caches()
+        exec(program, module)
+        return of(module["check"])
+
+    for program in (
+        "from helpers_of_mine import helper\ndef check(i, v): return helper(v)",
+        "import helpers_of_mine\ndef check(i, v): return helpers_of_mine.helper(v)",
+        "from helpers_of_mine import Box\ndef check(i, v): return v['L'] <= Box.limit, ''",
+    ):
+        assert under(1, program) == under(1, program) != under(2, program)
+    sys.modules.pop("helpers_of_mine")
+
+
+def test_statements_are_the_same_in_every_process():
+    program = (
+        "from fedbounds.plugins import claims\nfrom fedbounds.study.claim_identity import statement_digest\n"
+        "print(*map(statement_digest, claims().values()))"
+    )
+    result = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(result) == 1 and len(set(result.pop().split())) == len(claims())
+
+
 def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
@@ -496,7 +702,11 @@ def with_less(claim):
     return replace(claim, terms={name: term / 2 for name, term in claim.terms.items()})
 
 
-def test_unknown_names_are_refused():
+def test_what_is_no_state_is_refused_and_so_are_unknown_names(tmp_path):
+    state = tmp_path / "state.json"
+    state.write_text("{}")
+    with pytest.raises(InputError, match="write it again"):
+        try_claim(TRUE.DRIFT, state=state)
     with pytest.raises(InputError, match="did you mean 'lemma-1'"):
         try_claim("lemma1")
     with pytest.raises(InputError, match="budget"):
@@ -581,6 +791,13 @@ def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
 
 def test_it_is_there_at_the_top():
     assert fedbounds.Trial is trial.Trial
+
+
+def test_numpy_is_nobody_s_own_code_wherever_it_was_installed(monkeypatch):
+    """After `pip install --user` it lies in no folder that the interpreter names."""
+    monkeypatch.setattr("sysconfig.get_path", lambda name: "/nowhere")
+    folders = runpy.run_path(identities.__file__)["LIBRARIES"]
+    assert any(Path(np.__file__).is_relative_to(folder) for folder in folders)
 
 
 def test_one_claim_of_a_python_file_is_chosen_by_its_key(tmp_path):

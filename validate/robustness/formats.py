@@ -23,7 +23,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +185,7 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
         *_studies(folder),
         *_sweeps(folder),
         *_evidence(folder),
+        *_referee(folder),
         *_vision(folder),
         *_data(folder),
     ]
@@ -295,6 +296,63 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     if proofs is not None:
         reader = lambda path: shaped(read_json(path), list[Audited], path.name)  # noqa: E731
         yield Format("audit of the kernel", reader, folder / "audit.json", json_file), proofs.read_bytes()
+
+
+def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
+    from fedbounds import io, plugins
+    from fedbounds.referee import saved_stages
+    from fedbounds.referee.case import Stage
+    from fedbounds.referee.counterexamples import _saved
+    from fedbounds.referee.search.budget import BUDGETS
+    from fedbounds.referee.search.candidates import arms
+    from fedbounds.referee.search.family import dimension, families
+    from fedbounds.referee.search.outcome import Outcome, Task
+    from fedbounds.referee.search.refute import is_outcome
+    from fedbounds.referee.trial import Trial
+    from fedbounds.referee.work_items import WorkItems
+    from fedbounds.report import trial_text as show
+    from fedbounds.study.claim_identity import statement_digest
+    from fedbounds.theory.reading import READINGS
+    from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+    claim, known = plugins.claim_named("lemma-2"), families()
+    tasks = [Task(arm, 0, k, 1) for k, arm in enumerate(arms(claim, READINGS["repaired"], BUDGETS["small"])[:3])]
+    state = folder / "search.state"
+
+    def outcome(task: Task) -> dict[str, Any]:
+        shape = task.arm.shape
+        return asdict(Outcome(task.arm, 0, 10, 0.5, (0.5,) * dimension(shape, known[shape.family])))
+
+    def read(path: Path) -> list[Any]:
+        return list(WorkItems({}, path).each("search, rung 0", outcome, tasks, is_outcome))
+
+    read(state)
+    yield Format("state of a search", read, state, json_file), state.read_bytes()
+
+    one = Verdict(
+        "lemma-2", "repaired", Evidence.EXPECTATION, Status.HOLDS, margin=0.5, tightness=2.0, detail="a word"
+    )
+    trial = Trial(claim, "repaired", "small", 0, (Stage("expectation", 1.0, ("a line",), (one,)),))
+    kept = folder / "trial.json"
+    io.write_json(kept, trial.to_json())
+
+    def tried(path: Path) -> None:
+        again = Trial(claim, "repaired", "small", 0, saved_stages.saved_stages(claim, "repaired", "small", 0, path))
+        show.to_text(again, True)
+
+    yield Format("state of a trial", tried, kept, json_file), kept.read_bytes()
+    out = folder / "refuted.json"
+    verdicts = {"lemma-2/repaired": one.to_json()}
+    io.write_json(
+        out,
+        {
+            "search": {"budget": "small", "seed": 0},
+            "stated": {"lemma-2": statement_digest(claim)},
+            "verdicts": verdicts,
+        },
+    )
+    identity, own = {"budget": "small", "seed": 0}, {"lemma-2": statement_digest(claim)}
+    yield Format("verdicts of searches", lambda path: _saved(path, identity, own), out, json_file), out.read_bytes()
 
 
 def _vision(folder: Path) -> Iterator[tuple[Format, bytes]]:

@@ -55,7 +55,8 @@ def referee(
 ) -> int:
     """Say whether THEOREM is true: a LaTeX or Python file, a folder of the latter, or the key of a shipped claim.
 
-    About a minute a claim with the small budget, longer with quantities of your own. Ctrl-C prints what was found.
+    About a minute a claim with the small budget, longer with quantities of your own. Ctrl-C prints what was found;
+    with --out, the same call continues.
 
     label: Only the claim of a file with this key, or label in LaTeX.
     reading: One reading (default: each that the claim states).
@@ -63,7 +64,7 @@ def referee(
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
-    out: Folder for results, page and appendix.
+    out: Folder for results, page and appendix; the same folder continues a trial.
     as_json: Print JSON.
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
@@ -221,7 +222,7 @@ def refute(
     reading: plain, literal, sync, all-steps or repaired (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes, for --all.
-    out: JSON file for the result.
+    out: JSON file for the result; the same file continues a search.
     script: Print a counterexample as a script of plain Python, and nothing else.
     verify: Verify the shipped counterexamples exactly, all or those to CLAIM; search nothing.
     """

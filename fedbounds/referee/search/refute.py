@@ -10,12 +10,13 @@ evaluations spent are reported, which proves nothing; a violation that floating 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fedbounds import io
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
@@ -38,8 +39,8 @@ KEPT_SHARE = 3
 EXAMPLES = 8
 
 Progress = Callable[[str, int, int], None]
-# (function, tasks) -> the results in order.
-Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
+# (name of the rung, function, tasks) -> the results in order.
+Each = Callable[[str, Callable[[Any], Any], list[Any]], Iterable[Any]]
 
 
 def run_arm(search: Search, task: Task) -> Outcome:
@@ -95,7 +96,7 @@ def refute(
     budget: Budget,
     seed: int = 0,
     progress: Progress | None = None,
-    each: Each = map,
+    each: Each = lambda stage, function, tasks: map(function, tasks),
     by_family: Mapping[str, InstanceFamily] | None = None,
     so_far: Callable[[Callable[[], Verdict]], None] = lambda verdict: None,
 ) -> Verdict:
@@ -176,12 +177,12 @@ def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator
         tasks = [
             Task(arm, rung, k, generations, start, last) for (arm, k, _), start in zip(left, starts, strict=True)
         ]
-        results = iter(each(partial(run_arm, search), tasks))
+        results = iter(each(f"search, rung {rung}", partial(_as_json, search), tasks))
         reached: list[Outcome] = []
         for k in range(len(tasks)):
             if progress is not None:
                 progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
-            yield (outcome := next(results))
+            yield (outcome := _of_json(next(results)))
             reached.append(min(outcome, left[k][2] or outcome, key=lambda item: item.margin))
         next(results, None)  # ended, so that processes stay for the next rung
         done += len(tasks)
@@ -216,3 +217,21 @@ def _best(every: list[Arm], margins: list[float]) -> list[int]:
         ranked = sorted(group, key=lambda k: (abs(margins[k]) <= -WORTH_TRYING, margins[k], k))
         chosen += [k for k in ranked[: -(-len(group) // KEPT_SHARE)] if margins[k] < OUTSIDE]
     return chosen or [min(range(len(margins)), key=lambda k: (margins[k], k))]
+
+
+def _as_json(search: Search, task: Task) -> dict[str, Any]:
+    """One arm's outcome as a JSON object, whoever computes it."""
+    return asdict(run_arm(search, task))
+
+
+def _of_json(data: Any) -> Outcome:
+    return io.shaped(data, Outcome, "an arm's outcome")
+
+
+def is_outcome(task: Task, data: Any) -> bool:
+    """Whether a JSON object is an outcome of a task; InputError where it is of none."""
+    outcome = _of_json(data)
+    by_family = families()
+    family = by_family.get(outcome.arm.shape.family)
+    size = len(outcome.point) if family is None else dimension(task.arm.shape, family)
+    return (outcome.arm, outcome.rung, len(outcome.point)) == (task.arm, task.rung, size)
