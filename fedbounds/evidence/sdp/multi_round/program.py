@@ -100,9 +100,11 @@ class Run:
             received,
             "mend them",
         )
-        wrong = self.present is not None and bool(self.p or self.server != 1 or self.measure != "distance")
+        named = {"weights": self.p, f"a server step of {self.server}": self.server != 1}
+        named[f"the measure {self.measure}"] = self.measure != "distance"
+        more = " and ".join(name for name, given in named.items() if given)
         what = "with K of N present the clients and the server's step are plain, and the measure is the distance"
-        yield wrong, what, received, "leave out the weights, the server's step and the measure"
+        yield self.present is not None and bool(more), what, more, "leave it out"
         wrong = self.server != 1 and self.measure == "average"
         yield (
             wrong,
