@@ -140,9 +140,13 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 class Watch:
-    """Keeps what a stage has found so far, and ends it after so many processor seconds, if a number is given."""
+    """Keeps what a stage has found so far, and ends it after so many processor seconds, if a number is given.
 
-    def __init__(self, seconds: float | None) -> None:
+    A stage looks at the time between its pieces; one without pieces is ended after ``longest`` seconds, if given.
+    """
+
+    def __init__(self, seconds: float | None, longest: float | None = None) -> None:
+        self._longest = longest
         self._end = None if seconds is None else time.process_time() + seconds
         self._latest: Callable[[], StageResult] | None = None
 
@@ -154,9 +158,14 @@ class Watch:
     def carry_out(self, examine: Callable[[Case], StageResult], case: Case) -> tuple[StageResult, str]:
         """What a stage finds, and why it was cut if it was."""
         try:
-            return examine(case), ""
+            with contextlib.nullcontext() if self._longest is None else at_most(self._longest):
+                return examine(case), ""
         except OutOfTime:
+            cut = OUT_OF_TIME
+        except TimeSpent as spent:
+            if spent.args[0]:
+                raise
             cut = OUT_OF_TIME
         except KeyboardInterrupt:
             cut = INTERRUPTED
-        return StageResult(()) if self._latest is None else self._latest(), cut
+        return StageResult((cut,)) if self._latest is None else self._latest(), cut

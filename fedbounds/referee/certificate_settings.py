@@ -98,7 +98,8 @@ def runs(claim: Claim, reading: Reading, grid: Grid) -> Iterator[tuple[Run, Frac
         for first in FIRST_STEPS:
             values = {"L": Fraction(1), "mu": Fraction(1, kappa), "tau": Fraction(local), "eta_0": first}
             try:
-                sizes = sizes_at(claim, values, 0, rounds * local)
+                total = rounds * local
+                sizes = (first,) * total if claim.steps is None else sizes_at(claim, values, 0, total)
                 run = Run(rounds, local, values["mu"], Fraction(1), sizes, measure=measure, present=present)
             except InputError:
                 continue  # steps that are not rational or too long, or a mean of one iterate
@@ -151,7 +152,7 @@ def tightness(verdicts: Iterable[Verdict]) -> str:
     if excess <= ATTAINED:
         return f"the bound is tight: an instance attains it at {where}"
     tight = "the bound is tight: " * (excess <= TIGHT)
-    return f"{tight}an instance comes within {100 * excess:.2g}% of it at {where}"
+    return f"{tight}an instance comes within {float(f'{100 * excess:.2g}'):g}% of it at {where}"
 
 
 def _steps(verdict: Verdict) -> int:

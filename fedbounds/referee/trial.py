@@ -33,6 +33,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 Progress = Callable[[int, Step, "Stage | None"], None]
 # Who may prove a claim, the strictest first.
 PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
+# The prover, which has no pieces, may use this share of the processor seconds that are left.
+LONGEST = 2 / 3
 
 
 class Outcome(enum.StrEnum):
@@ -266,7 +268,8 @@ def checked(
 def _carried_out(step: Step, case: Case, left: float | None, trial: Trial) -> Stage:
     """What a stage finds within its share of the processor seconds that are left, if there is a limit."""
     started = time.monotonic()
-    watch = Watch(None if left is None else left * _share(step, trial))
+    longest = left * LONGEST if left is not None and step.name == "proof" else None
+    watch = Watch(None if left is None else left * _share(step, trial), longest)
     result, cut = watch.carry_out(step.examine, replace(case, so_far=watch))
     return Stage(step.name, round(time.monotonic() - started, 2), result.lines, result.verdicts, cut)
 

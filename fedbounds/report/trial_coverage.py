@@ -151,7 +151,10 @@ def certified_settings(trial: Trial) -> str:
     runs = [v for v in trial.certified if "run" in v.data]
     if runs:
         left = sum("run" in v.data for v in undecided)
-        words = f"{len(runs)} setting{'s' * (len(runs) != 1)} (whole runs of everybody, every start): {_runs(runs)}"
+        places: list[Any] = [v.data["run"] for v in runs]
+        shares = dict.fromkeys(place.get("participation", "") for place in places)
+        who = " and ".join(share.replace("/", " of ") + " clients" if share else "everybody" for share in shares)
+        words = f"{len(runs)} setting{'s' * (len(runs) != 1)} (whole runs of {who}, every start): {_runs(runs)}"
         return f"{words}; undecided at {left}" if left else words
     words = f"{len(certified)} setting{'s' * (len(certified) != 1)} {_grouped(certified)}"
     return f"{words}; undecided at {len(open_)} {_grouped(open_)}" if open_ else words

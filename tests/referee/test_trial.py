@@ -26,7 +26,7 @@ from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
 from fedbounds.referee import mutants_in_regimes as mutants
-from fedbounds.referee.case import Case, StageResult
+from fedbounds.referee.case import Case, StageResult, Watch
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
@@ -227,6 +227,16 @@ def test_certificates_are_a_line_and_never_the_headline():
     )
     assert f"2 settings ({where}): {even} at tau = 1 with kappa = 2, 10; undecided at 2 ({where}): {even} or" in alone
     assert alone.endswith("alpha = (3/4, 1/4), p = (1/2, 1/2) at tau = 2 with kappa = 10.")
+
+
+def test_certified_runs_say_which_clients_took_part():
+    at = [{"tau": 1, "kappa": "2", "rounds": r, "eta_0": "1/2"} for r in (1, 2)]
+    drawn = [place | {"participation": "2/10"} for place in at]
+    both = [Verdict("drift-tight", "plain", Evidence.SDP, Status.HOLDS, data={"run": x}) for x in (*at, *drawn)]
+    lines = [next(x for x in open_lines(*part) if "whole runs" in x) for part in (both[:2], both[2:], both)]
+    assert "(whole runs of everybody, every" in lines[0]
+    assert "(whole runs of 2 of 10 clients, every" in lines[1]
+    assert "(whole runs of everybody and 2 of 10 clients, every" in lines[2]
 
 
 def searched(**more):
@@ -821,3 +831,12 @@ def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_
     proof = case.verdict(Evidence.SYMBOLIC, Status.HOLDS, "")
     assert stages.with_estimate(step, replace(case, verdicts=(proof,))).seconds == 10
     assert stages.search_budget(replace(case, verdicts=(proof,), budget="large")) == BUDGETS["large"]
+
+
+def test_a_stage_without_pieces_ends_at_its_share_of_the_time():
+    def endless(case):
+        while True:
+            pass
+
+    result, cut = Watch(0.1, longest=0.3).carry_out(endless, None)
+    assert cut == "out of time" and result.lines == ("out of time",)

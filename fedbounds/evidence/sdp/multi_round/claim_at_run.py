@@ -66,7 +66,7 @@ def applies(claim: Claim, reading: Reading) -> bool:
         and claim.kind is Kind.INEQUALITY
         and claim.on_fedavg
         and sp.sympify(claim.lhs) in MEASURES
-        and claim.steps is not None
+        and (claim.steps is not None or "constant-steps" in stated)
         and {"smooth", "strongly-convex", "unbiased"} <= stated
         and ("full-participation" in stated or drawn)
     )
