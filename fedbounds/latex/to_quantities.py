@@ -130,12 +130,13 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         what = "a least expectation is not expressible: each path has its own"
         raise wrong(place, what, r"write \mathbb{E} \min_t")
     result = _sums(expression.xreplace(FINISHED), setting, place).xreplace(rules())
+    least = _has_bare_least(result)
     result = result.replace(lambda x: isinstance(x, RoundSum), lambda x: RoundSum(x.args[0].xreplace(AT_ROUND)))
     result = result.replace(lambda x: isinstance(x, LeastStep), lambda x: _least(x.args[0], setting, place))
     result = result.replace(lambda x: isinstance(x, Expect), lambda x: _quantity(x.args[0], setting, place))
     result = result.replace(lambda x: isinstance(x, StepSum | RoundSum), lambda x: _run_sum(x, setting, place))
     bare = _bare(result)
-    if bare and not (setting.certain or setting.in_expectation):
+    if (bare or least) and not (setting.certain or setting.in_expectation):
         what = "what a run does stands outside an expectation"
         certain = ", ".join(sorted(CERTAIN - setting.assumed))
         raise wrong(place, what, rf"write \mathbb{{E}}, add % fedbounds: in expectation, or assume {certain}")
@@ -149,6 +150,13 @@ def _is_least_expectation(expression: sp.Basic) -> bool:
     if isinstance(expression, Expect | LeastStep):
         return isinstance(expression, LeastStep) and expression.has(Expect)
     return any(map(_is_least_expectation, expression.args))
+
+
+def _has_bare_least(expression: sp.Basic) -> bool:
+    """Whether it has the least of what is random outside every expectation."""
+    if isinstance(expression, Expect | LeastStep):
+        return isinstance(expression, LeastStep) and random(expression.args[0])
+    return any(map(_has_bare_least, expression.args))
 
 
 def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:

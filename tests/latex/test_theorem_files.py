@@ -90,6 +90,9 @@ LEAST = r"""
 def test_the_least_value_on_a_path_is_read_and_a_probability_is_not():
     (claim,) = read_text(LEAST).values()
     assert (str(claim.lhs), claim.scope) == ("least_gap_t", "horizon")
+    for least in (r"F(w_t)", r"(F(w_t) - F^\star)", r"\|w_t - w^\star\|^2", r"\|\nabla F(w_t)\|^2"):
+        with pytest.raises(InputError, match="outside an expectation, but received"):
+            read_text(LEAST.replace(r"\mathbb{E}\min_{t<T} (F(w_t) - F^\star)", rf"\min_{{t<T}} {least}"))
     with pytest.raises(InputError, match="a statement with a probability cannot be judged"):
         read_text(DRAFT.replace(r"\mathbb{E}[V_t]", r"\Pr[V_t \ge 1]"))
 
