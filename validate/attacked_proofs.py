@@ -172,7 +172,7 @@ def rocq_attacked(known: list[Theorem], count: int, seed: int, tally: Counter[st
                 at = rng.choice([match.end() for match in MULTIPLIER.finditer(text)])
                 changed = f"{text[:at]}{rng.choice(('2', '(1 / 2)', '(- 1)'))} * ({text[at:].replace(')', '))', 1)}"
             else:
-                claim, _ = perturbed(one.claim, one.reading, WAYS[count // 2 % len(WAYS)], numbers)
+                claim, _ = perturbed(one.claim, one.reading, rng.choice(WAYS), numbers)
                 try:
                     other = found_proof.statement(claim, one.reading)
                 except InputError:
