@@ -287,6 +287,17 @@ def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
     yield Candidate(value, 2, (d.as_use(d.premise("dissimilarity")),))
 
 
+def of_drawn_models() -> Iterator[Candidate]:
+    """The mean of drawn clients' models: it is that of all in expectation, and no farther than 1/m of their spread."""
+    centre = Centre(P, X)
+    away = X - centre
+    for u, power in ((centre - W_STAR, 0), (Centre(P, grad(centre)), 1), (Centre(P, grad(X)), 1)):
+        uses = ((sp.Integer(1), d.premise("drawn-weights-mean", X, u)),)
+        yield Candidate(Inner(W - centre, u), power, uses, free=True)
+    uses = ((1 / m, d.premise("drawn-weights-at-most", away)),)
+    yield Candidate(Mean(P, norm_sq(away)) / m - norm_sq(W - centre), 0, uses)
+
+
 def noises(universe: Mapping[str, Assumption]) -> Iterator[sp.Expr]:
     """What the variance of a step by drawn clients is at most, beside what the contraction pays for."""
     share = sp.Integer(1) if ONE in universe else 1 / m if _several(universe) is None else (N - m) / (m * (N - 1))

@@ -101,6 +101,8 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
             yield facts.least_skew()
         if goal.drawn:
             yield from facts.of_draws(goal.universe)
+        if "drawn-weights-mean" in keys:
+            yield from facts.of_drawn_models()
         for weights in every:
             yield from facts.of_noise(goal.universe, weights)
     constants = {key[1] for key in target if key[0] == "constant"}

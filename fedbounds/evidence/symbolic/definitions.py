@@ -19,7 +19,7 @@ from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
-from fedbounds.theory.vectors import Centre, Inner, Mean, Ratio, norm_sq
+from fedbounds.theory.vectors import Centre, Inner, Mean, Noise, Ratio, Value, Vec, Weights, norm_sq
 
 
 class Formal:
@@ -77,6 +77,16 @@ def _fixed(point: sp.Expr) -> sp.Expr:
     if point not in (W_STAR, W_PLUS, W):
         raise KeyError(point)
     return point
+
+
+def _undrawn(vector: sp.Expr) -> sp.Expr:
+    """A vector that is the same whoever is drawn: local models, all clients', and points before the draw."""
+    weights = {item for item in vector.atoms(Weights)} - {P}
+    measured = {symbol for symbol in vector.free_symbols if getattr(symbol, "scopes", ())}
+    others = vector.atoms(Vec) - {X, START, W_STAR, OWN} | vector.atoms(Value) - {SHARE} | vector.atoms(Noise)
+    if weights or measured - {sy.eta} or others or not points.is_vector(vector):
+        raise KeyError(vector)
+    return vector
 
 
 def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
@@ -228,6 +238,33 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
                 - sy.m * norm_sq(W_NEXT - v)
             ),
         ),
+        _define(
+            "drawn-weights-mean",
+            "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of any vectors v_i of the "
+            "clients under alpha is in expectation that under p",
+            lambda o, v, u: zero(Inner(Centre(ALPHA, _undrawn(v)) - Centre(P, v), _undrawn(_common(u)))),
+        ),
+        _define(
+            "drawn-weights",
+            "alpha is 1/m at m of N clients, drawn uniformly whatever came before: two of them both take part with "
+            "probability m (m - 1)/(N (N - 1)), so that m (N - 1) times the mean square of a mean under alpha is the "
+            "sum of N - m mean squares and N (m - 1) squares of the mean",
+            lambda o, v: zero(
+                (sy.N - sy.m) * Mean(P, norm_sq(_undrawn(v)))
+                + sy.N * (sy.m - 1) * norm_sq(Centre(P, v))
+                - sy.m * (sy.N - 1) * norm_sq(Centre(ALPHA, v))
+            ),
+        ),
+        _define(
+            "drawn-weights-at-most",
+            "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of m vectors has at most 1/m "
+            "of the vectors' variance",
+            lambda o, v: non_negative(
+                Mean(P, norm_sq(_undrawn(v)))
+                + (sy.m - 1) * norm_sq(Centre(P, v))
+                - sy.m * norm_sq(Centre(ALPHA, v))
+            ),
+        ),
         _define("some-drawn", "m >= 1", lambda o: non_negative(sy.m - 1)),
         _define("no-more-drawn", "m <= N", lambda o: non_negative(sy.N - sy.m)),
         _define(
@@ -262,8 +299,12 @@ RESTS_ON = {
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
-# What a claim grants that draws m of N clients for each step.
+# What a claim grants that draws m of N clients for each round.
+OF_DRAWN_WEIGHTS = ("drawn-weights-mean", "drawn-weights", "drawn-weights-at-most")
+# What it grants where each round is one step.
 OF_DRAWS = ("drawn-clients", "drawn-at-most", "some-drawn", "no-more-drawn", "drawn-noises", "dissimilarity")
+# What holds in expectation over the draw, so that weights which depend on it may not average it.
+OVER_DRAWS = (*OF_DRAWN_WEIGHTS, "drawn-clients", "drawn-at-most", "one-drawn-client")
 # Symbols whose declared sign is an assumption of some claims.
 SIGN_OF = {sy.p_min: "positive-p_min", sy.m: "equal-selection"}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).

@@ -9,6 +9,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.definitions import OF_DRAWN_WEIGHTS, OF_DRAWS
 from fedbounds.evidence.symbolic.derivation import Derivation
 from fedbounds.evidence.symbolic.expressions import (
     begin_anew,
@@ -65,7 +66,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
         **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
-        **{key: key not in by for key in (*definitions.OF_DRAWS, "one-drawn-client")},
+        **{key: key not in by for key in (*OF_DRAWS, *OF_DRAWN_WEIGHTS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
@@ -100,7 +101,8 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     keys = {item.key for item in stated}
     drawn = _drawn(stated)
-    result |= dict.fromkeys(definitions.OF_DRAWS, drawn and those((sy.tau, 1)) and drawn | those((sy.tau, 1)))
+    result |= dict.fromkeys(OF_DRAWN_WEIGHTS, drawn)
+    result |= dict.fromkeys(OF_DRAWS, drawn and those((sy.tau, 1)) and drawn | those((sy.tau, 1)))
     alone_drawn = those((sy.m, 1))
     result["one-drawn-client"] = result["drawn-clients"] and alone_drawn and result["drawn-clients"] | alone_drawn
     result["first-step"] = (
@@ -223,7 +225,7 @@ def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
     if not formal.random(expression) or (assumption.gives is not None and SHIPPED.get(assumption.key) is assumption):
         return False
     if assumption.key in definitions.DEFINITIONS:
-        return False
+        return assumption.key in definitions.OVER_DRAWS
     states = {s for s in expression.free_symbols if getattr(s, "statistic", "") == "measured"}
     return assumption.gives is None or bool(assumption.parts) or bool(states)
 

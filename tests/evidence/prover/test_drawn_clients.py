@@ -8,13 +8,16 @@ import sympy as sp
 
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import W_STAR, W, X
+from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, SHARE, START, W_NEXT, W_STAR, G, P, W, X, grad
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_quantities import average_models_gap, dispersion
+from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Delta_T, L, T, eta_0, m, mu, sigma_sq, zeta_sq
+from fedbounds.theory.symbols import Delta_0, Delta_T, L, N, T, eta_0, gap_t, m, mu, sigma_sq, zeta_sq
+from fedbounds.theory.vectors import Centre
 
 ONE_STEP, ONE_DRAWN = Assumption("one-a-round", "tau = 1", sp.Eq(sy.tau, 1)), Assumption("one", "m = 1", sp.Eq(m, 1))
 BELOW = Assumption("below-2/L", "eta_t < 2/L", sp.Lt(sy.eta * L, 2))
@@ -48,6 +51,7 @@ def test_the_second_moment_of_a_draw_is_that_over_every_set_of_clients():
             assert drawn * (n - 1) * moment == (n - drawn) * squares + n * (drawn - 1) * of_mean
             assert drawn * moment <= squares + (drawn - 1) * mean(models) ** 2
             assert drawn > 1 or moment == squares
+            assert mean([mean(S) for S in combinations(models, drawn)]) == mean(models)
 
 
 def test_a_shared_minimiser_and_one_drawn_client():
@@ -88,3 +92,57 @@ def test_nobody_draws_clients_but_a_claim_that_says_so(key):
 @pytest.mark.parametrize("point", [X, sy.L, W + W_STAR])
 def test_draws_are_seen_from_fixed_points(point):
     assert "gives nothing" in fault("drawn-clients", point) and "gives nothing" in fault("drawn-at-most", point)
+
+
+# Of the mean of drawn clients' models, after any number of local steps.
+
+CONVEX = (a.smooth, a.strongly_convex, *UNIFORM)
+
+
+def of_models(left, right, assumed=CONVEX):
+    return Claim("mine", "Mine", "a textbook", "step", left, {"all": right}, assumptions=assumed)
+
+
+def found(*stated):
+    return automatic.examine(of_models(*stated), READINGS["plain"]) is not None
+
+
+def test_the_loss_of_the_mean_of_drawn_models():
+    assert found(average_models_gap, gap_t)
+    assert found(gap_t, average_models_gap + L / (2 * m) * dispersion)
+    assert not found(gap_t, average_models_gap)
+    assert not found(average_models_gap + mu / (2 * m) * dispersion, gap_t)
+    for wrong in (L / (2 * m**2), L / (2 * N), L / (3 * m), mu / (2 * m), L / (2 * m) * (1 - 1 / N)):
+        assert not found(gap_t, average_models_gap + wrong * dispersion)
+
+
+@pytest.mark.parametrize("without", ["equal-p", "unbiased", "equal-selection"])
+def test_models_are_drawn_by_a_claim_that_says_so(without):
+    assumed = tuple(item for item in CONVEX if item.key != without)
+    assert not found(average_models_gap, gap_t, assumed)
+    assert not found(gap_t, average_models_gap + L / (2 * m) * dispersion, assumed)
+
+
+def draws_used(*uses):
+    """Why a proof may not use facts about the drawn models' weights."""
+    last = d.step("conclude", average_models_gap, "<=", gap_t).by(*uses)
+    proof = d.Derivation("mine", "Mine", (last,), claim="mine", readings=("plain",))
+    return automatic.check(proof, of_models(average_models_gap, gap_t), READINGS["plain"]).fault
+
+
+@pytest.mark.parametrize("vector", [W, W_NEXT, G, NOISE, Centre(ALPHA, X), weight_ratio * X, gap_t * X, grad(W), L])
+def test_what_is_drawn_from_does_not_depend_on_the_draw(vector):
+    for key in ("drawn-weights", "drawn-weights-at-most"):
+        assert "gives nothing" in draws_used(d.premise(key, vector))
+    assert "gives nothing" in draws_used(d.premise("drawn-weights-mean", vector, W_STAR))
+    assert "gives nothing" in draws_used(d.premise("drawn-weights-mean", X, vector))
+    assert "gives nothing" in draws_used(d.premise("drawn-weights-mean", X, X))
+
+
+def test_what_holds_over_draws_is_not_averaged_by_the_draw():
+    """sum_i alpha_i <wbar - w_alpha, w_i - w*> is a variance, not 0."""
+    fact = d.premise("drawn-weights-mean", X, Centre(P, X) - W_STAR)
+    assert "random weights" in draws_used(d.averaged(ALPHA, (SHARE, fact)))
+    assert "random weights" in draws_used(d.averaged(ALPHA, d.premise("drawn-weights", X - START)))
+    assert "random" in draws_used((gap_t, fact))
+    assert "there remains" in draws_used(fact)
