@@ -105,8 +105,13 @@ def prove(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> Proof
 
 
 def impossible(target: Form, parts: Sequence[tuple[Form, bool]], at: Mapping[sp.Symbol, sp.Rational]) -> bool:
-    """Whether no numbers prove the target at one value of the parameters, where a part is (form, free)."""
+    """Whether no numbers prove the target at one value of the parameters, where a part is (form, free).
+
+    A value at which something is divided by 0 says nothing.
+    """
     forms_there = [_numbers(form, at) for form in (target, *(form for form, _ in parts))]
+    if not all(np.isfinite(list(form.values())).all() for form in forms_there):
+        return False
     blocks = forms.basis((target, *(form for form, _ in parts)))
     bounded = [j for j, (_, free) in enumerate(parts) if not free]
     columns, cones = forms_there[1:], []
@@ -133,8 +138,9 @@ def impossible(target: Form, parts: Sequence[tuple[Form, bool]], at: Mapping[sp.
 
 
 def _numbers(form: Form, at: Mapping[sp.Symbol, sp.Rational]) -> dict[Any, float]:
-    """The form's coefficients where the parameters have these values."""
-    return {key: float(value.as_expr().subs(at)) for key, value in form.items()}
+    """The form's coefficients where the parameters have these values; NaN where one is divided by 0."""
+    there = ((key, value.as_expr().subs(at)) for key, value in form.items())
+    return {key: float(value) if value.is_finite else np.nan for key, value in there}
 
 
 def _system(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> tuple[_System, dict[Any, Any]]:

@@ -146,3 +146,7 @@ def test_what_holds_over_draws_is_not_averaged_by_the_draw():
     assert "random weights" in draws_used(d.averaged(ALPHA, d.premise("drawn-weights", X - START)))
     assert "random" in draws_used((gap_t, fact))
     assert "there remains" in draws_used(fact)
+
+
+def test_a_claim_that_divides_by_zero_at_some_m_is_answered():
+    assert not found(gap_t, average_models_gap + L / (2 * (m - 2)) * dispersion)
