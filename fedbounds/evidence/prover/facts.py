@@ -288,7 +288,7 @@ def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
 
 
 def of_drawn_models() -> Iterator[Candidate]:
-    """The mean of drawn clients' models: it is that of all in expectation, and no farther than 1/m of their spread."""
+    """The mean of drawn clients' models: in expectation that of all, no farther than 1/m of their spread."""
     centre = Centre(P, X)
     away = X - centre
     for u, power in ((centre - W_STAR, 0), (Centre(P, grad(centre)), 1), (Centre(P, grad(X)), 1)):

@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 import sympy as sp
 
+from fedbounds.evidence.symbolic import drawn_clients
 from fedbounds.evidence.symbolic.proof_objects import *
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
-from fedbounds.theory.vectors import Centre, Inner, Mean, Noise, Ratio, Value, Vec, Weights, norm_sq
+from fedbounds.theory.vectors import Centre, Inner, Mean, Ratio, norm_sq
 
 
 class Formal:
@@ -45,16 +45,6 @@ class Formal:
         return Mean(ALPHA, quantity) - Mean(P, quantity)
 
 
-def non_negative(expression: sp.Expr) -> Part:
-    """The fact that an expression is at least zero."""
-    return Part(sp.Integer(0), "<=", expression)
-
-
-def zero(expression: sp.Expr) -> Part:
-    """The fact that an expression is zero."""
-    return Part(sp.Integer(0), "=", expression)
-
-
 def _skew(at: sp.Symbol) -> sp.Expr:
     if at not in (sy.rho_bar, sy.rho_tilde, rho):
         raise KeyError(at)
@@ -67,48 +57,22 @@ def _ratio(kappa: sp.Expr) -> sp.Expr:
     return kappa
 
 
-def _common(point: sp.Expr) -> sp.Expr:
-    if depends(point, I) or depends(point, S):
-        raise KeyError(point)
-    return point
-
-
-def _fixed(point: sp.Expr) -> sp.Expr:
-    if point not in (W_STAR, W_PLUS, W):
-        raise KeyError(point)
-    return point
-
-
-def _undrawn(vector: sp.Expr) -> sp.Expr:
-    """A vector that is the same whoever is drawn: local models, all clients', and points before the draw."""
-    weights = {item for item in vector.atoms(Weights)} - {P}
-    measured = {symbol for symbol in vector.free_symbols if getattr(symbol, "scopes", ())}
-    others = vector.atoms(Vec) - {X, START, W_STAR, OWN} | vector.atoms(Value) - {SHARE} | vector.atoms(Noise)
-    if weights or measured - {sy.eta} or others or not points.is_vector(vector):
-        raise KeyError(vector)
-    return vector
-
-
-def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
-    return key, Assumption(key, statement, gives=gives)  # type: ignore[arg-type]
-
-
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
-        _define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
-        _define("attained", "F_i* is the value of F_i at w_i*", lambda o: zero(loss(OWN) - F_MIN)),
-        _define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
-        _define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
-        _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
-        _define(
+        define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
+        define("attained", "F_i* is the value of F_i at w_i*", lambda o: zero(loss(OWN) - F_MIN)),
+        define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
+        define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
+        define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
+        define(
             "common-optimum", "Gamma = 0: every F_i has its minimum at w*", lambda o, v: zero(Inner(grad(W_STAR), v))
         ),
-        _define(
+        define(
             "one-function",
             "every F_i is F: at a point that all clients share, grad F_i is grad F",
-            lambda o, x, v: zero(Inner(grad(_common(x)) - Centre(P, grad(x)), v)),
+            lambda o, x, v: zero(Inner(grad(of_all(x)) - Centre(P, grad(x)), v)),
         ),
-        _define(
+        define(
             "one-function-apart",
             "every F_i is F: of two models the gradients differ by at most L times their distance, along it",
             lambda o: non_negative(
@@ -117,167 +81,101 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
                 + norm_sq(Centre(P, grad(X)))
             ),
         ),
-        _define(
+        define(
             "next-models",
             "w_{t+1}^i is w_t^i - eta_t g_i, or the mean of these, which brings them no farther from w*",
             lambda o: non_negative(Mean(P, norm_sq(X - sy.eta * G - W_STAR)) - MODELS_NEXT),
         ),
-        _define("mean-model", "w_T is the mean of the w_T^i", lambda o: non_negative(MODELS_T - sy.Delta_T)),
-        _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
-        _define(
+        define("mean-model", "w_T is the mean of the w_T^i", lambda o: non_negative(MODELS_T - sy.Delta_T)),
+        define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
+        define(
             "alpha-optimum",
             "w_alpha minimises sum_i alpha_i F_i",
             lambda o, v: zero(Inner(Centre(ALPHA, grad(W_ALPHA)), v)),
         ),
-        _define(
+        define(
             "weight-ratio",
             "sum_i p_i (alpha_i/p_i) v_i = sum_i alpha_i v_i",
             lambda o, v, u: zero(Inner(Centre(P, points.weight_ratio * v) - Centre(ALPHA, v), u)),
         ),
-        _define(
+        define(
             "weight-ratio-mean",
             "sum_i p_i (alpha_i/p_i) x_i = sum_i alpha_i x_i",
             lambda o, x: zero(Mean(P, points.weight_ratio * x) - Mean(ALPHA, x)),
         ),
-        _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
-        _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
-        _define("whole-steps", "tau >= 1", lambda o: non_negative(sy.tau - 1)),
-        _define("some-client", "N >= 1", lambda o: non_negative(sy.N - 1)),
-        _define(
+        define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
+        define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
+        define("whole-steps", "tau >= 1", lambda o: non_negative(sy.tau - 1)),
+        define("some-client", "N >= 1", lambda o: non_negative(sy.N - 1)),
+        define(
             "rho-bar",
             "rho_bar <= rho(t, w_t) at this t, w_t being the alpha-weighted virtual iterate",
             lambda o: non_negative(Mean(ALPHA, gap(W)) - sy.rho_bar * Mean(P, gap(W))),
         ),
-        _define(
+        define(
             "rho-bar-start",
             "rho_bar <= rho(t_0, w_0) at the round's start, where its weights are chosen",
             lambda o: non_negative(Mean(ALPHA, gap(START)) - sy.rho_bar * Mean(P, gap(START))),
         ),
-        _define(
+        define(
             "rho-tilde",
             "sum_i alpha_t^i e_i(w*) <= rho_tilde Gamma at this t",
             lambda o: non_negative(sy.rho_tilde * sy.Gamma - Mean(ALPHA, gap(W_STAR))),
         ),
-        _define(
+        define(
             "local-steps",
             "w_t^i = w_0 - sum_s eta_s g_i(w_s^i) over the n steps s of the round before t",
             lambda o, v: zero(Inner(X - START + MOVED, v)),
         ),
-        _define("round", "n <= tau - 1 steps of the round come before t", lambda o: non_negative(sy.tau - 1 - n)),
-        _define(
+        define("round", "n <= tau - 1 steps of the round come before t", lambda o: non_negative(sy.tau - 1 - n)),
+        define(
             "round-times",
             "the steps s of the round before t have s >= t - tau + 1",
             lambda o: non_negative(M_S - sy.gamma - sy.t + sy.tau - 1),
         ),
-        _define(
+        define(
             "step-ratio",
             "eta_s <= eta_ratio eta_t for the steps s of the round before t",
             lambda o: non_negative(sy.eta_ratio * sy.eta - ETA_S),
         ),
-        _define(
-            "past-steps", "the steps s of the round before t have s >= 0", lambda o: non_negative(M_S - sy.gamma)
-        ),
-        _define("least-ratio", "pi <= alpha_i/p_i", lambda o, k: non_negative(_ratio(k) - sy.pi_min)),
-        _define("largest-ratio", "alpha_i/p_i <= Pi", lambda o, k: non_negative(sy.pi_max - _ratio(k))),
-        _define(
+        define("past-steps", "the steps s of the round before t have s >= 0", lambda o: non_negative(M_S - sy.gamma)),
+        define("least-ratio", "pi <= alpha_i/p_i", lambda o, k: non_negative(_ratio(k) - sy.pi_min)),
+        define("largest-ratio", "alpha_i/p_i <= Pi", lambda o, k: non_negative(sy.pi_max - _ratio(k))),
+        define(
             "weights-sum", "sum_i p_i (alpha_i/p_i) = sum_i alpha_i = 1", lambda o, k: zero(1 - Mean(P, _ratio(k)))
         ),
-        _define("weight-at-most-one", "alpha_i <= 1", lambda o, k: non_negative(1 - _ratio(k) * SHARE)),
-        _define("least-p", "p_i >= min p", lambda o: non_negative(SHARE - sy.p_min)),
-        _define(
+        define("weight-at-most-one", "alpha_i <= 1", lambda o, k: non_negative(1 - _ratio(k) * SHARE)),
+        define("least-p", "p_i >= min p", lambda o: non_negative(SHARE - sy.p_min)),
+        define(
             "least-p-at-Pi", "p_i >= min p for the client of ratio Pi", lambda o: non_negative(TOP_SHARE - sy.p_min)
         ),
-        _define(
+        define(
             "weights-sum-at-Pi",
             "the weights sum to 1 at the client and time where Pi is attained",
             lambda o: zero(1 - (sy.N - 1) * Mean(OTHERS, AT_PI * SHARE) - sy.pi_max * TOP_SHARE),
         ),
-        _define(
+        define(
             "skew",
             "rho sum_i p_i e_i = sum_i alpha_i e_i where the skew rho is taken",
             lambda o, at: zero(Mean(P, ratio(_skew(at)) * excess(at)) - at * Mean(P, excess(at))),
         ),
-        _define(
+        define(
             "skew-denominator",
             "sum_i p_i e_i > 0 where a skew is taken (by convention it is 1 where all e_i vanish)",
             lambda o, at: Part(sp.Integer(0), "<", Mean(P, excess(_skew(at)))),
         ),
-        _define(
+        define(
             "independent-clients",
             "the clients' noises are independent",
             lambda o: zero(norm_sq(Centre(P, NOISE)) - Mean(P, SHARE * norm_sq(NOISE))),
         ),
-        _define(
+        define(
             "average",
             "F is convex: at the mean of w_0, ..., w_{T-1} it is at most the mean of its values there",
             lambda o: non_negative(gap_sum - sy.T * average_gap),
         ),
-        _define(
-            "drawn-clients",
-            "m of N clients, drawn uniformly whatever came before, make one local step: two of them both take part "
-            "with probability m (m - 1)/(N (N - 1)), so that (N - 1) m E||w_{t+1} - v||^2 is the sum of N - m mean "
-            "squares and N (m - 1) squares of the mean",
-            lambda o, v: zero(
-                (sy.N - sy.m) * Mean(P, norm_sq(STEPPED - _fixed(v)))
-                + sy.N * (sy.m - 1) * norm_sq(Centre(P, STEPPED - _fixed(v)))
-                - sy.m * (sy.N - 1) * norm_sq(W_NEXT - v)
-            ),
-        ),
-        _define(
-            "one-drawn-client",
-            "w_{t+1} is the model of one client, drawn uniformly whatever came before, after one local step",
-            lambda o, v: zero(Mean(P, norm_sq(STEPPED - _fixed(v))) - norm_sq(W_NEXT - v)),
-        ),
-        _define(
-            "drawn-at-most",
-            "m of N clients are drawn uniformly and their noises are independent: the mean of m models has at most "
-            "1/m of the models' variance",
-            lambda o, v: non_negative(
-                Mean(P, norm_sq(STEPPED - _fixed(v)))
-                + (sy.m - 1) * norm_sq(Centre(P, W - sy.eta * grad(W) - _fixed(v)))
-                - sy.m * norm_sq(W_NEXT - v)
-            ),
-        ),
-        _define(
-            "drawn-weights-mean",
-            "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of any vectors v_i of the "
-            "clients under alpha is in expectation that under p",
-            lambda o, v, u: zero(Inner(Centre(ALPHA, _undrawn(v)) - Centre(P, v), _undrawn(_common(u)))),
-        ),
-        _define(
-            "drawn-weights",
-            "alpha is 1/m at m of N clients, drawn uniformly whatever came before: two of them both take part with "
-            "probability m (m - 1)/(N (N - 1)), so that m (N - 1) times the mean square of a mean under alpha is the "
-            "sum of N - m mean squares and N (m - 1) squares of the mean",
-            lambda o, v: zero(
-                (sy.N - sy.m) * Mean(P, norm_sq(_undrawn(v)))
-                + sy.N * (sy.m - 1) * norm_sq(Centre(P, v))
-                - sy.m * (sy.N - 1) * norm_sq(Centre(ALPHA, v))
-            ),
-        ),
-        _define(
-            "drawn-weights-at-most",
-            "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of m vectors has at most 1/m "
-            "of the vectors' variance",
-            lambda o, v: non_negative(
-                Mean(P, norm_sq(_undrawn(v)))
-                + (sy.m - 1) * norm_sq(Centre(P, v))
-                - sy.m * norm_sq(Centre(ALPHA, v))
-            ),
-        ),
-        _define("some-drawn", "m >= 1", lambda o: non_negative(sy.m - 1)),
-        _define("no-more-drawn", "m <= N", lambda o: non_negative(sy.N - sy.m)),
-        _define(
-            "drawn-noises",
-            "the noises of the clients that may be drawn are independent",
-            lambda o: zero(norm_sq(Centre(P, NOISE)) - Mean(P, SHARE * norm_sq(NOISE))),
-        ),
-        _define(
-            "dissimilarity",
-            "zeta^2 is the largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2",
-            lambda o: non_negative(sy.zeta_sq - Mean(P, norm_sq(grad(W) - Centre(P, grad(W))))),
-        ),
-        _define(
+        *drawn_clients.DEFINITIONS,
+        define(
             "client-variances",
             "E||noise_i||^2 <= sigma_i^2, a bound of each client's own",
             lambda o: non_negative(SIGMA_I - norm_sq(NOISE)),
@@ -299,12 +197,6 @@ RESTS_ON = {
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
-# What a claim grants that draws m of N clients for each round.
-OF_DRAWN_WEIGHTS = ("drawn-weights-mean", "drawn-weights", "drawn-weights-at-most")
-# What it grants where each round is one step.
-OF_DRAWS = ("drawn-clients", "drawn-at-most", "some-drawn", "no-more-drawn", "drawn-noises", "dissimilarity")
-# What holds in expectation over the draw, so that weights which depend on it may not average it.
-OVER_DRAWS = (*OF_DRAWN_WEIGHTS, "drawn-clients", "drawn-at-most", "one-drawn-client")
 # Symbols whose declared sign is an assumption of some claims.
 SIGN_OF = {sy.p_min: "positive-p_min", sy.m: "equal-selection"}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).

@@ -9,8 +9,8 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic.definitions import OF_DRAWN_WEIGHTS, OF_DRAWS
 from fedbounds.evidence.symbolic.derivation import Derivation
+from fedbounds.evidence.symbolic.drawn_clients import OF_DRAWN_WEIGHTS, OF_DRAWS, OVER_DRAWS
 from fedbounds.evidence.symbolic.expressions import (
     begin_anew,
     indices,
@@ -225,7 +225,7 @@ def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
     if not formal.random(expression) or (assumption.gives is not None and SHIPPED.get(assumption.key) is assumption):
         return False
     if assumption.key in definitions.DEFINITIONS:
-        return assumption.key in definitions.OVER_DRAWS
+        return assumption.key in OVER_DRAWS
     states = {s for s in expression.free_symbols if getattr(s, "statistic", "") == "measured"}
     return assumption.gives is None or bool(assumption.parts) or bool(states)
 

@@ -8,7 +8,8 @@ import sympy as sp
 
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Part
+from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.vectors import Centre, Excess, Mean, Noise, Positive, Ratio, Slack, Vec, Weights, norm_sq
@@ -59,13 +60,17 @@ __all__ = [
     "W",
     "X",
     "Y",
+    "define",
     "excess",
     "gap",
     "grad",
     "loss",
     "n",
+    "non_negative",
+    "of_all",
     "ratio",
     "rho",
+    "zero",
 ]
 
 I, S, ALPHA, P = points.I, points.S, points.ALPHA, points.P
@@ -133,6 +138,28 @@ G = grad(X) + NOISE
 STEPPED = W - sy.eta * (grad(W) + NOISE)
 MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
 GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))
+
+
+def non_negative(expression: sp.Expr) -> Part:
+    """The fact that an expression is at least zero."""
+    return Part(sp.Integer(0), "<=", expression)
+
+
+def zero(expression: sp.Expr) -> Part:
+    """The fact that an expression is zero."""
+    return Part(sp.Integer(0), "=", expression)
+
+
+def of_all(point: sp.Expr) -> sp.Expr:
+    """A point that all clients share, at no step of its own."""
+    if depends(point, I) or depends(point, S):
+        raise KeyError(point)
+    return point
+
+
+def define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
+    """A definition by its key."""
+    return key, Assumption(key, statement, gives=gives)  # type: ignore[arg-type]
 
 
 t, T = sy.t, sy.T

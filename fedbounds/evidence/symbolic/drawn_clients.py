@@ -1,0 +1,118 @@
+"""What it means that m of N clients are drawn uniformly: moments of a mean over the draw, whatever came before it."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic.proof_objects import (
+    ALPHA,
+    NOISE,
+    OWN,
+    SHARE,
+    START,
+    STEPPED,
+    W_NEXT,
+    W_PLUS,
+    W_STAR,
+    P,
+    W,
+    X,
+    define,
+    grad,
+    non_negative,
+    of_all,
+    zero,
+)
+from fedbounds.theory import points
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, Inner, Mean, Noise, Value, Vec, Weights, norm_sq
+
+# What a claim grants that draws m of N clients for each round.
+OF_DRAWN_WEIGHTS = ("drawn-weights-mean", "drawn-weights", "drawn-weights-at-most")
+# What it grants where each round is one step.
+OF_DRAWS = ("drawn-clients", "drawn-at-most", "some-drawn", "no-more-drawn", "drawn-noises", "dissimilarity")
+# What holds in expectation over the draw, so that weights which depend on it may not average it.
+OVER_DRAWS = (*OF_DRAWN_WEIGHTS, "drawn-clients", "drawn-at-most", "one-drawn-client")
+
+
+def _fixed(point: sp.Expr) -> sp.Expr:
+    if point not in (W_STAR, W_PLUS, W):
+        raise KeyError(point)
+    return point
+
+
+def _undrawn(vector: sp.Expr) -> sp.Expr:
+    """A vector that is the same whoever is drawn: local models, all clients', and points before the draw."""
+    weights = set(vector.atoms(Weights)) - {P}
+    measured = {symbol for symbol in vector.free_symbols if getattr(symbol, "scopes", ())}
+    others = vector.atoms(Vec) - {X, START, W_STAR, OWN} | vector.atoms(Value) - {SHARE} | vector.atoms(Noise)
+    if weights or measured - {sy.eta} or others or not points.is_vector(vector):
+        raise KeyError(vector)
+    return vector
+
+
+DEFINITIONS = (
+    define(
+        "drawn-clients",
+        "m of N clients, drawn uniformly whatever came before, make one local step: two of them both take part "
+        "with probability m (m - 1)/(N (N - 1)), so that (N - 1) m E||w_{t+1} - v||^2 is the sum of N - m mean "
+        "squares and N (m - 1) squares of the mean",
+        lambda o, v: zero(
+            (sy.N - sy.m) * Mean(P, norm_sq(STEPPED - _fixed(v)))
+            + sy.N * (sy.m - 1) * norm_sq(Centre(P, STEPPED - _fixed(v)))
+            - sy.m * (sy.N - 1) * norm_sq(W_NEXT - v)
+        ),
+    ),
+    define(
+        "one-drawn-client",
+        "w_{t+1} is the model of one client, drawn uniformly whatever came before, after one local step",
+        lambda o, v: zero(Mean(P, norm_sq(STEPPED - _fixed(v))) - norm_sq(W_NEXT - v)),
+    ),
+    define(
+        "drawn-at-most",
+        "m of N clients are drawn uniformly and their noises are independent: the mean of m models has at most "
+        "1/m of the models' variance",
+        lambda o, v: non_negative(
+            Mean(P, norm_sq(STEPPED - _fixed(v)))
+            + (sy.m - 1) * norm_sq(Centre(P, W - sy.eta * grad(W) - _fixed(v)))
+            - sy.m * norm_sq(W_NEXT - v)
+        ),
+    ),
+    define(
+        "drawn-weights-mean",
+        "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of any vectors v_i of the "
+        "clients under alpha is in expectation that under p",
+        lambda o, v, u: zero(Inner(Centre(ALPHA, _undrawn(v)) - Centre(P, v), _undrawn(of_all(u)))),
+    ),
+    define(
+        "drawn-weights",
+        "alpha is 1/m at m of N clients, drawn uniformly whatever came before: two of them both take part with "
+        "probability m (m - 1)/(N (N - 1)), so that m (N - 1) times the mean square of a mean under alpha is the "
+        "sum of N - m mean squares and N (m - 1) squares of the mean",
+        lambda o, v: zero(
+            (sy.N - sy.m) * Mean(P, norm_sq(_undrawn(v)))
+            + sy.N * (sy.m - 1) * norm_sq(Centre(P, v))
+            - sy.m * (sy.N - 1) * norm_sq(Centre(ALPHA, v))
+        ),
+    ),
+    define(
+        "drawn-weights-at-most",
+        "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of m vectors has at most 1/m "
+        "of the vectors' variance",
+        lambda o, v: non_negative(
+            Mean(P, norm_sq(_undrawn(v))) + (sy.m - 1) * norm_sq(Centre(P, v)) - sy.m * norm_sq(Centre(ALPHA, v))
+        ),
+    ),
+    define("some-drawn", "m >= 1", lambda o: non_negative(sy.m - 1)),
+    define("no-more-drawn", "m <= N", lambda o: non_negative(sy.N - sy.m)),
+    define(
+        "drawn-noises",
+        "the noises of the clients that may be drawn are independent",
+        lambda o: zero(norm_sq(Centre(P, NOISE)) - Mean(P, SHARE * norm_sq(NOISE))),
+    ),
+    define(
+        "dissimilarity",
+        "zeta^2 is the largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2",
+        lambda o: non_negative(sy.zeta_sq - Mean(P, norm_sq(grad(W) - Centre(P, grad(W))))),
+    ),
+)
