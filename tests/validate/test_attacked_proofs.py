@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 
 from fedbounds.io import read_json
 from fedbounds.theory.reading import READINGS
@@ -9,12 +10,18 @@ from validate import attacked_proofs
 from validate.attacked_proofs import RECORD, Theorem, certificates_attacked, proofs_attacked
 from validate.outside_theorems.trials import CLAIMS
 
+ROOT = Path(__file__).parents[2]
+
 
 def test_at_least_a_thousand_were_tried_and_none_false_was_accepted():
-    rows = read_json(RECORD)["kinds"]
-    ours = [row for kind, row in rows.items() if not kind.startswith("Rocq")]
-    assert sum(row["tried"] for row in ours) >= 1000
-    assert not any(row["false"] for row in rows.values())
+    record = read_json(RECORD)
+    rows = record["kinds"]
+    rocq = sum(row["tried"] for kind, row in rows.items() if kind.startswith("Rocq"))
+    ours = sum(row["tried"] for row in rows.values()) - rocq
+    assert ours >= 1000 and not any(row["false"] for row in rows.values())
+    page = " ".join((ROOT / "docs" / "derivations.md").read_text().split())
+    told = f"{ours:,} changed proofs, certificates and claims of {len(record['theorems'])} proved theorems"
+    assert f"{told}, and {rocq} at Rocq, were attacked: none false was accepted" in page
 
 
 def test_a_small_attack_counts_what_it_tried_and_none_false_is_accepted():
