@@ -151,8 +151,7 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     if kind == "EXPECT":
         if scripts:
             raise wrong(_at(head, notation), *CONDITION)
-        alone = bracket in ("round", "square", "curly") and len(following.children) == 1
-        end = place + 2 if alone else len(factors)
+        end = place + 2 if bracket in ("round", "square", "curly") and len(following.children) == 1 else len(factors)
         inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
         return sums.expected(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
