@@ -38,4 +38,4 @@ def test_the_picture_can_be_read(script):
 
 
 def test_there_are_pictures():
-    assert len(SCRIPTS) == 7
+    assert len(SCRIPTS) == 6

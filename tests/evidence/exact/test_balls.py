@@ -135,9 +135,16 @@ def test_a_quantity_of_ones_own_is_enclosed_too(factor, status):
 
 
 def test_a_function_that_needs_floats_has_no_value_in_balls():
+    turned = quantity.measured("turned", lambda path: np.arctan((path.w**2).sum(-1)))
+    verdict = examine(LONG, Claim("a", "", "", "horizon", turned, {"start": Delta_0}), PLAIN)
+    assert verdict.status is Status.UNDECIDED and "turned" in verdict.detail
+
+
+def test_a_root_in_a_quantity_of_ones_own_is_enclosed():
     rooted = quantity.measured("rooted", lambda path: np.sqrt((path.w**2).sum(-1)))
-    verdict = examine(LONG, Claim("a", "", "", "horizon", rooted, {"start": Delta_0}), PLAIN)
-    assert verdict.status is Status.UNDECIDED and "rooted" in verdict.detail
+    for factor, status in ((F(1), Status.HOLDS), (F(99, 100), Status.REFUTED)):
+        claim = Claim("a", "", "", "horizon", rooted, {"start": sp.Rational(factor) * Delta_0})
+        assert examine(LONG, claim, PLAIN).status is status
 
 
 def test_a_root_in_a_denominator_is_decided():
