@@ -152,9 +152,11 @@ class Claim:
     @cached_property
     def has_server_step(self) -> bool:
         """Whether it speaks of FedAvg with a server step eta_s, which runs and instances in fractions may have."""
-        sides = (self.lhs, *self.terms.values(), *self.definitions.values(), *filter(None, (self.eta,)))
+        repair = self.repair or Repair("")
+        sides = [self.lhs, *self.terms.values(), *self.definitions.values(), *filter(None, (self.eta,))]
+        sides += [*repair.substitutions.values(), *(q.expression for q in self.computed if q.expression is not None)]
         spoken = {s.name for side in sides for s in sp.sympify(side).free_symbols}
-        spoken |= {name for item in self.assumptions for name in item.symbols()}
+        spoken |= {name for item in (*self.assumptions, *repair.assumptions) for name in item.symbols()}
         return self.algorithm == FEDAVG and symbols.eta_s.name in spoken
 
     def require_fedavg(self) -> None:

@@ -1,5 +1,6 @@
 """FedAvg with a server step eta_s: w <- w + eta_s (sum_i alpha_i x_i - w) at the end of a round."""
 
+from dataclasses import replace
 from fractions import Fraction as Q
 
 import numpy as np
@@ -17,8 +18,10 @@ from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import objectives
 from fedbounds.referee.search.rounding import rationalise
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.points import norm_sq, w_next, w_star
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_next, Delta_T, L, eta, eta_s, mu
 from fedbounds.theory.verdict import Status
@@ -85,6 +88,15 @@ def test_an_instance_with_another_server_step_is_none_of_fedavg():
 def test_a_claim_that_speaks_of_it_is_proved_by_nothing_about_fedavg():
     assert TRUE.has_server_step and not TRUE.on_fedavg
     assert automatic.proved(TRUE, PLAIN) is None and automatic.proved(FALSE, PLAIN) is None
+
+
+def test_a_claim_speaks_of_it_also_within_a_quantity_or_in_its_repair():
+    plain = replace(TRUE, terms={"kept": Delta}, assumptions=FEDAVG)
+    within = quantity.measured("scaled", eta_s * norm_sq(w_next - w_star))
+    repaired = Repair("shorter steps", assumptions=(SMALL,))
+    assert not plain.has_server_step
+    assert replace(plain, lhs=within, units="as written").has_server_step
+    assert replace(plain, repair=repaired).has_server_step
 
 
 def population(claim):
