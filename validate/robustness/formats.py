@@ -211,7 +211,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     def shown(path: Path) -> None:
         results = Result.from_json(read_json(path))
         lines = ledger_lines(claims_of(results), results.verdicts)
-        to_text(check_blocks(results, lines, True))
+        to_text(check_blocks(results, lines))
         json.dumps(results.to_json(), allow_nan=False)
 
     def paged(path: Path) -> None:
