@@ -1,7 +1,6 @@
 """One profile for every property test (no deadline, the same examples), and what cannot run without torch."""
 
 import importlib.util
-import os
 import re
 from pathlib import Path
 
@@ -11,8 +10,6 @@ import fedbounds.testing
 
 assert fedbounds.testing
 settings.load_profile("fedbounds")
-# A study that a changed copy of the code ran would else be taken for one of this code (tests/cli/test_kept.py).
-os.environ["FEDBOUNDS_FRESH"] = "1"
 
 HERE = Path(__file__).parent
 NEEDS_TORCH = re.compile(r"^(?:import|from) (?:torch|tiny_vision|fedbounds\.vision|validate\.vision)\b", re.MULTILINE)

@@ -1,10 +1,14 @@
-"""A small made-up study in the saved format, whose every number is chosen by hand."""
+"""A small made-up study, as JSON and as objects, whose every number is chosen by hand."""
 
 import copy
 
 import numpy as np
 
+from fedbounds.plugins import claim_named
+from fedbounds.study import run_series
+from fedbounds.study.result import ProblemFacts, Result, WeightingRun, verdicts_from
 from fedbounds.study.settings import Settings
+from fedbounds.theory.constant import Constant
 
 
 def constant(value):
@@ -98,7 +102,7 @@ def study(names=("fedavg", "fedmax"), N=3, R=6, K=21, tau=4, seed=0):
 
 
 def sides(j, key, t, lhs, rhs):
-    """The saved sides of a claim with a 10% band, unbounded at the first time as a constant column's is."""
+    """The sides of a claim with a 10% band, unbounded at the first time as a constant column's is."""
     lower, upper = 0.9 * lhs, 1.1 * lhs
     lower[0], upper[0] = -np.inf, np.inf
     values = {"t": t, "lhs": lhs, "rhs": rhs, "lower": lower, "upper": upper}
@@ -107,25 +111,33 @@ def sides(j, key, t, lhs, rhs):
 
 def objects(result, arrays):
     """The same as a `Result` and one `RunSeries` a run."""
-    from fedbounds.study import saved_study
-    from fedbounds.study.result import Result
-
-    results = Result.from_json(result)
+    runs = tuple(
+        WeightingRun(
+            **run | {"constants": constants(run["constants"]), "verdicts": (*verdicts_from(run["verdicts"]),)}
+        )
+        for run in result["runs"]
+    )
+    facts = ProblemFacts(**{name: made(value) for name, value in result["problem"].items()})
+    seen = dict.fromkeys(verdict.claim for run in runs for verdict in run.verdicts)
+    claims = {key: claim_named(key) for key in seen}
+    settings = Settings.of(result["settings"])
+    results = Result(facts, settings, runs, result["versions"], None, claims, tuple(result.get("objects", ())))
     drawn = []
-    for j in range(len(results.runs)):
+    for j in range(len(runs)):
         sides = {}
         for key in [key.removesuffix("t") for key in arrays if key.startswith(f"{j}/claim/") and key.endswith("/t")]:
             claim, _, reading = key.split("/")[2].partition("@")
-            sides[claim, reading] = saved_study.SidesOverTime(
-                *(np.asarray(arrays[key + n], dtype=float) for n in saved_study.SIDES)
-            )
-        plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in saved_study.PLAIN}
-        drawn.append(saved_study.RunSeries(**plain, sides=sides))
+            values = (np.asarray(arrays[key + name], dtype=float) for name in run_series.SIDES)
+            sides[claim, reading] = run_series.SidesOverTime(*values)
+        plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in run_series.PLAIN}
+        drawn.append(run_series.RunSeries(**plain, sides=sides))
     return results, tuple(drawn)
 
 
-def save(folder, result, arrays):
-    """Write the study as `fedbounds.study.saved_study` does."""
-    from fedbounds.study import saved_study
+def constants(values):
+    return {name: made(value) for name, value in values.items()}
 
-    return saved_study.keep(*objects(result, arrays), folder)
+
+def made(value):
+    """A value of the problem: a constant from its fields, a tuple from a list."""
+    return Constant(**value) if isinstance(value, dict) else tuple(value) if isinstance(value, list) else value

@@ -1,12 +1,8 @@
-"""Write the tables of docs/ledger.md anew: `python -m validate.ledger_page demo-out` (half a minute).
-
-``demo-out`` is a folder saved by ``fedbounds check --claims all --out demo-out``.
-"""
+"""Write the tables of docs/ledger.md anew, every claim on the default study: `python -m validate.ledger_page`."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -97,11 +93,12 @@ def remark_table(items: Iterable[Remarked]) -> Table:
     return Table.of(("remark", "the paper", "read as", "answer"), body)
 
 
-def write(saved: str) -> None:
-    """Fill docs/ledger.md with the ledger of a saved study."""
-    text = filled(PAGE.read_text(encoding="utf-8"), claim_table(fedbounds.ledger(saved)).to_markdown())
+def write() -> None:
+    """Fill docs/ledger.md with the ledger of the default study."""
+    lines = fedbounds.ledger(fedbounds.check(claims="all"))
+    text = filled(PAGE.read_text(encoding="utf-8"), claim_table(lines).to_markdown())
     write_text(PAGE, filled(text, remark_table(remarked()).to_markdown(), "remarks"))
 
 
 if __name__ == "__main__":
-    write(sys.argv[1] if len(sys.argv) > 1 else "demo-out")
+    write()

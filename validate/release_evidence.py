@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import fedbounds_derivations
-
 from fedbounds import plugins
 from fedbounds.study.ledger import verified
 from fedbounds.study.release_evidence import remember

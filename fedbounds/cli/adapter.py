@@ -27,11 +27,9 @@ Group = Literal["Judge a theorem", "Study a problem", "The paper", "Files"]
 COMMON = {
     "plugins": "A Python file with claims of your own.",
     "format": "How to print.",
-    "fresh": "Run it again even if its result is stored, and store nothing.",
     "quiet": "No progress and no remarks on standard error.",
 }
 SPELLED = {"plugins": "--plugin", "verbose": "--verbose,-v", "Delta_0": "--delta0"}
-ENVIRONMENT = {"fresh": "FEDBOUNDS_FRESH"}
 BAD_INPUT = 2
 STDOUT = "fedbounds.stdout"
 

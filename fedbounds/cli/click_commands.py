@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from fedbounds.cli.adapter import COMMON, ENVIRONMENT, Entry, FunctionCommand, Place, Plugin, say
+from fedbounds.cli.adapter import COMMON, Entry, FunctionCommand, Place, Plugin, say
 from fedbounds.errors import InputError
 from fedbounds.study.settings import (
     DEFAULTS,
@@ -107,7 +107,6 @@ def _parameter(item: inspect.Parameter, hint: Any, text: str, spelled: Mapping[s
         required=required,
         default=default,
         show_default=shown,
-        envvar=ENVIRONMENT.get(item.name),
         help=text,
     )
 

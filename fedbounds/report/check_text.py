@@ -44,11 +44,8 @@ def check_blocks(result: Result, lines: Sequence[Line], out: Path | None = None)
 
 def _further(out: Path | None) -> str:
     """Where the pictures are, and what shows more."""
-    if out is None:
-        saved = "Pictures and numbers: --out DIR."
-    else:
-        saved = f"Pictures: {out / 'bounds.png'} and beside it. Page: fedbounds report {out}."
-    return f"{saved} More: --constants, --claims all."
+    saved = "Pictures and numbers: --out DIR." if out is None else f"Pictures: {out / 'bounds.png'} and beside it."
+    return f"{saved} More: --report FILE, --constants, --claims all."
 
 
 def problem_sentence(result: Result) -> str:

@@ -14,17 +14,16 @@ from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
 from fedbounds.report.figures import study_figures
 from fedbounds.report.figures.files import Plot
-from fedbounds.report.html import report_page
+from fedbounds.report.html.study_sections import write_page
 from fedbounds.report.html.templates import notebook
 from fedbounds.report.number_format import number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.report.verdict_tables import ledger_table
-from fedbounds.study import saved_study
+from fedbounds.study import run_series
 from fedbounds.study.derive import Proof
-from fedbounds.study.ledger import Line, claims_of, ledger_lines
+from fedbounds.study.ledger import Line, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.result_table import Findings, Tabled
-from fedbounds.study.sweep import Sweep
 from fedbounds.theory.verdict import Status
 
 
@@ -38,17 +37,22 @@ def to_html(result: Tabled) -> str:
 
 
 def report(result: Tabled, out: str | Path) -> Path:
-    """Write a study or a sweep as the page of all its evidence, anything else as its table."""
-    if not isinstance(result, Result | Sweep):
+    """Write a study as the page of all its evidence, anything else as its table."""
+    if not isinstance(result, Result):
         return io.write_text(Path(out), to_html(result))
-    report_page.report(result if isinstance(result, Result) else result.folder, out)
-    return Path(out)
+    lines = ledger_lines(result.claims, result.verdicts)
+    return write_page(result, lines, run_series.series(result), Path(out))
+
+
+def save(result: Result, folder: str | Path) -> Path:
+    """Write a study with its arrays into a folder."""
+    return run_series.write_study(result, run_series.series(result), folder)
 
 
 def _blocks(result: Tabled) -> Sequence[Block]:
     items = _items(result)
     if isinstance(result, Result):
-        return check_blocks(result, ledger_lines(claims_of(result), result.verdicts))
+        return check_blocks(result, ledger_lines(result.claims, result.verdicts))
     if items and isinstance(items[0], Trial):
         return ["\n".join(trials.verdict(item)) for item in items]
     return [_table(result)]
@@ -103,6 +107,4 @@ def plot(result: Tabled, kind: str = "") -> Plot:
         raise reject("what is drawn must be a study", type(result).__name__, "show the table instead")
     if kind and kind not in study_figures.FIGURES:
         raise nearest("picture", kind, study_figures.FIGURES)
-    return Plot(
-        partial(study_figures.picture, kind or "bounds", result, saved_study.series(result), claims_of(result))
-    )
+    return Plot(partial(study_figures.picture, kind or "bounds", result, run_series.series(result), result.claims))

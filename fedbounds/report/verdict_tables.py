@@ -10,6 +10,7 @@ from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.objects_from_settings import target_units
 from fedbounds.study.result import Result
+from fedbounds.study.sweep_table import Stored
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
@@ -173,3 +174,21 @@ def constants_table(result: Result) -> Table:
     caption = f"Constants, in the units of the loss that was minimised: {'; '.join(of_problem)}"
     caption += f". {units}" if (units := units_sentence(result)) else ""
     return Table.of(("constant", *(run.weighting for run in runs), "from"), body, caption)
+
+
+def counts_table(stored: Stored) -> Table:
+    """One row a claim, reading and evidence: how many verdicts of each status."""
+    counts, rows = stored.counts, []
+    for *about, kind in sorted({key[:3] for key in counts}):
+        result = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
+        cell = Cell(
+            tuple(
+                Phrase(f"{shown(status, Evidence(kind))} {n}", status, on_run=Evidence(kind).on_run)
+                for status, n in result
+                if n
+            )
+        )
+        rows.append([*about, kind, cell])
+    return Table.of(
+        ("claim", "reading", "evidence", "cells x weightings"), rows, "How many cells x weightings have each status"
+    )

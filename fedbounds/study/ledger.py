@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fedbounds import plugins
@@ -65,23 +64,17 @@ class Line:
         return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": result}
 
 
-def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), afresh: bool = True) -> Findings[Line]:
-    """Every claim by every kind of evidence, with what a study measured, or the folder of a saved one, beside it.
+def ledger(study: Result | None = None, *, plugins: Plugins = (), afresh: bool = True) -> Findings[Line]:
+    """Every claim by every kind of evidence, with what a study measured beside it.
 
     Proofs, counterexamples and certificates are verified again (``afresh``), with no solver and no search.
 
     >>> ledger(afresh=False)["lemma-2", "literal"].rows()[0]["status"]
     'REFUTED'
     """
-    from fedbounds.study import saved_study
-
-    kinds, words = (str, Path, Result, type(None)), "a Result, or the folder of one"
-    of_kind("a study", study, kinds, words)
-    result = saved_study.read(study)[0] if isinstance(study, str | Path) else study
-    claims = claims_from(None, modules_from(plugins))
-    if result is not None and result.examined is not None:
-        claims |= result.claims
-    return Findings(tuple(ledger_lines(claims, result.verdicts if result else (), afresh)), _of_line)
+    of_kind("a study", study, (Result, type(None)), "the Result of a check")
+    claims = claims_from(None, modules_from(plugins)) | (dict(study.claims) if study else {})
+    return Findings(tuple(ledger_lines(claims, study.verdicts if study else (), afresh)), _of_line)
 
 
 def _of_line(line: Line) -> list[dict[str, Any]]:
@@ -104,15 +97,6 @@ def ledger_lines(
         for reading in dict.fromkeys([*claim.readings, *(verdict.reading for _, verdict in own)]):
             lines.append(Line(claim, reading, tuple(pair for pair in own if pair[1].reading == reading)))
     return lines
-
-
-def claims_of(result: Result, extra: Iterable[ModuleType] = ()) -> Mapping[str, Claim]:
-    """The claims that a study examined: those it holds; of a saved one, known ones and those of ``extra``."""
-    if result.examined is not None:
-        return result.claims
-    seen = {verdict.claim for _, verdict in result.verdicts}
-    values = {key: claim for key, claim in plugins.claims(extra).items() if key in seen}
-    return {key: values[key] for key in (*result.settings.claims, *values) if key in values}  # in the order asked for
 
 
 def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:

@@ -1,30 +1,26 @@
-"""What a study found, as data: a `Result` is what `check` returns, what is saved, and what is read back.
+"""What a study found, as data: a `Result` is what `check` returns and what ``check --out`` writes.
 
 ``result.facts`` is the problem, ``result.settings`` the study, and each of ``result.runs`` a weighting with its
-constants and verdicts. These are the same for a study that was just run and for one read from a file. Only a fresh
-result also has ``result.problem``, ``result.claims`` and ``run.trajectory``; reading one of them from a saved result
-raises InputError. A number that is not finite is None; an infinite constant keeps its infinity (null in JSON).
+constants and verdicts. A number that is not finite is None; an infinite constant keeps its infinity (null in JSON).
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypedDict, get_type_hints
 
 import numpy as np
 
 from fedbounds.errors import quoted, reject
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.io import Bounds, Rational, convert, plain, shaped
+from fedbounds.io import Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.result_table import SUFFIXES, Tabled, flat, shown
 from fedbounds.study.settings import PROBLEM, Settings, section_of
 from fedbounds.theory.constant import Constant
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -35,8 +31,6 @@ if TYPE_CHECKING:
 
 # The layout of result.json; it changes when a reader of the old one would misunderstand the new one.
 FORMAT = 2
-UNNUMBERED, NAME = 1, "result.json"  # 1: written before the layout had a number; what it lacks has a default
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +50,6 @@ class ProblemFacts:
     Gamma: Constant
     w_star: tuple[float, ...] | None = None
     zeta_star: float | None = None
-
-    def __post_init__(self) -> None:
-        if not len(self.p) == len(self.sizes) == len(self.F_i_star) == self.N:
-            raise ValueError(f"p, sizes and F_i_star of {self.N} clients must have as many entries")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,29 +72,22 @@ class WeightingRun:
 
     @property
     def trajectory(self) -> Trajectory:
-        return _fresh(self.simulated, "the trajectory of a run").trajectory
+        assert self.simulated is not None, "a condensed run has no arrays"
+        return self.simulated.trajectory
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """What only the process that ran a study holds of a run."""
+    """The arrays of a run, which no file holds."""
 
     trajectory: Trajectory
     companions: Mapping[str, Experiment]  # claim -> the run with its own step size; records of all would fill memory
     compared: Mapping[tuple[str, str], tuple[Any, ...]]  # `fedbounds.evidence.empirical.bands.ComparedBands`
 
 
-@dataclass(frozen=True)
-class Examined:
-    """What only the process that ran a study holds of its problem and claims."""
-
-    problem: Problem
-    claims: Mapping[str, Claim]
-
-
 @dataclass(frozen=True, repr=False)
 class Result(Tabled):
-    """What a study found; ``to_json`` is the object that ``--format json`` prints and ``from_json`` reads.
+    """What a study found; ``to_json`` is the object that ``--format json`` prints.
 
     ``objects`` are the parts that were given as Python objects; ``plugin_files`` holds the plug-ins themselves.
     """
@@ -113,17 +96,10 @@ class Result(Tabled):
     settings: Settings
     runs: tuple[WeightingRun, ...]
     versions: Mapping[str, str]
+    problem: Problem = field(compare=False)
+    claims: Mapping[str, Claim] = field(compare=False)
     objects: tuple[str, ...] = ()
     plugin_files: tuple[PluginFile, ...] = ()
-    examined: Examined | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def problem(self) -> Problem:
-        return _fresh(self.examined, "the problem of a result").problem
-
-    @property
-    def claims(self) -> Mapping[str, Claim]:
-        return _fresh(self.examined, "the claims of a result").claims
 
     @property
     def verdicts(self) -> list[tuple[str, Verdict]]:
@@ -169,19 +145,6 @@ class Result(Tabled):
         hidden = PROBLEM if "problem" in self.objects else None
         return {name: value for name, value in self.settings.to_json().items() if section_of(name) != hidden}
 
-    @staticmethod
-    def from_json(value: Any) -> Result:
-        """The result that `to_json` wrote; InputError for anything else."""
-        version = value.get("format", UNNUMBERED) if isinstance(value, dict) else FORMAT
-        if version not in (UNNUMBERED, FORMAT):
-            raise reject(f"{NAME} must have format {FORMAT}", f"format {version}", "use the version that wrote it")
-        stored = shaped(value, _Stored, NAME)
-        with _made(NAME):
-            stored_facts: Mapping[str, Any] = vars(stored.problem)
-            facts = ProblemFacts(**{**stored_facts, **{name: _constant(stored_facts[name]) for name in CONSTANTS}})
-            runs, settings = tuple(map(_run, stored.runs)), Settings.of(stored.settings)
-            return Result(facts, settings, runs, stored.versions, stored.objects, stored.plugin_files)
-
 
 def part_of(key: Any) -> tuple[str, str | None]:
     """The claim and the weighting that a key of a result names; InputError where it is no such key."""
@@ -211,13 +174,6 @@ def facts_of(problem: Problem) -> ProblemFacts:
     )
 
 
-def _fresh(held: T | None, what: str) -> T:
-    if held is None:
-        where = f"{what} belongs to the process that ran the study"
-        raise reject(where, "a result read from a file", "run check again")
-    return held
-
-
 def _stored(value: Any) -> Any:
     """``value`` as the file holds it, without what only a fresh result has."""
     if hasattr(value, "to_json"):
@@ -229,8 +185,7 @@ def _stored(value: Any) -> Any:
     return [_stored(part) for part in value] if isinstance(value, tuple) else value
 
 
-# The classes as the file holds them: an infinite constant is null there, and a coverage a mapping.
-CONSTANTS = ("L", "mu", "Gamma")
+# Verdicts as files hold them: a coverage is a mapping there.
 
 
 @dataclass(frozen=True)
@@ -252,36 +207,15 @@ class _Ends:
     quotients: tuple[_Number, ...] = ()
 
 
-def _held(kind: type, **otherwise: Any) -> Any:
-    """A class like ``kind``, with some fields held ``otherwise`` and none that only a fresh result has."""
-    types = get_type_hints(kind) | otherwise
-    kept_fields = [
-        (item.name, types[item.name], field(default=item.default, default_factory=item.default_factory))
-        for item in fields(kind)
-        if item.compare
-    ]
-    return make_dataclass(f"_{kind.__name__}", kept_fields, kw_only=True)
-
-
-_Constant = _held(Constant, value=float | None)
-_Verdict = _held(Verdict, coverage=Mapping[str, _Ends | list[int | float | str | _Number]] | None)
-_OfRun = _held(_Verdict, reading=Literal[tuple(READINGS)])
-_Run = _held(WeightingRun, constants=Mapping[str, _Constant], verdicts=tuple[_OfRun, ...])  # type: ignore[valid-type]
-_Problem = _held(ProblemFacts, **dict.fromkeys(CONSTANTS, _Constant))
-
-
-@dataclass(frozen=True)
-class _Stored:
-    problem: _Problem  # type: ignore[valid-type]
-    runs: Annotated[tuple[_Run, ...], Bounds(min_length=1)]  # type: ignore[valid-type]
-    settings: Mapping[str, Any]
-    versions: Mapping[str, str]
-    objects: tuple[str, ...] = ()
-    plugin_files: tuple[PluginFile, ...] = ()
-
-
-def _constant(stored: Any) -> Constant:
-    return Constant(float("inf") if stored.value is None else stored.value, stored.provenance, stored.note)
+_TYPES = get_type_hints(Verdict) | {"coverage": Mapping[str, _Ends | list[int | float | str | _Number]] | None}
+_Verdict: Any = make_dataclass(
+    "_Verdict",
+    [
+        (item.name, _TYPES[item.name], field(default=item.default, default_factory=item.default_factory))
+        for item in fields(Verdict)
+    ],
+    kw_only=True,
+)
 
 
 class _Data(TypedDict, total=False):
@@ -300,21 +234,10 @@ def _verdict(stored: Any) -> Verdict:
     return Verdict(**vars(stored) | {"coverage": coverage})
 
 
-def _run(stored: Any) -> WeightingRun:
-    constants = {name: _constant(constant) for name, constant in stored.constants.items()}
-    return WeightingRun(**vars(stored) | {"constants": constants, "verdicts": tuple(map(_verdict, stored.verdicts))})
-
-
 def verdicts_from(value: Any) -> list[Verdict]:
     """The verdicts of a list of their JSON objects; InputError where it is none."""
-    with _made("a list of verdicts"):
-        return [_verdict(stored) for stored in shaped(value, list[_Verdict], "a list of verdicts")]  # type: ignore[valid-type]
-
-
-@contextlib.contextmanager
-def _made(name: str) -> Iterator[None]:
-    """Turn what a value of the right form but no sense raises into one sentence about ``name``."""
+    what = "a list of verdicts"
     try:
-        yield
+        return [_verdict(stored) for stored in shaped(value, list[_Verdict], what)]
     except (ValueError, TypeError, ZeroDivisionError) as wrong:
-        raise reject(f"{name} must be as fedbounds writes it", wrong, "save it again") from None
+        raise reject(f"{what} must be as fedbounds writes it", wrong, "save it again") from None

@@ -121,6 +121,5 @@ class Findings(Tabled, Generic[T]):
 
 
 def shown(how: str, *what: Any) -> Any:
-    """What the report, or for "save" the store, makes of a result; both import results, and are loaded on use."""
-    home = "fedbounds.study.saved_study" if how == "save" else "fedbounds.report.show_result"
-    return getattr(import_module(home), how)(*what)
+    """What the report makes of a result; it imports results, and is loaded on use."""
+    return getattr(import_module("fedbounds.report.show_result"), how)(*what)

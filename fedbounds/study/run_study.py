@@ -28,7 +28,7 @@ from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.objects_from_settings import build_experiment, streams
 from fedbounds.study.request import Request, resolve
-from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
+from fedbounds.study.result import Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS
@@ -122,9 +122,10 @@ def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:
         replace(request.settings, weightings=request.settings.weightings[: len(runs)]),
         _with_study_rates(tuple(runs)),
         versions(),
+        request.problem,
+        request.claims,
         request.objects,
         request.files,
-        Examined(request.problem, request.claims),
     )
 
 

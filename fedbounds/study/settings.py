@@ -150,12 +150,6 @@ class Settings:
         """The clients that are made, or that data are dealt out to."""
         return self.clients or 10
 
-    @property
-    def reads_user_files(self) -> bool:
-        """Whether the study follows from files of the user's own: data, a partition or plug-ins."""
-        by_hand = (self.partition or "").startswith("hand")
-        return bool(self.plugins) or by_hand or self.data not in (None, "digits", "breast-cancer", "diabetes")
-
     def words(self) -> list[list[str]]:
         """The flags that give these settings, with their values."""
         return [pair for setting in settings().values() for pair in setting.words(getattr(self, setting.name))]

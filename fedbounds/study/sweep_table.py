@@ -74,12 +74,10 @@ COLUMNS = ("cell", *NAMES, "number", *MEASURED, "message")
 
 @dataclass(frozen=True, repr=False)
 class Stored(Tabled):
-    """What the table in ``folder`` holds: key -> cell in the order of their settings, and the studies of them."""
+    """What the table in ``folder`` holds: key -> cell in the order of their settings."""
 
     folder: Path
     cells: dict[str, CellResult]
-    studies: tuple[str, ...]
-    version: str
 
     def rows(self) -> list[dict[str, Any]]:
         """The tidy table without timings: a row a verdict; a failed cell is one row with a ``message``."""
@@ -101,12 +99,6 @@ class Stored(Tabled):
         messages = Counter(cell.message for cell in self.cells.values() if cell.message is not None)
         return sorted(messages.items(), key=lambda item: (-item[1], item[0]))
 
-    def varying(self) -> dict[str, list[Any]]:
-        """Setting -> its values in order, of those that take several."""
-        every = [_flat(cell) for cell in self.cells.values()]
-        values = {name: {_order(row[name]): row[name] for row in every} for name in NAMES}
-        return {name: [of[key] for key in sorted(of)] for name, of in values.items() if len(of) > 1}
-
     def export(self, path: Path) -> Path:
         """Write the rows as CSV; neither the number of workers nor interruptions change its bytes."""
         text = StringIO(newline="")
@@ -123,17 +115,12 @@ def read_table(folder: str | Path, keys: Collection[str] | None = None) -> Store
         raise reject("a folder must hold a sweep", str(folder), f"run fedbounds sweep STUDY --out {folder} first")
     with opened(path) as table:
         _require_format(table)
-        meta = table.execute("SELECT name, value FROM meta ORDER BY rowid").fetchall()
         cells = cells_of(table, path)
-    # Read as JSON, it holds no text that a terminal would obey.
-    checked_meta = io.parse_json(json.dumps(meta, default=str), f"the studies of {path}")
-    named = io.shaped(checked_meta, list[tuple[str, str]], f"the studies of {path}")
     ordered = sorted(
         ((key, cell) for key, cell in cells.items() if keys is None or key in keys),
         key=lambda item: [*map(_order, _flat(item[1]).values())],
     )
-    studies = tuple(value for name, value in named if name == "study")
-    return Stored(Path(folder), dict(ordered), studies, dict(named).get("version", ""))
+    return Stored(Path(folder), dict(ordered))
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ import made_study
 
 from fedbounds import io
 from fedbounds.report.html.study_sections import page
-from fedbounds.study.ledger import claims_of, ledger_lines
+from fedbounds.study.ledger import ledger_lines
 
 LAPTOP, PHONE = (1280, 900), (375, 812)
 # WCAG 2.1 AA: contrast of ordinary text, and of large or bold text.
@@ -298,8 +298,8 @@ def main() -> int:
         path = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else Path(folder, "report.html")
         if len(sys.argv) == 1:
             result, drawn = made_study.objects(*made_study.study())
-            lines = ledger_lines(claims_of(result), result.verdicts)
-            io.write_text(path, page(result, lines, drawn, "fedbounds report --out report.html"))
+            lines = ledger_lines(result.claims, result.verdicts)
+            io.write_text(path, page(result, lines, drawn, "fedbounds check --report report.html"))
         for name, check in views(path.as_uri()):
             try:
                 check()

@@ -113,25 +113,22 @@ def test_table_fits_and_says_what_was_not_saved(monkeypatch):
 
 
 def test_a_study_without_a_terminal_says_how_long_it_takes_and_what_is_done():
-    lines = call(*QUICK, "--claim", "lemma-1", "--fresh").stderr.splitlines()
+    lines = call(*QUICK, "--claim", "lemma-1").stderr.splitlines()
     assert re.search(r"\d weightings?, \d+ runs of \d+ steps each: about \d+ s, longer", lines[0])
     assert any(line.startswith("fedavg: ") for line in lines[1:])
 
 
-def test_out_receives_the_study_and_the_pictures_and_plot_redraws_them(tmp_path):
-    out = tmp_path / "deep" / "out"
-    result = call(*QUICK, "--claim", "theorem-1", "--format", "json", "--out", str(out))
+def test_out_receives_the_study_and_the_pictures_and_report_the_page(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # which stores what the next line puts in its place
+    monkeypatch.setattr("fedbounds.report.html.exact_instances._checked", lambda: {"": ""})  # to verify it takes long
+    out, page = tmp_path / "deep" / "out", tmp_path / "page.html"
+    result = call(*QUICK, "--claim", "theorem-1", "--format", "json", "--out", str(out), "--report", str(page))
     assert result.exit_code == 0, result.output
     assert json.loads((out / "result.json").read_text()) == json.loads(result.stdout)
     assert str(out) in result.stderr
     with np.load(out / "trajectories.npz", allow_pickle=False) as arrays:
         assert "1.gap" in arrays
-    picture = out / "bounds.svg"
-    picture.unlink()
-    again = call("plot", str(out))
-    assert again.exit_code == 0
-    assert str(picture) in again.stdout.splitlines()
-    assert picture.exists()
+    assert (out / "bounds.svg").is_file() and page.read_text().startswith("<!DOCTYPE html>")
 
 
 def test_fail_on_refuted_sets_the_exit_code():
@@ -207,11 +204,6 @@ def test_a_plugin_adds_a_claim(tmp_path):
     result = call(*QUICK, "--plugin", str(path), "--claim", "mine")
     assert result.exit_code == 0, result.output
     assert "mine" in result.stdout
-
-
-def test_plot_of_no_study_is_an_input_error(tmp_path):
-    assert "result.json" in sentence(call("plot", str(tmp_path)))
-    assert "saved study" in sentence(call("plot", str(tmp_path / "none")))
 
 
 def test_bound_agrees_with_the_corollary_by_hand():

@@ -1,5 +1,6 @@
 """What surrounds a command: who reads it, what stops it, where it cannot write, how far it is."""
 
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from fedbounds.cli.app import main
 from fedbounds.engine.kernels import compiled
 from fedbounds.errors import InputError, interruptible
 from fedbounds.report import terminal
-from fedbounds.study import compare, parallel, run_study, saved_study
+from fedbounds.study import compare, parallel, run_study
 from validate.robustness import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,13 +174,12 @@ def test_another_server_in_place_of_a_scheduler_is_one_sentence():
             pass
 
 
-def test_long_commands_show_that_they_work(monkeypatch, tmp_path):
+def test_long_commands_show_that_they_work(monkeypatch):
     def seen(what, enabled=True):
         raise InputError(f"{what} under way.")
 
     monkeypatch.setattr(terminal, "working", seen)
-    for words in (["ledger"], ["report", str(tmp_path), "--out", str(tmp_path / "page.html")]):
-        assert CliRunner().invoke(main, words).stderr.endswith(" under way.\n"), words
+    assert CliRunner().invoke(main, ["ledger"]).stderr.endswith(" under way.\n")
 
 
 def interrupting(function, after):
@@ -204,14 +204,13 @@ def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_
 
     monkeypatch.setattr(run_study, "run_weighting", each)
     schemes = ["--weighting", "fedmax", "--weighting", "fedsoftmax:1"]
-    words = ["check", *SMALL, *schemes, "--out", str(tmp_path), "--fresh"]
+    words = ["check", *SMALL, *schemes, "--out", str(tmp_path)]
     done = CliRunner().invoke(main, [*words, "--quiet"])
     assert done.exit_code == 130
     assert done.stderr == f"Interrupted: the answer is about fedavg alone, and saved in {tmp_path}.\n"
     assert "readings, 1 weighting:" in done.stdout
-    saved = saved_study.read(tmp_path)[0]
-    assert saved.settings.weightings == ("fedavg",)
-    assert [run.weighting for run in saved.runs] == ["fedavg"]
+    saved = json.loads((tmp_path / "result.json").read_text())
+    assert saved["settings"]["weightings"] == ["fedavg"] == [run["weighting"] for run in saved["runs"]]
 
 
 def test_an_interrupted_comparison_shows_the_rows_that_were_finished(monkeypatch):
@@ -225,6 +224,6 @@ def test_an_interrupted_comparison_shows_the_rows_that_were_finished(monkeypatch
 
 def test_an_interrupt_before_the_first_weighting_writes_nothing(monkeypatch):
     monkeypatch.setattr(run_study, "run_weighting", interrupting(run_study.run_weighting, after=0))
-    done = CliRunner().invoke(main, ["check", *SMALL, "--fresh", "--quiet"])
+    done = CliRunner().invoke(main, ["check", *SMALL, "--quiet"])
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr.strip() == "Interrupted: nothing further was written."

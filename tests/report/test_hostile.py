@@ -11,7 +11,7 @@ from fedbounds.errors import InputError
 from fedbounds.io import parse_json
 from fedbounds.report.html import mathml
 from fedbounds.report.html.study_sections import page
-from fedbounds.study.ledger import claims_of, ledger_lines
+from fedbounds.study.ledger import ledger_lines
 
 SCRIPT = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
 LINK = r"\href{javascript:alert(1)}{x}"
@@ -37,7 +37,7 @@ def test_a_page_escapes_every_name_of_a_file():
     result["problem"]["kind"] = SCRIPT
     result["settings"]["data"] = SCRIPT
     results, drawn = made_study.objects(result, arrays)
-    html = page(results, ledger_lines(claims_of(results), results.verdicts), drawn, SCRIPT)
+    html = page(results, ledger_lines(results.claims, results.verdicts), drawn, SCRIPT)
     assert html.count("<script>") == 1 and "<img src=x" not in html and 'href="javascript' not in html
     assert "script-src 'sha256-" in html
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_study import objects, save, study
+from made_study import objects, study
 
 from fedbounds import plugins
 from fedbounds.report.figures import curves, study_figures, styles
@@ -109,14 +109,14 @@ def panels_show(figure, label):
 
 
 def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):
-    save(tmp_path, *study(("fedavg",)))
-    paths = study_figures.draw(tmp_path)
+    made = objects(*study(("fedavg",)))
+    paths = study_figures.draw(*made, tmp_path)
     assert {path.name for path in paths} == {
         f"{stem}.{kind}" for stem in study_figures.FIGURES for kind in ("png", "svg")
     }
     before = {path: path.read_bytes() for path in paths if path.suffix == ".svg"}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths if path.suffix == ".png")
-    study_figures.draw(tmp_path)
+    study_figures.draw(*made, tmp_path)
     assert all(path.read_bytes() == text for path, text in before.items())
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 

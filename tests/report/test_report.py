@@ -6,29 +6,29 @@ import re
 import shlex
 import xml.etree.ElementTree as ET
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import made_study
 import pytest
 import sympy as sp
-from click.testing import CliRunner
 
 from fedbounds import plugins
-from fedbounds.cli.app import main
-from fedbounds.errors import InputError
 from fedbounds.report.html import exact_instances, mathml
-from fedbounds.report.html.report_page import command
+from fedbounds.report.html.study_sections import command, write_page
 from fedbounds.study import cache
-from fedbounds.study.result import Result
-from fedbounds.study.settings import Settings
+from fedbounds.study.ledger import ledger_lines
+from fedbounds.study.settings import NAMES, Settings
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import statement
 from fedbounds.theory.verdict import Evidence
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 HOSTILE = "<script>alert(1)</script>"
+OUT = Path("report.html")
 
 
 class Document(HTMLParser):
@@ -71,13 +71,10 @@ def study():
 
 @pytest.fixture(scope="module")
 def written(study, tmp_path_factory):
-    """The page as the command writes it for a saved study, in a folder that did not exist."""
-    folder = tmp_path_factory.mktemp("report")
-    out = folder / "pages" / "report.html"
-    saved = made_study.save(folder / "study", *study)
-    done = CliRunner().invoke(main, ["report", str(saved), "--out", str(out)], catch_exceptions=False)
-    assert done.exit_code == 0 and done.stdout == "" and done.stderr.startswith(f"Wrote {out}")
-    return out
+    """The page of a study, in a folder that did not exist."""
+    out = tmp_path_factory.mktemp("report") / "pages" / "report.html"
+    result, drawn = made_study.objects(*study)
+    return write_page(result, ledger_lines(result.claims, result.verdicts), drawn, out)
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +150,7 @@ def test_every_claim_has_its_section_with_its_statement(html):
 
 def test_proofs_and_counterexamples_are_shown(html):
     section = html[html.index('id="claim-lemma-2"') :]
-    section = section[: section.index("<h3")]
+    section = section.partition("<h3")[0]
     assert "example-lemma-2" in section and 'alttext="\\frac{4}{625}"' in section
     assert "steps check" in section and "Undecided:" not in html
 
@@ -162,13 +159,13 @@ def test_the_run_is_repeatable_from_the_page(html, written):
     part = html[html.index('id="run"') :]
     shown = unescape(re.search(r"<pre><code>(.*?)</code></pre>", part, re.DOTALL)[1])
     words = words_of(shown)
-    assert words[-2:] == ["--out", str(written)] and parse(words).data == HOSTILE
+    assert words[-2:] == ["--report", str(written)] and parse(words).data == HOSTILE
     assert "<li>seed: " in part and "<li>fedbounds: " in part
 
 
 def test_a_study_made_in_python_has_no_command(study):
-    value = study[0]
-    assert command(Result.from_json(value)) and command(Result.from_json({**value, "objects": ["problem"]})) == ""
+    result, _ = made_study.objects(*study)
+    assert command(result, OUT) and command(replace(result, objects=("problem",)), OUT) == ""
 
 
 # ---- pieces ----
@@ -237,18 +234,17 @@ def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
 def words_of(shown):
     """The words of a command as a shell reads it: a backslash at the end of a line joins it to the next."""
     program, name, *words = shlex.split(shown.replace("\\\n", " "))
-    assert (program, name) == ("fedbounds", "report")
+    assert (program, name) == ("fedbounds", "check")
     return words
 
 
 def parse(words):
     """The settings that a command line gives, without running it."""
     from fedbounds.cli.click_commands import built, given
-    from fedbounds.cli.commands.check import report
+    from fedbounds.cli.commands.check import check
 
-    with built(report).make_context("report", words) as context:
-        own = ("results", "out", "quiet", "trust_plugins")
-        return Settings(**given({k: v for k, v in context.params.items() if k not in own}))
+    with built(check).make_context("check", words) as context:
+        return Settings(**given({k: v for k, v in context.params.items() if k in NAMES}))
 
 
 @pytest.mark.parametrize(
@@ -261,19 +257,5 @@ def parse(words):
     ],
 )
 def test_the_command_repeats_the_settings(settings):
-    value = made_study.study()[0]
-    problem = value["problem"] | {"kind": settings.problem}
-    shown = command(Result.from_json(value | {"settings": settings.to_json(), "problem": problem}))
-    assert parse(words_of(shown)) == settings
-
-
-def test_bad_input_is_one_sentence(tmp_path):
-    runner = CliRunner()
-    for words, sentence in (
-        ([str(tmp_path), "--seed", "1"], "has its own settings"),
-        ([str(tmp_path)], "must exist"),
-    ):
-        done = runner.invoke(main, ["report", *words, "--out", str(tmp_path / "r.html")])
-        assert done.exit_code == 2 and sentence in done.stderr
-    with pytest.raises(InputError):
-        runner.invoke(main, ["report", "--problem", "nothing"], standalone_mode=False, catch_exceptions=False)
+    result, _ = made_study.objects(*made_study.study())
+    assert parse(words_of(command(replace(result, settings=settings), OUT))) == settings

@@ -385,3 +385,30 @@ def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
     assert (out / "sweep.csv").read_bytes() == exported(study, out)
     wrong = CliRunner().invoke(main, ["sweep", str(tmp_path / "none.toml"), "--out", str(out)])
     assert (wrong.exit_code, len(wrong.stderr.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE cells SET result = '{}'",
+        "UPDATE cells SET result = replace(result, '\"rounds\": 7', '\"rounds\": -7')",
+        "UPDATE cells SET result = replace(result, 'corollary', 'a\\u001b[2J')",
+        "UPDATE cells SET result = replace(result, 'HOLDS', 'PROVED')",
+        "UPDATE cells SET result = NULL",
+        "DROP TABLE cells",
+        "PRAGMA user_version = 1",
+    ],
+)
+def test_a_table_that_no_sweep_wrote_is_refused_in_one_sentence(tmp_path, change):
+    sweep.run(
+        parse_grid(f"[base]\nrounds = 7\ndata = {json.dumps(str(tmp_path))}"),
+        tmp_path,
+        jobs=1,
+        compute=sweep_cells.quick,
+    )
+    with sqlite3.connect(tmp_path / TABLE) as connection:
+        connection.execute(change)
+    connection.close()
+    with pytest.raises(InputError) as wrong:
+        read_table(tmp_path)
+    assert "\n" not in str(wrong.value)

@@ -2,8 +2,7 @@
 
 Compiled code and the checks of what is shipped are in their caches (each short command runs once before); the C
 kernel of `engine` on workload W takes its turn between them, so that ratios to it can be compared between machines
-and between days. Short commands take several turns, of which the median counts, long ones a single one. What was run
-before is not run again: the first time is that of ``--fresh``, and "again" that of a command whose results were kept.
+and between days. Short commands take several turns, of which the median counts, long ones a single one.
 """
 
 from __future__ import annotations
@@ -25,20 +24,13 @@ STUDY = Path(__file__).resolve().parent.parent / "heterogeneity.toml"
 GOALS = {
     "check": 2,
     "check --out {out}/study": 4,
-    "report {out}/study --out {out}/report.html": 6,
+    "check --report {out}/report.html": 6,
 }
 LONG_GOALS = {
     "check --problem logistic --data digits --partition shards:60 --weighting fedavg --weighting fedsoftmax:0.5 "
     "--clients 20 --out {out}/digits": 25,
     "sweep {study} --out {out}/grid": 40,
 }
-# The commands that keep what they find.
-KEEPING = ("check", "report")
-
-
-def fresh(command: str) -> str:
-    """The command, run even where it was run before."""
-    return f"{command} --fresh" if command.split()[0] in KEEPING else command
 
 
 def run(command: str, out: Path) -> None:
@@ -61,12 +53,8 @@ def measure(repeats: int, goals: dict[str, int] = GOALS, long_goals: dict[str, i
         for task in (*limit.values(), *(functools.partial(run, command, out) for command in goals)):
             task()
         for group, times in ((goals, repeats), (long_goals, 1)):
-            tasks = {command: functools.partial(run, fresh(command), out) for command in group}
+            tasks = {command: functools.partial(run, command, out) for command in group}
             result |= turns({**tasks, **limit}, times, np.median)
-        for command in result.keys() - {BY_HAND}:
-            if fresh(command) != command and command in long_goals:
-                run(command, out)
-            result[command]["again"] = turns({"": functools.partial(run, command, out)}, 1, np.median)[""]["wall"]
     own = result.pop(BY_HAND, {}).get("processor")
     goal = {**goals, **long_goals}
     return {name: {**row, "goal": goal[name], **over_c(row, own)} for name, row in result.items()}
@@ -74,6 +62,6 @@ def measure(repeats: int, goals: dict[str, int] = GOALS, long_goals: dict[str, i
 
 def table(found: Times) -> str:
     """One line a command."""
-    lines = [f"{'fedbounds':<60} {'seconds':>9} {'cpu s':>9} {'again, s':>9} {'goal, s':>9} {'over C':>9}"]
+    lines = [f"{'fedbounds':<60} {'seconds':>9} {'cpu s':>9} {'goal, s':>9} {'over C':>9}"]
     lines += [f"{name[:60]:<60}" + "".join(f" {value:9.2f}" for value in row.values()) for name, row in found.items()]
     return "\n".join(lines)

@@ -182,7 +182,6 @@ def toml_file(rng: random.Random, valid: bytes) -> bytes:
 def formats(folder: Path) -> list[tuple[Format, bytes]]:
     """Every format, with a valid file of it; ``folder`` is written to."""
     return [
-        *_studies(folder),
         *_sweeps(folder),
         *_evidence(folder),
         *_referee(folder),
@@ -191,45 +190,7 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
     ]
 
 
-def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    import fedbounds
-    from fedbounds.io import read_json
-    from fedbounds.report.check_text import check_blocks
-    from fedbounds.report.html.study_sections import page
-    from fedbounds.report.terminal import to_text
-    from fedbounds.study import saved_study
-    from fedbounds.study.ledger import claims_of, ledger_lines
-    from fedbounds.study.result import Result
-
-    out = folder / "study"
-    small = {"clients": 3, "dimension": 2, "samples": 5, "rounds": 3, "tau": 2, "replicates": 4, "batch": 2}
-    result = fedbounds.check(weightings=["fedavg", "fedmax"], claims=["corollary", "lemma-1", "theorem-1"], **small)
-    saved_study.save(result, out)
-    text, packed = (out / saved_study.RESULT).read_bytes(), (out / saved_study.TRAJECTORIES).read_bytes()
-    drawn = saved_study.series(result)
-
-    def shown(path: Path) -> None:
-        results = Result.from_json(read_json(path))
-        lines = ledger_lines(claims_of(results), results.verdicts)
-        to_text(check_blocks(results, lines))
-        json.dumps(results.to_json(), allow_nan=False)
-
-    def paged(path: Path) -> None:
-        results = Result.from_json(read_json(path))
-        if len(results.runs) == len(drawn):
-            page(results, ledger_lines(claims_of(results), results.verdicts), drawn, "")
-
-    yield Format("result.json", lambda path: Result.from_json(read_json(path)), out / "mutant.json", json_file), text
-    yield Format("result.json, shown", shown, out / "mutant.json", json_file), text
-    yield Format("result.json, as a page", paged, out / "mutant.json", json_file), text
-    yield (
-        Format("trajectories.npz", lambda path: saved_study.read(out), out / saved_study.TRAJECTORIES, flipped),
-        packed,
-    )
-
-
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.report.html.report_page import sweep_page
     from fedbounds.study import study_file, sweep
     from fedbounds.study.sweep_table import TABLE, CellResult, Measured, read_table
     from fedbounds.theory.verdict import Evidence, Status
@@ -266,7 +227,6 @@ batch = 2
             journal.unlink()
         stored = read_table(out)
         stored.export(out / "table.csv")
-        sweep_page(out)
 
     yield Format("study.toml", study_file.read_grid, folder / "mutant.toml", toml_file), text.encode()
     yield Format("sweep.sqlite", read, out / TABLE, flipped), (out / TABLE).read_bytes()

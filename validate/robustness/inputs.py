@@ -44,7 +44,6 @@ BEFORE = {
     "compare": "--clients 3 --dimension 2 --samples 5 --rounds 4 --replicates 8 --claim li-2020 --algorithm fedavg",
     "referee": "lemma-2",
     "refute": "lemma-1",
-    "report": "--clients 3 --rounds 4 --out FOLDER/page.html",
     "sharpen": "lemma-1 --seconds 1",
     "sweep": "FOLDER/study.toml --out FOLDER/sweep",
     "tight": "lemma-2 --tau 2 --kappa 4",
@@ -60,7 +59,6 @@ RUNS = ("--replicates 1000000000", "--replicates 100000000000", "--batch 1000000
 SIZES = {
     "check": (*STUDIES, *RUNS),
     "compare": (*STUDIES, *RUNS),
-    "report": (*STUDIES, *RUNS),
     "certify": ("star-step --clients 1000000", "lemma-2 --tau 1000000", "lemma-2 --kappa 1e100000000"),
     "tight": ("lemma-2 --clients 1000000", "lemma-2 --tau 1000000"),
     "vision run": ("--data digits --clients 1000000", "--data digits --samples 1000000000"),

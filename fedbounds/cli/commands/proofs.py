@@ -133,31 +133,20 @@ def kernel(
 
 
 @command("The paper")
-def ledger(
-    out: Path | None = None,
-    *,
-    plugins: tuple[ModuleType, ...] = (),
-    format: Literal["table", "markdown", "json"] = "table",
-) -> int:
-    """Show every claim by every kind of evidence, and the paper's remarks.
+def ledger(*, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "markdown", "json"] = "table") -> int:
+    """Show every claim by every kind of evidence but runs, and the paper's remarks.
 
-    OUT is a folder saved by check --out, for the empirical columns. Proofs, counterexamples and certificates are
-    verified again, with no solver and no search. Exits with code 3 if two kinds of evidence contradict each other.
+    Proofs, counterexamples and certificates are verified again, with no solver and no search. Exits with code 3 if
+    two kinds of evidence contradict each other.
     """
     import fedbounds
     from fedbounds.cli.click_commands import contradiction_code
-    from fedbounds.plugins import claims
     from fedbounds.report import verdict_tables as tables
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
-    from fedbounds.study import saved_study
 
-    result = None if out is None else saved_study.read(out)[0]
-    others = {verdict.claim for _, verdict in result.verdicts} - claims(plugins).keys() if result else set()
-    if others:
-        say(f"Not shown: {', '.join(sorted(others))}, of the study; --plugin FILE or fedbounds report shows them.")
     with working("proofs, counterexamples and certificates"):
-        lines = fedbounds.ledger(result, plugins=plugins).items
+        lines = fedbounds.ledger(plugins=plugins).items
         remarks = study.remarked()
     blocks = [
         *tables.alarm_blocks(lines),

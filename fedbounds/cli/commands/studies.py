@@ -114,8 +114,8 @@ def sweep(
     """
     import fedbounds
     from fedbounds.report import terminal as console
-    from fedbounds.report.html.report_page import counts_table
     from fedbounds.report.number_format import counted
+    from fedbounds.report.verdict_tables import counts_table
 
     try:
         with console.progress(not quiet, lines=True) as bar:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
-from fedbounds.study.saved_study import RunSeries, SidesOverTime
+from fedbounds.study.run_series import RunSeries, SidesOverTime
 from fedbounds.study.settings import Settings
 
 # Points of a curve that a picture can resolve; more only make the file larger.

@@ -20,11 +20,9 @@ from fedbounds.report.figures import curves, styles
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of
 from fedbounds.report.number_format import EQUAL
-from fedbounds.study import saved_study
 from fedbounds.study.bounds import gamma_of
-from fedbounds.study.ledger import claims_of
 from fedbounds.study.result import Result
-from fedbounds.study.saved_study import RunSeries
+from fedbounds.study.run_series import RunSeries
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import QUANTITIES, Scope, gap
 
@@ -212,10 +210,7 @@ def picture(stem: str, result: Result, drawn: Drawn, claims: Mapping[str, Claim]
     return FIGURES[stem](result, drawn, **lines)
 
 
-def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Path]:
-    """Draw every picture of the study saved in ``out``, as SVG and PNG beside it; returns their paths."""
-    out = Path(out)
-    result, drawn = saved_study.read(out)
-    examined = claims_of(result) if claims is None else claims
-    tasks = [partial(save, partial(picture, stem, result, drawn, examined), out, stem) for stem in FIGURES]
+def draw(result: Result, drawn: Drawn, out: Path) -> list[Path]:
+    """Write every picture of a study in ``out``, as SVG and PNG; returns their paths."""
+    tasks = [partial(save, partial(picture, stem, result, drawn, result.claims), out, stem) for stem in FIGURES]
     return [path for paths in in_processes(tasks) for path in paths]

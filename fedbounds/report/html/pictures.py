@@ -12,7 +12,7 @@ from fedbounds.engine.parallel import in_processes
 from fedbounds.report.figures import files, study_figures
 from fedbounds.report.figures.styles import READING_STYLES
 from fedbounds.study.result import Result
-from fedbounds.study.saved_study import RunSeries
+from fedbounds.study.run_series import RunSeries
 from fedbounds.theory.claim import Claim
 
 Drawn = Sequence[RunSeries]

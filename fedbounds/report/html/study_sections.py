@@ -1,11 +1,14 @@
 """A study as one page: the answer, the ledger, a section a claim with its evidence, and the run."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from fedbounds.io import write_text
 from fedbounds.report.check_text import (
     answer_table,
     data_name,
@@ -46,10 +49,23 @@ class Sortable:
 PageBlock = Block | Picture | Sortable
 
 
+def write_page(result: Result, lines: Sequence[Line], drawn: Drawn, out: Path) -> Path:
+    """Write the page of a study, with the command that makes it again."""
+    return write_text(out, page(result, lines, drawn, command(result, out)))
+
+
+def command(result: Result, out: Path) -> str:
+    """The command line that repeats a study, a flag a line, or nothing where a part of it was made in Python."""
+    if result.objects:
+        return ""
+    words = [*result.settings.words(), ["--report", str(out)]]
+    return " \\\n  ".join(["fedbounds check", *map(shlex.join, words)])
+
+
 def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "") -> str:
     """The report of a study as HTML: no file and no network beyond it is needed to read it.
 
-    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.saved_study`), ``command`` what repeats
+    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.run_series`), ``command`` what repeats
     it. Proofs, counterexamples and certificates stand on it as they were checked on this machine.
     """
     shipped = evidence()

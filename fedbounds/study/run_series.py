@@ -1,15 +1,11 @@
-"""A study on disk: ``result.json`` for people and machines, ``trajectories.npz`` for redrawing the pictures.
+"""What the pictures of a study need, run by run, and the files that `fedbounds check --out` writes.
 
-    result, series = store.read(folder)          # a Result and one RunSeries a run, in the order of result.runs
     series[j].gap                                # (R, K)
     series[j].sides["lemma", "repaired"].rhs # (m,), by claim and reading; only claims that applied are there
 
-Arrays are saved as ``J.FIELD``, and the sides of verdict V of run J as ``J.V.FIELD``, so that no name of a claim is
-ever taken apart. ``study`` is the SHA-256 of the result.json they belong to.
+``trajectories.npz`` holds ``J.FIELD`` of run J, and the sides of its verdict V as ``J.V.FIELD``.
 """
 
-import hashlib
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -17,22 +13,17 @@ from pathlib import Path
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Band
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.io import json_text, parse_json, read_bytes, write, write_text
+from fedbounds.io import write, write_json
 from fedbounds.model.problem import Array
 from fedbounds.study.objects_from_settings import build_policy
-from fedbounds.study.result import NAME, Result, WeightingRun
+from fedbounds.study.result import Result, WeightingRun
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-
-FILES = RESULT, TRAJECTORIES = NAME, "trajectories.npz"
-# Bytes of arrays that a study may have saved: 10^4 replicates of 10^4 steps are 6 GB before they are compressed.
-LARGEST = 2**34
 
 
 @dataclass(frozen=True)
@@ -73,44 +64,13 @@ PLAIN = tuple(item.name for item in fields(RunSeries) if item.name != "sides")
 SIDES = tuple(item.name for item in fields(SidesOverTime))
 
 
-def save(result: Result, out: str | Path) -> Path:
-    """Write ``result.json`` and ``trajectories.npz`` under ``out``, and return that folder.
-
-    >>> found = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=2, replicates=8)
-    >>> sorted(path.name for path in save(found, "study").iterdir())
-    ['result.json', 'trajectories.npz']
-    """
-    of_kind("what is saved", result, Result, "the Result of a check")
-    return keep(result, series(result), out)
-
-
-def keep(result: Result, drawn: Sequence[RunSeries], out: str | Path) -> Path:
-    """Write a result and its arrays under ``out``; a kill between the two files is noticed by `read`."""
+def write_study(result: Result, drawn: Sequence[RunSeries], out: str | Path) -> Path:
+    """Write ``result.json`` and ``trajectories.npz`` under ``out``, and return that folder."""
     out = Path(out)
-    text = json_text(result.to_json())
-    digest = np.array(hashlib.sha256(text.encode()).hexdigest())
     named = {name: value for j, run in enumerate(result.runs) for name, value in _named(j, run, drawn[j])}
-    write(out / TRAJECTORIES, lambda file: np.savez_compressed(file, allow_pickle=False, study=digest, **named))
-    write_text(out / RESULT, text)
+    write(out / "trajectories.npz", lambda file: np.savez_compressed(file, allow_pickle=False, **named))
+    write_json(out / "result.json", result.to_json())
     return out
-
-
-def read(out: str | Path) -> tuple[Result, tuple[RunSeries, ...]]:
-    """The saved study in a folder; InputError where a file is missing, damaged, or of another study."""
-    out = Path(out)
-    text, packed = read_bytes(out / RESULT), read_bytes(out / TRAJECTORIES, LARGEST)
-    result = Result.from_json(parse_json(text, RESULT))
-    remedy = "run check --out again"
-    try:
-        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            if str(arrays["study"]) != hashlib.sha256(text).hexdigest():
-                raise reject(f"{TRAJECTORIES} must belong to {RESULT} beside it", "those of another study", remedy)
-            return result, tuple(_opened(j, run, arrays) for j, run in enumerate(result.runs))
-    except InputError:
-        raise
-    except Exception as wrong:  # numpy and zipfile raise a dozen kinds at a file that was cut short or changed
-        message = f"{type(wrong).__name__}: {wrong}"
-        raise reject(f"{TRAJECTORIES} must hold the arrays of {RESULT}", message, remedy) from None
 
 
 def series(result: Result) -> tuple[RunSeries, ...]:
@@ -171,40 +131,7 @@ def _named(j: int, run: WeightingRun, drawn: RunSeries) -> Iterator[tuple[str, A
     """(name in the file, array) of everything of run ``j``."""
     for name in PLAIN:
         yield f"{j}.{name}", getattr(drawn, name)
-    for k, sides in _numbered_sides(run, drawn.sides):
-        for name in SIDES:
-            yield f"{j}.{k}.{name}", getattr(sides, name)
-
-
-def _numbered_sides(
-    run: WeightingRun, sides: Mapping[tuple[str, str], SidesOverTime]
-) -> Iterator[tuple[int, SidesOverTime]]:
-    """The sides with the number of the empirical verdict that they belong to."""
     for k, verdict in enumerate(run.verdicts):
-        if verdict.evidence is Evidence.EMPIRICAL and (verdict.claim, verdict.reading) in sides:
-            yield k, sides[verdict.claim, verdict.reading]
-
-
-def _opened(j: int, run: WeightingRun, arrays: Mapping[str, Array]) -> RunSeries:
-    """The arrays of run ``j``, whose shapes must fit together."""
-    sides = {
-        (verdict.claim, verdict.reading): SidesOverTime(*(_floats(arrays[f"{j}.{k}.{name}"], 1) for name in SIDES))
-        for k, verdict in enumerate(run.verdicts)
-        if f"{j}.{k}.t" in arrays
-    }
-    dimensions = {"times": 1, "round_times": 1, "alpha": 3}
-    made = {name: _floats(arrays[f"{j}.{name}"], dimensions.get(name, 2)) for name in PLAIN}
-    result = RunSeries(**made, sides=sides)
-    paths = {getattr(result, name).shape for name in ("gap", "distance_sq", "drift", "rho", "rho_star")}
-    replicates, rounds = len(result.gap), len(result.round_times)
-    if paths != {(replicates, len(result.times))} or result.alpha.shape[:2] != (replicates, rounds):
-        raise ValueError(f"the arrays of run {j} differ in length")
-    if any(len({len(getattr(item, name)) for name in SIDES}) > 1 for item in sides.values()):
-        raise ValueError(f"the sides of run {j} differ in length")
-    return result
-
-
-def _floats(array: Array, dimensions: int) -> Array:
-    if array.dtype != np.float64 or array.ndim != dimensions:
-        raise ValueError(f"an array of {array.dtype} with {array.ndim} axes in place of {dimensions} of numbers")
-    return array
+        if verdict.evidence is Evidence.EMPIRICAL and (verdict.claim, verdict.reading) in drawn.sides:
+            for name in SIDES:
+                yield f"{j}.{k}.{name}", getattr(drawn.sides[verdict.claim, verdict.reading], name)
