@@ -24,7 +24,6 @@ STUDY = Path(__file__).resolve().parent.parent / "heterogeneity.toml"
 GOALS = {
     "check": 2,
     "check --out {out}/study": 4,
-    "check --report {out}/report.html": 6,
 }
 LONG_GOALS = {
     "check --problem logistic --data digits --partition shards:60 --weighting fedavg --weighting fedsoftmax:0.5 "
