@@ -154,6 +154,8 @@ def _begin(tasks: Sequence[Callable[[Tick], Any]], counts: Any) -> None:
     global _counts
     _tasks[:], _counts = tasks, counts
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to tell of; a file begun is ended
+    # The parent's handler would raise in the child, perhaps just when it holds the lock that the others wait for.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(number: int) -> Any:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from functools import partial
@@ -62,3 +63,12 @@ def test_who_stops_listening_stops_the_processes(two):
     with pytest.raises(KeyboardInterrupt):
         results.throw(KeyboardInterrupt)
     assert time.monotonic() - begun < 60 and not multiprocessing.active_children()
+
+
+def test_the_parents_handler_of_a_termination_raises_in_no_child(two):
+    """It would within the lock on the results, which the other child and the parent then await forever."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        assert in_processes([partial(signal.getsignal, signal.SIGTERM)] * 2) == [signal.SIG_DFL] * 2
+    finally:
+        signal.signal(signal.SIGTERM, before)
