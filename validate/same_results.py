@@ -27,11 +27,11 @@ STUDIES: dict[str, list[str]] = {
     "quadratic": ["--problem", "quadratic", "--condition", "50", "--imbalance", "2", *SMALL],
     "full-gradients": ["--batch", "full", "--step", "constant:0.02", *SMALL],
     "participation": ["--participation", "0.5", "--stride", "4", *SMALL],
-    "total-path": ["--moments", "total", "--across", "path", "--aggregation", "equation-2", *SMALL],
+    "equation-2": ["--aggregation", "equation-2", *SMALL],
     "all-readings": ["--reading", "literal", "--reading", "sync", "--reading", "all-steps", "--reading", "repaired",
                      "--weighting", "fedsoftmax:0.5", "--weighting", "power-of-choice:4,2", *SMALL],
-    "reference-ball": ["--engine", "reference", "--constants-from", "ball", "--radius", "30", "--without-replacement",
-                       "--tau", "3", "--rounds", "10", "--replicates", "8"],
+    "reference-given": ["--engine", "reference", "--sigma-sq", "100", "--G-sq", "1e4", "--without-replacement",
+                        "--tau", "3", "--rounds", "10", "--replicates", "8"],
 }  # fmt: skip
 # Words for people, and what says which software computed a result.
 WORDS = {"detail", "versions", "settings", "note"}

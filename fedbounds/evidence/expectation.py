@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import sympy as sp
@@ -61,19 +60,11 @@ def exact_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = 
             f"a run of the {trajectory.engine} engine",
             "use simulate(experiment, exact=True)",
         )
-    policy = policy or Policy()
-    # The expectation does not say which ball the paths stay in.
-    source: Literal["run", "given"] = "given" if policy.source == "given" else "run"
-    policy = replace(policy, source=source, moments="total", across="worst", radius=None)
     run = examine_run(trajectory, reading, policy)
-    exact = dict(run.constants)
-    if source == "run":
-        for name in ("sigma_sq", "G_sq", "sigma_p_sq"):
-            exact[name] = Constant(exact[name].value, Provenance.EXACT, "largest total expectation over t and i")
     low, high = skew_range(run)
     provenance = Provenance.EXACT if low == high else Provenance.BOUND
-    exact["rho_bar"] = Constant(low, provenance, f"smallest skew, within [{low:.6g}, {high:.6g}]")
-    return replace(run, constants=exact)
+    skew = Constant(low, provenance, f"smallest skew, within [{low:.6g}, {high:.6g}]")
+    return replace(run, constants={**run.constants, "rho_bar": skew})
 
 
 def skew_range(run: MeasuredRun) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from fedbounds.model.trajectory import PathMoments, Trajectory
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.quantity import Quantity
-from fedbounds.theory.reading import Across, Moments, Reading, Source
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import PROTOCOL_FIELDS, RECORDED, Scope, measured_fields
 
 V = TypeVar("V")
@@ -27,23 +27,13 @@ V = TypeVar("V")
 
 @dataclass(frozen=True)
 class Policy:
-    """How sigma_sq, G_sq, rho_bar and rho_tilde are taken from a run.
+    """Bounds sigma_sq and G_sq that are given, else the smallest for which Assumptions 3 and 4 hold on a run."""
 
-    ``source``: ``run`` (smallest constants for which Assumptions 3 and 4 hold at the points visited),
-    ``ball`` (certified over ||w - w*|| <= radius) or ``given``. ``moments``: worst ``conditional``
-    expectation at a visited point, or the ``total`` expectation (an average over replicates). ``across``:
-    skews as the ``worst`` over replicates (one deterministic bound) or per ``path``.
-    """
-
-    source: Source = "run"
-    moments: Moments = "conditional"
-    across: Across = "worst"
-    radius: float | None = None
     sigma_sq: float | None = None
     G_sq: float | None = None
 
     def __post_init__(self) -> None:
-        if self.source == "given" and (self.sigma_sq is None or self.G_sq is None):
+        if (self.sigma_sq is None) != (self.G_sq is None):
             raise reject(
                 "given constants need both sigma_sq and G_sq",
                 f"sigma_sq = {self.sigma_sq}, G_sq = {self.G_sq}",
@@ -53,15 +43,17 @@ class Policy:
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value >= 0):
                 raise reject(f"{name} must be finite and non-negative", value, "give another bound")
-        if self.source == "ball" and not (self.radius and 0 < self.radius < np.inf):
-            raise reject("a ball needs a positive radius", self.radius, "give the radius around w*")
+
+    @property
+    def given(self) -> bool:
+        return self.sigma_sq is not None
 
 
 @dataclass(frozen=True)
 class MeasuredRun:
     """A trajectory seen in one reading: what claims and assumptions are evaluated on.
 
-    ``constants`` are scalars with provenance; ``overrides`` replaces values per path, shape (R, 1).
+    ``constants`` are scalars with provenance.
     ``quantities`` are the values of the computed quantities ``evaluated``, for claims of a scope.
     """
 
@@ -69,7 +61,6 @@ class MeasuredRun:
     reading: Reading
     policy: Policy
     constants: Mapping[str, Constant]
-    overrides: Mapping[str, Array] = field(default_factory=dict)
     quantities: Values = field(default_factory=Values)
     evaluated: tuple[frozenset[Quantity], Scope] | None = None
     _found: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -85,7 +76,7 @@ class MeasuredRun:
         share = 1.0 if experiment.everyone_present else experiment.participation
         ratios = {"eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": self.once(_eta_growth)}
         protocol = {"C": share, **ratios}
-        return {**protocol, **{name: constant.value for name, constant in self.constants.items()}, **self.overrides}
+        return {**protocol, **{name: constant.value for name, constant in self.constants.items()}}
 
     def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """The constants with t and eta_t of every step (T,), recorded or not."""
@@ -124,8 +115,6 @@ class MeasuredRun:
         """
         random = self.trajectory.random
         never, always = np.zeros(len(times), dtype=bool), np.ones(len(times), dtype=bool)
-        if self.overrides:
-            return always if random else never  # skews of each path make even the first step vary
         if random and symbol in self.quantities.fields:
             return ~self.quantities.fixed[symbol][times] if symbol in self.quantities.fixed else never
         field = measured_fields().get(symbol)
@@ -186,14 +175,9 @@ class MeasuredRun:
         return float(self.trajectory.excess[:, 0].max())
 
     @property
-    def ball(self) -> float | None:
-        """The radius around w* on which the moments are certified, if they are."""
-        return float(self.policy.radius or 0) if self.policy.source == "ball" else None
-
-    @property
     def moments_given(self) -> bool:
         """Whether sigma_sq and G_sq were given rather than taken from the run."""
-        return self.policy.source == "given"
+        return self.policy.given
 
     @property
     def weighting(self) -> str:

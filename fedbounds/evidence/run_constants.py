@@ -8,7 +8,6 @@ import numpy as np
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.plain_runs import replay
-from fedbounds.errors import reject
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, every_round_recorded, rho_bar, rho_tilde
 from fedbounds.evidence.quantity_values import EXTREMES, Values, values
 from fedbounds.model.trajectory import Trajectory
@@ -23,19 +22,13 @@ def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Co
     """(sigma_sq, G_sq, sum_i p_i^2 sigma_i^2) as the policy takes them; Assumptions 3 and 4."""
     extremes, problem = trajectory.extremes, trajectory.experiment.problem
     p = problem.p
-    if policy.source == "given":
+    if policy.given:
         sigma_sq = policy.sigma_sq or 0
         return _three(Provenance.GIVEN, "given by the user", sigma_sq, policy.G_sq or 0, (p**2).sum() * sigma_sq)
-    if policy.source == "ball":
-        return _over_ball(trajectory, float(policy.radius or 0))
     per_client = extremes.sigma_i_sq.max(axis=0)
-    if policy.moments == "total":
-        note = "largest average over replicates at a visited (t, i); the total expectation is estimated"
-        return (
-            Constant(extremes.sigma_sq_mean, Provenance.ESTIMATED, note),
-            Constant(extremes.G_sq_mean, Provenance.ESTIMATED, note),
-            Constant(float(p**2 @ per_client), Provenance.EXACT, "worst conditional variances visited"),
-        )
+    if trajectory.engine == EXPECTATIONS:
+        note, largest = "largest total expectation over t and i", (extremes.sigma_sq_mean, extremes.G_sq_mean)
+        return _three(Provenance.EXACT, note, *largest, p**2 @ per_client)
     note = "worst conditional expectation at the points visited, every step and replicate"
     return _three(Provenance.EXACT, note, per_client.max(), extremes.G_sq.max(), p**2 @ per_client)
 
@@ -45,33 +38,9 @@ def _three(provenance: Provenance, note: str, *values: float) -> tuple[Constant,
     return sigma_sq, G_sq, sigma_p_sq
 
 
-def _over_ball(trajectory: Trajectory, radius: float) -> tuple[Constant, Constant, Constant]:
-    """Certified moments for ||x - w*|| <= radius.
-
-    ||grad F_i(x)|| <= L (radius + ||w* - w_i*||), and sqrt(variance) is Lipschitz in x with the
-    problem's ``noise_lipschitz``.
-    """
-    experiment = trajectory.experiment
-    problem, b = experiment.problem, experiment.batch_size
-    reach = radius + np.linalg.norm(problem.w_star - problem.w_i_star, axis=1)
-    std = np.sqrt(problem.client_variance(problem.w_i_star, b, experiment.replacement))
-    if b is not None:
-        std = std + problem.noise_lipschitz * reach / np.sqrt(b)
-    sigma_i_sq = std**2
-    G_sq = (sigma_i_sq + (problem.L * reach) ** 2).max()
-    note = f"certified over the ball of radius {radius:g} around w*"
-    return _three(Provenance.BOUND, note, sigma_i_sq.max(), G_sq, problem.p**2 @ sigma_i_sq)
-
-
 def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> MeasuredRun:
     """Collect every constant symbol's value on a trajectory, in one reading."""
     policy = policy or Policy()
-    if trajectory.streamed and policy.across == "path":
-        raise reject(
-            "skews per path need every replicate's record",
-            "a streamed run",
-            'use across="worst", fewer replicates, or more memory',
-        )
     experiment, extremes = trajectory.experiment, trajectory.extremes
     problem = experiment.problem
     sigma_sq, G_sq, sigma_p_sq = second_moments(trajectory, policy)
@@ -99,9 +68,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
         "p_min": Constant(float(problem.p.min()), exact),
         "m": Constant(selected(trajectory), exact, "clients sharing the weight equally; 0 if not equal"),
     }
-    paths = {"rho_bar": skew_bar[:, None], "rho_tilde": skew_tilde[:, None]} if policy.across == "path" else {}
-    overrides = {name: values for name, values in paths.items() if np.ptp(values) > 0}
-    return MeasuredRun(trajectory, reading, policy, constants, overrides)
+    return MeasuredRun(trajectory, reading, policy, constants)
 
 
 def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:

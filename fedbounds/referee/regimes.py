@@ -261,31 +261,31 @@ REGIMES: tuple[Regime, ...] = (
         "understated variance",
         "sigma^2 given a millionth of what the run needs, G^2 enough: Assumption 3 fails",
         lambda: experiment(line([1, 1], [0, 0], noise=1.0), [0], eta=0.5, replicates=MANY),
-        Policy(source="given", sigma_sq=1e-6, G_sq=1e3),
+        Policy(sigma_sq=1e-6, G_sq=1e3),
     ),
     Regime(
         "understated gradients, noisy",
         "the same with G^2 given a millionth and sigma^2 enough: Assumption 4 fails",
         lambda: experiment(line([1, 1], [0, 0], noise=1.0), [0], eta=0.5, tau=2),
-        Policy(source="given", sigma_sq=1.0, G_sq=1e-6),
+        Policy(sigma_sq=1.0, G_sq=1e-6),
     ),
     Regime(
         "understated gradients, one step",
         "one client, eta = 1/L, G^2 given a millionth",
         lambda: experiment(line([1], [0]), [3], eta=1.0, rounds=2),
-        Policy(source="given", sigma_sq=0.0, G_sq=1e-6),
+        Policy(sigma_sq=0.0, G_sq=1e-6),
     ),
     Regime(
         "understated gradients, drifting",
         "40 local steps from w* with G^2 given a millionth: drift is all there is",
         lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=40, rounds=1),
-        Policy(source="given", sigma_sq=0.0, G_sq=1e-6),
+        Policy(sigma_sq=0.0, G_sq=1e-6),
     ),
     Regime(
         "understated gradients, drifting far",
         "the same with 1000 local steps",
         lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=1000, rounds=1, stride=50),
-        Policy(source="given", sigma_sq=0.0, G_sq=1e-6),
+        Policy(sigma_sq=0.0, G_sq=1e-6),
     ),
 )
 

@@ -47,12 +47,6 @@ def blocks(comparison: TheoremComparison) -> list[Block]:
     ]
 
 
-def finished_rows(comparison: TheoremComparison) -> list[Block]:
-    """The tables of a comparison that was interrupted, which compares nothing with what is missing."""
-    runs: list[Block] = [algorithm_table(comparison, ranked=False)] if comparison.ranked else []
-    return [*_theorem_blocks(comparison), *runs]
-
-
 def _theorem_blocks(comparison: TheoremComparison) -> list[Block]:
     table: list[Block] = [theorem_table(comparison)] if any(not _vacuous(row) for row in comparison.applying) else []
     return [*table, _vacuous_sentence(comparison)] if any(map(_vacuous, comparison.applying)) else table
@@ -196,14 +190,13 @@ def _worst_cases(comparison: TheoremComparison) -> list[str]:
     return [f"Worst case: an instance of the class comes to {', '.join(words)}; {meaning}."] if words else []
 
 
-def algorithm_table(comparison: TheoremComparison, ranked: bool = True) -> Table:
-    """A row an algorithm, the first at the target first, with its places where all were ``ranked``."""
+def algorithm_table(comparison: TheoremComparison) -> Table:
+    """A row an algorithm, the first at the target first."""
     head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank", "by theorem")
     rows = [*comparison.ranked, *(row for row in comparison.algorithms if row.central and row.curve)]
     caption = f"Algorithms at tau = {comparison.settings.tau}, each with its best constant step; "
     caption += f"rounds to {comparison.target:g} of ||w_0 - w*||^2"
-    columns = len(head) if ranked else head.index("rank")
-    return Table.of(head[:columns], (_algorithm(comparison, row)[:columns] for row in rows), caption)
+    return Table.of(head, (_algorithm(comparison, row) for row in rows), caption)
 
 
 def _algorithm(comparison: TheoremComparison, row: AlgorithmRow) -> list[str | None]:

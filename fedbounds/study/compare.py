@@ -19,7 +19,7 @@ import numpy as np
 from fedbounds.engine.plain_runs import check, run_algorithm
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.time_grid import make_time_grid
-from fedbounds.errors import DivergedError, InputError, Interrupted, reject
+from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
 from fedbounds.evidence.run_constants import examine_run, with_quantities
@@ -60,8 +60,7 @@ def compare(
     """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
     ``settings`` are those of `check`; ``target`` is the fraction of ||w_0 - w*||^2 to reach. Raises InputError where
-    a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*, and at Ctrl-C
-    `Interrupted` with the rows that were finished.
+    a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
 
     >>> compare(problem="quadratic", clients=2, dimension=2, rounds=2, replicates=8, algorithms=["scaffold"]).target
     0.01
@@ -88,24 +87,19 @@ def compared(
     tell("theorems", 0, len(claims) + 1)
     pilot = simulate(base if base.stochastic else base.with_(replicates=1))
     study = _Study(settings, extra, pilot, target * start, {})
-    comparison = TheoremComparison(settings, facts_of(problem), target, (), ())
-    try:
-        for k, claim in enumerate(claims):
-            tell("theorems", k + 1, len(claims) + 1, claim.key)
-            row = _theorem_row(study, claim)
-            comparison = replace(comparison, theorems=(*comparison.theorems, row))
-        for text, rule in zip(texts, kinds, strict=True):
-            ran = _algorithm_row(study, text, *rule, comparison.theorems, tell)
-            comparison = replace(comparison, algorithms=(*comparison.algorithms, ran))
-        best = comparison.recommended
-        if best is None:
-            return comparison
-        rule = kinds[texts.index(best.algorithm)]
-        taus = sorted({max(1, settings.tau // TAU_FACTOR), settings.tau * TAU_FACTOR} - {settings.tau})
-        others = tuple(_algorithm_row(study.at_tau(tau), best.algorithm, *rule, (), tell) for tau in taus)
-        return replace(comparison, other_taus=others)
-    except KeyboardInterrupt:
-        raise Interrupted(comparison) from None
+    theorems = []
+    for k, claim in enumerate(claims):
+        tell("theorems", k + 1, len(claims) + 1, claim.key)
+        theorems.append(_theorem_row(study, claim))
+    rows = (_algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
+    comparison = TheoremComparison(settings, facts_of(problem), target, tuple(theorems), tuple(rows))
+    best = comparison.recommended
+    if best is None:
+        return comparison
+    rule = kinds[texts.index(best.algorithm)]
+    taus = sorted({max(1, settings.tau // TAU_FACTOR), settings.tau * TAU_FACTOR} - {settings.tau})
+    others = tuple(_algorithm_row(study.at_tau(tau), best.algorithm, *rule, (), tell) for tau in taus)
+    return replace(comparison, other_taus=others)
 
 
 def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:

@@ -247,9 +247,7 @@ def build_step(settings: Settings, problem: Problem) -> StepSize:
 
 
 def build_policy(settings: Settings) -> Policy:
-    return Policy(
-        settings.constants, settings.moments, settings.across, settings.radius, settings.sigma_sq, settings.G_sq
-    )
+    return Policy(settings.sigma_sq, settings.G_sq)
 
 
 def build_experiment(settings: Settings, problem: Problem, weighting: Weighting) -> Experiment:

@@ -18,7 +18,7 @@ from fedbounds.errors import quoted, reject
 from fedbounds.io import Bounds, Misshapen, convert
 from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.plugins import nearest
-from fedbounds.theory.reading import ERROR_RATE, Across, Moments, Source
+from fedbounds.theory.reading import ERROR_RATE
 
 # Squared distances from farther away leave the range of floating point.
 MAX_START = 1e100
@@ -111,12 +111,8 @@ class Settings:
     seed: Annotated[Seed, About(PROTOCOL, "Seed of everything random.")] = 0
     stride: Annotated[Count, About(PROTOCOL, "Record every STRIDE-th step; extremes are over all steps.")] = 1
     error_rate: Annotated[Rate, About(READING, "Family-wise error rate of a verdict.")] = ERROR_RATE
-    constants: Annotated[Source, About(READING, "Where sigma_sq and G_sq come from.", "--constants-from")] = "run"
-    moments: Annotated[Moments, About(READING, "What they bound: conditional or total expectations.")] = "conditional"
-    across: Annotated[Across, About(READING, "Skews: the worst over replicates, or of each path.")] = "worst"
-    radius: Annotated[Positive | None, About(READING, "Radius around w* for --constants-from ball.")] = None
-    sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2 for --constants-from given.")] = None
-    G_sq: Annotated[NonNegative | None, About(READING, "G^2 for --constants-from given.")] = None
+    sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2, with --G-sq; else that of the run.")] = None
+    G_sq: Annotated[NonNegative | None, About(READING, "G^2, with --sigma-sq.")] = None
     memory: Annotated[
         Positive | None,
         About(

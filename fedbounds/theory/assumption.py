@@ -56,7 +56,7 @@ class RunLike(Protocol):
     """A run in one reading, as an assumption may look at it (`fedbounds.evidence.measured_run.MeasuredRun`).
 
     ``known`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
-    ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||; ``ball`` the radius on which the moments are certified;
+    ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||;
     ``start_excess`` max_i e_i(w_0); ``weighting`` the text of its rule.
     """
 
@@ -66,8 +66,6 @@ class RunLike(Protocol):
     def start(self) -> Array: ...
     @property
     def start_excess(self) -> float: ...
-    @property
-    def ball(self) -> float | None: ...
     @property
     def moments_given(self) -> bool: ...
     @property

@@ -67,13 +67,10 @@ def _strongly_convex(run: RunLike) -> Found:
 
 
 def _moment(symbol: str) -> Callable[[RunLike], Found]:
-    """A bound on a moment: checked at the points visited, or on the certified ball."""
+    """A bound on a moment: checked at the points visited."""
 
     def check(run: RunLike) -> Found:
         bound = run.known(symbol).value
-        if run.ball is not None:
-            reached = run.reached("radius")
-            return reached <= run.ball, f"checked on ||w - w*|| <= {run.ball:g}; the run reached {reached:.4g}"
         if run.moments_given:
             seen = run.reached(symbol)
             return seen <= bound, f"{symbol} = {bound:.6g} given; the run needs {seen:.6g}"

@@ -13,7 +13,6 @@ class Provenance(enum.StrEnum):
     EXACT = "exact"
     BOUND = "bound"
     GIVEN = "given"
-    ESTIMATED = "estimated"
 
 
 @dataclass(frozen=True, slots=True)

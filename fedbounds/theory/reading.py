@@ -5,12 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-# Where sigma^2 and G^2 come from: the points visited, a ball around w*, or the user; which expectation they bound;
-# and skews as the worst over replicates or those of each path.
-Source = Literal["run", "ball", "given"]
-Moments = Literal["conditional", "total"]
-Across = Literal["worst", "path"]
-
 # What a study may refute by chance, all its verdicts together, unless another rate is chosen.
 ERROR_RATE = 1e-3
 

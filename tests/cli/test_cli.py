@@ -146,7 +146,7 @@ def test_fail_on_refuted_sets_the_exit_code():
         (("--tau", "0"), "tau"),
         (("--batch", "many"), "--batch"),
         (("--p", "0.5,0.6"), "distribution"),
-        (("--constants-from", "ball"), "radius"),
+        (("--G-sq", "1"), "both"),
         (("--plugin", "nowhere.py"), "nowhere.py"),
         (("--nonsense",), "--nonsense"),
     ],

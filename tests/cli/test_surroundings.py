@@ -17,7 +17,7 @@ from fedbounds.cli.app import main
 from fedbounds.engine.kernels import compiled
 from fedbounds.errors import InputError, interruptible
 from fedbounds.report import terminal
-from fedbounds.study import compare, parallel, run_study
+from fedbounds.study import parallel, run_study
 from validate.robustness import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -211,15 +211,6 @@ def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_
     assert "readings, 1 weighting:" in done.stdout
     saved = json.loads((tmp_path / "result.json").read_text())
     assert saved["settings"]["weightings"] == ["fedavg"] == [run["weighting"] for run in saved["runs"]]
-
-
-def test_an_interrupted_comparison_shows_the_rows_that_were_finished(monkeypatch):
-    monkeypatch.setattr(compare, "_algorithm_row", interrupting(compare._algorithm_row, after=1))
-    words = [*inputs.BEFORE["compare"].split(), "--algorithm", "scaffold", "--algorithm", "fedexp", "--quiet"]
-    done = CliRunner().invoke(main, ["compare", *words])
-    assert done.exit_code == 130
-    assert done.stderr == "Interrupted: 1 theorem and 1 algorithm were tried, and nothing was saved.\n"
-    assert "fedavg" in done.stdout and "Fastest" not in done.stdout and "scaffold" not in done.stdout
 
 
 def test_an_interrupt_before_the_first_weighting_writes_nothing(monkeypatch):

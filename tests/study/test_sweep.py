@@ -120,7 +120,7 @@ def test_key_changes_with_the_text_of_a_plugin(tmp_path):
         ("[base]\nreadings = 'litteral'", 2, "did you mean 'literal'"),
         ("[base]\nproblem = 'quadratics'", 2, "did you mean 'quadratic'"),
         ("[base]\nengine = 'refernce'", 2, "did you mean 'reference'"),
-        ("[base]\nmoments = 'totl'", 2, "conditional, total"),
+        ("[base]\nclasses = 'al'", 2, "all, binary"),
         ("[base]\nplugins = 'none.py'", 2, "plug-in"),
         ("[grid]\ntau = 1", 2, "list of values"),
         ("[grid]\ntau = [1, 1]", 2, "once"),

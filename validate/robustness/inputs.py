@@ -139,6 +139,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="Write the table as JSON.")
     parser.add_argument("--only", default="", help="Commands whose name begins so.")
     chosen = parser.parse_args()
+    chosen.out = chosen.out and chosen.out.absolute()  # the working folder changes below
     for name in HEAVY:
         if importlib.util.find_spec(name.partition(".")[0]):
             importlib.import_module(name)

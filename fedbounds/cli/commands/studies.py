@@ -5,14 +5,9 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fedbounds.cli.adapter import command, say, show, show_as
-from fedbounds.cli.interrupt import INTERRUPTED
-from fedbounds.errors import Interrupted
-
-if TYPE_CHECKING:
-    from fedbounds.study.comparison_rows import TheoremComparison
 
 BEFOREHAND = "About a minute for 20 clients, 60 rounds and 64 replicates; longer with more, or on a busy machine."
 # What the comparison sets itself: FedAvg's weights, each theorem's last reading, constants of the run.
@@ -21,10 +16,6 @@ SET_HERE = (
     "readings",
     "step",
     "stride",
-    "constants",
-    "moments",
-    "across",
-    "radius",
     "sigma_sq",
     "G_sq",
 )
@@ -41,7 +32,7 @@ def compare(
     format: Literal["table", "json", "markdown"] = "table",
     quiet: bool = False,
     **flags: Any,
-) -> int:
+) -> None:
     """Set every theorem that applies to a problem, and every algorithm, side by side.
 
     Prints each bound beside the measured error, the rounds to the target by theorem and in truth, and whether the
@@ -61,30 +52,14 @@ def compare(
     from fedbounds.study.settings import Settings
 
     with io.locked(out) if out is not None else contextlib.nullcontext():
-        try:
-            with progress(not quiet, lines=True, first=BEFOREHAND) as bar:
-                result = run(Settings.of(given(flags)), target, algorithms, bar)
-        except Interrupted as stopped:
-            return _interrupted(stopped.partial, format)
+        with progress(not quiet, lines=True, first=BEFOREHAND) as bar:
+            result = run(Settings.of(given(flags)), target, algorithms, bar)
         if out is not None:
             io.write_json(out / "compare.json", result.to_json())
             files.save(partial(comparison_text.figure, result), out, "compare")
     show_as(format, result.to_json(), comparison_text.blocks(result))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
-    return 0
-
-
-def _interrupted(part: TheoremComparison, format: str) -> int:
-    """Print the rows that were finished, where that is a table, and say how many they are."""
-    from fedbounds.report.comparison_text import finished_rows
-    from fedbounds.report.number_format import counted
-
-    if format != "json":
-        show_as(format, None, finished_rows(part))
-    rows = f"{counted(len(part.theorems), 'theorem')} and {counted(len(part.algorithms), 'algorithm')}"
-    say(f"Interrupted: {rows} were tried, and nothing was saved.")
-    return INTERRUPTED
 
 
 # Reasons of failure that are printed; the table holds every one.

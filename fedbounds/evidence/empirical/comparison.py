@@ -23,7 +23,6 @@ from fedbounds.evidence.evaluate import difference, evaluate, names_in
 from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, verdict
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.constant import Provenance
 from fedbounds.theory.reading import ERROR_RATE
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -162,7 +161,7 @@ def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, kn
         tightness=sides.tightness,
         worst_t=None if claim.scope == "constant" else int(sides.times[worst]),
         error_rate=0.0 if certain else error_rate,
-        detail=_explain(run, status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
+        detail=_explain(status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
         data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])} | ({} if rate is None else {"smallest_rate": rate}),
     )
 
@@ -178,19 +177,15 @@ def decide_points(claim: Claim, run: MeasuredRun, points: Points, worst: Worst) 
         margin=margin,
         tightness=points.tightness,
         worst_t=t,
-        detail=_explain(run, status, lhs, rhs, "", True) + grounds,
+        detail=_explain(status, lhs, rhs, "", True) + grounds,
         data={"lhs": lhs, "rhs": rhs},
     )
 
 
-def _explain(run: MeasuredRun, status: Status, lhs: float, rhs: float, family: str, deterministic: bool) -> str:
+def _explain(status: Status, lhs: float, rhs: float, family: str, deterministic: bool) -> str:
     relation = {Status.REFUTED: ">", Status.HOLDS: "<="}.get(status, "against")
-    words = [f"lhs {lhs:.4g} {relation} rhs {rhs:.4g}"]
-    words.append("no sampling error" if deterministic else f"{family}; {BAND_NEEDS}")
-    estimated = [n for n, c in run.constants.items() if c.provenance is Provenance.ESTIMATED]
-    if estimated:
-        words.append("with estimated " + ", ".join(estimated))
-    return "; ".join(words)
+    how = "no sampling error" if deterministic else f"{family}; {BAND_NEEDS}"
+    return f"lhs {lhs:.4g} {relation} rhs {rhs:.4g}; {how}"
 
 
 def examine_rate(claim: Claim, run: MeasuredRun, error_rate: float, deterministic: bool) -> Verdict:

@@ -154,8 +154,6 @@ class Comparison:
 
 def compare(claim: Claim, run: MeasuredRun) -> Comparison:
     """Evaluate both sides of a claim on every replicate and tested time of a run that it speaks of."""
-    if claim.scope == "constant":
-        run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
     run = with_quantities(claim, run)
     spoken, result = spoken_of(claim, run.reading, run.measurement(claim.symbols)), _compared(claim, run)
     return result if spoken is None or spoken.all() else result.at(spoken)
@@ -281,5 +279,4 @@ def _parts(run: MeasuredRun) -> Iterator[MeasuredRun]:
         rows, columns = slice(first, first + together), slice(begin, begin + steps)
         fields = {name: getattr(trajectory, name)[rows, columns] for name in POINT_FIELDS}
         part = replace(trajectory, times=trajectory.times[columns], **fields)
-        overrides = {name: value[rows] for name, value in run.overrides.items()}
-        yield replace(run, trajectory=part, overrides=overrides)
+        yield replace(run, trajectory=part)

@@ -10,7 +10,6 @@ from fedbounds.engine.record import SAMPLE
 from fedbounds.engine.simulate import run, simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
@@ -145,8 +144,6 @@ def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
 
 def test_what_needs_every_replicate_is_refused():
     streamed = RUNS["softmax weights"][1]
-    with pytest.raises(InputError, match="skews per path"):
-        examine_run(streamed, READINGS["sync"], Policy(across="path"))
     with pytest.raises(InputError, match="statistics"):
         simulate(streamed.experiment, statistics="some")
 
