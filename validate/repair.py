@@ -1,13 +1,14 @@
 """Repairs of false theorems: is what was there before the slip, or more, among the first three statements shown?
 
-    python -m validate.repair [--set slips hidden outside] [--count 20] [--seed 11] [--seconds 45] [--record]
+    python -m validate.repair [--set slips hidden outside] [--count 20] [--seed 11] [--seconds 45] [--attack 20] [--record]
 
 *slips* are shipped, proved claims with one change at random, which an exact instance violates (`specimens`); *hidden*
 are the same, where the shipped claim itself neither proves a candidate nor is one; *outside* are the false statements
-of `outside_theorems` whose correction is written down (`corrected`). A theorem counts as restored where one of the
-first three statements shown has a right side that is nowhere above the correct one's at random values of the symbols,
-under no further assumptions. The statements shown of slips are attacked with the instances of the pool. The record
-keeps each set's last run, with every theorem tried so far.
+of `outside_theorems` whose correction is written down (`corrected`), evenly chosen. A theorem counts as restored where
+one of the first three statements shown has a right side that is nowhere above the correct one's at random values of the
+symbols, under no further assumptions. Every statement shown is attacked: with all runs of the pool, in fractions, and
+where it is not proved by a trial with the large budget, ended after the seconds given. The record keeps each set's last
+run, with every theorem tried so far.
 """
 
 from __future__ import annotations
@@ -22,16 +23,18 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.compare import Exact, examine
 from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.judge import judge
 from fedbounds.evidence.symbolic import library
 from fedbounds.io import write_json
 from fedbounds.plugins import claims
 from fedbounds.referee.case import Stage, TimeSpent, at_most
 from fedbounds.referee.implication import granted
 from fedbounds.referee.repair import SECONDS, alternatives
-from fedbounds.referee.trial import Alternative, Trial, try_claim
+from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -44,8 +47,9 @@ INSTANCES = RECORD.with_name("outside_instances.json")
 SETS = ("slips", "hidden", "outside")
 # Values of the symbols at which two right sides are compared, and their relative rounding.
 SAMPLES, ROUNDING = 4000, 1e-9
-# Processor seconds for one comparison, and for a search for a counterexample to an outside theorem.
-COMPARING, REFUTING = 20.0, 60.0
+# Processor seconds for one comparison, for a search for a counterexample to an outside theorem, and for the trial of a
+# statement that is shown without proof.
+COMPARING, REFUTING, ATTACKING = 20.0, 60.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -76,10 +80,17 @@ def slips(seed: int, count: int, hidden: bool) -> Iterator[Theorem]:
             yield Theorem(name, one.claim, one.reading, one.against, (one.base,), shipped)
 
 
-def outside() -> Iterator[Theorem]:
-    """The outside statements whose correction is known, with what refutes them."""
+def evenly(count: int) -> list[str]:
+    """So many of the outside statements whose correction is known, evenly chosen, or all."""
+    keys = list(CORRECTED)
+    return [keys[k * len(keys) // count] for k in range(count)] if count < len(keys) else keys
+
+
+def outside(count: int) -> Iterator[Theorem]:
+    """Outside statements whose correction is known, with what refutes them."""
     stored = json.loads(INSTANCES.read_text(encoding="utf-8")) if INSTANCES.exists() else {}
-    for key, true in CORRECTED.items():
+    for key in evenly(count):
+        true = CORRECTED[key]
         claim, reading = CLAIMS[key], READINGS[CLAIMS[key].readings[-1]]
         if key not in stored:
             refutation = try_claim(claim, seed=0, jobs=1, seconds=REFUTING).refutation
@@ -136,6 +147,8 @@ def implies(shown: Claim, true: Claim, reading: Reading) -> bool:
     for item in lacking:  # such as a step limit in other words, which the true claim's own steps meet
         if not item.parts or any({s.name for s in p.left.free_symbols} - {"eta", "L", "mu"} for p in item.parts):
             return False
+        if any(part.sign == "=" for part in item.parts):
+            return False
     if wanted is not None and "eta_0" in names:
         at["eta"] = np.broadcast_to(evaluate(wanted, at), at["L"].shape)
     for part in (part for item in lacking for part in item.parts):
@@ -171,43 +184,66 @@ def repaired(one: Theorem, seconds: float) -> tuple[Alternative, ...]:
     return alternatives(trial, seconds=seconds, shipped=one.shipped)
 
 
-def survivors(one: Theorem, shown: tuple[Alternative, ...], seed: int) -> tuple[Alternative, ...]:
-    """The statements shown that no instance of the pool violates."""
-    rng = np.random.default_rng(seed)
-    try:
-        with at_most(COMPARING):
-            return tuple(x for x in shown if not [*pool(seed, x.claim.steps).against(x.claim, one.reading, rng)][:1])
-    except TimeSpent:
-        return shown
+def refuting(claim: Claim, reading: Reading, seed: int) -> tuple[int, bool]:
+    """How many runs of the pool the claim speaks of, and whether one of them violates it, in fractions."""
+    judged = 0
+    for record in pool(seed, claim.steps).records:
+        try:
+            verdict = judge(claim, reading, Exact(record, reading))
+        except (Undecided, ZeroDivisionError):
+            continue
+        judged += verdict.status in (Status.HOLDS, Status.REFUTED)
+        if verdict.status is Status.REFUTED:
+            return judged, True
+    return judged, False
 
 
-def measured(name: str, count: int, seed: int, seconds: float) -> Iterator[dict[str, Any]]:
+def attacked(one: Theorem, item: Alternative, seed: int, seconds: float) -> dict[str, Any]:
+    """A statement that is shown, what it was attacked with, and whether that violates it."""
+    runs, false = refuting(item.claim, one.reading, seed)
+    row = {"change": item.change, "outcome": str(item.outcome), "runs": runs}
+    if item.outcome is not Outcome.PROVED and not false:
+        trial = try_claim(item.claim, one.reading.name, "large", seed=seed, jobs=1, seconds=seconds)
+        by = trial.refutation or trial.violation_in_floats
+        false = by is not None
+        row |= {"attacked for": seconds, "trial": str(trial.outcome)} | ({} if by is None else {"by": by.detail})
+    return row | {"false": false}
+
+
+def measured(name: str, count: int, seed: int, seconds: float, attack: float) -> Iterator[dict[str, Any]]:
     """What became of each theorem of a set."""
-    for one in outside() if name == "outside" else slips(seed, count, name == "hidden"):
+    for one in outside(count) if name == "outside" else slips(seed, count, name == "hidden"):
         shown = repaired(one, seconds)
-        true = shown if name == "outside" else survivors(one, shown, seed)
-        lines = [f"{item.change}: {item.outcome}" for item in shown]
+        rows = [attacked(one, item, seed, attack) for item in shown]
+        true = tuple(item for item, row in zip(shown, rows, strict=True) if not row["false"])
         false = len(shown) - len(true)
-        yield {"theorem": one.name, "restored": restored(one, true), "false": false, "shown": lines}
+        yield {"theorem": one.name, "restored": restored(one, true), "false": false, "shown": rows}
+
+
+def in_line(item: Mapping[str, Any]) -> str:
+    """A statement that was shown, as a line of output."""
+    trial = f", {item['trial']} in a trial" if "trial" in item else ""
+    return f"{item['change']}: {item['outcome']} ({item['runs']} runs{trial}){' FALSE' * item['false']}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m validate.repair", description=__doc__)
     parser.add_argument("--set", nargs="+", choices=SETS, default=SETS, help="which theorems")
-    parser.add_argument("--count", type=int, default=20, help="slips")
+    parser.add_argument("--count", type=int, default=20, help="theorems of each set")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="processor seconds a theorem")
+    parser.add_argument("--attack", type=float, default=ATTACKING, help="processor seconds a statement without proof")
     parser.add_argument("--record", action="store_true", help=f"store the results in {RECORD.name}")
     chosen = parser.parse_args()
     for name in chosen.set:
         rows: list[dict[str, Any]] = []
-        for row in measured(name, chosen.count, chosen.seed, chosen.seconds):
+        for row in measured(name, chosen.count, chosen.seed, chosen.seconds, chosen.attack):
             rows.append(row)
             print(f"{row['theorem']}: {'restored' if row['restored'] else 'not restored'}", flush=True)
-            print("".join(f"    {line}\n" for line in row["shown"]), end="", flush=True)
+            print("".join(f"    {in_line(item)}\n" for item in row["shown"]), end="", flush=True)
             if chosen.record:
                 known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-                made = {"seed": chosen.seed, "seconds": chosen.seconds, "theorems": rows}
+                made = {"seed": chosen.seed, "seconds": chosen.seconds, "attack": chosen.attack, "theorems": rows}
                 write_json(RECORD, known | {name: made})
         back, false = sum(row["restored"] for row in rows), sum(row["false"] for row in rows)
         print(f"{name}: restored {back} of {len(rows)}; {false} of the statements shown are false", flush=True)

@@ -8,9 +8,9 @@ strongest come first; what follows from another candidate is dropped.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +27,7 @@ from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
 from fedbounds.referee.repair_candidates import Change, candidates
 from fedbounds.referee.screen import Screen, screen
+from fedbounds.referee.search.rounding import with_steps
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
@@ -37,6 +38,8 @@ from fedbounds.theory.verdict import Verdict
 COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.15, 0.4, 0.2
 # Processor seconds for a trial at least and at most, and for one proof.
 LEAST, MOST, ONE_PROOF = 3.0, 12.0, 3.0
+# Processor seconds for the runs of other steps. A bound with more room than this hardly says anything.
+OTHER_STEPS, LOOSE = 1.0, 0.8
 # Of two right sides at random values the smaller, up to rounding.
 ROUNDING = 1e-9
 
@@ -68,11 +71,18 @@ def alternatives(
             proved[:] = strongest(proved, reading)
             search.end = min(search.end, time.process_time() + seconds * SHARE_OF_MORE) if proved else search.end
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
-            open_.extend(_open(rest, trial, 0 if proved else count, end))
+            open_.extend(_open(search, rest, trial, lacking(proved, claim, reading, count), end))
             open_.sort(key=lambda item: item.outcome is not Outcome.PROVED)
     except KeyboardInterrupt:
-        raise Interrupted((*chosen(strongest(proved, reading), claim, count), *open_)) from None
-    return (*chosen(strongest(proved, reading), claim, count), *open_)
+        raise Interrupted((*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)) from None
+    return (*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)
+
+
+def lacking(proved: Sequence[Alternative], claim: Claim, reading: Reading, count: int) -> int:
+    """How many are looked for that may stay open: none where one is proved that assumes no more than the claim."""
+    stated = set(claim.assumptions_in(reading))
+    enough = any(stated.issuperset(item.claim.assumptions_in(reading)) for item in proved)
+    return 0 if enough else max(count - len(proved), min(count - 1, 1))
 
 
 def strongest(proved: Sequence[Alternative], reading: Reading) -> list[Alternative]:
@@ -104,25 +114,32 @@ def _as_stated(changed: Claim, claim: Claim) -> bool:
     return (changed.lhs, changed.rhs) == (claim.lhs, claim.rhs)
 
 
-def _open(ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
-    """Of each ladder the first that a trial of its own does not refute, the strongest of each before those above."""
-    left_open = list(ladders)
-    for height in itertools.count():
-        for ladder in [ladder for ladder in left_open if height < len(ladder)]:
-            change, changed = ladder[height]
-            left = end - time.process_time()
-            if count == 0 or left < LEAST:
-                return
-            retried = try_claim(changed, trial.reading, seed=trial.seed, seconds=min(left / count, MOST))
-            if not retried.finished and not retried.fault:
-                raise KeyboardInterrupt  # which a trial takes for its own end
-            if retried.outcome in (Outcome.OPEN, Outcome.PROVED) and retried.violation_in_floats is None:
-                certified = f"certified at {len(retried.certified)} settings" * bool(retried.certified)
-                yield Alternative(change, changed, retried.outcome, certified or "no violation was found")
-                count -= 1
-                left_open.remove(ladder)
-        if all(height + 1 >= len(ladder) for ladder in left_open):
-            return
+def _open(search: Search, ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
+    """Of each ladder the first that a trial of its own does not refute, the strongest of each before those above.
+
+    What refutes one is tried on all others.
+    """
+    queue = deque(sorted(ladders, key=lambda ladder: search.doubtful(ladder[0][1])))
+    while queue and count > 0 and end - time.process_time() >= LEAST:
+        ladder = queue.popleft()
+        while ladder and search.runs_of(ladder[0][1]).violates(ladder[0][1]):
+            ladder = ladder[1:]
+        if not ladder:
+            continue
+        change, changed = ladder[0]
+        retried = try_claim(
+            changed, trial.reading, seed=trial.seed, seconds=min((end - time.process_time()) / count, MOST)
+        )
+        if not retried.finished and not retried.fault:
+            raise KeyboardInterrupt  # which a trial takes for its own end
+        if retried.outcome in (Outcome.OPEN, Outcome.PROVED) and retried.violation_in_floats is None:
+            certified = f"certified at {len(retried.certified)} settings" * bool(retried.certified)
+            yield Alternative(change, changed, retried.outcome, certified or "no violation was found")
+            count -= 1
+        else:
+            for instance in instances_of(retried.refutation.data) if retried.refutation is not None else ():
+                search.runs_of(changed).add(instance)
+            queue.append(ladder[1:])
 
 
 # Changed claims, each weaker than the one before.
@@ -150,6 +167,7 @@ class Search:
     end: float
     shipped: Iterable[Claim] = field(default_factory=lambda: plugins.claims().values())
     faulty: bool = False
+    other_runs: dict[Any, Screen] = field(default_factory=dict)
     implying: dict[Any, list[Source]] = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
 
@@ -162,16 +180,31 @@ class Search:
         for k, ladder in ((k, list(ladder)) for k, group in enumerate(groups) for ladder in group):
             with self._passed_over():
                 low, high = 0, len(ladder) - 1
-                if self.late or self.runs.violates(ladder[high][1]()):
+                runs = self.runs_of(weakest := ladder[high][1]())
+                if self.late or runs.violates(weakest):
                     continue
                 while low < high:
                     middle = (low + high) // 2
-                    low, high = (middle + 1, high) if self.runs.violates(ladder[middle][1]()) else (low, middle)
+                    low, high = (middle + 1, high) if runs.violates(ladder[middle][1]()) else (low, middle)
                 standing = [(change, make()) for change, make in ladder[low:]]
                 claim = standing[0][1]
                 if self._is_new(claim):
-                    found.append(((bool(misprints(claim, self.reading)), k, self.runs.room(claim)), standing))
+                    found.append(((bool(misprints(claim, self.reading)), k, runs.room(claim)), standing))
         return [standing for _, standing in sorted(found, key=lambda item: item[0])]
+
+    def runs_of(self, claim: Claim) -> Screen:
+        """The runs for claims with its steps: those known with other steps, where its own are other ones."""
+        if claim.steps == self.runs.claim.steps:
+            return self.runs
+        if claim.steps not in self.other_runs:
+            known = [with_steps(instance, claim.steps) for instance, _ in self.runs.runs[:1]]
+            self.other_runs[claim.steps] = screen(claim, self.reading, known, OTHER_STEPS)
+        return self.other_runs[claim.steps]
+
+    def doubtful(self, claim: Claim) -> tuple[bool, bool]:
+        """Whether a bound may be outgrown by longer runs, and whether one in other terms hardly says anything."""
+        runs = self.runs_of(claim)
+        return runs.outgrown(claim), not _as_stated(claim, self.runs.claim) and runs.room(claim) > LOOSE
 
     def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:
         """Whether a claim of a ladder is proved, or follows from a proved one; the strongest is added."""

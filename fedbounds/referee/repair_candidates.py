@@ -164,8 +164,9 @@ def _unlike(terms: Mapping[str, sp.Expr], others: Mapping[str, sp.Expr]) -> list
 
 def _assumed(claim: Claim, reading: Reading) -> Iterator[Change]:
     """A shipped assumption more; in place of one about the same, such as another limit on the step size."""
+    decaying = claim.steps is not None and claim.steps.has(s.t)
     for item in ASSUMPTIONS:
-        if item not in claim.assumptions_in(reading):
+        if item not in claim.assumptions_in(reading) and not (decaying and item == a.constant_steps):
             about = {part.left for part in item.parts}
             gone = [old for old in claim.assumptions if about and {part.left for part in old.parts} == about]
             rest = tuple(old for old in claim.assumptions if old not in gone)

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from fedbounds.evidence.exact.compare import examine, excluded, judge_assumption
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.referee.limit_cases import battery, cost, evenly_spaced
+from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.reading import Reading
@@ -28,6 +29,8 @@ from fedbounds.theory.verdict import Status
 VISIBLE = 1e-9
 # An instance may have so many outcomes.
 OUTCOMES = 64
+# Growth goes on where the last doubling of a run adds nearly all of what the one before it did.
+NEARLY = 0.9
 
 
 @dataclass
@@ -65,6 +68,25 @@ class Screen:
                 return instance
         return None
 
+    def add(self, instance: Instance) -> bool:
+        """Whether the claim speaks of an instance, which is then one of the runs."""
+        more = list(_measured(self.claim, self.reading, instance))
+        self.runs += more
+        self.columns.clear()
+        return bool(more)
+
+    def outgrown(self, changed: Claim) -> bool:
+        """Whether the left side's share of a bound on whole runs grows with T, and no slower at the end of a run."""
+        if self.claim.scope != "horizon":
+            return False
+        share, there = self._shares(changed)
+        ends = np.cumsum([len(item.times(self.claim.scope)) for _, item in self.runs])
+        for ratio in np.split(np.where(there, 1 - share, np.nan), ends[:-1]):
+            first, before, last = (ratio[(len(ratio) - 1) // part] for part in (4, 2, 1))
+            if len(ratio) > 4 and before - first > VISIBLE and last - before >= NEARLY * (before - first):
+                return True
+        return False
+
     def room(self, changed: Claim) -> float:
         """The mean of (rhs - lhs)/max(|lhs|, |rhs|) over the places, 1 where a claim says nothing."""
         share, there = self._shares(changed)
@@ -79,11 +101,25 @@ class Screen:
             share = np.broadcast_to(share, self.column("tau").shape)
             there, stated = np.isfinite(share), self.claim.assumptions_in(self.reading)
             further = (item for item in changed.assumptions_in(self.reading) if item not in stated)
-            for part in (part for item in further for part in item.parts):
-                first, second = self._value(part.left), self._value(part.right)
-                near = np.abs(first - second) <= VISIBLE * np.maximum(np.abs(first), np.abs(second))
-                there = there & (near if part.sign == "=" else near | (first < second))
+            for item in further:
+                if "eta" in item.symbols() and self.claim.scope in ("horizon", "constant"):
+                    there = there & self._with_steps(item)
+                    continue
+                for part in item.parts:
+                    there = there & self._meets(part)
         return share, there
+
+    def _with_steps(self, item: Assumption) -> NDArray[np.bool_]:
+        """At every place of a whole run whether all its steps meet an assumption."""
+        alone = replace(self.claim, assumptions=(item,), eta=None, repair=None)
+        met = [not excluded(instance, alone, self.reading) for instance, _ in self.runs]
+        return np.repeat(met, [len(run.times(self.claim.scope)) for _, run in self.runs])
+
+    def _meets(self, part: Part) -> NDArray[np.bool_]:
+        """At every place whether a relation holds."""
+        first, second = self._value(part.left), self._value(part.right)
+        near = np.abs(first - second) <= VISIBLE * np.maximum(np.abs(first), np.abs(second))
+        return np.asarray(near if part.sign == "=" else near | (first < second))
 
 
 def _values(run: Measurement[Any], scope: Any, name: str) -> NDArray[np.float64]:

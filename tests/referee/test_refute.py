@@ -574,3 +574,14 @@ def test_a_violation_that_takes_hundreds_of_steps_is_confirmed_in_balls_and_a_tr
             assert instance.total >= 300 and f"in ball arithmetic at {verdict.data['bits']} bits" in verdict.detail
             assert examine(instance, claim, READINGS["plain"]).data["lhs"] == verdict.data["lhs"]
             assert verdict.detail in summary(verdict)[2] and "left       >= " in instance_text(verdict)
+
+
+def test_a_search_that_is_cut_before_it_confirms_a_violation_still_tells_rounding_from_it(monkeypatch):
+    claim, budget = claim_named("stich-2019-step"), BUDGETS["small"]
+    arm = next(iter(arms(claim, READINGS["plain"], budget, FAMILIES)))
+    size = dimension(arm.shape, FAMILIES[arm.shape.family])
+    seeming = Outcome(arm, 0, 1, -1.0, (0.5,) * size)
+    monkeypatch.setattr(module, "_outcomes", lambda *_: iter([seeming]))
+    cut = []
+    refute(claim, READINGS["plain"], budget, so_far=lambda verdict: cut.append(verdict()))
+    assert len(cut) == 2 and not any("unconfirmed" in verdict.data for verdict in cut)

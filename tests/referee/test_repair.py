@@ -11,6 +11,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.referee import implication, repair, repair_candidates, theorems
 from fedbounds.referee.case import TimeSpent, at_most
@@ -31,6 +32,11 @@ DIVERSITY = Claim(
 
 
 PLAIN = READINGS["plain"]
+# A random walk with small steps towards the minimum.
+NOISY = {
+    "curvatures": ["1"], "minima": ["0"], "p": ["1"], "w0": ["0"], "eta": ["1/50"] * 6, "tau": 1,
+    "weighting": "fedavg", "noise": ["1"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +109,42 @@ def test_no_candidate_is_shown_that_an_exact_run_violates(search):
     assert search.runs.violates(DIVERSITY)
     assert search.runs.violates(made["3/2 times the right side"]())
     assert not search.runs.violates(made["2 times the right side"]())
+
+
+def test_what_refutes_one_candidate_is_tried_on_all_others():
+    claim = replace(claim_named("pi-max"), key="ratio", terms={"bound": sp.Rational(1, 2) * s.pi_max})
+    found = screen(claim, READINGS["literal"], [], 5.0).refuting(claim)
+    runs = screen(claim, READINGS["literal"], [], 0.0)
+    other = replace(claim, terms={"bound": sp.Rational(2, 3) * s.pi_max})
+    assert found is not None and not runs.violates(other)
+    assert runs.add(found) and runs.violates(other)
+
+
+def whole_run(rhs, *assumed):
+    return Claim("whole", "", "", "horizon", s.Delta_T, {"bound": rhs}, assumptions=(*a.PAPER, *assumed), eta=s.eta_0)
+
+
+def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
+    claim = whole_run(s.Delta_0, a.full_gradients, a.full_participation, a.unbiased, a.homogeneous)
+    runs = screen(claim, PLAIN, [], 3.0)
+    limited = replace(claim, assumptions=(*claim.assumptions, a.small_steps))
+    assert 0 < runs._shares(limited)[1].sum() < runs._shares(claim)[1].sum()
+
+
+def test_a_share_that_grows_with_T_is_told_from_one_that_falls():
+    claim = whole_run(s.Delta_0 + s.sigma_sq, a.full_participation, a.unbiased, a.equal_p)
+    runs = screen(claim, PLAIN, [from_json(NOISY)], 0.0)
+    runs.add(from_json(NOISY))
+    assert runs.runs and runs.outgrown(claim)
+    assert not runs.outgrown(replace(claim, terms={"bound": s.Delta_0 + s.sigma_sq * (s.T + 1)}))
+
+
+def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved():
+    narrower = replace(DIVERSITY, key="narrower", assumptions=(*DIVERSITY.assumptions, a.equal_p))
+    as_wide = repair.Alternative("", replace(DIVERSITY, key="wide"), Outcome.PROVED, "")
+    narrow = repair.Alternative("", narrower, Outcome.PROVED, "")
+    asked = [repair.lacking(proved, DIVERSITY, PLAIN, 3) for proved in ([], [narrow], [narrow] * 5, [narrow, as_wide])]
+    assert asked == [3, 2, 1, 0] and repair.lacking([narrow], DIVERSITY, PLAIN, 1) == 0
 
 
 def test_an_assumption_is_offered_once_and_not_where_it_is_made():

@@ -9,6 +9,7 @@ evaluations spent are reported, which proves nothing; a violation that floating 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from functools import partial
@@ -122,12 +123,11 @@ def refute(
     for outcome in _outcomes(search, progress, each):
         outcomes.append(outcome)
         if outcome.margin <= WORTH_TRYING:
-            so_far(lambda: survived(search, outcomes, [*unconfirmed, outcomes[-1]]))
+            so_far(lambda: survived(search, outcomes, [*unconfirmed, *_no_rounding(search, outcomes[-1])]))
             instance = _confirmed(search, outcomes, violates, so_far)
             if instance is not None:
                 return _refuted(search, outcomes, instance)
-            if not _rounding(search, outcome):
-                unconfirmed.append(outcome)
+            unconfirmed += _no_rounding(search, outcome)
         so_far(lambda: survived(search, outcomes, unconfirmed))
     return survived(search, outcomes, unconfirmed)
 
@@ -153,14 +153,14 @@ def _refuted(search: Search, outcomes: list[Outcome], instance: Instance) -> Ver
     return replace(verdict, data={**verdict.data, **by_hand(instance, search.claim, search.reading), **spent})
 
 
-def _rounding(search: Search, outcome: Outcome) -> bool:
-    """Whether the very numbers of a violation in floats, run exactly, show none: it was rounding."""
-    try:
+def _no_rounding(search: Search, outcome: Outcome) -> list[Outcome]:
+    """A violation in floats, unless its very numbers, run exactly, show none: then it was rounding."""
+    with contextlib.suppress(InputError):  # too many outcomes or digits, or a step that is no fraction: not known
         instance = round_to(search.population(outcome), search.claim, AS_THEY_ARE)
         verdict = examine(instance, search.claim, search.reading)
-        return verdict.status is Status.HOLDS or bool(verdict.failed)
-    except InputError:
-        return False  # too many outcomes or digits, or a step size that is no fraction: nothing is known
+        if verdict.status is Status.HOLDS or verdict.failed:
+            return []
+    return [outcome]
 
 
 def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator[Outcome]:
