@@ -1,14 +1,15 @@
 """Repairs of false theorems: is what was there before the slip, or more, among the first three statements shown?
 
-    python -m validate.repair [--set slips hidden outside] [--count 20] [--seed 11] [--seconds 45] [--attack 20] [--record]
+    python -m validate.repair [--set slips hidden outside] [--count 20] [--seed 11] [--seconds 45] [--attack 20]
+                              [--record]
 
-*slips* are shipped, proved claims with one change at random, which an exact instance violates (`specimens`); *hidden*
-are the same, where the shipped claim itself neither proves a candidate nor is one; *outside* are the false statements
-of `outside_theorems` whose correction is written down (`corrected`), evenly chosen. A theorem counts as restored where
-one of the first three statements shown has a right side that is nowhere above the correct one's at random values of the
-symbols, under no further assumptions. Every statement shown is attacked: with all runs of the pool, in fractions, and
-where it is not proved by a trial with the large budget, ended after the seconds given. The record keeps each set's last
-run, with every theorem tried so far.
+*slips* are shipped, proved claims with one change at random, which an exact instance violates (`specimens`);
+*hidden* are the same, where the shipped claim itself neither proves a candidate nor is one; *outside* are the false
+statements of `outside_theorems` whose correction is written down (`corrected`), evenly chosen. A theorem counts as
+restored where one of the first three statements shown has a right side that is nowhere above the correct one's at
+random values of the symbols, under no further assumptions. Every statement shown is attacked: with all runs of the
+pool, in fractions, and where it is not proved by a trial with the large budget, ended after the seconds given. The
+record keeps each set's last run, with every theorem tried so far.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ INSTANCES = RECORD.with_name("outside_instances.json")
 SETS = ("slips", "hidden", "outside")
 # Values of the symbols at which two right sides are compared, and their relative rounding.
 SAMPLES, ROUNDING = 4000, 1e-9
-# Processor seconds for one comparison, for a search for a counterexample to an outside theorem, and for the trial of a
-# statement that is shown without proof.
+# Processor seconds for one comparison, for a search for a counterexample to an outside theorem, and for the trial of
+# a statement that is shown without proof.
 COMPARING, REFUTING, ATTACKING = 20.0, 60.0, 20.0
 
 

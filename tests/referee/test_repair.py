@@ -143,7 +143,9 @@ def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved
     narrower = replace(DIVERSITY, key="narrower", assumptions=(*DIVERSITY.assumptions, a.equal_p))
     as_wide = repair.Alternative("", replace(DIVERSITY, key="wide"), Outcome.PROVED, "")
     narrow = repair.Alternative("", narrower, Outcome.PROVED, "")
-    asked = [repair.lacking(proved, DIVERSITY, PLAIN, 3) for proved in ([], [narrow], [narrow] * 5, [narrow, as_wide])]
+    asked = [
+        repair.lacking(proved, DIVERSITY, PLAIN, 3) for proved in ([], [narrow], [narrow] * 5, [narrow, as_wide])
+    ]
     assert asked == [3, 2, 1, 0] and repair.lacking([narrow], DIVERSITY, PLAIN, 1) == 0
 
 

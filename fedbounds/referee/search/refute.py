@@ -127,7 +127,7 @@ def refute(
             instance = _confirmed(search, outcomes, violates, so_far)
             if instance is not None:
                 return _refuted(search, outcomes, instance)
-            unconfirmed += _no_rounding(search, outcome)
+            unconfirmed.extend(_no_rounding(search, outcome))
         so_far(lambda: survived(search, outcomes, unconfirmed))
     return survived(search, outcomes, unconfirmed)
 
