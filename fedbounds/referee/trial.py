@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, processor_se
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.saved_stages import LOOKED_UP, saved_stages
 from fedbounds.referee.stages import STAGES, Step, with_estimate
 from fedbounds.referee.work_items import WorkItems
 from fedbounds.study.claim_identity import identity
@@ -199,9 +198,9 @@ def try_claim(
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
-    ``state`` is a JSON file written after each stage, one beside it after each piece of a long one, from which the
-    same call continues; ``progress(k, step, None)`` is called before a stage, and after it with what it found.
-    ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
+    ``state`` is a JSON file written after each stage, one beside it after each piece of a long one, which the same
+    call does not compute again. ``progress(k, step, None)`` is called before a stage, and after it with what it
+    found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
     budget) or a Dask ``scheduler`` compute the pieces, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``.
@@ -214,18 +213,18 @@ def try_claim(
     """
     claim, reading = checked(claim, reading, budget, seed, seconds)
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
-    trial = Trial(claim, reading, budget, seed, saved_stages(claim, reading, budget, seed, state, STAGES))
+    trial = Trial(claim, reading, budget, seed)
     beside = None if state is None else state.with_suffix(".pieces.json")
     work = WorkItems(identity(claim, reading, budget, seed), beside, jobs, scheduler)
     case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, work)
     end = None if seconds is None else processor_seconds() + seconds
     case = replace(case, end=end)
     try:
-        for k, step in _due(trial):
+        for k, step in enumerate(STAGES, 1):
             if progress is not None:
                 progress(k, with_estimate(step, case), None)
             stage = _carried_out(step, case, None if end is None else end - processor_seconds(), trial)
-            trial = replace(trial, stages=_in_order(*trial.stages, stage))
+            trial = replace(trial, stages=(*trial.stages, stage))
             if stage.cut == INTERRUPTED:
                 return trial
             case = replace(case, verdicts=trial.verdicts)
@@ -241,8 +240,6 @@ def try_claim(
         if not (fault := explained(wrong)):
             raise
         return replace(trial, fault=fault)
-    if beside is not None and not trial.cut:
-        beside.unlink(missing_ok=True)
     return replace(trial, finished=True)
 
 
@@ -281,21 +278,8 @@ def _share(step: Step, trial: Trial) -> float:
     return parts[step.name] / (sum(parts.values()) or 1)
 
 
-def _due(trial: Trial) -> Iterator[tuple[int, Step]]:
-    done = {stage.name for stage in trial.stages}
-    settled = any(_settled(trial, step) for step in STAGES if step.name in done)
-    due = ((k, step) for k, step in enumerate(STAGES, 1) if step.name not in done)
-    yield from ((k, step) for k, step in due if step.name == LOOKED_UP or not settled)
-
-
 def _settled(trial: Trial, step: Step) -> bool:
     """Whether nothing more is due: refuted in fractions, or refuted otherwise and no stage is left that would try."""
     shown = trial.refutation
     last = step == [stage for stage in STAGES if stage.breaks][-1]
     return shown is not None and (shown.evidence is Evidence.EXACT or last)
-
-
-def _in_order(*stages: Stage) -> tuple[Stage, ...]:
-    """Stages as a trial asks them, whenever they ran."""
-    order = [step.name for step in STAGES]
-    return tuple(sorted(stages, key=lambda stage: order.index(stage.name)))

@@ -260,17 +260,13 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import io, plugins
-    from fedbounds.referee import saved_stages
-    from fedbounds.referee.case import Stage
     from fedbounds.referee.counterexamples import _saved
     from fedbounds.referee.search.budget import BUDGETS
     from fedbounds.referee.search.candidates import arms
     from fedbounds.referee.search.family import dimension, families
     from fedbounds.referee.search.outcome import Outcome, Task
     from fedbounds.referee.search.refute import is_outcome
-    from fedbounds.referee.trial import Trial
     from fedbounds.referee.work_items import WorkItems
-    from fedbounds.report import trial_text as show
     from fedbounds.study.claim_identity import statement_digest
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -292,15 +288,6 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     one = Verdict(
         "lemma-2", "repaired", Evidence.EXPECTATION, Status.HOLDS, margin=0.5, tightness=2.0, detail="a word"
     )
-    trial = Trial(claim, "repaired", "small", 0, (Stage("expectation", 1.0, ("a line",), (one,)),))
-    kept = folder / "trial.json"
-    io.write_json(kept, trial.to_json())
-
-    def tried(path: Path) -> None:
-        again = Trial(claim, "repaired", "small", 0, saved_stages.saved_stages(claim, "repaired", "small", 0, path))
-        show.to_text(again, True)
-
-    yield Format("state of a trial", tried, kept, json_file), kept.read_bytes()
     out = folder / "refuted.json"
     verdicts = {"lemma-2/repaired": one.to_json()}
     io.write_json(

@@ -56,7 +56,7 @@ def referee(
     """Say whether THEOREM is true: a LaTeX or Python file, a folder of the latter, or the key of a shipped claim.
 
     About a minute a claim with the small budget, longer with quantities of your own. Ctrl-C prints what was found;
-    with --out, the same call continues.
+    with --out, the same call does no piece of a long stage again.
 
     label: Only the claim of a file with this key, or label in LaTeX.
     reading: One reading (default: each that the claim states).
@@ -64,7 +64,7 @@ def referee(
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
-    out: Folder for results, page and appendix; the same folder continues a trial.
+    out: Folder for results, page and appendix; the same folder continues a long stage.
     as_json: Print JSON.
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
