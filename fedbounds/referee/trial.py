@@ -200,8 +200,8 @@ def try_claim(
 
     ``state`` is a JSON file written after each stage, one beside it after each piece of a long one, which the same
     call does not compute again. ``progress(k, step, None)`` is called before a stage, and after it with what it
-    found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
-    budget) or a Dask ``scheduler`` compute the pieces, with the same results.
+    found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the
+    large budget) or a Dask ``scheduler`` compute the pieces, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``.
     A KeyboardInterrupt, or a fault of the claim's in a stage, ends the trial early: what was found is returned, and
