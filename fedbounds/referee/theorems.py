@@ -85,8 +85,8 @@ def referee(
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder whose
-    pieces the same call does not compute again; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as
-    for `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
+    pieces are not computed again; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
+    `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
     then looked for where a claim is false, and ``each_repaired`` is called with the trial that has them. Theorems
     of a LaTeX file that cannot be read are warned of while the others are tried.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
