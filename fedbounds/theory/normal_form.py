@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -127,11 +128,15 @@ def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = No
     return spread(expression.func(*arguments))
 
 
-def normal_fraction(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> sp.Expr:
-    """The normal form over one denominator, cancelled."""
+def normal_fraction(
+    expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr] | None = None, most_terms: float = math.inf
+) -> sp.Expr:
+    """The normal form over one denominator, cancelled where its numerator has at most so many terms."""
     form = normal(expression, meaning)
     if not form.is_polynomial(*form.atoms(sp.Symbol, sp.Function)):
         numerator, denominator = sp.fraction(sp.together(form))
         numerator = sp.expand(numerator)
-        return numerator if numerator == 0 else sp.factor(numerator) / sp.factor(denominator)
+        if numerator == 0 or len(sp.Add.make_args(numerator)) > most_terms:
+            return numerator / denominator
+        return sp.factor(numerator) / sp.factor(denominator)
     return form

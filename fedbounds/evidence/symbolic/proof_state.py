@@ -16,8 +16,8 @@ from fedbounds.theory.normal_form import normal_fraction
 from fedbounds.theory.reading import Reading
 
 STRICT = ("<", ">")
-# Characters of what an unproved identity leaves that a message shows.
-SHOWN = 300
+# Characters of what an unproved identity leaves that a message shows, and terms up to which it is cancelled.
+SHOWN, TERMS = 300, 30
 
 
 class Unproved(Exception):
@@ -161,12 +161,12 @@ class Context:
         return bool(self.rest(expression) == 0)
 
     def rest(self, expression: sp.Expr) -> sp.Expr:
-        """The normal form of an expression."""
+        """The normal form of an expression; a long one, which is not read, is not cancelled: that takes minutes."""
         if not expression.has(vectors.Vec, vectors.Noise, vectors.Grad, vectors.Loss):
-            form = normal_fraction(expression, {**definitions.OF_A_CLIENT, **self.numbers})
+            form = normal_fraction(expression, {**definitions.OF_A_CLIENT, **self.numbers}, TERMS)
             if form == 0:
                 return form
-        return normal_fraction(expression, {**self.states, **self.numbers})
+        return normal_fraction(expression, {**self.states, **self.numbers}, TERMS)
 
     def require_zero(self, expression: sp.Expr, what: str) -> None:
         """Raise what remains of an expression that should vanish."""
