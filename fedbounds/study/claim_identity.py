@@ -47,11 +47,6 @@ def statement_digest(claim: Claim) -> str:
     return hashlib.sha256(_text(claim, {}).encode()).hexdigest()
 
 
-def tell_anew(file: Path, key: str) -> None:
-    """Say on standard error that a state is of an older claim."""
-    print(f"{file} belongs to another statement of {key!r}: it is started anew.", file=sys.stderr, flush=True)
-
-
 def _text(thing: Any, seen: dict[int, int]) -> str:
     """The same text in every process for things that say the same.
 

@@ -26,7 +26,6 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, text
 from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
-from fedbounds.referee.counterexamples import run_all
 from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, arms
@@ -424,40 +423,37 @@ def test_shrinking_only_goes_down_and_keeps_the_violation():
     assert all(x.denominator <= 3 for row in (*small.curvatures, *small.minima) for x in row)
 
 
-def test_campaign_saves_and_continues(tmp_path, monkeypatch):
-    out, calls = tmp_path / "found.json", []
-    monkeypatch.setitem(BUDGETS, "small", TINY)
-    todo = [(claim_named("error-by-pi"), "literal"), (claim_named("rate"), "literal")]
-    first = run_all(todo[:1], "small", 0, out=out)
-    monkeypatch.setattr(
-        "fedbounds.referee.counterexamples.search_for.refute",
-        lambda claim, *rest, **more: calls.append(claim.key) or refute(claim, *rest, **more),
-    )
-    both = run_all(todo, "small", 0, out=out)
-    assert calls == ["rate"] and both[0] == first[0]
-    assert set(json.loads(out.read_text())["verdicts"]) == {"error-by-pi/literal", "rate/literal"}
-    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
-    with pytest.raises(InputError, match="another search"):
-        run_all(todo, "small", 1, out=out)
-
-
-def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys, monkeypatch):
+def test_a_search_over_claims_goes_on_and_answers_for_the_statement_as_it_is_now(tmp_path, monkeypatch):
     monkeypatch.setitem(BUDGETS, "small", TINIEST)
-    out, file = tmp_path / "found.json", tmp_path / "mine.py"
+    out, file, ran = tmp_path / "found.json", tmp_path / "mine.py", []
     source = (
         "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, Delta_T, L\n"
         "CLAIMS = (Claim('mine', '', '', 'step', L * Delta_0, {'x': %s * L * Delta_0}),)\n"
     )
-    for factor, status in ((2, "UNDECIDED"), ("L / L / 2", "REFUTED"), ("L / L / 2", "REFUTED")):
-        file.write_text(source % factor)
-        (verdict,) = fedbounds.refute("mine", plugins=[file], out=out)
-        assert verdict.status == status
-    assert capsys.readouterr().err.count("another statement of 'mine'") == 1
+    arm = module.run_arm
+
+    def stopped(search, task):
+        ran.append(task)
+        if len(ran) == 3:
+            raise KeyboardInterrupt
+        return arm(search, task)
+
+    file.write_text(source % 2)
+    monkeypatch.setattr(module, "run_arm", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        fedbounds.refute("mine", plugins=[file], out=out)
+    (verdict,) = fedbounds.refute("mine", plugins=[file], out=out)
+    assert verdict.status == "UNDECIDED" and len(ran) - 1 == len({(item.arm, item.rung) for item in ran})
+    assert json.loads(out.read_text())["verdicts"] == {"mine/plain": verdict.to_json()}
+    assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".py") == ["found.json"]
+    file.write_text(source % "L / L / 2")
+    assert fedbounds.refute("mine", plugins=[file], out=out)[0].status == "REFUTED"
 
 
-def test_processes_find_the_same():
-    todo = [(claim_named("rate"), "literal"), (claim_named("speed-floor"), "literal")]
-    assert run_all(todo, "small", 0, jobs=2) == run_all(todo, "small", 0)
+def test_processes_find_the_same(monkeypatch):
+    monkeypatch.setitem(BUDGETS, "small", TINIEST)
+    alone, several = (fedbounds.refute("theorem-1", "repaired", jobs=jobs) for jobs in (1, 2))
+    assert alone.items == several.items and alone[0].status == "UNDECIDED"
 
 
 def test_searches_cover_every_claim_and_reading():

@@ -259,17 +259,14 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds import io, plugins
-    from fedbounds.referee.counterexamples import _saved
+    from fedbounds import plugins
     from fedbounds.referee.search.budget import BUDGETS
     from fedbounds.referee.search.candidates import arms
     from fedbounds.referee.search.family import dimension, families
     from fedbounds.referee.search.outcome import Outcome, Task
     from fedbounds.referee.search.refute import is_outcome
     from fedbounds.referee.work_items import WorkItems
-    from fedbounds.study.claim_identity import statement_digest
     from fedbounds.theory.reading import READINGS
-    from fedbounds.theory.verdict import Evidence, Status, Verdict
 
     claim, known = plugins.claim_named("lemma-2"), families()
     tasks = [Task(arm, 0, k, 1) for k, arm in enumerate(arms(claim, READINGS["repaired"], BUDGETS["small"])[:3])]
@@ -284,22 +281,6 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
     read(state)
     yield Format("state of a search", read, state, json_file), state.read_bytes()
-
-    one = Verdict(
-        "lemma-2", "repaired", Evidence.EXPECTATION, Status.HOLDS, margin=0.5, tightness=2.0, detail="a word"
-    )
-    out = folder / "refuted.json"
-    verdicts = {"lemma-2/repaired": one.to_json()}
-    io.write_json(
-        out,
-        {
-            "search": {"budget": "small", "seed": 0},
-            "stated": {"lemma-2": statement_digest(claim)},
-            "verdicts": verdicts,
-        },
-    )
-    identity, own = {"budget": "small", "seed": 0}, {"lemma-2": statement_digest(claim)}
-    yield Format("verdicts of searches", lambda path: _saved(path, identity, own), out, json_file), out.read_bytes()
 
 
 def _vision(folder: Path) -> Iterator[tuple[Format, bytes]]:
