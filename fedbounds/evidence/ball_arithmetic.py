@@ -201,11 +201,13 @@ def enclosed(number: Any) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _in_intervals(expression: sp.Expr) -> Callable[[Mapping[str, Any]], Any] | None:
+def in_intervals(expression: sp.Expr) -> Callable[[Mapping[str, Any]], Any] | None:
+    """An expression as a function of intervals; None where it is more than sums, quotients, powers, roots and log."""
     written = code(expression, exact=True, powers=True)
     leaf = {
         "Fraction": lambda p, q: arb(fmpq(p, q)),
         "sqrt": lambda x: x.sqrt(),
+        "log": lambda x: x.log(),
         "max": lambda several: reduce(lambda x, y: x.max(y), several),
         "min": lambda several: reduce(lambda x, y: x.min(y), several),
     }
@@ -219,7 +221,7 @@ def upper(expression: sp.Expr, values: Mapping[str, Any]) -> Array:
     that. What is no root nor rational is that of `evaluate`.
     """
     expression = sp.sympify(expression)
-    if _in_intervals(expression) is None:
+    if in_intervals(expression) is None:
         return evaluate(expression, values)
     names = names_in(expression)
     arrays = np.broadcast_arrays(*(np.asarray(values[name], dtype=object) for name in names))
@@ -232,7 +234,7 @@ def upper(expression: sp.Expr, values: Mapping[str, Any]) -> Array:
 def _upper(expression: sp.Expr, values: Mapping[str, float | Fraction]) -> float:
     if not all(isinstance(value, Fraction) or math.isfinite(value) for value in values.values()):
         return math.nan
-    function = _in_intervals(expression)
+    function = in_intervals(expression)
     for digits in DIGITS:
         with in_digits(digits):
             # No finite number: the root of an interval that reaches below 0, or a division by one that holds 0.
@@ -282,7 +284,7 @@ def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tupl
     that their order is that of the sides. None too where a side is undefined, or made of more than sums, products,
     quotients and roots.
     """
-    sides = [_in_intervals(sp.sympify(side)) for side in (left, right)]
+    sides = [in_intervals(sp.sympify(side)) for side in (left, right)]
     if None in sides:
         return None
     for digits in DIGITS:

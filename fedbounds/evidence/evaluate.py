@@ -45,7 +45,7 @@ def _in_floats(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[
     written = code(expression)
     if written is not None:
         calls = {name: partial(reduce, function) for name, function in (("max", np.maximum), ("min", np.minimum))}
-        return names, eval(f"lambda v: {written}", {"sqrt": np.sqrt, **calls})
+        return names, eval(f"lambda v: {written}", {"sqrt": np.sqrt, "log": np.log, **calls})
     # Symbols without assumptions, so that lambdify's arguments match whatever signs were declared.
     plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
     function = sp.lambdify([sp.Symbol(name) for name in names], plain, modules="numpy")
@@ -104,6 +104,8 @@ def code(expression: sp.Expr, exact: bool = False, powers: bool = False) -> str 
         base, exponent = (code(arg, exact, powers) for arg in expression.args)
         return None if None in (base, exponent) else f"({base})**({exponent})"
     inside = [code(argument, exact, powers) for argument in expression.args]
+    if isinstance(expression, sp.log) and powers and None not in inside:
+        return f"log({inside[0]})"
     below = [
         k for k, item in enumerate(expression.args) if expression.is_Mul and item.is_Pow and item.exp.is_negative
     ]
@@ -134,7 +136,10 @@ def rational(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | 
     if not all(isinstance(values[name], Fraction | int) for name in names):
         return None
     numbers = {s: sp.Rational(values[s.name].numerator, values[s.name].denominator) for s in expression.free_symbols}
-    result = expression.xreplace(numbers)
+    try:
+        result = expression.xreplace(numbers)
+    except ValueError:
+        return None  # the largest of numbers of which one is a division by 0
     return Fraction(int(result.p), int(result.q)) if isinstance(result, sp.Rational) else None
 
 

@@ -54,6 +54,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
         "Gamma": problem.Gamma,
         "tau": Constant(experiment.tau, exact),
         "N": Constant(problem.N, exact),
+        "T_run": Constant(experiment.total_steps, exact),
         "Delta_0": Constant(float(start @ start), exact, "squared distance of w_0 to w*"),
         "sigma_sq": sigma_sq,
         "G_sq": G_sq,

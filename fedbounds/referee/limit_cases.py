@@ -17,11 +17,12 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
 from fedbounds.evidence.exact.run import MAX_OUTCOMES, run
-from fedbounds.referee.search.rounding import with_steps
+from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.referee.search.shrink import numbers
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
@@ -280,4 +281,7 @@ def sides_at(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     if excluded(instance, claim, reading):
         return []
     record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
-    return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))
+    try:
+        return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))
+    except Undecided:
+        return []  # a root, or the minimiser of logistic losses, in too few digits

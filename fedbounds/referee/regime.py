@@ -1,7 +1,7 @@
 """What a regime is, how to write one in a line, a suite of them run once each, and a claim's sides in each."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.reading import Reading
+from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Verdict
 from fedbounds.weightings.fedavg import FedAvg
 
@@ -131,9 +131,9 @@ class Suite:
         key = (regime.name, eta)
         if key not in self.trajectories:
             planned = regime.build()
-            if eta:
-                planned = planned.with_(eta=prescribed_steps(planned, claim))
             try:
+                known = _before(planned, claim) if claim.tuned else {}
+                planned = planned.with_(eta=prescribed_steps(planned, claim, known)) if eta else planned
                 # A step size that is not positive here, as one that falls to 0 is not, states no run.
                 steps = [planned.eta(t) for t in range(planned.total_steps)] if eta else []
                 self.trajectories[key] = simulate(planned) if all(step > 0 for step in steps) else None
@@ -142,12 +142,19 @@ class Suite:
         return self.trajectories[key]
 
 
-def prescribed_steps(planned: Experiment, claim: Claim) -> StepSize:
-    """The step size a claim is stated for, on an experiment's problem."""
+def prescribed_steps(planned: Experiment, claim: Claim, known: Mapping[str, Numbers] | None = None) -> StepSize:
+    """The step size a claim is stated for, on an experiment's problem; ``known`` of a run of it, for tuned ones."""
     problem = planned.problem
     values: dict[str, Numbers] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N, "eta_s": 1}
     values |= {"eta_0": float(planned.eta(0)), "L_sample": problem.sample_smoothness}
+    values |= {name: number for name, number in (known or {}).items() if name not in values}
     return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))
+
+
+def _before(planned: Experiment, claim: Claim) -> dict[str, Numbers]:
+    """What a step size may be tuned to, as a run of one round finds it; a run where it is another meets no claim."""
+    short = examine_run(simulate(planned.with_(rounds=1)), READINGS["plain"]).values()
+    return {**short, "T_run": planned.total_steps}
 
 
 # A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.

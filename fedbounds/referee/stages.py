@@ -61,7 +61,7 @@ def read_back(case: Case) -> StageResult:
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not (applies(claim, reading) or of_runs(claim, reading)):
-        names = ", ".join(not_carried(claim, reading))
+        names = ", ".join((*(f"steps tuned to {name}" for name in claim.tuned), *not_carried(claim, reading)))
         why = f"they lack {names}" if names else f"it is an {claim.kind} over every {claim.scope}"
         what = "it is no statement of one round, or of a whole run, in their quantities"
         lacking.append(f"certificates: {what}: {why}")

@@ -25,7 +25,7 @@ from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words
-from fedbounds.theory.expressions import require_met
+from fedbounds.theory.expressions import require_met, require_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -253,7 +253,7 @@ def checked(
     if seconds is not None and not of_kind("seconds", seconds, (int, float), "a number") > 0:
         raise reject("seconds must be positive", seconds, "give the processor seconds that a trial may take")
     claim.require_fedavg()
-    claim.require_steps()
+    require_steps(claim)
     reading = claim.readings[-1] if reading is None else reading
     for kind, name, choices in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
         if name not in choices:

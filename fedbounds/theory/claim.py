@@ -18,7 +18,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.expressions import check_claim, offset, warn_of_units
-from fedbounds.theory.protocol_assumptions import NEVER_RUN, other_algorithm, with_server_step
+from fedbounds.theory.protocol_assumptions import NEVER_RUN, at_the_end, other_algorithm, with_server_step
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -173,13 +173,11 @@ class Claim:
         remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
         return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
 
-    def require_steps(self) -> None:
-        """Refuse a step size that is tuned to what a run only has at its end, such as T or sigma."""
+    @cached_property
+    def tuned(self) -> tuple[str, ...]:
+        """What its step size is tuned to, such as T or sigma_sq: runs and exact instances alone speak of it."""
         used = set() if self.steps is None else {symbol.name for symbol in self.steps.free_symbols}
-        tuned = sorted(used - STEP_SYMBOLS - {"L_sample"})
-        if tuned:
-            what = f"the step size of claim {self.key} depends on {', '.join(tuned)}, so each horizon is another run"
-            raise reject(f"{what}: not expressible", self.eta, "state it for every constant step: eta=eta_0")
+        return tuple(sorted(name.removesuffix("_run") for name in used - STEP_SYMBOLS - {"L_sample"}))
 
     @property
     def rhs(self) -> sp.Expr:
@@ -213,15 +211,17 @@ class Claim:
 
     @cached_property
     def steps(self) -> sp.Expr | None:
-        """The step size it is stated for, in constants and t with the definitions put in; None for any."""
-        return None if self.eta is None else sp.sympify(self.eta).subs(dict(self.definitions))
+        """The step size it is stated for, in constants and t, T the run's own; None for any."""
+        put = {symbols.T: symbols.T_run}
+        return None if self.eta is None else sp.sympify(self.eta).subs(dict(self.definitions)).xreplace(put)
 
     def assumptions_in(self, reading: Reading) -> tuple[Assumption, ...]:
         """The assumptions that must hold on a run for the claim to apply in a reading."""
         extra = self.repair.assumptions if reading.repaired and self.repair else ()
         other = () if self.on_fedavg else (other_algorithm(self.algorithm),)
         other = (with_server_step,) if self.has_server_step else other
-        return (*other, *self._assumed, *((self._own_steps,) if self.eta is not None else ()), *extra)
+        own = () if self.eta is None else (self._own_steps, *(at_the_end,) * ("T" in self.tuned))
+        return (*other, *self._assumed, *own, *extra)
 
     @cached_property
     def _assumed(self) -> tuple[Assumption, ...]:

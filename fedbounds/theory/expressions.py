@@ -22,6 +22,8 @@ from fedbounds.theory.units import have_units, same_units
 UNITS = 'give units="as written"'
 # Terms of a sum beyond which its sign is not looked for.
 MANY_TERMS = 6
+# What a step size may be tuned to, known of a problem, a start and a horizon.
+TUNED_TO = frozenset({"T", "Delta_0", "Gamma", "sigma_sq", "G_sq"})
 # Symbols that have a value only where a statement gives it.
 NEEDS_VALUE = frozenset({"gamma", "turn", "reach", "push", "skew", "kept"})
 
@@ -124,8 +126,19 @@ def check_definitions(claim: Any) -> None:
             remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
             raise reject(f"claim {claim.key} may define constants only", f"{symbol}, which a run measures", remedy)
     if claim.eta is not None and quantities_on_paths(claim.eta):
-        remedy = "use L, mu, tau, N, eta_0 and t"
+        remedy = "use L, mu, tau, N, eta_0 and t, or tune it to T, sigma_sq, G_sq, Gamma or Delta_0"
         raise reject(f"the step size of claim {claim.key} cannot have symbols of one's own", claim.eta, remedy)
+    if claim.eta is not None and sp.sympify(claim.eta).has(symbols.T) and claim.scope != "horizon":
+        what = f"a step size tuned to T is one of a claim about the horizon T alone, as {claim.key} must be"
+        raise reject(what, f"scope={claim.scope!r}", 'give scope="horizon", or eta=eta_0 for every constant step')
+
+
+def require_steps(claim: Any) -> None:
+    """Refuse a step size that is tuned to what a run only has at its end, such as rho_bar."""
+    late = sorted({*claim.tuned} - TUNED_TO)
+    if late:
+        what = f"the step size of claim {claim.key} depends on {', '.join(late)}, known after a run alone"
+        raise reject(f"{what}: not expressible", claim.eta, "state it for every constant step: eta=eta_0")
 
 
 def check_units(claim: Any, units: str) -> None:

@@ -52,6 +52,12 @@ def eta_round(path: Path) -> Numbers:
     return path.eta[path.begun[:-1]]
 
 
+@defined("largest", r"T_{\mathrm{run}}", NUMBER, {}, positive=True)
+def T_run(path: Path) -> Numbers:
+    """number of local steps of the whole run"""
+    return len(path.eta)
+
+
 @defined("scheduled", "R", NUMBER)
 def R(path: Path) -> Numbers:
     """number of finished rounds"""

@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.theory.assumption import Assumption, InstanceLike, RunLike
-from fedbounds.theory.symbols import eta, eta_0, m
+from fedbounds.theory.symbols import T, T_run, eta, eta_0, m
 
 Found = tuple[bool, str]
 Values = Mapping[str, Fraction]
@@ -28,6 +28,9 @@ constant_steps = Assumption(
     sp.Eq(eta, eta_0),
     found="eta_{t:g} = {eta:.4g}, eta_0 = {eta_0:.4g}",
 )
+
+# Of steps that are tuned to T, which are those of one horizon each.
+at_the_end = Assumption("own-horizon", "T is the last step of the run, to which its steps are tuned", sp.Eq(T, T_run))
 
 
 def _drawn(count: Any, rule: str) -> Found:

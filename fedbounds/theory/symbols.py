@@ -19,6 +19,7 @@ from fedbounds.theory.path import Losses, Numbers, Path
 from fedbounds.theory.path_quantities import Delta_round as Delta_round
 from fedbounds.theory.path_quantities import Delta_round_next as Delta_round_next
 from fedbounds.theory.path_quantities import R as R
+from fedbounds.theory.path_quantities import T_run as T_run
 from fedbounds.theory.path_quantities import average_gap as average_gap
 from fedbounds.theory.path_quantities import dissimilarity as dissimilarity
 from fedbounds.theory.path_quantities import eta_average_gap as eta_average_gap

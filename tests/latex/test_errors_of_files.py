@@ -92,13 +92,13 @@ def test_the_commands_read_and_try_what_they_can_and_end_with_an_error(path, mon
 
 def test_a_claim_whose_steps_no_run_has_does_not_end_the_trial_of_another(path, monkeypatch):
     (claim,) = read(path, "right").values()
-    tuned = replace(claim, key="tuned", eta=1 / (s.L * s.T))
+    tuned = replace(claim, key="tuned", eta=s.rho_bar / s.L)
     examined = theorems.try_claim
     monkeypatch.setattr(
         theorems, "try_claim", lambda c, *a, **k: (examined if c is tuned else without_trial)(c, *a, **k)
     )
     never, tried = theorems.referee((tuned, claim))
-    assert "depends on T" in never.fault and tried.finished
+    assert "depends on rho_bar" in never.fault and tried.finished
 
 
 UNMARKED = r"""

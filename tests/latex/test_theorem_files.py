@@ -66,11 +66,10 @@ def test_a_quantity_has_the_name_that_its_author_declared():
     assert str(claim.lhs) == "V"
 
 
-def test_a_step_tuned_to_the_horizon_is_read_and_named_as_not_expressible():
+def test_a_step_tuned_to_the_horizon_is_refused_of_a_claim_about_every_step():
     text = DRAFT.replace("% fedbounds: let V", "% fedbounds: step \\frac{1}{L \\sqrt{T}}\n% fedbounds: let V")
-    (claim,) = read_text(text).values()
-    with pytest.raises(InputError, match="depends on T, so each horizon is another run: not expressible"):
-        claim.require_steps()
+    with pytest.raises(InputError, match="a step size tuned to T is one of a claim about the horizon T alone"):
+        read_text(text)
 
 
 def test_weightings_selections_and_algorithms_are_said_in_comment_lines():

@@ -19,7 +19,7 @@ from fedbounds.referee.search.candidates import _affordable
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
-from fedbounds.referee.search.rounding import with_steps
+from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.referee.stages import certificates, read_back, regimes
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import Claim, quantity

@@ -200,11 +200,11 @@ def test_an_interruption_keeps_what_was_found_and_a_fault_of_one_candidate_stops
 
 
 def test_a_claim_that_cannot_be_tried_does_not_stop_the_file(monkeypatch):
-    tuned = replace(DIVERSITY, key="tuned", eta=1 / (s.L * s.T))
+    tuned = replace(DIVERSITY, key="tuned", eta=s.rho_bar / s.L)
     monkeypatch.setattr(theorems, "theorems", lambda *_: {"tuned": tuned, "diversity": DIVERSITY})
     first, second = theorems.referee("").items
     assert (first.outcome, second.outcome) == (Outcome.NOT_TESTED, Outcome.FALSE)
-    assert "depends on T" in first.fault
+    assert "depends on rho_bar" in first.fault
 
 
 def test_the_page_says_how_many_slips_are_undone():

@@ -19,6 +19,7 @@ from fedbounds.evidence.evaluate import names_in
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, before_a_run, run, runs
+from fedbounds.evidence.exact.stated_steps import of_roots
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
@@ -289,7 +290,7 @@ def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
         return True
     values = before_a_run(instance, claim)
     for assumption in claim.assumptions_in(reading):
-        with contextlib.suppress(KeyError):  # a constant of the run
+        with contextlib.suppress(KeyError, Undecided):  # a constant of the run
             answer = _answer(assumption, instance, values)
             if answer is not None and not answer.holds:
                 return True
@@ -304,5 +305,8 @@ def has_its_server_step(claim: Claim, instance: Instance) -> bool:
 def _answer(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:
     if assumption.exactly is not None:
         return Answer(*assumption.exactly(instance, values))
-    stepwise = not assumption.symbols() <= values.keys()
-    return in_fractions(assumption, steps_of(values, instance.eta) if stepwise else (values,))
+    if assumption.symbols() <= values.keys():
+        return in_fractions(assumption, (values,))
+    if not instance.radius:
+        return in_fractions(assumption, steps_of(values, instance.eta))
+    return of_roots(assumption, instance, values)

@@ -39,7 +39,8 @@ class Instance:
     ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i, ``floor`` F_i* (N,); ``present`` clients take part in
     a round, which ends with the ``server_step`` eta_s. With ``rare`` u > 0, xi_i is u with probability
     1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones,
-    ``turns`` (N, 2) rotations. L and mu are the extreme curvatures unless wider ones are given.
+    ``turns`` (N, 2) rotations. A step is a root within ``radius`` of ``eta``, unless 0.
+    L and mu are the extreme curvatures unless wider ones are given.
     """
 
     curvatures: Rows
@@ -60,6 +61,7 @@ class Instance:
     turns: Rows = ()
     present: int = 0
     server_step: Fraction = Fraction(1)
+    radius: Fraction = Fraction(0)
     L: Fraction = field(default=Fraction(0))
     mu: Fraction = field(default=Fraction(0))
 
@@ -127,7 +129,8 @@ class Instance:
     @property
     def plain(self) -> bool:
         """Whether the losses are diagonal quadratics with additive noise of two equally likely values, eta_s = 1."""
-        return not (any(self.growth) or self.upper or self.turns) and self.rare == self.server_step == 1
+        bent = any(self.growth) or self.upper or self.turns or self.radius
+        return not bent and self.rare == self.server_step == 1
 
     @cached_property
     def losses(self) -> Quadratics:
@@ -173,7 +176,7 @@ class Instance:
         noisy = tuple(bool(s or r) for s, r in zip(self.noise, self.growth, strict=True))
         steepest = max(row[0] for row in self.curvatures)
         everyone = self.weighting == "fedavg" and self.present == self.N
-        linear = everyone and self.plain and max(self.eta) * steepest <= 1
+        linear = everyone and self.plain and (max(self.eta) + self.radius) * steepest <= 1
         return Chance(noisy, self.tau, self.rounds, self.present, self.draws, self.rare, linear)
 
     def round_weights(self, round: int, excess: Vector) -> tuple[Vector, Vector]:
@@ -219,6 +222,7 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     positive = {"rare": [i.rare], "curvatures": straight, "p": i.p, "eta": i.eta, "server_step": [i.server_step]}
     for name, numbers in positive.items():
         yield min(numbers, default=1) <= 0, f"{name} must be positive", [*map(str, numbers)], "use fractions above 0"
+    yield not 0 <= i.radius < min(i.eta, default=1), "a radius is smaller than a step", i.radius, "give a smaller one"
     yield sum(i.p) != 1, "p must sum to 1", sum(i.p), "divide p by its sum"
     uneven = i.tau < 1 or i.total % i.tau or not i.total
     yield uneven, "tau must divide the number of steps", f"tau = {i.tau}, T = {i.total}", "fix eta"

@@ -8,10 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import ExactRun, run
+from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
@@ -35,23 +35,12 @@ def meeting(claim: Claim, reading: Reading) -> Instance | None:
     """The first instance known here that meets every assumption of the claim that fractions can express, if any."""
     for instance in _instances():
         try:
-            record = _run(_with_steps(instance, claim))
+            record = _run(with_steps(instance, claim.steps, gamma=LATE * instance.L / instance.mu * instance.tau))
             if not judge_assumptions(claim, record, reading)[0]:
                 return record.instance
         except InputError:  # the claim's step size is no positive fraction here
             continue
     return None
-
-
-def _with_steps(instance: Instance, claim: Claim) -> Instance:
-    if claim.steps is None:
-        return instance
-    kappa, tau = instance.L / instance.mu, Fraction(instance.tau)
-    values = {"L": instance.L, "mu": instance.mu, "tau": tau, "N": Fraction(instance.N), "eta_0": instance.eta[0]}
-    values |= {"eta_s": instance.server_step}
-    values["gamma"] = LATE * kappa * tau
-    sizes = (rational(claim.steps, values | {"t": Fraction(t)}) or Fraction(0) for t in range(instance.total))
-    return instance.with_(eta=tuple(sizes))
 
 
 @lru_cache(maxsize=1024)

@@ -107,6 +107,7 @@ class Measured:
                 "Gamma": lambda: self.Gamma,
                 "tau": lambda: one * tau,
                 "N": lambda: one * N,
+                "T_run": lambda: one * eta.shape[-1],
                 "Delta_0": lambda: on.norm_sq(self.parts[0].w["alpha"][0, 0] - losses.w_star),
                 "sigma_sq": lambda: largest(self.variance),
                 "sigma_p_sq": lambda: on.variance_of_mean(
@@ -121,8 +122,8 @@ class Measured:
                 "C": lambda: one * (self.parts[0].p[0, 0] > 0).sum(-1) / N,
                 "eta_0": lambda: eta[..., 0],
                 "eta_s": lambda: one if self.server_step is None else self.server_step,
-                "eta_ratio": lambda: on.ratios_of_steps(eta, tau).max(-1),
-                "eta_growth": lambda: on.growth_of_steps(eta, tau).max(-1),
+                "eta_ratio": lambda: largest(on.ratios_of_steps(eta, tau)),
+                "eta_growth": lambda: largest(on.growth_of_steps(eta, tau)),
                 "rho_pairs": lambda: smallest_pair(losses, self.alphas, self.excesses),
             }
         )
@@ -245,6 +246,19 @@ class Measured:
         slack = 0 if alphas.dtype == object else SHARE_ROUNDING
         equal = (abs(alphas.max(-1) * count - 1) <= slack).all(0) & (count == count[:1]).all(0)
         return np.where(equal, count[0], 0)
+
+
+def at_start(losses: Quadratics, w0: Numbers) -> OnDemand[Numbers]:
+    """What a step size may be tuned to, as it is at w_0 (..., d), where every local model starts: (...,) each."""
+    slopes = losses.client_grads(w0[..., None, :] + 0 * losses.p[..., None])
+    return OnDemand(
+        {
+            "Delta_0": lambda: on.norm_sq(w0 - losses.w_star),
+            "Gamma": lambda: on.heterogeneity(losses),
+            "sigma_sq": lambda: largest(losses.variance(slopes)),
+            "G_sq": lambda: largest(on.norm_sq(slopes) + losses.variance(slopes)),
+        }
+    )
 
 
 def _column(rows: Mapping[str, Numbers], name: str) -> Numbers:

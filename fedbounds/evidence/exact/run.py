@@ -17,6 +17,8 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
+from flint import arb
+
 from fedbounds.engine.reference import Step
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, ends, in_bits
@@ -38,7 +40,7 @@ MAX_BITS = 2**13
 # Bits of the balls: twice as many each time, to the last, which is enough for a contraction by half over 2000 steps.
 BITS = (2**9, 2**10, 2**11, 2**12, 2**13)
 # The constants that hang on no step of a run.
-OF_THE_SETUP = ("L", "mu", "Gamma", "tau", "N", "p_min", "eta_0", "eta_s", "eta_ratio", "eta_growth")
+OF_THE_SETUP = ("L", "mu", "Gamma", "tau", "N", "T_run", "p_min", "eta_0", "eta_s", "eta_ratio", "eta_growth")
 
 V = TypeVar("V")
 
@@ -184,8 +186,9 @@ class ExactRun:
 def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
     """The constants that are known before a run, the claim's own of the problem too."""
     server_step = array([instance.server_step])
-    setup = Measured(instance.population, (), array([instance.eta]), instance.tau, (), (), server_step=server_step)
     with in_bits(BITS[0]):
+        sizes = array([step_sizes(instance)])
+        setup = Measured(instance.population, (), sizes, instance.tau, (), (), server_step=server_step)
         known = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
     known["C"] = Fraction(instance.present, instance.N)
     known |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
@@ -193,6 +196,15 @@ def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
     later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
     own = setup.member(claim, "alpha", 0, later).constants if len(later) < len(claim.computed) else {}
     return known | own
+
+
+def step_sizes(instance: Instance) -> list[Any]:
+    """The steps of an instance, of roots a ball each, in the bits that are set."""
+    if not instance.radius:
+        return list(instance.eta)
+    around = Ball(arb(0, enclosed(instance.radius).upper()))
+    known = {size: size + around for size in instance.eta}
+    return [known[size] for size in instance.eta]
 
 
 def _fraction(value: Any) -> Fraction:
@@ -209,9 +221,9 @@ def runs(instance: Instance, most: int = MAX_OUTCOMES) -> Iterator[ExactRun]:
 
     Raises InputError if there are too many outcomes, or too many digits for balls too.
     """
-    too_long = reject("values of logistic losses are balls", "a run without any", "shorten it")
+    too_long = reject("logistic losses and roots are taken in balls", "a run of fractions", "shorten it")
     try:
-        if not instance.widths:
+        if not (instance.widths or instance.radius):
             yield run(instance, most)
             return
     except TooLong as error:
@@ -234,8 +246,8 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
     In balls of so many ``bits``, unless 0. Raises InputError if there are too many outcomes, or too many digits, and
     Undecided where balls do not tell which client's loss is the largest.
     """
-    bits = bits or (BITS[0] if instance.widths else 0)
-    chance, eta = instance.chance, array([instance.eta])
+    bits = bits or (BITS[0] if instance.widths or instance.radius else 0)
+    chance = instance.chance
     how = chance.taken(most)
     if how == "all" and chance.count > most:
         raise reject(
@@ -245,11 +257,12 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
         )
     losses, w0 = replace(instance.population), array([instance.w0])  # what it caches is of these bits
     with in_bits(bits) if bits else nullcontext():
-        sizes = array([[Ball(enclosed(size)) for size in instance.eta]]) if bits else eta
+        sizes = array([step_sizes(instance)])
+        run_with = array([[Ball(enclosed(size)) for size in sizes[0]]]) if bits else sizes
         server_step = None if instance.server_step == 1 else array([instance.server_step])
-        steps, odds = chance.steps(losses, w0, sizes, instance.rule, how, _short, server_step)
+        steps, odds = chance.steps(losses, w0, run_with, instance.rule, how, _short, server_step)
         parts = tuple(stretches(steps, odds, leading=1))
-        measured = Measured(losses, parts, eta, instance.tau, steps, odds, instance.draws, server_step)
+        measured = Measured(losses, parts, sizes, instance.tau, steps, odds, instance.draws, server_step)
     return ExactRun(instance, measured, how == "all", bits)
 
 

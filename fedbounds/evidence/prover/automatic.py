@@ -172,8 +172,8 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
 
 def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | None:
     """The same with the derivation: of the claim, or of the one about every step T whose case T = R tau it is."""
-    every = at_every_step(claim)
-    for stated in (claim,) if every is None else (claim, every):
+    every = None if claim.tuned else at_every_step(claim)
+    for stated in () if claim.tuned else (claim,) if every is None else (claim, every):
         for proposed in proposals(stated, reading):
             checked = check(proposed, stated, reading)
             verdict = library.judge(checked, stated, reading)
@@ -186,6 +186,8 @@ def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | Non
 
 def why_none(claim: Claim, reading: Reading) -> str:
     """Why the prover has no proof of a claim, as far as its form says it."""
+    if claim.tuned:
+        return f"proofs have no step size that is tuned to {', '.join(claim.tuned)}: state it for every constant step"
     about = at_every_step(claim) or claim
     limits = {name for item in about.assumptions if item.limits_times for name in item.symbols()} - about.symbols
     unread = without_facet([q for q in about.computed if q.name not in limits], "in_proof")

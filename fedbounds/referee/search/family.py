@@ -13,6 +13,7 @@ import sympy as sp
 
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.exact.chance import Chance, Taken
+from fedbounds.evidence.exact.measure import at_start
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
 from fedbounds.plugins import plugged
@@ -239,7 +240,7 @@ def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> P
         sizes = for_all(parts["noise"].reshape(P, NOISES[shape.noise], -1), N)
         losses = replace(losses, **_noise(shape, sizes**family.quiet, losses.L[:, None]))
     server_step = MAX_SERVER_STEP ** (2 * parts["server"][:, 0] - 1) if shape.server else None
-    eta = _steps(shape, parts["eta"], losses, claim, server_step)
+    eta = _steps(shape, parts["eta"], losses, claim, server_step, w0)
     return Population(shape, losses, w0, eta, weights, server_step)
 
 
@@ -252,7 +253,9 @@ def _noise(shape: Shape, parts: Array, L: Array) -> dict[str, Array]:
     return {"noise": MAX_NOISE * L * parts[:, 0], **growth}
 
 
-def _steps(shape: Shape, part: Array, losses: Quadratics, claim: Claim, server_step: Array | None) -> Array:
+def _steps(
+    shape: Shape, part: Array, losses: Quadratics, claim: Claim, server_step: Array | None, w0: Array
+) -> Array:
     L, T = losses.L[:, None], shape.total
     if shape.schedule == "free":
         return MIN_STEP**part / L
@@ -260,9 +263,12 @@ def _steps(shape: Shape, part: Array, losses: Quadratics, claim: Claim, server_s
         return np.broadcast_to(MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L, (len(L), T))
     constants = {"L": L, "mu": losses.mu[:, None], "tau": float(shape.tau), "N": float(shape.N)}
     constants |= {} if server_step is None else {"eta_s": server_step[:, None]}
+    start, formula = at_start(losses, w0), schedule(claim, shape)
+    names = {symbol.name for symbol in formula.free_symbols} if formula is not None else set()
+    constants |= {"T_run": float(T)} | {name: start[name][:, None] for name in names & set(start)}
     if shape.schedule == "start":
         constants["eta_0"] = MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L
-    return np.broadcast_to(steps_asked(schedule(claim, shape), constants, T), (len(L), T))
+    return np.broadcast_to(steps_asked(formula, constants, T), (len(L), T))
 
 
 def schedule(claim: Claim, shape: Shape) -> sp.Expr | None:

@@ -30,8 +30,10 @@ from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task
 from fedbounds.referee.search.populations import OUTSIDE, objectives
 from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.theory.claim import OWN_STEPS, STEP_SYMBOLS, Claim, Kind
+from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
+from fedbounds.theory.expressions import TUNED_TO
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import L_sample
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # One arm in so many goes on to the next rung.
@@ -109,7 +111,7 @@ def refute(
     in ``data``; otherwise UNDECIDED with the closest approach.
     """
     unknown = unexpressed(claim, reading)
-    if claim.steps is not None and not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
+    if not ({*claim.tuned} <= TUNED_TO) or (claim.steps is not None and claim.steps.has(L_sample)):
         unknown = (*unknown, OWN_STEPS)
     if unknown:
         detail = f"{cannot_express(unknown)} in fractions, so nothing could be called refuted"

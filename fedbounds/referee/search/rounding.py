@@ -6,12 +6,10 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-import sympy as sp
-
 from fedbounds.errors import InputError
-from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.referee.search.family import RARE, Population, schedule
 from fedbounds.theory.claim import Claim
 
@@ -86,14 +84,3 @@ def round_to(population: Population, claim: Claim, denominator: int) -> Instance
         **more,
     )
     return with_steps(instance, formula)
-
-
-def with_steps(instance: Instance, formula: sp.Expr | None) -> Instance:
-    """The instance with the step sizes of a formula in L, mu, tau, N, eta_0, eta_s and t, if there is one."""
-    if formula is None:
-        return instance
-    values = {"L": instance.L, "mu": instance.mu, "tau": Fraction(instance.tau), "N": Fraction(instance.N)}
-    values["eta_s"] = instance.server_step
-    values["eta_0"] = instance.eta[0]
-    eta = tuple(rational(formula, {**values, "t": Fraction(t)}) or Fraction(0) for t in range(instance.total))
-    return instance.with_(eta=eta)

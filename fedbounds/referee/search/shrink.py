@@ -20,7 +20,8 @@ from fedbounds.evidence.exact.compare import Sides, compare, violation
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
 from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, run
-from fedbounds.referee.search.rounding import Judge, with_steps
+from fedbounds.evidence.exact.stated_steps import with_steps
+from fedbounds.referee.search.rounding import Judge
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 

@@ -63,6 +63,7 @@ def applies(claim: Claim, reading: Reading) -> bool:
     drawn = "equal-p" in stated and MEASURES.get(sp.sympify(claim.lhs)) == "distance"
     return (
         claim.scope == "horizon"
+        and not claim.tuned
         and claim.kind is Kind.INEQUALITY
         and claim.on_fedavg
         and sp.sympify(claim.lhs) in MEASURES

@@ -1,0 +1,71 @@
+"""The step sizes that a claim states on an instance: fractions, or fractions that a root lies near."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.evidence.assumption_checks import in_fractions, steps_of
+from fedbounds.evidence.ball_arithmetic import Ball, enclosed, ends, in_bits, in_intervals
+from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.exact.instance import Instance, array
+from fedbounds.evidence.exact.measure import at_start
+from fedbounds.evidence.exact.run import step_sizes
+from fedbounds.theory.assumption import Answer, Assumption
+from fedbounds.theory.claim import OwnSteps
+from fedbounds.theory.symbols import eta, eta_0
+
+# A root that is no fraction is known to lie within one of this many parts of 1 of a step that is written.
+NEAR, BITS = Fraction(1, 10**24), 256
+
+
+def with_steps(instance: Instance, formula: sp.Expr | None, **more: Fraction) -> Instance:
+    """The instance with the step sizes of a formula, if there is one, in t, what it may be tuned to, and ``more``."""
+    if formula is None:
+        return instance
+    values: dict[str, Any] = {"L": instance.L, "mu": instance.mu, "tau": Fraction(instance.tau), **more}
+    values |= {"N": Fraction(instance.N), "T_run": Fraction(instance.total)}
+    values |= {"eta_s": instance.server_step, "eta_0": instance.eta[0]}
+    names = {symbol.name for symbol in formula.free_symbols}
+    with in_bits(BITS):  # w* of logistic losses is a ball
+        start = at_start(instance.population, array([instance.w0]))
+        values |= {name: start[name][0] for name in names & set(start)}
+    sizes = [_size(formula, {**values, "t": Fraction(t)}) for t in range(instance.total)]
+    radius = max(radius for _, radius in sizes)
+    return instance.with_(eta=tuple(size for size, _ in sizes), radius=radius)
+
+
+def _size(formula: sp.Expr, values: dict[str, Any]) -> tuple[Fraction, Fraction]:
+    """A step and how far from it at most the formula is: 0, but of a root that is no fraction; (0, 0) for no step."""
+    exact = None if any(isinstance(value, Ball) for value in values.values()) else rational(formula, values)
+    if exact is not None:
+        return exact, Fraction(0)
+    function = in_intervals(formula)
+    if function is None:
+        return Fraction(0), Fraction(0)
+    with in_bits(BITS):
+        interval = enclosed(Ball(function({name: enclosed(value) for name, value in values.items()})))
+        if not interval.is_finite():
+            return Fraction(0), Fraction(0)
+        low, high = ends(Ball(interval))
+    middle = math.floor(low / NEAR) * NEAR
+    return middle, max(high - middle, NEAR)
+
+
+def of_roots(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:
+    """The relation where each step is a root near what is written: the claim's own steps must lie as near."""
+    if isinstance(assumption, OwnSteps):
+        (part,), r = assumption.parts, sp.Rational(instance.radius.numerator, instance.radius.denominator)
+        near = sp.Le(part.left - r, part.right, evaluate=False), sp.Ge(part.left + r, part.right, evaluate=False)
+        return in_fractions(replace(assumption, relation=near), steps_of(values, instance.eta))
+    if len(set(instance.eta)) == 1 and all(
+        p.sign != "<" and (p.left - p.right).subs(eta, eta_0) == 0 for p in assumption.parts
+    ):
+        return Answer(True, "every step is one number")
+    with in_bits(BITS):
+        return in_fractions(assumption, steps_of(values, step_sizes(instance)))

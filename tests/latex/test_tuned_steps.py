@@ -1,0 +1,162 @@
+"""Steps that are tuned to T, sigma, G or the start: judged at t = T alone, with the run's own values."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.exact.compare import compare, examine
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json, to_json
+from fedbounds.evidence.exact.run import run, runs
+from fedbounds.evidence.exact.stated_steps import with_steps
+from fedbounds.latex.reader import read_text
+from fedbounds.referee import limit_cases
+from fedbounds.referee.mutants_in_regimes import verdicts_in
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.candidates import examples
+from fedbounds.referee.search.family import Shape, families
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+
+PLAIN = READINGS["plain"]
+DESCENT = "smooth, strongly-convex, full-gradients, full-participation, unbiased, one-local-step"
+NOISY = "smooth, convex, bounded-variance, full-participation, unbiased, one-local-step"
+START = r"\|w_0-w^\star\|^2"
+MEAN = r"\frac1T\sum_{t=0}^{T-1}\mathbb{E}[F(w_t)-F^\star]"
+# name -> assumptions, step, left side, right sides of a true theorem and of a false one.
+TUNED = {
+    "root": (
+        DESCENT,
+        r"\frac{1}{L\sqrt{T}}",
+        r"\|w_T - w^\star\|^2",
+        rf"\left(1 - \frac{{\mu}}{{L\sqrt{{T}}}}\right)^{{2T}} {START}",
+        rf"\left(1 - \frac{{\mu}}{{L\sqrt{{T}}}}\right)^{{3T}} {START}",
+    ),
+    "logarithm": (
+        DESCENT + r", \eta_t \le 1/L",
+        r"\frac{\ln T}{\mu T}",
+        r"\|w_T - w^\star\|^2",
+        rf"\frac{{{START}}}{{T^2}}",
+        rf"\frac{{{START}}}{{T^3}}",
+    ),
+    "sigma": (
+        NOISY,
+        rf"\min\left\{{\frac{{1}}{{2L}}, \sqrt{{\frac{{{START}}}{{T\sigma^2}}}}\right\}}",
+        MEAN,
+        rf"\frac{{2L{START}}}{{T}} + \frac{{2\sigma\sqrt{{{START}}}}}{{\sqrt{{T}}}}",
+        rf"\frac{{\sigma\sqrt{{{START}}}}}{{4\sqrt{{T}}}}",
+    ),
+    "gradient": (
+        NOISY.replace("variance", "gradient"),
+        rf"\frac{{\sqrt{{{START}}}}}{{G\sqrt{{T}}}}",
+        MEAN,
+        rf"\frac{{G\sqrt{{{START}}}}}{{\sqrt{{T}}}}",
+        rf"\frac{{2G\sqrt{{{START}}}}}{{5\sqrt{{T}}}}",
+    ),
+}
+
+
+def written(name: str, true: bool) -> str:
+    assumed, step, left, *right = TUNED[name]
+    lines = f"% fedbounds: assume {assumed}\n% fedbounds: step {step}"
+    return f"\\begin{{theorem}}\\label{{mine}}\n{lines}\n\\[ {left} \\le {right[not true]} \\]\n\\end{{theorem}}\n"
+
+
+def claim_of(name: str, true: bool = True) -> Claim:
+    (claim,) = read_text(written(name, true)).values()
+    return claim
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_a_false_theorem_is_false_by_the_plain_command(name, tmp_path):
+    path = tmp_path / "draft.tex"
+    path.write_text(written(name, true=False))
+    result = CliRunner().invoke(main, ["referee", str(path)], standalone_mode=False)
+    assert "FALSE at t = " in result.stdout
+
+
+@pytest.mark.parametrize("name", TUNED)
+def test_a_true_theorem_is_not_refuted_by_exact_instances_nor_by_runs(name):
+    claim, seen = claim_of(name), {}
+    assert not any(refuted for _, refuted in limit_cases.sweep(claim, PLAIN, False, seen))
+    assert seen[""].count > 1
+    statuses = [verdict.status for _, verdict in verdicts_in(claim, PLAIN, Suite(REGIMES))]
+    assert Status.REFUTED not in statuses and Status.HOLDS in statuses
+
+
+ONE = Fraction(1)
+
+
+def line(total: int, **more: object) -> Instance:
+    return Instance(((ONE,),), ((0 * ONE,),), (ONE,), (ONE,), (ONE,) * total, weighting="fedavg", **more)
+
+
+@pytest.mark.parametrize("total", [4, 5])
+def test_a_tuned_step_is_one_number_and_judged_at_the_end_alone(total):
+    """At t < T the bound with t for T fails for these steps: a theorem judged there would be called false."""
+    claim = claim_of("root")
+    instance = with_steps(line(total), claim.steps)
+    assert len(set(instance.eta)) == 1 and (instance.radius > 0) == (total == 5)
+    assert float(instance.eta[0]) == pytest.approx(total**-0.5)
+    record = next(runs(instance))
+    assert [sides.t for sides in compare(claim, record, PLAIN)] in ([total], [])  # equal in balls: undecided
+    bare = replace(claim, assumptions=(*claim.assumptions, a.constant_steps), eta=None)
+    before = [sides for sides in compare(bare, record, PLAIN) if sides.t and sides.t < total]
+    assert any(sides.violated(claim.kind) for sides in before)
+    assert examine(instance, claim, PLAIN).status is not Status.REFUTED
+
+
+def test_the_steps_of_another_horizon_do_not_meet_the_claim():
+    claim = claim_of("root", true=False)
+    verdict = examine(with_steps(line(4), claim.steps).with_(eta=(Fraction(1, 3),) * 4), claim, PLAIN)
+    assert verdict.status is Status.NOT_APPLICABLE and [f.key for f in verdict.failed] == ["step-size"]
+    near = with_steps(line(5), claim.steps)
+    wrong = near.with_(eta=tuple(step + 2 * near.radius for step in near.eta))
+    assert examine(near, claim, PLAIN).status is Status.REFUTED
+    assert examine(wrong, claim, PLAIN).status is Status.NOT_APPLICABLE
+
+
+def test_a_root_encloses_the_step_and_is_written_and_read():
+    near = with_steps(line(5), 1 / (s.L * sp.sqrt(s.T_run)))
+    (step, *_), r = near.eta, near.radius
+    assert (step - r) ** 2 < Fraction(1, 5) < (step + r) ** 2
+    assert from_json(to_json(near)) == near
+    first = next(runs(near)).measurement(claim_of("root"), PLAIN).field("step", "eta")[0]
+    assert float(first) == pytest.approx(5**-0.5)
+    with pytest.raises(InputError, match="a radius is smaller than a step"):
+        near.with_(radius=ONE)
+
+
+def test_constant_steps_hold_of_a_step_that_is_a_root():
+    claim = claim_of("logarithm", true=False)
+    claim = replace(claim, assumptions=(*claim.assumptions, a.constant_steps))
+    assert examine(with_steps(line(4), claim.steps), claim, PLAIN).status is Status.REFUTED
+
+
+def test_a_step_tuned_to_a_bound_has_the_value_of_the_instance():
+    noisy = with_steps(line(1, noise=(Fraction(2),)), s.Delta_0 / (s.sigma_sq + s.G_sq) / s.L)
+    assert noisy.eta == (Fraction(1, 4 + 5),)
+    record = run(noisy)
+    assert (record.values["sigma_sq"], record.values["G_sq"], record.values["T_run"]) == (4, 5, 1)
+
+
+def test_the_search_takes_the_steps_of_each_horizon():
+    for rounds in (1, 8):
+        shape = Shape("diagonal", 1, 1, 1, rounds, "fedavg", "claim")
+        population = examples(shape, families()["diagonal"], claim_of("root"))
+        assert np.allclose(population.eta * population.losses.L[:, None], rounds**-0.5)
+
+
+def test_a_step_tuned_to_T_is_of_a_claim_about_the_horizon_in_python_too():
+    with pytest.raises(InputError, match="scope"):
+        Claim("mine", "", "", "step", s.Delta_next, {"all": s.Delta}, eta=1 / (s.L * sp.sqrt(s.T)))
