@@ -11,6 +11,7 @@ from fedbounds.engine.plain_runs import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
@@ -19,7 +20,6 @@ from fedbounds.referee.search.candidates import _affordable
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
-from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.referee.stages import certificates, read_back, regimes
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import Claim, quantity
