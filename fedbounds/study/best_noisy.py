@@ -12,8 +12,8 @@ from fractions import Fraction
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.lower_bound import attained
-from fedbounds.evidence.sdp.multi_round.noise import NoisyBound, noisy
+from fedbounds.evidence.sdp.multi_round.bound import Bound
+from fedbounds.evidence.sdp.multi_round.noise import upper_bound
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import sampled, second_moments
 
@@ -23,16 +23,16 @@ FIRST, DIGITS, CLOSE = np.geomspace(1e-3, 1.95, 10), 6, 1e-3
 AROUND, GRID = (0.5, 0.8, 1.0, 1.25, 2.0), 81
 
 
-def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> tuple[NoisyBound, float, int]:
+def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> tuple[Bound, float, int]:
     """(the least bound found with its run, what no step size of a grid is below, how many bounds were computed)."""
     from scipy.optimize import minimize_scalar
 
-    tried: dict[Fraction, NoisyBound] = {}
+    tried: dict[Fraction, Bound] = {}
 
     def value(log: float) -> float:
         eta = Fraction(f"{np.exp(log):.{DIGITS}g}") / run.L
-        bound = noisy(replace(run, eta=eta), delta_0, zeta_sq, sigma_sq)
-        if bound is None or not bound.certified:
+        bound = upper_bound(replace(run, eta=eta), delta_0, zeta_sq, sigma_sq)
+        if bound is None or not bound.proved:
             return np.inf
         tried[eta] = bound
         return bound.value
@@ -53,8 +53,7 @@ def lowest(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -
     sizes = [min(float(run.sizes[0]) * factor, float(FIRST[-1] / run.L)) for factor in AROUND]
     shapes = []
     for size in sizes:
-        there = replace(run, eta=Fraction(size), present=None)
-        shapes.append(sampled(replace(there, present=present), *at, attained(there, *at[:2]).shape)[1])
+        shapes.append(sampled(replace(run, eta=Fraction(size), present=present), *at)[1])
     whole, near = np.geomspace(FIRST[0], FIRST[-1], GRID) / float(run.L), np.linspace(sizes[1], sizes[3], GRID)
     runs = (replace(run, eta=Fraction(float(size)), present=present) for size in (*whole, *near))
     return min(float(second_moments(each, np.stack(shapes, axis=-1), *at).max()) for each in runs)

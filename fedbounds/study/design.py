@@ -259,8 +259,7 @@ def standard(
     run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction = Fraction(0)
 ) -> dict[str, float | None]:
     """The certified worst cases of usual choices at eta_s = 1, and of gradient descent once a round."""
-    from fedbounds.evidence.sdp.multi_round.central_path import worst
-    from fedbounds.evidence.sdp.multi_round.noise import noisy
+    from fedbounds.evidence.sdp.multi_round.noise import upper_bound
     from fedbounds.study.worst_case_and_theorems import scheduled
 
     L, mu = run.L, run.mu
@@ -276,7 +275,6 @@ def standard(
         del several["eta = 1/(tau L)"], several["one step a round, 2/(L + mu)"]
     result = {}
     for name, other in several.items():
-        random = bool(run.present or sigma_sq)
-        bound = noisy(other, delta_0, zeta_sq, sigma_sq) if random else worst(other, delta_0, zeta_sq)
+        bound = upper_bound(other, delta_0, zeta_sq, sigma_sq)
         result[name] = bound.value if bound is not None and bound.proved else None
     return result

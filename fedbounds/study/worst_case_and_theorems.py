@@ -27,9 +27,9 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
     surely,
     with_noise,
 )
-from fedbounds.evidence.sdp.multi_round.noise import noisy, shares
+from fedbounds.evidence.sdp.multi_round.noise import shares, upper_bound
 from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import highest
+from fedbounds.evidence.sdp.multi_round.sampled_clients import highest, sampled
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.model.experiment import Experiment
@@ -131,7 +131,7 @@ def sandwich(
     """All three at one setting; ``extra`` are modules with claims of one's own, ``sigma_sq`` the noise's variance."""
     begun = time.perf_counter()
     random = bool(sigma_sq or run.present)
-    result = noisy(run, delta_0, zeta_sq, sigma_sq) if random else worst(run, delta_0, zeta_sq)
+    result = upper_bound(run, delta_0, zeta_sq, sigma_sq)
     seconds = time.perf_counter() - begun
     instance = attained(replace(run, present=None), float(delta_0), float(zeta_sq))
     stated = bounds(run, delta_0, zeta_sq, extra, sigma_sq=sigma_sq)
@@ -148,9 +148,10 @@ def sandwich(
     if run.rule is not None:
         lower = in_fractions(run, instance, delta_0, zeta_sq)
     if run.present:
-        lower = highest(run, float(delta_0), float(zeta_sq), float(sigma_sq), instance.shape)
+        at = run, float(delta_0), float(zeta_sq), float(sigma_sq)
+        lower, still = highest(*at), sampled(*at)[0]
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
-        lower = lower if run.present else max(surely(run, instance, delta_0, zeta_sq), still)
+        lower = still if run.present else max(surely(run, instance, delta_0, zeta_sq), still)
     if result is not None and not result.proved and result.value < lower:
         result = None  # a number that a run exceeds is no worst case
     refuted = {key: bound for key, bound in stated.items() if bound < lower * (1 - ROUNDING)}

@@ -20,7 +20,8 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
 
     --measure takes F(w_R) - F* instead, or F - F* at the mean of the iterates before w_R. --step theory is the
     corollary's 1/(mu (t + 4 kappa)); the key of a claim is the step size that it states. Clients are L-smooth and
-    mu-strongly convex. "instance" is a run. "worst case" is an upper bound for the whole class; certified means that
+    mu-strongly convex. "instance" is a run, or the low end of a band for the mean over draws of clients. "worst case"
+    is an upper bound for the whole class; certified means that
     rational multipliers were verified in exact arithmetic. "theorem" is the smallest bound of a claim that this run
     does not exceed.
     """
@@ -51,7 +52,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     if quiet:
         return
     if noisy:
-        say("Of a random run the worst case is a bound, of one step after the other, which need not be attained.")
+        say("Of a random run the worst case is a bound, of one step or round after the other, perhaps not attained.")
     else:
         _say_weights(weights, p, result[0])
     if any(item.instance_constants for item in result):

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round import noise, sampled_clients
+from fedbounds.evidence.sdp.multi_round import bound, central_path, noise, sampled_clients
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import groups, orthogonal, second_moments
+from fedbounds.evidence.sdp.multi_round.sampled_clients import second_moments, with_sets
 from fedbounds.plugins import claim_named
 from fedbounds.study.worst import worst
 from fedbounds.theory import symbols as sy
@@ -26,46 +26,59 @@ def run_of(rounds, tau, present, eta="1/2"):
     return Run(rounds, tau, Q(1, 10), Q(1), Q(eta), present=present)
 
 
-def hessian(angle, high):
-    axes = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    return axes.T @ np.diag([0.1, high]) @ axes
+def simplex(N):
+    """Unit corners u_i (N, N), and w_0 as one more coordinate before them."""
+    corners = np.eye(N) - 1 / N
+    return np.pad(corners / np.linalg.norm(corners[0]), ((0, 0), (1, 0)))
+
+
+def hessians(shape, N):
+    """Those of the quadratics about a simplex."""
+    u, first, H = simplex(N), np.eye(N + 1)[0], []
+    for i in range(N):
+        c, s = np.cos(shape[0]), np.sin(shape[0])
+        low, high = c * first + s * u[i], c * u[i] - s * first
+        plane = np.outer(first, first) + np.outer(u[i], u[i])
+        H.append(shape[1] * np.outer(low, low) + shape[2] * np.outer(high, high) + shape[3] * (np.eye(N + 1) - plane))
+    return H
 
 
 @pytest.mark.parametrize(
     ("rounds", "tau", "present", "sigma"),
-    [(2, 2, (2, 4), 0), (2, 1, (2, 3), 0), (1, 2, (1, 2), 0.7), (2, 2, (2, None), 0)],
+    [(2, 2, (2, 4), 0), (2, 1, (2, 3), 0), (1, 2, (1, 2), 0.7), (2, 1, (2, 3), 1)],
 )
 def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
-    """Noise of two signs, along one line, has the variance that is added; of any number: with replacement."""
-    (K, of), run, shape = present, run_of(rounds, tau, present), np.array([0.3, -0.8, 0.7, 0.9, 0.4, 1.1])
-    p, N = groups(run), of or 2
-    of_group = [0] * round(p[0] * N) + [1] * round(p[1] * N)
-    s = [-((p[1] / p[0]) ** 0.5), (p[0] / p[1]) ** 0.5]
-    H = [hessian(shape[g], shape[2 + g]) for g in (0, 1)]
-    along, total, count = sigma * np.array([np.cos(1.1), np.sin(1.1)]), 0.0, 0
-    of_round = itertools.combinations(range(N), K) if of else itertools.product(range(N), repeat=K)
-    draws = list(itertools.product(of_round, repeat=rounds))
+    """Noise of two signs, along one line of each client's plane, has the variance that is added."""
+    (K, N), run, shape = present, run_of(rounds, tau, present), np.array([0.3, 0.2, 0.9, 0.6, 1.1])
+    u, H, total, count = simplex(N), hessians(shape, N), 0.0, 0
+    draws = list(itertools.product(itertools.combinations(range(N), K), repeat=rounds))
     signs = list(itertools.product((-1, 1), repeat=K * tau * rounds)) if sigma else [(0,) * K * tau * rounds]
     for draw, several in itertools.product(draws, signs):
-        w, left = np.array([np.cos(0.4), np.sin(0.4)]), iter(several)
+        w, left = np.eye(N + 1)[0], iter(several)
         for those in draw:
             ends = []
             for i in those:
-                x, g = w, of_group[i]
+                x, along = w, sigma * (np.cos(1.1) * np.eye(N + 1)[0] + np.sin(1.1) * u[i])
                 for _ in range(tau):
-                    x = x - 0.5 * (H[g] @ x + np.array([0, s[g]]) + next(left) * along)
+                    x = x - 0.5 * (H[i] @ x + u[i] + next(left) * along)
                 ends.append(x)
             w = np.mean(ends, axis=0)
         total, count = total + w @ w, count + 1
     assert second_moments(run, shape[:, None], 1.0, 1.0, sigma**2)[0] == pytest.approx(total / count, rel=1e-12)
 
 
+def test_any_number_of_clients_is_the_limit_of_many():
+    shape = np.array([0.3, 0.2, 0.9, 0.6, 1.1])[:, None]
+    many, any_number = (second_moments(run_of(3, 2, (2, N)), shape, 1.0, 1.0, 0.0)[0] for N in (10**9, None))
+    assert many == pytest.approx(any_number, rel=1e-8)
+
+
 @pytest.mark.parametrize(("present", "tau"), [((1, 2), 3), ((2, 5), 1)])
 def test_moments_in_fractions_are_those_of_a_problem_near_by(present, tau):
-    run, shape = run_of(3, tau, present), np.array([0.3, -0.8, 0.7, 2.0, 0.4, 1.1])
+    run, shape = run_of(3, tau, present), np.array([0.3, 0.2, 2.0, 0.4, 1.1])
     value, zeta_sq = sampled_clients.in_fractions(run, shape, Q(1, 10))
     assert isinstance(value, Q) and 0 <= Q(1, 10) - zeta_sq < Q(1, 10**5)
-    clipped = np.minimum(shape, [9, 9, 1, 1, 9, 9])[:, None]
+    clipped = np.minimum(shape, [9, 1, 1, 1, 9])[:, None]
     assert second_moments(run, clipped, 1.0, float(zeta_sq), 0.0)[0] == pytest.approx(float(value), rel=1e-5)
 
 
@@ -80,8 +93,8 @@ def test_every_client_present_is_the_run_without_sampling():
 def test_random_clients_stay_below(tau, present):
     """The exact second moments of five clients, by a recursion over whole clients."""
     run, rng, sigma_sq = run_of(3, tau, present), np.random.default_rng(7), 0.5
-    bound = noisy(run, Q(1), Q(1), Q(1, 2))
-    assert bound.certified
+    limit = noisy(run, Q(1), Q(1), Q(1, 2))
+    assert limit.certified
     K, N, count, d = present[0], 5, 1000, 3
     v = (N - K) / (K * (N - 1))
     frames = np.linalg.qr(rng.normal(size=(count, N, d, d)))[0]
@@ -108,41 +121,127 @@ def test_random_clients_stay_below(tau, present):
         whole = whole + shift[:, :, None] * shift[:, None, :]
         M, m = (1 - v) * whole + v * each.mean(axis=1) + C.mean(axis=1) / K, bar
     highest = np.einsum("bii->b", M).max()
-    assert 0.3 * bound.value < highest < bound.value
+    assert 0.3 * limit.value < highest < limit.value
 
 
-def cone_gradient(x, s, angle, high):
-    """That of mu/2 ||x||^2 + (h - mu)/2 dist(x, C)^2 + <s, x>, by the projection on the circular cone C."""
-    axis = s / np.linalg.norm(s)
-    z, aside = x @ axis, x - (x @ axis) * axis
-    rho, ray = np.linalg.norm(aside), np.array([np.sin(angle), -np.cos(angle)])  # C is below this ray of its boundary
-    if np.cos(angle) * rho + np.sin(angle) * z <= 0:
-        nearest = x
-    else:
-        length = max(ray @ [rho, z], 0)
-        nearest = length * ray[0] * aside / (rho or 1) + length * ray[1] * axis
-    return 0.1 * x + (high - 0.1) * (x - nearest) + s
+def set_gradient(x, u, pull, angles, cone):
+    """That of mu/2 ||x||^2 + (L - mu)/2 dist(x, C)^2 + <s, x>, by the angle of x."""
+    first = np.eye(len(x))[0]
+    z = x @ u
+    aside = x - z * u if cone else x[0] * first
+    p = np.linalg.norm(aside) if cone else x[0]
+    middle, half = (angles[0] + angles[1]) / 2, (angles[0] - angles[1]) / 2
+    turned = (np.arctan2(z, p) - middle + np.pi) % (2 * np.pi) - np.pi
+    ray = np.array([np.cos(middle + np.clip(turned, -half, half)), np.sin(middle + np.clip(turned, -half, half))])
+    slope = np.array([p, z]) - max(ray @ [p, z], 0) * ray
+    direction = aside / p if cone and p else first
+    return 0.1 * x + 0.9 * (slope[0] * direction + slope[1] * u) + pull * u
 
 
-def test_cones_of_many_clients(monkeypatch):
-    """Two rounds of two new clients each, in six dimensions; the gradients are of the class."""
-    rng, angle, high, eta = np.random.default_rng(0), 0.9, 0.8, 0.5
-    s, run = np.eye(6), run_of(2, 3, (2, None))
-    for x, y in rng.normal(size=(300, 2, 6)):
-        dx, dg = x - y, cone_gradient(x, s[1], angle, high) - cone_gradient(y, s[1], angle, high)
+SETS = [((-0.3, 0.3 - np.pi), True), ((-0.1, -0.6), False), ((0.1, -1.4), False)]
+
+
+@pytest.mark.parametrize(("angles", "cone"), SETS)
+def test_distances_to_wedges_and_cones_are_of_the_class(angles, cone):
+    rng, u = np.random.default_rng(0), simplex(4)[1]
+    for x, y in rng.normal(size=(200, 2, 5)):
+        dx = x - y
+        dg = set_gradient(x, u, 1.0, angles, cone) - set_gradient(y, u, 1.0, angles, cone)
         assert (dg - 0.1 * dx) @ (dx - dg) >= -1e-9  # mu-strongly monotone and L-Lipschitz with L = 1
-    w = s[0]
-    for present in ((1, 2), (3, 4)):
-        ends = []
-        for i in present:
-            x = w
-            for _ in range(3):
-                x = x - eta * cone_gradient(x, s[i], angle, high)
-            ends.append(x)
-        w = np.mean(ends, axis=0)
-    monkeypatch.setattr(sampled_clients, "ANGLES", 1)
-    monkeypatch.setattr(np, "linspace", lambda low, up, count: np.array([angle if count == 1 else high]))
-    assert orthogonal(run, 1.0, 1.0) == pytest.approx(w @ w, rel=1e-12)
+    assert set_gradient(np.zeros(5), u, 1.0, angles, cone) == pytest.approx(u)
+
+
+@pytest.mark.parametrize(("angles", "cone"), SETS)
+@pytest.mark.parametrize("present", [(2, 4), (1, 3)])
+def test_drawn_runs_of_wedges_and_cones_are_the_mean_over_every_draw(angles, cone, present):
+    """Two rounds: every first draw has the same value, and the last draw is not sampled."""
+    (K, N), run, total, count = present, run_of(2, 3, present), 0.0, 0
+    u, of_round = simplex(N), list(itertools.combinations(range(N), K))
+    for draw in itertools.product(of_round, repeat=2):
+        w = np.eye(N + 1)[0]
+        for those in draw:
+            ends = []
+            for i in those:
+                x = w
+                for _ in range(3):
+                    x = x - 0.5 * set_gradient(x, u[i], 1.0, angles, cone)
+                ends.append(x)
+            w = np.mean(ends, axis=0)
+        total, count = total + w @ w, count + 1
+    assert with_sets(run, angles, cone, (1.0, 1.0), 5) == pytest.approx(np.full(5, total / count), rel=1e-12)
+
+
+@pytest.mark.parametrize(("angles", "cone"), SETS)
+def test_drawn_runs_of_many_clients_are_near_those_of_any_number(angles, cone):
+    values = with_sets(run_of(3, 3, (2, 3000)), angles, cone, (1.0, 1.0), 20)
+    assert values.mean() == pytest.approx(
+        with_sets(run_of(3, 3, (2, None)), angles, cone, (1.0, 1.0), 1)[0], rel=5e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("present", "rounds", "eta", "most"),
+    [
+        ("1/10", 2, "1/2", 1.02),
+        ("1/10", 5, "1/2", 1.07),
+        ("1/10", 10, "1/2", 1.1),
+        ("5/10", 5, "1/4", 1.06),
+        ("5/10", 10, "1/4", 1.14),
+        ("5/10", 20, "1/4", 1.2),
+    ],
+)
+def test_a_stated_number_of_clients_comes_near_the_bound(present, rounds, eta, most):
+    (result,) = worst(rounds=rounds, tau=4, step=eta, participation=present)
+    assert result.certified and 1 <= result.worst / result.lower < most
+    if rounds == 10:
+        page = (Path(__file__).parents[3] / "docs" / "worst.md").read_text(encoding="utf-8")
+        assert f"{result.worst / result.lower:.2f}" in page
+
+
+@pytest.mark.parametrize(("present", "step"), [("1/10", "1/2"), ("1/any", "1/4")])
+def test_the_gap_is_bounded_above_an_instance(present, step):
+    one, two, far = (
+        worst(rounds=rounds, tau=4, step=step, participation=present, measure="gap")[0] for rounds in (1, 2, 10)
+    )
+    assert one.certified and far.certified and 1 <= one.worst / one.lower < 1.19
+    assert 1 < two.worst / two.lower < far.worst / far.lower < 3.45
+    distance = worst(rounds=2, tau=4, step=step, participation=present)[0]
+    assert two.worst < distance.worst / 2  # F is L-smooth
+
+
+def test_the_gap_of_everybody_present_is_that_of_the_programme_without_draws():
+    for tau in (1, 4):
+        plain, everyone = (replace(run_of(1, tau, present), measure="gap") for present in (None, (5, 5)))
+        assert central_path.worst(everyone).value == pytest.approx(central_path.worst(plain).value, rel=1e-4)
+
+
+def test_the_gap_of_drawn_quadratics_is_the_mean_over_every_draw():
+    (K, N), shape = (2, 4), np.array([0.3, 0.2, 0.9, 0.6, 1.1])
+    run, u, H, total = replace(run_of(2, 2, (K, N)), measure="gap"), simplex(N), hessians(shape, N), 0.0
+    draws = list(itertools.product(itertools.combinations(range(N), K), repeat=2))
+    for draw in draws:
+        w = np.eye(N + 1)[0]
+        for those in draw:
+            ends = []
+            for i in those:
+                x = w
+                for _ in range(2):
+                    x = x - 0.5 * (H[i] @ x + u[i])
+                ends.append(x)
+            w = np.mean(ends, axis=0)
+        total += w @ np.mean(H, axis=0) @ w / 2
+    assert second_moments(run, shape[:, None], 1.0, 1.0, 0.0)[0] == pytest.approx(total / len(draws), rel=1e-12)
+
+
+def test_the_bound_of_a_round_is_proved_by_its_multipliers_and_composed():
+    run = run_of(1, 4, (1, 10))
+    one = central_path.worst(run, Q(1), Q(1))
+    assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
+    assert not bound.verify(replace(one, run=replace(run, present=(1, 2)), a=one.a * Q(99, 100)))
+    two = central_path.worst(replace(run, rounds=2), Q(1), Q(1))
+    last = central_path.worst(run, Q(one.value), Q(1))
+    assert two.a == last.a * one.a and two.b == last.a * one.b + last.b
+    assert two.value == last.value <= noisy(replace(run, rounds=2), Q(1), Q(1), Q(0)).value
 
 
 @pytest.mark.parametrize(
@@ -209,7 +308,7 @@ def test_bad_input_is_one_sentence():
         "--participation 0/4",
         "--participation 1/1",
         "--participation a/b",
-        "--participation 1/2 --measure gap",
+        "--participation 1/2 --measure average --tau 2",
         "--participation 1/2 --server 2",
         "--participation 1/2 --weights 1/2,1/2",
     ):

@@ -120,7 +120,7 @@ def test_constants_of_the_instance_are_those_of_its_run():
 def test_a_number_below_the_instance_is_no_worst_case(monkeypatch):
     def solver(certified, value):
         low = Bound(rounds_of(1, 2), Q(1), Q(0), value, 0.0, certified)
-        monkeypatch.setattr("fedbounds.study.worst_case_and_theorems.worst", lambda *args: low)
+        monkeypatch.setattr("fedbounds.study.worst_case_and_theorems.upper_bound", lambda *args: low)
         return sandwich(rounds_of(1, 2))
 
     assert solver(False, 0.5).worst is None and solver(False, 0.5).mark == "not established"

@@ -49,20 +49,20 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
         return Bound(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True, attained=True)
-    if run.ratios is not None and run.rounds > 1:
+    if (run.ratios is not None or run.present) and run.rounds > 1:
         sizes, last = run.sizes[: -run.tau], run.sizes[-run.tau :]
-        before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
-        if before is None or not before.certified:
+        before = worst(replace(run, rounds=run.rounds - 1, eta=sizes, measure="distance"), delta_0, zeta_sq)
+        if before is None or not before.proved:
             return None
         bound = worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
-        return bound and replace(bound, attained=False)
+        return bound and _after(before, bound)
     few = 0 < len(run.p) * run.T <= EVERY_CLIENT
     if few and not run.exact and (run.ratios is None or run.permuted) and run.measure == "distance" and zeta_sq:
         bound = by_solver(run, delta_0, zeta_sq, every_client=True)
         if bound is not None:
             return bound
-    if run.server != 1:
-        return _with_server_step(run, delta_0, zeta_sq)
+    if run.server != 1 or run.present:
+        return _by_solver(run, delta_0, zeta_sq)
     if run.T <= ALL_PAIRS and not run.all_pairs:
         bound = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
         if bound is not None and bound.certified:
@@ -70,8 +70,14 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     return _worst_on_path(run, delta_0, zeta_sq)
 
 
-def _with_server_step(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
-    """The path begins at a proof for a server's step of 1, so the solver is asked."""
+def _after(before: Bound, last: Bound) -> Bound:
+    """The bound of one more round, from that of the rounds before."""
+    a, b, bias = last.a * before.a, last.a * before.b + last.b, last.a * before.bias + last.bias
+    return replace(last, a=a, b=b, bias=bias, gap=None, attained=False)
+
+
+def _by_solver(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
+    """The path begins at a proof for a server's step of 1 and everyone present, so the solver is asked."""
     if run.biased:
         received = f"{run.T} steps of {len(run.p)} clients"
         what = f"a server's step with weights that are not p is bounded for up to {EVERY_CLIENT} gradients in all"

@@ -29,12 +29,14 @@ import numpy as np
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.multi_round.bound import Bound, above
-from fedbounds.evidence.sdp.multi_round.central_path import Array
+from fedbounds.evidence.sdp.multi_round.central_path import Array, worst
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import Constraint, Expression, Program, Symbol, Vector, exact
 
 # Bits of the potentials' entries, which are rounded up.
 BITS = 120
+# Local steps beyond which the programme of a round takes too long where clients are absent.
+LONG = 20
 # Multipliers are told by their ratios to the A_{k+1}, which must exceed K eta^2. The first ones of a round are those
 # of `fedavg-rounds`, or so many times the least where these are too small.
 FIRST = 1.1
@@ -98,6 +100,16 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
     noise = sigma_sq * max(c * item + d * (1 - item) for item in shares(run))
     value, certified = above(a * delta_0 + b * zeta_sq + noise), verify(run, steps, potentials)
     return NoisyBound(run, a, b, value, None, certified, steps=steps, potentials=potentials)
+
+
+def upper_bound(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> Bound | None:
+    """The least bound that is found on a run, with or without noise and absent clients."""
+    far = run.present is not None and run.measure == "distance"
+    if not sigma_sq and not (far and run.tau > LONG):
+        result = worst(run, delta_0, zeta_sq)
+        if result is not None or not far:
+            return result
+    return noisy(run, delta_0, zeta_sq, sigma_sq)
 
 
 def added(run: Run, potentials: tuple[Potential, ...]) -> tuple[Fraction, Fraction]:

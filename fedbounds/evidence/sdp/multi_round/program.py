@@ -15,6 +15,9 @@ variance of a number between pi and Pi with mean 1.
 Where F(w) - F* is bounded, w is one more point without deviations; F(w) - F* is (mu/2) ||w||^2 plus a difference of
 function values.
 
+Where K of N clients are drawn, a programme is of one round: w_1 = m + (mean of the d_i drawn), whose expectations are
+`Run.sampling` times those of the d_i. F there is that of a client who is taken whoever was drawn.
+
 Constraints join each point with w* and the points after it, and for F with w and the round's start; leaving the
 others out keeps every proof a proof.
 """
@@ -89,29 +92,20 @@ class Run:
         sizes = self.sizes
         yield len(sizes) != self.T, f"step sizes must be one or {self.T}, one a step", len(sizes), "mend them"
         for size in set(sizes):
-            wrong = not 0 < size * self.L < 2
-            yield wrong, "gradient descent needs 0 < eta < 2/L", size, "take a smaller step"
+            yield not 0 < size * self.L < 2, "gradient descent needs 0 < eta < 2/L", size, "take a smaller step"
         yield self.server <= 0, "the server's step must be positive", self.server, "take 1, which is FedAvg's"
         K, N = self.present or (1, None)
         received = f"{K} of {N or 'any'}"
-        yield (
-            K < 1 or (N is not None and not max(K, 2) <= N),
-            "K of N >= 2 clients take part, K >= 1",
-            received,
-            "mend them",
-        )
+        wrong = K < 1 or (N is not None and not max(K, 2) <= N)
+        yield wrong, "K of N >= 2 clients take part, K >= 1", received, "mend them"
         named = {"weights": self.p, f"a server step of {self.server}": self.server != 1}
-        named[f"the measure {self.measure}"] = self.measure != "distance"
+        named[f"the measure {self.measure}"] = self.measure == "average"
         more = " and ".join(name for name, given in named.items() if given)
-        what = "with K of N present the clients and the server's step are plain, and the measure is the distance"
+        what = "with K of N present clients and server's step are plain, and no mean of iterates is measured"
         yield self.present is not None and bool(more), what, more, "leave it out"
         wrong = self.server != 1 and self.measure == "average"
-        yield (
-            wrong,
-            "the mean of the iterates is bounded for a server's step of 1",
-            self.server,
-            "take another measure",
-        )
+        what = "the mean of the iterates is bounded for a server's step of 1"
+        yield wrong, what, self.server, "take another measure"
         alpha, p = (", ".join(map(str, given)) for given in (self.alpha, self.p))
         for name, weights, received in (("alpha", self.alpha, alpha), ("p", self.p, p)):
             wrong = len(self.alpha) != len(self.p) or bool(weights and (min(weights) < 0 or sum(weights) != 1))
@@ -199,11 +193,28 @@ class Run:
 
 
 class _Moment(Vector):
-    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix."""
+    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix.
+
+    Deviations "e" are those of the mean of the clients who were drawn, in the vectors of the deviations "d".
+    """
 
     def __matmul__(self, other: Vector) -> Expression:
-        parts = [(_part(self, letter), _part(other, letter)) for letter in "md"]
-        return Expression.mean((1, 1), [Vector.__matmul__(u, v) for u, v in parts])
+        parts = [(_part(self, letter), _part(other, letter)) for letter in "mde"]
+        return Expression.mean((1, 1, 1), [Vector.__matmul__(u, v) for u, v in parts])
+
+
+def _drawn(vector: Vector) -> _Moment:
+    """The mean of the clients who were drawn, of a vector of every client."""
+    return _Moment({key._replace(letter="e" if key.letter == "d" else "m"): v for key, v in vector.terms.items()})
+
+
+def _in_mean(expression: Expression, sampling: Any) -> Expression:
+    """The expectation over the draw: products of deviations "e" are `Run.sampling` times those of "d"."""
+    result = Expression()
+    for key, value in expression.terms.items():
+        drawn = tuple(one._replace(letter="d") for one in key)
+        result += Expression({drawn: value * sampling} if key[0].letter == "e" else {key: value})
+    return result
 
 
 def _part(vector: Vector, letter: str) -> Vector:
@@ -235,7 +246,8 @@ def points(run: Run, number: Any) -> list[Point]:
         after = mean + moment("d", k + 1)
         result.append(Point(str(k), x, number((1 - size * run.mu) / size) * x - number(1 / size) * after, value(k)))
     if run.star > T:
-        result.append(Point(str(T), measured(run, number), moment("m", T + 1) + moment("d", T + 1), value(T)))
+        slope = moment("m", T + 1) + moment("d", T + 1) + (moment("e", T + 2) if run.sampling else _Moment())
+        result.append(Point(str(T), measured(run, number), slope, value(T)))
     slopes = moment("m", T + 1) + moment("d", 0) if run.biased else moment("d", 0)
     return [*result, Point(str(run.star), _Moment(), slopes, Expression())]
 
@@ -251,11 +263,13 @@ def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[P
     for k in range(run.star):
         start = x if k % run.tau == 0 else start
         slope = _Moment({Symbol(letter, step=k + 1): number(Fraction(1)) for letter in "md"})
+        if k == run.T and run.sampling:
+            slope += _Moment({Symbol("e", step=k + 2): number(Fraction(1))})
         result.append(Point(str(k), x, slope, Expression({(Symbol("f", step=k),): number(Fraction(1))})))
         if k < run.T:
             x = number(1 - run.sizes[k] * run.mu) * x - number(run.sizes[k]) * slope
         if (k + 1) % run.tau == 0 and k < run.T:
-            mean = _Moment(_part(x, "m").terms)
+            mean = _drawn(x) if run.present else _Moment(_part(x, "m").terms)
             x = number(1 - run.server) * start + number(run.server) * mean
     slopes = _Moment({} if common else {Symbol("d", step=0): number(Fraction(1))})
     return [*result, Point(str(run.star), _Moment(), slopes, Expression())], x
@@ -265,7 +279,8 @@ def measured(run: Run, number: Any) -> Vector:
     """The point at which the run is measured: w_R, or the mean of w_0 .. w_{T-1}."""
     if run.measure == "average":
         return _Moment(dict.fromkeys((Symbol("m", step=k) for k in range(run.T)), number(Fraction(1, run.T))))
-    return _Moment({Symbol("m", step=run.T): number(Fraction(1))})
+    end = _Moment({Symbol(letter, step=run.T): number(Fraction(1)) for letter in "md"})
+    return _drawn(end) if run.present else _Moment(_part(end, "m").terms)
 
 
 def program_of(run: Run, number: Any = exact) -> Program:
@@ -281,10 +296,13 @@ def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
 def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int = 0) -> Program:
     K, last = number(run.L - run.mu), run.star + run.biased
     symbols = [Symbol("m", step=k) for k in range(last + 1)]
-    symbols += [Symbol("d", step=k) for k in range(first, run.star + 1)]
+    drawn, v = bool(run.sampling and run.star > run.T), number(run.sampling)
+    symbols += [Symbol("d", step=k) for k in range(first, run.star + 1 + drawn)]
     constraints = tuple(
-        Constraint("interpolation", -1, f"{a}|{b}", interpolation(every[a], every[b], 0 * K, K)) for a, b in run.pairs
+        Constraint("interpolation", -1, f"{a}|{b}", _in_mean(interpolation(every[a], every[b], 0 * K, K), v))
+        for a, b in run.pairs
     )
+    reached = _in_mean(end.squared, v)
 
     def squared(letter: str, k: int) -> Expression:
         return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared
@@ -293,9 +311,7 @@ def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int 
         "Delta_0": lambda: squared("m", 0),
         "variance": lambda: squared("d", 0),
         "bias": lambda: squared("m", run.T + 1) if run.biased else Expression(),
-        "measured": lambda: (
-            end.squared if run.measure == "distance" else end.squared * number(run.mu / 2) + every[run.T].f
-        ),
+        "measured": lambda: reached if run.star == run.T else reached * number(run.mu / 2) + every[run.T].f,
     }
     values = tuple(Symbol("f", step=k) for k in range(run.star))
     return Program(tuple(symbols), values, constraints, quantities, number, apart=True)

@@ -1,20 +1,18 @@
-"""An instance where K of N clients take part: two groups of equal quadratics in the plane, with exact moments.
+"""Instances where K of N clients take part: their pulls s_i are the corners u_i of a simplex, times zeta_*.
 
-With groups g of shares p_g, a round takes w to x_g = P_g w + q_g plus noise, and those present have the mean
-x-bar plus the deviation of a draw without replacement. So with M = E w w^T and m = E w
+Exchanging the clients turns w = (x, y), x along w_0 and y in the span of the pulls, so that few numbers describe
+it. Of quadratics, with the same two curvatures and angle in each plane of w_0 and u_i and one curvature in the rest,
+E w w^T is E x^2 and E||y||^2, and those present have the mean x-bar plus the deviation of a draw without replacement:
 
-    E w' w'^T = (1 - v) E x-bar x-bar^T + v sum_g p_g E x_g x_g^T + (noise of all)/K,    v = (N - K)/(K (N - 1)),
+    E||w'||^2 = (1 - v) E||x-bar||^2 + v mean_i E||x_i||^2 + (noise of all)/K,    v = (N - K)/(K (N - 1)),
 
-a recursion without any sampling; for any N, v = 1/K is approached by many clients. The angles of both groups' axes,
-their curvatures, the start and the direction of all noise are searched for at random, first near the instance of
-the run in which everyone takes part.
+a recursion without any sampling. Other clients go farther where there is no noise:
 
-Of any number of clients another kind goes farther: with pulls s_i that are orthogonal to each other and to w_0,
+    F_i(x) = mu/2 ||x||^2 + (L - mu)/2 dist(x, C_i)^2 + <s_i, x>
 
-    F_i(x) = mu/2 ||x||^2 + (h - mu)/2 dist(x, C_i)^2 + <s_i, x>,    C_i = {cos(a) rho + sin(a) z <= 0},
-
-z being the coordinate of x along s_i and rho the distance from that axis. A client who is drawn for the first time
-moves w in the plane of w and s_i, so that ||w|| is no random number; with many clients nobody is drawn twice.
+with C_i a wedge in the plane of w_0 and u_i, or a cone about u_i. Of any number of clients the pulls are orthogonal
+to each other and to w_0, and nobody is drawn twice: then w moves by no random length. Of N clients rounds are drawn,
+and the value is the lower end of a band for the mean over `DRAWS` sequences of draws; the last draw is not sampled.
 """
 
 from __future__ import annotations
@@ -24,102 +22,92 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.sdp.multi_round.lower_bound import FLOATS, FRACTIONS, symmetric
+from fedbounds.evidence.empirical.bands import band
+from fedbounds.evidence.sdp.multi_round.lower_bound import FLOATS, FRACTIONS, alike, symmetric
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.problem import Array
 
-# Shapes a try, and tries that narrow by half around the best one.
-RANDOM, TIMES = 600, 14
-# Of the cones.
-ANGLES, CURVATURES = 181, 19
+# Shapes a try, starts, and tries that narrow by half around the best one.
+RANDOM, STARTS, TIMES = 600, 3, 14
+# Sequences of draws in a search, and of the value, whose band has this error rate.
+SEARCHED, DRAWS, ERROR_RATE = 128, 2**14, 1e-6
+# Values that differ by less, relatively, are one.
+SAME = 1e-12
+# Wedges (first and last angle) from which the best is searched for, and how often one is tried; cones by their first.
+WEDGES, TRIED, CONES = ((-0.05, -0.4), (-0.5, -1.4)), 40, np.linspace(-1.4, -0.05, 28)
 
 
-def highest(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]) -> float:
-    """E||w_R||^2 of the best instance of either kind."""
-    value, any_number = sampled(run, delta_0, zeta_sq, sigma_sq, near)[0], run.present and run.present[1] is None
-    return max(value, orthogonal(run, delta_0, zeta_sq)) if any_number else value
+def highest(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> float:
+    """A lower bound on what the run measures in mean: an exact one, or where there is no noise one at ERROR_RATE."""
+    exact = sampled(run, delta_0, zeta_sq, sigma_sq)[0]
+    if sigma_sq or not zeta_sq or run.measure != "distance":
+        return exact
+    return max(exact, _of_sets(run, delta_0, zeta_sq))
 
 
-def sampled(
-    run: Run, delta_0: float, zeta_sq: float, sigma_sq: float, near: tuple[float, ...]
-) -> tuple[float, Array]:
-    """(E||w_R||^2, shape (6,)) of the best such instance, in floating point; ``near`` is such a shape (5,)."""
+def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> tuple[float, Array]:
+    """(what is measured of the best quadratics, their shape (5,)), in floating point."""
     mu, L, rng = float(run.mu), float(run.L), np.random.default_rng(0)
-    found, middle = list[tuple[float, Array]](), np.array([0.0, 0.0, (mu + L) / 2, (mu + L) / 2, 0.0, 0.0])
-    for first in (np.append(near, 0.0), middle, middle):
-        shape, reach = first, np.array([np.pi / 2, np.pi / 2, L - mu, L - mu, np.pi / 2, np.pi / 2])
+    least, most = np.array([[-np.pi / 2, mu, mu, mu, -np.pi / 2], [np.pi / 2, L, L, L, np.pi / 2]])[:, :, None]
+    found = list[tuple[float, Array]]()
+    for _ in range(STARTS):
+        shape, reach = (least + most)[:, 0] / 2, (most - least)[:, 0]
         for _ in range(TIMES):
-            tried = shape[:, None] + reach[:, None] * rng.uniform(-1, 1, (6, RANDOM))
-            tried[:, 0], tried[2:4] = shape, np.clip(tried[2:4], mu, L)
+            tried = shape[:, None] + reach[:, None] * rng.uniform(-1, 1, (5, RANDOM))
+            tried[:, 0], tried[1:4] = shape, np.clip(tried[1:4], mu, L)
             values = second_moments(run, tried, delta_0, zeta_sq, sigma_sq)
             shape, reach = tried[:, np.argmax(values)], reach / 2
         found.append((float(values.max()), shape))
-    return max(found, key=lambda item: item[0])
-
-
-def orthogonal(run: Run, delta_0: float, zeta_sq: float) -> float:
-    """E||w_R||^2 of the best such cones as the number of clients grows, in floating point."""
-    assert run.present is not None
-    mu, L, K = float(run.mu), float(run.L), run.present[0]
-    angles, highs = np.linspace(0, np.pi / 2, ANGLES), np.linspace(mu, L, CURVATURES)
-    angle, bend = (item.ravel() for item in np.meshgrid(angles, highs - mu))
-    c, s, size = np.cos(angle), np.sin(angle), np.full(angle.shape, delta_0**0.5)
-    for start in range(0, run.T, run.tau):
-        rho, z = size, 0 * size
-        for eta in map(float, run.sizes[start : start + run.tau]):
-            inside = z * c >= abs(rho) * s  # the polar cone, whose points are nearest to 0
-            far = np.maximum(c * abs(rho) + s * z, 0)
-            slope = np.where(inside, rho, np.sign(rho) * far * c), np.where(inside, z, far * s)
-            rho, z = rho - eta * (mu * rho + bend * slope[0]), z - eta * (mu * z + bend * slope[1] + zeta_sq**0.5)
-        size = np.sqrt(rho**2 + z**2 / K)
-    return float((size**2).max())
-
-
-def groups(run: Run) -> tuple[Fraction, Fraction]:
-    """The shares of the two groups: halves, or as near as N clients allow."""
-    N = None if run.present is None else run.present[1]
-    share = Fraction(1, 2) if N is None else Fraction(N // 2, N)
-    return share, 1 - share
+    value, shape = max(found, key=lambda item: item[0])
+    if sigma_sq and run.present and run.measure == "distance":
+        value = max(value, float(alike(run, Fraction(delta_0), Fraction(sigma_sq) / run.present[0])))
+    return value, shape
 
 
 def second_moments(run: Run, shape: Array, delta_0: float, zeta_sq: float, sigma_sq: float) -> Array:
-    """E||w_R||^2 at shapes (6, B): two angles, two curvatures, the angles of the start and of the noise."""
-    p = groups(run)
-    apart = (zeta_sq / float(p[0] * p[1])) ** 0.5
-    return np.asarray(_moments(run, shape, (delta_0**0.5, apart, sigma_sq), FLOATS), dtype=float)
+    """What is measured at shapes (5, B): an angle, the plane's two curvatures, the rest's, the angle of the noise."""
+    return np.asarray(_moments(run, shape, (delta_0**0.5, zeta_sq**0.5, sigma_sq), FLOATS), dtype=float)
 
 
 def in_fractions(run: Run, shape: Array, zeta_sq: Fraction) -> tuple[Fraction, Fraction]:
-    """(E||w_R||^2, zeta_*^2) of nearly that shape and pull, both exact, with ||w_0|| = 1 and no noise."""
+    """(what is measured, zeta_*^2) of nearly that shape and pull, both exact, with ||w_0|| = 1 and no noise."""
     number, cos, sin, root = FRACTIONS
-    p, high = groups(run), [min(max(bend, run.mu), run.L) for bend in number(shape[2:4])]
-    apart = root(zeta_sq / (p[0] * p[1]))
-    exact = (lambda x: x, cos, sin, root)
-    several = np.concatenate([shape[:2], high, shape[4:]])[:, None]
-    return _moments(run, several, (Fraction(1), apart, Fraction(0)), exact)[0], apart**2 * p[0] * p[1]
+    bends = [min(max(bend, run.mu), run.L) for bend in number(shape[1:4])]
+    pull, exact = root(zeta_sq), (lambda x: x, cos, sin, root)
+    several = np.array([shape[0], *bends, shape[4]], dtype=object)[:, None]
+    return _moments(run, several, (Fraction(1), pull, Fraction(0)), exact)[0], pull**2
 
 
 def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tuple[Any, ...]) -> Any:
-    """E||w_R||^2, given ||w_0||, how far the pulls of both groups are apart, and sigma^2."""
+    """What is measured, given ||w_0||, zeta_* and sigma^2, from E x, E x^2 and E||y||^2."""
     assert run.present is not None
-    (size, apart, sigma_sq), (number, cos, sin, _) = given, arithmetic
-    p, v, mu = tuple(map(number, groups(run))), number(run.sampling), number(run.mu)
-    pull = -p[1] * apart, p[0] * apart
-    H = [_hessian(mu, cos(shape[g]), sin(shape[g]), shape[2 + g]) for g in (0, 1)]
-    m = size * np.stack([cos(shape[4]), sin(shape[4])], axis=-1)
-    M, along = m[:, :, None] * m[:, None, :], np.stack([cos(shape[5]), sin(shape[5])], axis=-1)
+    (size, pull, sigma_sq), (number, cos, sin, _), (K, N) = given, arithmetic, run.present
+    n, v = number(Fraction(0) if N is None else Fraction(1, N - 1)), number(run.sampling)
+    H, rest = _hessian(cos(shape[0]), sin(shape[0]), shape[1], shape[2]), shape[3]
+    along = np.stack([cos(shape[4]), sin(shape[4])], axis=-1)
+    x, xx, yy = size + 0 * rest, size**2 + 0 * rest, 0 * rest
     for start in range(0, run.T, run.tau):
         sizes = [number(one) for one in run.sizes[start : start + run.tau]]
-        several = [_round(H[g], pull[g], sizes, along) for g in (0, 1)]
-        P, q, C = (p[0] * one + p[1] * other for one, other in zip(*several, strict=True))
-        noise = C * (sigma_sq / run.present[0])
-        parts = (p[g] * _second(*several[g][:2], M, m) for g in (0, 1))
-        M, m = (1 - v) * _second(P, q, M, m) + v * sum(parts) + noise, (P @ m[..., None])[..., 0] + q
-    return M[:, 0, 0] + M[:, 1, 1]
+        P, q, C = _round(H, pull, sizes, along)
+        keep = 1 + 0 * rest
+        for eta in sizes:
+            keep = keep * (1 - eta * rest)
+        of_mean = P[:, 0, 0] ** 2 * xx + q[:, 0] ** 2 + 2 * P[:, 0, 0] * q[:, 0] * x
+        of_each = of_mean + P[:, 0, 1] ** 2 * yy * n
+        y_mean = (keep + (P[:, 1, 1] - keep) * n) ** 2 * yy
+        y_each = P[:, 1, 0] ** 2 * xx + q[:, 1] ** 2 + 2 * P[:, 1, 0] * q[:, 1] * x
+        y_each = y_each + (P[:, 1, 1] ** 2 * n + keep**2 * (1 - n)) * yy
+        noise = sigma_sq / K
+        x = P[:, 0, 0] * x + q[:, 0]
+        xx = (1 - v) * of_mean + v * of_each + noise * C[:, 0, 0]
+        yy = (1 - v) * y_mean + v * y_each + noise * C[:, 1, 1]
+    if run.measure == "distance":
+        return xx + yy
+    return (H[:, 0, 0] * xx + (rest + (H[:, 1, 1] - rest) * n) * yy) / 2
 
 
-def _hessian(mu: Any, c: Array, s: Array, high: Array) -> Array:
-    return symmetric(mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c)
+def _hessian(c: Array, s: Array, low: Array, high: Array) -> Array:
+    return symmetric(low * c * c + high * s * s, (low - high) * c * s, low * s * s + high * c * c)
 
 
 def _round(H: Array, pull: Any, sizes: list[Any], along: Array) -> tuple[Array, Array, Array]:
@@ -133,7 +121,89 @@ def _round(H: Array, pull: Any, sizes: list[Any], along: Array) -> tuple[Array, 
     return P, q, C
 
 
-def _second(P: Array, q: Array, M: Array, m: Array) -> Any:
-    """E x x^T of x = P w + q."""
-    mixed = (P @ m[..., None])[..., 0][:, :, None] * q[:, None, :]
-    return P @ M @ P.swapaxes(-1, -2) + mixed + mixed.swapaxes(-1, -2) + q[:, :, None] * q[:, None, :]
+def _of_sets(run: Run, delta_0: float, zeta_sq: float) -> float:
+    """The value of the best wedge or cone that was found."""
+    from scipy.optimize import minimize
+
+    def value(first: float, last: float, cone: bool, draws: int = SEARCHED) -> Array:
+        last = min(max(last, first - np.pi), first)
+        return with_sets(run, (float(first), float(last)), cone, (delta_0, zeta_sq), draws)
+
+    best = max((float(value(first, -np.pi - first, True).mean()), first, -np.pi - first, True) for first in CONES)
+    for start in WEDGES:
+        simplex = np.array(start) + np.array([[0, 0], [0.1, 0], [0, -0.1]])
+        options = {"maxfev": TRIED, "initial_simplex": simplex}
+        found = minimize(lambda at: -value(*at, False).mean(), start, method="Nelder-Mead", options=options)
+        best = max(best, (-float(found.fun), *found.x, False))
+    values = value(*best[1:], draws=DRAWS)
+    if np.ptp(values) <= SAME * values.max():  # up to two rounds, or of any number, every sequence has the same
+        return float(values.min())
+    return float(band(values[:, None], ERROR_RATE).lower[0])
+
+
+def with_sets(run: Run, angles: tuple[float, float], cone: bool, given: tuple[float, float], draws: int) -> Array:
+    """E||w_R||^2 given the first R - 1 draws, of several sequences (draws,); of any number of clients (1,)."""
+    assert run.present is not None
+    (K, N), (delta_0, zeta_sq), rng = run.present, given, np.random.default_rng(0)
+    if N is None:
+        return _of_new_clients(run, angles, cone, given)
+    x, y, v = np.full(draws, delta_0**0.5), np.zeros((draws, N)), float(run.sampling)
+    unit = (N / (N - 1)) ** 0.5  # u_i = unit (e_i - mean of all e_i)
+    for start in range(0, run.T, run.tau):
+        z = unit * y
+        rest = np.sqrt(np.maximum(x[:, None] ** 2 + (y**2).sum(1, keepdims=True) - z**2, 0)) if cone else x[:, None]
+        p, q, keep = _after(run, start, angles, rest, z, zeta_sq**0.5)
+        keep = p / np.maximum(rest, np.finfo(float).tiny) if cone else np.full(z.shape, keep)
+        along, moved = (keep * x[:, None] if cone else p), q - keep * z
+        if start + run.tau == run.T:
+            each = along**2 + keep**2 * ((y**2).sum(1, keepdims=True) - z**2) + q**2
+            middle = _mean_of(moved, unit, np.full(z.shape, 1 / N)) + keep.mean(1)[:, None] * y
+            return (1 - v) * (along.mean(1) ** 2 + (middle**2).sum(1)) + v * each.mean(1)
+        share = (rng.random(z.shape).argsort(1).argsort(1) < K) / K
+        y = _mean_of(moved, unit, share) + (share * keep).sum(1)[:, None] * y
+        x = (share * along).sum(1)
+    return np.empty(0)
+
+
+def _mean_of(moved: Array, unit: float, share: Array) -> Array:
+    """sum_i share_i moved_i u_i."""
+    several = unit * share * moved
+    return np.asarray(several - several.mean(1, keepdims=True))
+
+
+def _of_new_clients(run: Run, angles: tuple[float, float], cone: bool, given: tuple[float, float]) -> Array:
+    """The same where every client is new: the length of w is no random number."""
+    assert run.present is not None
+    (delta_0, zeta_sq), K = given, run.present[0]
+    x, yy = np.array([delta_0**0.5]), np.zeros(1)
+    for start in range(0, run.T, run.tau):
+        if cone:
+            x, yy = np.sqrt(x**2 + yy), 0 * yy
+        x, q, keep = _after(run, start, angles, x, 0 * x, zeta_sq**0.5)
+        yy = keep**2 * yy + q**2 / K
+    return np.asarray(x**2 + yy)
+
+
+def _after(
+    run: Run, start: int, angles: tuple[float, float], p: Array, z: Array, pull: float
+) -> tuple[Array, Array, float]:
+    """(p, z) in the plane of the set after a round's local steps, and what is left of a direction outside it."""
+    mu, bend, keep = float(run.mu), float(run.L - run.mu), 1.0
+    for eta in map(float, run.sizes[start : start + run.tau]):
+        slope = _from_wedge(p, z, *angles)
+        p, z = p - eta * (mu * p + bend * slope[0]), z - eta * (mu * z + bend * slope[1] + pull)
+        keep *= 1 - eta * mu
+    return p, z, keep
+
+
+def _from_wedge(p: Array, z: Array, first: float, last: float) -> tuple[Array, Array]:
+    """(p, z) less the nearest point of the wedge between two angles, last <= first <= last + pi."""
+    rays = [(np.cos(angle), np.sin(angle)) for angle in (first, last)]
+    lengths = [np.maximum(p * c + z * s, 0) for c, s in rays]
+    upper = lengths[0] >= lengths[1]
+    nearest = [np.where(upper, lengths[0] * rays[0][k], lengths[1] * rays[1][k]) for k in (0, 1)]
+    (c0, s0), (c1, s1) = rays
+    inside = (c0 * z - s0 * p <= 0) & (c1 * z - s1 * p >= 0)
+    if first == last:
+        inside = np.zeros(p.shape, dtype=bool)
+    return np.where(inside, 0.0, p - nearest[0]), np.where(inside, 0.0, z - nearest[1])

@@ -82,7 +82,7 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
         bound = _of_one_step(run)
         if bound is not None:
             yield bound.times(scale)
-    if at.quiet and run.present is None:
+    if at.quiet:
         for ratio in (Fraction(0),) if at.common else RATIOS:
             least = worst(at.run, Fraction(1), ratio * run.mu * run.L)
             if least is not None and least.proved:
@@ -131,18 +131,18 @@ def _instance(at: ClaimAtRun, zeta_sq: Fraction) -> Near | None:
     right = at.right(values)
     if right is None:
         return None
-    one = attained(replace(run, present=None), 1.0, float(zeta_sq))
     if run.present is None:
+        one = attained(run, 1.0, float(zeta_sq))
         words = f"two quadratics of shape {one.shape}"
         return Near(one.value, float(right), words, lambda: (surely(run, one, Fraction(1), zeta_sq), float(right)))
-    left, shape = sampled(run, 1.0, float(zeta_sq), 0.0, one.shape)
+    left, shape = sampled(run, 1.0, float(zeta_sq), 0.0)
 
     def exactly() -> tuple[float, float]:
         exact, there = in_fractions(run, shape, zeta_sq)
         bound = at.right({**values, "zeta_star_sq": there})
         return math.nextafter(float(exact), 0.0), math.inf if bound is None else float(bound)
 
-    return Near(left, float(right), f"two groups of equal quadratics of shape {tuple(map(float, shape))}", exactly)
+    return Near(left, float(right), f"quadratics about a simplex, of shape {tuple(map(float, shape))}", exactly)
 
 
 def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict:
