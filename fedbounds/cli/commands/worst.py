@@ -52,7 +52,9 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     if quiet:
         return
     if noisy:
-        say("Of a random run the worst case is a bound, of one step or round after the other, perhaps not attained.")
+        say(
+            "Of a random run the worst case is a bound, step after step or round by round, which need not be attained."
+        )
     else:
         _say_weights(weights, p, result[0])
     if any(item.instance_constants for item in result):

@@ -201,10 +201,10 @@ def test_a_stated_number_of_clients_comes_near_the_bound(present, rounds, eta, m
 @pytest.mark.parametrize(("present", "step"), [("1/10", "1/2"), ("1/any", "1/4")])
 def test_the_gap_is_bounded_above_an_instance(present, step):
     one, two, far = (
-        worst(rounds=rounds, tau=4, step=step, participation=present, measure="gap")[0] for rounds in (1, 2, 10)
+        worst(rounds=rounds, tau=4, step=step, participation=present, measure="gap")[0] for rounds in (1, 2, 20)
     )
     assert one.certified and far.certified and 1 <= one.worst / one.lower < 1.19
-    assert 1 < two.worst / two.lower < far.worst / far.lower < 3.45
+    assert 1 < two.worst / two.lower < far.worst / far.lower < 3.7
     distance = worst(rounds=2, tau=4, step=step, participation=present)[0]
     assert two.worst < distance.worst / 2  # F is L-smooth
 
