@@ -52,9 +52,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     if quiet:
         return
     if noisy:
-        say(
-            "Of a random run the worst case is a bound, step after step or round by round, which need not be attained."
-        )
+        say("Of a random run the worst case is a bound, step by step or round by round, which need not be attained.")
     else:
         _say_weights(weights, p, result[0])
     if any(item.instance_constants for item in result):
