@@ -134,8 +134,8 @@ def _of_sets(run: Run, delta_0: float, zeta_sq: float) -> float:
         simplex = np.array(start) + np.array([[0, 0], [0.1, 0], [0, -0.1]])
         options = {"maxfev": TRIED, "initial_simplex": simplex}
         found = minimize(lambda at: -value(*at, False).mean(), start, method="Nelder-Mead", options=options)
-        best = max(best, (-float(found.fun), *found.x, False))
-    values = value(*best[1:], draws=DRAWS)
+        best = max(best, (-float(found.fun), float(found.x[0]), float(found.x[1]), False))
+    values = value(best[1], best[2], best[3], DRAWS)
     if np.ptp(values) <= SAME * values.max():  # up to two rounds, or of any number, every sequence has the same
         return float(values.min())
     return float(band(values[:, None], ERROR_RATE).lower[0])
@@ -152,13 +152,13 @@ def with_sets(run: Run, angles: tuple[float, float], cone: bool, given: tuple[fl
     for start in range(0, run.T, run.tau):
         z = unit * y
         rest = np.sqrt(np.maximum(x[:, None] ** 2 + (y**2).sum(1, keepdims=True) - z**2, 0)) if cone else x[:, None]
-        p, q, keep = _after(run, start, angles, rest, z, zeta_sq**0.5)
-        keep = p / np.maximum(rest, np.finfo(float).tiny) if cone else np.full(z.shape, keep)
+        p, q, outside = _after(run, start, angles, rest, z, zeta_sq**0.5)
+        keep: Array = p / np.maximum(rest, np.finfo(float).tiny) if cone else np.full(z.shape, outside)
         along, moved = (keep * x[:, None] if cone else p), q - keep * z
         if start + run.tau == run.T:
             each = along**2 + keep**2 * ((y**2).sum(1, keepdims=True) - z**2) + q**2
             middle = _mean_of(moved, unit, np.full(z.shape, 1 / N)) + keep.mean(1)[:, None] * y
-            return (1 - v) * (along.mean(1) ** 2 + (middle**2).sum(1)) + v * each.mean(1)
+            return np.asarray((1 - v) * (along.mean(1) ** 2 + (middle**2).sum(1)) + v * each.mean(1))
         share = (rng.random(z.shape).argsort(1).argsort(1) < K) / K
         y = _mean_of(moved, unit, share) + (share * keep).sum(1)[:, None] * y
         x = (share * along).sum(1)
