@@ -133,7 +133,7 @@ def _of_sets(run: Run, delta_0: float, zeta_sq: float) -> float:
     for start in WEDGES:
         simplex = np.array(start) + np.array([[0, 0], [0.1, 0], [0, -0.1]])
         options = {"maxfev": TRIED, "initial_simplex": simplex}
-        found = minimize(lambda at: -value(*at, False).mean(), start, method="Nelder-Mead", options=options)
+        found = minimize(lambda at: -value(at[0], at[1], False).mean(), start, method="Nelder-Mead", options=options)
         best = max(best, (-float(found.fun), float(found.x[0]), float(found.x[1]), False))
     values = value(best[1], best[2], best[3], DRAWS)
     if np.ptp(values) <= SAME * values.max():  # up to two rounds, or of any number, every sequence has the same
