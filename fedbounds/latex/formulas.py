@@ -291,7 +291,7 @@ def _total(scripts: Sequence[Any], factors: Sequence[Any], operators: Sequence[s
         steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
         late = "let t = T where a run has t steps; " * (spelled(leaves.get("^", ())) in ("t", "t-1"))
         what = f"a sum must be over all clients, steps or rounds, not {below}"
-        raise wrong(place, what, rf"{late}write \sum_i, {steps} or \sum_{{r<R}}; start 1 where steps count from 1")
+        raise wrong(place, what, rf"{late}write \sum_i, {steps} or \sum_{{r<R}}; start 1 if the run starts at w_1")
     inner = _run(factors, operators, replace(notation, client=name))
     return sums.summed(inner, sums.SelectedSum if selected else sums.ClientSum, place)
 

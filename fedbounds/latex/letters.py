@@ -30,7 +30,10 @@ TIMES = ("T", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
 UNKNOWN = "a symbol must be one of the table, or declared"
 AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
-MEANS = r"add % fedbounds: let {0} = \bar{{w}} for the mean over steps, or let {0} = w for that over clients"
+MEANS = (
+    r"add % fedbounds: let {0} = \bar{{w}} for the mean over steps with equal weights, or let {0} = w for that over "
+    r"clients; with other weights, such as t + 1, it is neither, and not expressible"
+)
 
 
 @dataclass(frozen=True)
@@ -113,8 +116,10 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
     client = notation.client in marks
     rest = [piece for piece in marks if piece != notation.client]
     time = rest[0] if rest else ""
-    if notation.start == 1 and time in ("0", "1"):
-        time = "0" if time == "1" else "nothing"
+    if notation.start == 1 and time == "0":
+        remedy = "leave start 1 out, and sum from 0; start 1 is for a paper that starts at w_1"
+        raise wrong(replace(name, text=spelled([name, *scripts])), "with start 1 the first point is w_1", remedy)
+    time = "0" if notation.start == 1 and time == "1" else time
     later = {notation.step: "t", f"{notation.step}+1": "t+1", r"0\tau": "0"}.get(time, time)
     steps = (later in POINTS or later in TIMES) and later not in ("", "T", "T/2:T", r"\star")
     average = name.text == r"\bar{w}" and steps and not client and len(rest) == 1

@@ -142,13 +142,16 @@ def require_steps(claim: Any) -> None:
 
 
 def check_units(claim: Any, units: str) -> None:
-    """Refuse sides of different units, where they are to be ``checked``."""
+    """Refuse sides of different units, and a step size of others than a step's, where they are to be ``checked``."""
     parts = [sp.sympify(part) for part in (claim.lhs, *claim.terms.values())]
     if units not in ("checked", "as written"):
         raise reject(f"the units of claim {claim.key} are checked or as written", repr(units), "leave it out")
-    if units == "checked" and claim.kind != "rate" and have_units(parts):
+    sides = [parts] * (claim.kind != "rate")
+    sides += [] if claim.eta is None else [[symbols.eta, sp.sympify(claim.eta).subs(claim.definitions)]]
+    for side in sides:
         try:
-            same_units(parts)
+            if units == "checked" and have_units(side):
+                same_units(side)
         except InputError as fault:
             raise InputError(f"claim {claim.key}: {fault}".replace("say that units are as written", UNITS)) from None
 

@@ -199,3 +199,17 @@ def test_a_lemma_without_chance_needs_no_expectation_and_others_are_told_what_is
     with pytest.raises(InputError, match=r"or assume full-participation\.$"):
         read_text(text.replace(", full-participation", ""))
     assert "right" in read_text(text.replace("full-participation, unbiased", "one-client"))
+
+
+@pytest.mark.parametrize(
+    "lines, display, said",
+    [
+        ("start 1", r"\frac1T\sum_{{t=1}}^T (F(w_t) - F^*) \le {}", "the first point is w_1"),
+        ("assume smooth", r"\frac1T\sum_{{t=1}}^T (F(w_t) - F^*) \le {}", r"start 1 if the run starts at w_1"),
+        ("assume smooth", r"F(\bar w_T) - F^* \le {}", "such as t . 1, it is neither, and not expressible"),
+    ],
+)
+def test_no_remedy_makes_another_theorem_of_a_sum_from_1_or_a_weighted_mean(lines, display, said):
+    text = display.format(r"\frac{L}{T} \|w_0 - w^*\|^2")
+    with pytest.raises(InputError, match=said):
+        read_text(f"% fedbounds: {lines}\n\\[ {text} \\]")

@@ -9,7 +9,7 @@ import sympy as sp
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.errors import InputError
+from fedbounds.errors import InputError, StatementWarning
 from fedbounds.evidence.exact.compare import compare, examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, to_json
@@ -160,3 +160,8 @@ def test_the_search_takes_the_steps_of_each_horizon():
 def test_a_step_tuned_to_T_is_of_a_claim_about_the_horizon_in_python_too():
     with pytest.raises(InputError, match="scope"):
         Claim("mine", "", "", "step", s.Delta_next, {"all": s.Delta}, eta=1 / (s.L * sp.sqrt(s.T)))
+
+
+def test_a_step_of_wrong_units_is_said_when_the_claim_is_made():
+    with pytest.warns(StatementWarning, match=r"eta and mu\*\*\(-2\) have different units.*correct it"):
+        Claim("mine", "", "", "step", s.Delta_next, {"all": s.Delta}, eta=1 / s.mu**2)
