@@ -14,6 +14,7 @@ from fedbounds.study.worst import Number, present_of
 from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.multi_round.participation import Present
     from fedbounds.evidence.sdp.multi_round.program import Run
     from fedbounds.model.protocol import Progress
 
@@ -162,14 +163,14 @@ def _runs(
         yield Run(several, each, 1 / kappa, Fraction(1), Fraction(1), measure=measure)
 
 
-def _presents(
-    participation: str, rounds: int, uploads: int | None
-) -> Iterator[tuple[tuple[int, int | None] | None, int]]:
+def _presents(participation: str, rounds: int, uploads: int | None) -> Iterator[tuple[Present | None, int]]:
     """(K of N, rounds), for every K."""
     several, dash, N = participation.partition("/")
     for K in _several(several, "clients a round") if ".." in several else (several,):
         present = present_of(f"{K}{dash}{N}")
         if present is not None and uploads is not None:
+            if isinstance(present[0], Fraction):
+                raise reject("uploads are counted with K/N clients a round", participation, "leave out --uploads")
             if not 0 < present[0] <= uploads:
                 raise reject(
                     "uploads pay for a round or more of a client or more", f"{uploads}, {K}/{N}", "mend them"
@@ -251,7 +252,7 @@ def best_of_random(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma: Fracti
     kappa, zeta_star, eta = float(run.L / run.mu), float(zeta_sq) ** 0.5, float(bound.run.sizes[0] * run.L)
     K, N = run.present or (0, None)
     start = (run.rounds, run.tau, kappa, zeta_star, run.measure, eta, 1.0, bound.value, lower, True, eta, bound.value)
-    usual, present = standard(run, delta_0, zeta_sq, sigma**2), f"{K}/{N or 'any'}" if K else ""
+    usual, present = standard(run, delta_0, zeta_sq, sigma**2), f"{'q=' * run.by_coins}{K}/{N or 'any'}" if K else ""
     return Design(*start, usual, solved, sigma=float(sigma), participation=present)
 
 

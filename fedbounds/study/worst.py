@@ -14,6 +14,7 @@ from fedbounds.theory.claim import Role
 from fedbounds.weightings.fedmax import FedMax
 
 if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.multi_round.participation import Present
     from fedbounds.model.protocol import Progress
     from fedbounds.model.weighting import Weighting
     from fedbounds.study.worst_case_and_theorems import Sandwich
@@ -56,7 +57,7 @@ def worst(
     measure: The distance ||w_R - w*||^2, the gap F(w_R) - F*, or the gap at the mean of the iterates before w_R.
     zeta_star: Root mean square of ||grad F_i(w*)||.
     sigma: Root of the largest variance of a client's noise.
-    participation: K/N where K of N clients take part in a round, or K/any.
+    participation: K/N where K of N clients take part in a round, or K/any; q=Q/N, each of N with probability Q.
     Delta_0: Largest ||w_0 - w*||^2.
     weights: alpha with commas, any, its ratios to p as 1/2..2, or fedmax (default: equal weights, every N).
     p: p, where it is not the weights.
@@ -116,9 +117,17 @@ def _sizes(step: Number, rounds: int, tau: int, over: str | None) -> Fraction | 
     return tuple(size for size in fractions(step) for _ in range(tau))
 
 
-def present_of(participation: str) -> tuple[int, int | None] | None:
+def present_of(participation: str) -> Present | None:
+    """(K, N) or (K, None) of K/N or K/any, (q, N) of q=Q/N; None of nothing."""
     if not participation:
         return None
+    if participation.startswith("q="):
+        from fedbounds.evidence.sdp.one_step.coverage import fraction
+
+        q, _, N = participation[2:].rpartition("/")
+        if not (N.isdecimal() and len(N) < 4):
+            raise reject("a probability is q=Q/N, as q=0.2/10", participation, "give N below 1,000")
+        return fraction(q), int(N)
     K, _, N = (text.strip() for text in participation.partition("/"))
     if not (K.isdecimal() and (N == "any" or N.isdecimal()) and max(len(K), len(N)) < MOST_DIGITS):
         raise reject("participation is K/N, as 2/10 or 2/any", participation, "give two whole numbers")

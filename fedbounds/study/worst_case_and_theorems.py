@@ -234,9 +234,10 @@ def bounds(
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
     ``further`` are constants besides. None where the server's weights are not p: rho_bar and rho_tilde are not among
-    them; and none where its step is not 1. Where clients are absent a claim must not assume that all take part.
+    them; none where its step is not 1 or clients come with a probability. Where clients are absent a claim must not
+    assume that all take part.
     """
-    if run.biased or run.server != 1:
+    if run.biased or run.server != 1 or run.by_coins:
         return {}
     constants: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
     constants |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}

@@ -67,6 +67,69 @@ def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
     assert second_moments(run, shape[:, None], 1.0, 1.0, sigma**2)[0] == pytest.approx(total / count, rel=1e-12)
 
 
+def by_coins(N, q, rounds):
+    """(who is present in each round, the probability) of every pattern."""
+    for several in itertools.product(itertools.product((0, 1), repeat=N), repeat=rounds):
+        count = sum(map(sum, several))
+        yield [[i for i in range(N) if one[i]] for one in several], q**count * (1 - q) ** (N * rounds - count)
+
+
+@pytest.mark.parametrize("measure", ["distance", "gap"])
+def test_moments_by_coins_are_the_mean_over_every_pattern(measure):
+    N, shape, total = 3, np.array([0.3, 0.2, 0.9, 0.6, 1.1]), 0.0
+    run, u, H = replace(run_of(2, 2, (Q(2, 5), N)), measure=measure), simplex(N), hessians(shape, N)
+    for pattern, share in by_coins(N, 0.4, 2):
+        w = np.eye(N + 1)[0]
+        for those in filter(None, pattern):
+            ends = []
+            for i in those:
+                x = w
+                for _ in range(2):
+                    x = x - 0.5 * (H[i] @ x + u[i])
+                ends.append(x)
+            w = np.mean(ends, axis=0)
+        total += share * (w @ w if measure == "distance" else w @ np.mean(H, axis=0) @ w / 2)
+    assert second_moments(run, shape[:, None], 1.0, 1.0, 0.0)[0] == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_drawn_runs_by_coins_are_the_mean_over_every_pattern(rounds):
+    N, angles, total = 3, (-0.1, -0.6), 0.0
+    run, u = run_of(rounds, 2, (Q(2, 5), N)), simplex(N)
+    for pattern, share in by_coins(N, 0.4, rounds):
+        w = np.eye(N + 1)[0]
+        for those in filter(None, pattern):
+            ends = []
+            for i in those:
+                x = w
+                for _ in range(2):
+                    x = x - 0.5 * set_gradient(x, u[i], 1.0, angles, False)
+                ends.append(x)
+            w = np.mean(ends, axis=0)
+        total += share * (w @ w)
+    values = with_sets(run, angles, False, (1.0, 1.0), 20000)
+    assert values.mean() == pytest.approx(total, rel=1e-12 if rounds == 1 else 1e-2)
+
+
+def test_a_round_of_nobody_changes_nothing():
+    """At zeta_* = 0 a round keeps its contraction, or with the probability of nobody everything."""
+    run = run_of(3, 2, (Q(1, 2), 3))
+    contraction, idle = 0.95**4, 0.5**3
+    result = central_path.worst(run, Q(1), Q(0))
+    assert run.idle == Q(1, 8) and result.value == pytest.approx((idle + (1 - idle) * contraction) ** 3, rel=1e-4)
+    assert run.contraction is None and result.value >= (idle + (1 - idle) * contraction) ** 3
+
+
+@pytest.mark.parametrize("measure", ["distance", "gap"])
+def test_clients_by_coins_are_bounded_near_an_instance(measure):
+    run = replace(run_of(1, 4, (Q(1, 5), 10)), measure=measure)
+    one = central_path.worst(run)
+    assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
+    for rounds, most in ((1, 1.02), (5, 1.09)) if measure == "distance" else ((1, 1.13), (5, 2.6)):
+        (result,) = worst(rounds=rounds, tau=4, step="1/2", participation="q=0.2/10", measure=measure)
+        assert result.certified and not result.stated and 1 <= result.worst / result.lower < most
+
+
 def test_any_number_of_clients_is_the_limit_of_many():
     shape = np.array([0.3, 0.2, 0.9, 0.6, 1.1])[:, None]
     many, any_number = (second_moments(run_of(3, 2, (2, N)), shape, 1.0, 1.0, 0.0)[0] for N in (10**9, None))
@@ -308,6 +371,10 @@ def test_bad_input_is_one_sentence():
         "--participation 0/4",
         "--participation 1/1",
         "--participation a/b",
+        "--participation q=2/10",
+        "--participation q=a/10",
+        "--participation q=0.2/any",
+        "--participation q=0.2/10 --sigma 1",
         "--participation 1/2 --measure average --tau 2",
         "--participation 1/2 --server 2",
         "--participation 1/2 --weights 1/2,1/2",

@@ -85,6 +85,8 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         received = "weights that are not p" if run.biased else f"the {run.measure}"
         what = "noise needs the measure distance and a server with the weights p"
         raise reject(what, received, "leave out the noise")
+    if run.by_coins:
+        raise reject("noise needs a fixed number of clients a round", "a probability", "take K/N, or no noise")
     if run.server != 1:
         raise reject("noise needs the server's step 1", run.server, "leave out the noise")
     if delta_0 <= 0 or zeta_sq < 0 or sigma_sq < 0:
@@ -104,7 +106,7 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
 
 def upper_bound(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> Bound | None:
     """The least bound that is found on a run, with or without noise and absent clients."""
-    far = run.present is not None and run.measure == "distance"
+    far = run.present is not None and run.measure == "distance" and not run.by_coins
     if not sigma_sq and not (far and run.tau > LONG):
         result = worst(run, delta_0, zeta_sq)
         if result is not None or not far:

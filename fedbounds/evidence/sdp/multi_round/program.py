@@ -32,6 +32,16 @@ from itertools import combinations
 from typing import Any, Literal
 
 from fedbounds.errors import reject
+from fedbounds.evidence.sdp.multi_round.participation import (
+    Moment,
+    Present,
+    checks,
+    drawn,
+    in_mean,
+    nobody,
+    part,
+    sampling,
+)
 from fedbounds.evidence.sdp.program import (
     Constraint,
     Expression,
@@ -59,7 +69,8 @@ class Run:
     pi <= alpha_i/p_i <= Pi, ``alpha`` being one of these; or it is what ``rule`` makes of the losses. ``all_pairs``:
     every interpolation inequality is used. ``server`` is eta_s: a round moves w by eta_s times the mean move of the
     clients. ``present`` = (K, N): each round K of N equal clients take part, drawn without replacement, and N is None
-    where it is any of at least max(K, 2). InputError where it is no run.
+    where it is any of at least max(K, 2); or (q, N), each of N with probability q < 1, a `Fraction`, and a round of
+    nobody changes nothing. InputError where it is no run.
     """
 
     rounds: int
@@ -74,7 +85,7 @@ class Run:
     measure: Measure = "distance"
     all_pairs: bool = False
     server: Fraction = Fraction(1)
-    present: tuple[int, int | None] | None = None
+    present: Present | None = None
 
     def __post_init__(self) -> None:
         for wrong, what, received, remedy in self._checks():
@@ -94,10 +105,7 @@ class Run:
         for size in set(sizes):
             yield not 0 < size * self.L < 2, "gradient descent needs 0 < eta < 2/L", size, "take a smaller step"
         yield self.server <= 0, "the server's step must be positive", self.server, "take 1, which is FedAvg's"
-        K, N = self.present or (1, None)
-        received = f"{K} of {N or 'any'}"
-        wrong = K < 1 or (N is not None and not max(K, 2) <= N)
-        yield wrong, "K of N >= 2 clients take part, K >= 1", received, "mend them"
+        yield from checks(self.present or (1, None))
         named = {"weights": self.p, f"a server step of {self.server}": self.server != 1}
         named[f"the measure {self.measure}"] = self.measure == "average"
         more = " and ".join(name for name, given in named.items() if given)
@@ -129,11 +137,18 @@ class Run:
 
     @property
     def sampling(self) -> Fraction:
-        """The variance of the mean of those present, over that of the clients: (N - K)/(K (N - 1)), or its limit."""
-        if self.present is None:
-            return Fraction(0)
-        K, N = self.present
-        return Fraction(1, K) if N is None else Fraction(N - K, K * (N - 1))
+        """The variance of the mean of those present, over that of the clients, if there are any."""
+        return sampling(self.present)
+
+    @property
+    def by_coins(self) -> bool:
+        """Whether each client takes part with a probability of its own."""
+        return self.present is not None and isinstance(self.present[0], Fraction)
+
+    @property
+    def idle(self) -> Fraction:
+        """The probability of a round of nobody."""
+        return nobody(self.present)
 
     @property
     def T(self) -> int:
@@ -168,7 +183,7 @@ class Run:
     @property
     def contraction(self) -> Fraction | None:
         """By what all steps bring two points nearer, where one quadratic needs that much; else None."""
-        if self.server != 1:
+        if self.server != 1 or self.by_coins:
             return None
         several = [[abs(1 - size * curvature) for size in self.sizes] for curvature in (self.mu, self.L)]
         least = list(map(max, *several))
@@ -192,35 +207,6 @@ class Run:
         return [pair for a, b in joined for pair in ((a, b), (b, a))]
 
 
-class _Moment(Vector):
-    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix.
-
-    Deviations "e" are those of the mean of the clients who were drawn, in the vectors of the deviations "d".
-    """
-
-    def __matmul__(self, other: Vector) -> Expression:
-        parts = [(_part(self, letter), _part(other, letter)) for letter in "mde"]
-        return Expression.mean((1, 1, 1), [Vector.__matmul__(u, v) for u, v in parts])
-
-
-def _drawn(vector: Vector) -> _Moment:
-    """The mean of the clients who were drawn, of a vector of every client."""
-    return _Moment({key._replace(letter="e" if key.letter == "d" else "m"): v for key, v in vector.terms.items()})
-
-
-def _in_mean(expression: Expression, sampling: Any) -> Expression:
-    """The expectation over the draw: products of deviations "e" are `Run.sampling` times those of "d"."""
-    result = Expression()
-    for key, value in expression.terms.items():
-        drawn = tuple(one._replace(letter="d") for one in key)
-        result += Expression({drawn: value * sampling} if key[0].letter == "e" else {key: value})
-    return result
-
-
-def _part(vector: Vector, letter: str) -> Vector:
-    return Vector({key: value for key, value in vector.terms.items() if key.letter == letter})
-
-
 def points(run: Run, number: Any) -> list[Point]:
     """w_0 .. w_{T-1}, then the point at which F is bounded, then w*, with gradients less mu times positions.
 
@@ -230,8 +216,8 @@ def points(run: Run, number: Any) -> list[Point]:
     """
     T, one = run.T, number(Fraction(1))
 
-    def moment(letter: str, k: int) -> _Moment:
-        return _Moment({Symbol(letter, step=k): one})
+    def moment(letter: str, k: int) -> Moment:
+        return Moment({Symbol(letter, step=k): one})
 
     def value(k: int) -> Expression:
         return Expression({(Symbol("f", step=k),): one})
@@ -246,10 +232,10 @@ def points(run: Run, number: Any) -> list[Point]:
         after = mean + moment("d", k + 1)
         result.append(Point(str(k), x, number((1 - size * run.mu) / size) * x - number(1 / size) * after, value(k)))
     if run.star > T:
-        slope = moment("m", T + 1) + moment("d", T + 1) + (moment("e", T + 2) if run.sampling else _Moment())
+        slope = moment("m", T + 1) + moment("d", T + 1) + (moment("e", T + 2) if run.sampling else Moment())
         result.append(Point(str(T), measured(run, number), slope, value(T)))
     slopes = moment("m", T + 1) + moment("d", 0) if run.biased else moment("d", 0)
-    return [*result, Point(str(run.star), _Moment(), slopes, Expression())]
+    return [*result, Point(str(run.star), Moment(), slopes, Expression())]
 
 
 def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[Point], Vector]:
@@ -258,29 +244,29 @@ def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[P
     m_0 is the start, m_{k+1} and d_{k+1} are the gradient of point k, and d_0 is s, which is 0 where the minimiser is
     ``common``. A solver is more accurate in these.
     """
-    start = x = _Moment({Symbol("m", step=0): number(Fraction(1))})
+    start = x = Moment({Symbol("m", step=0): number(Fraction(1))})
     result = list[Point]()
     for k in range(run.star):
         start = x if k % run.tau == 0 else start
-        slope = _Moment({Symbol(letter, step=k + 1): number(Fraction(1)) for letter in "md"})
+        slope = Moment({Symbol(letter, step=k + 1): number(Fraction(1)) for letter in "md"})
         if k == run.T and run.sampling:
-            slope += _Moment({Symbol("e", step=k + 2): number(Fraction(1))})
+            slope += Moment({Symbol("e", step=k + 2): number(Fraction(1))})
         result.append(Point(str(k), x, slope, Expression({(Symbol("f", step=k),): number(Fraction(1))})))
         if k < run.T:
             x = number(1 - run.sizes[k] * run.mu) * x - number(run.sizes[k]) * slope
         if (k + 1) % run.tau == 0 and k < run.T:
-            mean = _drawn(x) if run.present else _Moment(_part(x, "m").terms)
+            mean = drawn(x) if run.present else Moment(part(x, "m").terms)
             x = number(1 - run.server) * start + number(run.server) * mean
-    slopes = _Moment({} if common else {Symbol("d", step=0): number(Fraction(1))})
-    return [*result, Point(str(run.star), _Moment(), slopes, Expression())], x
+    slopes = Moment({} if common else {Symbol("d", step=0): number(Fraction(1))})
+    return [*result, Point(str(run.star), Moment(), slopes, Expression())], x
 
 
 def measured(run: Run, number: Any) -> Vector:
     """The point at which the run is measured: w_R, or the mean of w_0 .. w_{T-1}."""
     if run.measure == "average":
-        return _Moment(dict.fromkeys((Symbol("m", step=k) for k in range(run.T)), number(Fraction(1, run.T))))
-    end = _Moment({Symbol(letter, step=run.T): number(Fraction(1)) for letter in "md"})
-    return _drawn(end) if run.present else _Moment(_part(end, "m").terms)
+        return Moment(dict.fromkeys((Symbol("m", step=k) for k in range(run.T)), number(Fraction(1, run.T))))
+    end = Moment({Symbol(letter, step=run.T): number(Fraction(1)) for letter in "md"})
+    return drawn(end) if run.present else Moment(part(end, "m").terms)
 
 
 def program_of(run: Run, number: Any = exact) -> Program:
@@ -296,13 +282,15 @@ def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
 def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int = 0) -> Program:
     K, last = number(run.L - run.mu), run.star + run.biased
     symbols = [Symbol("m", step=k) for k in range(last + 1)]
-    drawn, v = bool(run.sampling and run.star > run.T), number(run.sampling)
-    symbols += [Symbol("d", step=k) for k in range(first, run.star + 1 + drawn)]
+    more, v = bool(run.sampling and run.star > run.T), number(run.sampling)
+    symbols += [Symbol("d", step=k) for k in range(first, run.star + 1 + more)]
     constraints = tuple(
-        Constraint("interpolation", -1, f"{a}|{b}", _in_mean(interpolation(every[a], every[b], 0 * K, K), v))
+        Constraint("interpolation", -1, f"{a}|{b}", in_mean(interpolation(every[a], every[b], 0 * K, K), v))
         for a, b in run.pairs
     )
-    reached = _in_mean(end.squared, v)
+    busy, idle = number(1 - run.idle), number(run.idle)
+    reached = in_mean(end.squared, v) * busy + every[0].x.squared * idle
+    value = Expression() if run.star == run.T else every[run.T].f * busy + every[0].f * idle
 
     def squared(letter: str, k: int) -> Expression:
         return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared
@@ -311,7 +299,7 @@ def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int 
         "Delta_0": lambda: squared("m", 0),
         "variance": lambda: squared("d", 0),
         "bias": lambda: squared("m", run.T + 1) if run.biased else Expression(),
-        "measured": lambda: reached if run.star == run.T else reached * number(run.mu / 2) + every[run.T].f,
+        "measured": lambda: reached if run.star == run.T else reached * number(run.mu / 2) + value,
     }
     values = tuple(Symbol("f", step=k) for k in range(run.star))
     return Program(tuple(symbols), values, constraints, quantities, number, apart=True)

@@ -6,7 +6,8 @@ E w w^T is E x^2 and E||y||^2, and those present have the mean x-bar plus the de
 
     E||w'||^2 = (1 - v) E||x-bar||^2 + v mean_i E||x_i||^2 + (noise of all)/K,    v = (N - K)/(K (N - 1)),
 
-a recursion without any sampling. Other clients go farther where there is no noise:
+a recursion without any sampling; where the number present is random v is a mean, and a round of nobody changes
+nothing. Other clients go farther where there is no noise:
 
     F_i(x) = mu/2 ||x||^2 + (L - mu)/2 dist(x, C_i)^2 + <s_i, x>
 
@@ -83,6 +84,7 @@ def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tupl
     assert run.present is not None
     (size, pull, sigma_sq), (number, cos, sin, _), (K, N) = given, arithmetic, run.present
     n, v = number(Fraction(0) if N is None else Fraction(1, N - 1)), number(run.sampling)
+    idle = number(run.idle)
     H, rest = _hessian(cos(shape[0]), sin(shape[0]), shape[1], shape[2]), shape[3]
     along = np.stack([cos(shape[4]), sin(shape[4])], axis=-1)
     x, xx, yy = size + 0 * rest, size**2 + 0 * rest, 0 * rest
@@ -98,9 +100,9 @@ def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tupl
         y_each = P[:, 1, 0] ** 2 * xx + q[:, 1] ** 2 + 2 * P[:, 1, 0] * q[:, 1] * x
         y_each = y_each + (P[:, 1, 1] ** 2 * n + keep**2 * (1 - n)) * yy
         noise = sigma_sq / K
-        x = P[:, 0, 0] * x + q[:, 0]
-        xx = (1 - v) * of_mean + v * of_each + noise * C[:, 0, 0]
-        yy = (1 - v) * y_mean + v * y_each + noise * C[:, 1, 1]
+        x = (1 - idle) * (P[:, 0, 0] * x + q[:, 0]) + idle * x
+        xx = (1 - idle) * ((1 - v) * of_mean + v * of_each + noise * C[:, 0, 0]) + idle * xx
+        yy = (1 - idle) * ((1 - v) * y_mean + v * y_each + noise * C[:, 1, 1]) + idle * yy
     if run.measure == "distance":
         return xx + yy
     return (H[:, 0, 0] * xx + (rest + (H[:, 1, 1] - rest) * n) * yy) / 2
@@ -147,6 +149,7 @@ def with_sets(run: Run, angles: tuple[float, float], cone: bool, given: tuple[fl
     (K, N), (delta_0, zeta_sq), rng = run.present, given, np.random.default_rng(0)
     if N is None:
         return _of_new_clients(run, angles, cone, given)
+    idle = float(run.idle)
     x, y, v = np.full(draws, delta_0**0.5), np.zeros((draws, N)), float(run.sampling)
     unit = (N / (N - 1)) ** 0.5  # u_i = unit (e_i - mean of all e_i)
     for start in range(0, run.T, run.tau):
@@ -158,10 +161,13 @@ def with_sets(run: Run, angles: tuple[float, float], cone: bool, given: tuple[fl
         if start + run.tau == run.T:
             each = along**2 + keep**2 * ((y**2).sum(1, keepdims=True) - z**2) + q**2
             middle = _mean_of(moved, unit, np.full(z.shape, 1 / N)) + keep.mean(1)[:, None] * y
-            return np.asarray((1 - v) * (along.mean(1) ** 2 + (middle**2).sum(1)) + v * each.mean(1))
-        share = (rng.random(z.shape).argsort(1).argsort(1) < K) / K
-        y = _mean_of(moved, unit, share) + (share * keep).sum(1)[:, None] * y
-        x = (share * along).sum(1)
+            ends = (1 - v) * (along.mean(1) ** 2 + (middle**2).sum(1)) + v * each.mean(1)
+            return np.asarray((1 - idle) * ends + idle * (x**2 + (y**2).sum(1)))
+        coins = rng.random(z.shape)
+        those = coins < K if run.by_coins else coins.argsort(1).argsort(1) < K
+        some, share = those.any(1), those / np.maximum(those.sum(1, keepdims=True), 1)
+        y = np.where(some[:, None], _mean_of(moved, unit, share) + (share * keep).sum(1)[:, None] * y, y)
+        x = np.where(some, (share * along).sum(1), x)
     return np.empty(0)
 
 
@@ -174,7 +180,7 @@ def _mean_of(moved: Array, unit: float, share: Array) -> Array:
 def _of_new_clients(run: Run, angles: tuple[float, float], cone: bool, given: tuple[float, float]) -> Array:
     """The same where every client is new: the length of w is no random number."""
     assert run.present is not None
-    (delta_0, zeta_sq), K = given, run.present[0]
+    (delta_0, zeta_sq), K = given, float(run.present[0])
     x, yy = np.array([delta_0**0.5]), np.zeros(1)
     for start in range(0, run.T, run.tau):
         if cone:

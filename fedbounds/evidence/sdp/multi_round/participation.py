@@ -1,0 +1,89 @@
+"""Who takes part in a round: K of N equal clients, or each with a probability; and vectors averaged over the draw.
+
+Given that k of N take part they are k drawn without replacement, so that only the first two moments of a draw matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+from fedbounds.evidence.sdp.program import Expression, Vector
+
+# (K, N), N None where it is any of at least max(K, 2); or (q, N), q < 1 a `Fraction`: each of N with probability q.
+Present = tuple[int | Fraction, int | None]
+
+
+def checks(present: Present) -> Iterator[tuple[bool, str, object, str]]:
+    """(whether it is so, what must be, what was received, the remedy) of everything that may be wrong."""
+    (K, N), received = present, "{} of {}".format(present[0], present[1] or "any")
+    if isinstance(K, Fraction):
+        yield not (0 < K < 1 and N and N > 1), "each of N >= 2 has a probability 0 < q < 1", received, "mend them"
+    else:
+        wrong = K < 1 or (N is not None and not max(K, 2) <= N)
+        yield wrong, "K of N >= 2 clients take part, K >= 1", received, "mend them"
+
+
+def nobody(present: Present | None) -> Fraction:
+    """The probability of a round of nobody, which changes nothing.
+
+    >>> nobody((Fraction(1, 2), 3)), nobody((1, 3))
+    (Fraction(1, 8), Fraction(0, 1))
+    """
+    if present is None or present[1] is None or not isinstance(present[0], Fraction):
+        return Fraction(0)
+    return (1 - present[0]) ** present[1]
+
+
+def sampling(present: Present | None) -> Fraction:
+    """The variance of the mean of those present, if there are any, over that of the clients.
+
+    It is (N - K)/(K (N - 1)) or its limit, and the mean of that over K.
+
+    >>> sampling((2, 4)), sampling((2, None)), sampling((Fraction(1, 2), 2))
+    (Fraction(1, 3), Fraction(1, 2), Fraction(2, 3))
+    """
+    if present is None:
+        return Fraction(0)
+    K, N = present
+    if N is None:
+        return 1 / Fraction(K)
+    several: dict[int, Fraction] = {}
+    if isinstance(K, Fraction):
+        busy = 1 - nobody(present)
+        several = {k: math.comb(N, k) * K**k * (1 - K) ** (N - k) / busy for k in range(1, N + 1)}
+    else:
+        several = {K: Fraction(1)}
+    return sum((share * Fraction(N - k, k * (N - 1)) for k, share in several.items()), Fraction(0))
+
+
+class Moment(Vector):
+    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix.
+
+    Deviations "e" are those of the mean of the clients who were drawn, in the vectors of the deviations "d".
+    """
+
+    def __matmul__(self, other: Vector) -> Expression:
+        parts = [(part(self, letter), part(other, letter)) for letter in "mde"]
+        return Expression.mean((1, 1, 1), [Vector.__matmul__(u, v) for u, v in parts])
+
+
+def part(vector: Vector, letter: str) -> Vector:
+    """What a vector has of one letter."""
+    return Vector({key: value for key, value in vector.terms.items() if key.letter == letter})
+
+
+def drawn(vector: Vector) -> Moment:
+    """The mean of the clients who were drawn, of a vector of every client."""
+    return Moment({key._replace(letter="e" if key.letter == "d" else "m"): v for key, v in vector.terms.items()})
+
+
+def in_mean(expression: Expression, variance: Any) -> Expression:
+    """The expectation over the draw: products of deviations "e" are `sampling` times those of "d"."""
+    result = Expression()
+    for key, value in expression.terms.items():
+        of_all = tuple(one._replace(letter="d") for one in key)
+        result += Expression({of_all: value * variance} if key[0].letter == "e" else {key: value})
+    return result
