@@ -280,8 +280,8 @@ def sides_at(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
     if excluded(instance, claim, reading):
         return []
-    record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
     try:
+        record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
         return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))
     except Undecided:
         return []  # a root, or the minimiser of logistic losses, in too few digits

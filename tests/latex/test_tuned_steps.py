@@ -165,3 +165,10 @@ def test_a_step_tuned_to_T_is_of_a_claim_about_the_horizon_in_python_too():
 def test_a_step_of_wrong_units_is_said_when_the_claim_is_made():
     with pytest.warns(StatementWarning, match=r"eta and mu\*\*\(-2\) have different units.*correct it"):
         Claim("mine", "", "", "step", s.Delta_next, {"all": s.Delta}, eta=1 / s.mu**2)
+
+
+def test_a_skew_that_no_digits_tell_is_left_out_of_where_a_run_is():
+    near_w_star = run(line(2, radius=Fraction(1, 10**24)))  # w_1 is a ball around w*
+    place = near_w_star.place(PLAIN)
+    assert "rho_bar" not in place and place["T"] == 2
+    assert run(line(2)).place(PLAIN)["rho_bar"] == 1

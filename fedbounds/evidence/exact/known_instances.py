@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.exact.compare import judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import ExactRun, run
@@ -38,7 +39,7 @@ def meeting(claim: Claim, reading: Reading) -> Instance | None:
             record = _run(with_steps(instance, claim.steps, gamma=LATE * instance.L / instance.mu * instance.tau))
             if not judge_assumptions(claim, record, reading)[0]:
                 return record.instance
-        except InputError:  # the claim's step size is no positive fraction here
+        except (InputError, Undecided):  # the claim's step size is no positive number here, or a root
             continue
     return None
 

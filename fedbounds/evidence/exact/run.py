@@ -121,7 +121,7 @@ class ExactRun:
         return frozenset(Fraction(x) for x in self.measured.ratios.flat if x >= 0)
 
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
-        """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
+        """The experiment on every axis of a `Coverage` that is known; given a ``step``, it alone, in its round."""
         instance, sizes = self.instance, tuple(size * self.instance.L for size in self.instance.eta)
         axes: dict[str, object] = {
             "problem": "the quadratic in fractions of this counterexample",
@@ -134,11 +134,12 @@ class ExactRun:
             "N": instance.N,
             "weights": instance.weighting,
             "weight_ratio": tuple(sorted(self.ratios)),
-            "rho_bar": ends(self.rho_sync if reading.skew == "sync" else self.rho_all),
-            "rho_tilde": self.values["rho_tilde"],
             "L": instance.L,
             "T": instance.total,
         }
+        with contextlib.suppress(Undecided):  # a gap that is 0, or a ball around 0
+            axes["rho_tilde"] = self.values["rho_tilde"]
+            axes["rho_bar"] = ends(self.rho_sync if reading.skew == "sync" else self.rho_all)
         if step is None:
             return axes
         start = step - step % instance.tau
