@@ -10,6 +10,9 @@ restored where one of the first three statements shown has a right side that is 
 random values of the symbols, under no further assumptions. Every statement shown is attacked: with all runs of the
 pool, in fractions, and where it is not proved by a trial with the large budget, ended after the seconds given. The
 record keeps each set's last run, with every theorem tried so far.
+
+*constants* are one-step claims at a setting: the smallest constant of a term that is certified, and whether the
+solver's worst case, replayed as a run, violates the claim with a constant smaller by a thousandth.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +33,11 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import Exact, examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.judge import judge
+from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
+from fedbounds.evidence.sdp.one_step.verdict import examine as certified_or_not
 from fedbounds.evidence.symbolic import library
 from fedbounds.io import write_json
-from fedbounds.plugins import claims
+from fedbounds.plugins import claim_named, claims
 from fedbounds.referee.case import Stage, TimeSpent, at_most
 from fedbounds.referee.implication import granted
 from fedbounds.referee.repair import SECONDS, alternatives
@@ -42,10 +48,18 @@ from fedbounds.theory.verdict import Status, Verdict
 from validate.false_theorems.specimens import pool, specimen
 from validate.outside_theorems.corrected import CORRECTED
 from validate.outside_theorems.trials import CLAIMS
+from validate.tight_constants import at
 
 RECORD = Path(__file__).resolve().parent / "results" / "repair.json"
 INSTANCES = RECORD.with_name("outside_instances.json")
-SETS = ("slips", "hidden", "outside")
+SETS = ("slips", "hidden", "outside", "constants")
+# (claim, term, weights) whose constant is looked for, of 2 clients at kappa = 10 and tau = 3, and how far below.
+ONE_STEP = (
+    *(("lemma-1", "gap", "fedavg"), ("lemma-2", "drift", "fedavg"), ("drift-on-schedule", "drift", "skewed")),
+    *(("stich-2019-drift", "drift", "fedavg"), ("star-step", "heterogeneity", "skewed")),
+    ("fedavg-step", "drift", "fedavg"),
+)
+BELOW = Fraction(1, 1000)
 # Values of the symbols at which two right sides are compared, and their relative rounding.
 SAMPLES, ROUNDING = 4000, 1e-9
 # Processor seconds for one comparison, for a search for a counterexample to an outside theorem, and for the trial of
@@ -221,6 +235,22 @@ def measured(name: str, count: int, seed: int, seconds: float, attack: float) ->
         yield {"theorem": one.name, "restored": restored(one, true), "false": false, "shown": rows}
 
 
+def constants() -> Iterator[dict[str, Any]]:
+    """The certified constant of each one-step claim, and what became of the claim just below it."""
+    for key, term, weights in ONE_STEP:
+        claim, setting = claim_named(key), at(10, 3, weights)
+        certified, stated = tight(claim, setting, term).certified, split(claim, setting, term).stated
+        row: dict[str, Any] = {"claim": key, "term": term, "weights": weights, "stated": float(stated)}
+        if certified is not None:
+            smaller = certified * (1 - BELOW) / stated
+            below = sp.Rational(smaller.numerator, smaller.denominator) * claim.terms[term]
+            verdict = certified_or_not(
+                replace(claim, key=f"{key}-below", terms={**claim.terms, term: below}), setting
+            )
+            row |= {"certified": float(certified), "below": str(verdict.status), "detail": verdict.detail}
+        yield row
+
+
 def in_line(item: Mapping[str, Any]) -> str:
     """A statement that was shown, as a line of output."""
     trial = f", {item['trial']} in a trial" if "trial" in item else ""
@@ -236,8 +266,16 @@ def main() -> None:
     parser.add_argument("--attack", type=float, default=ATTACKING, help="processor seconds a statement without proof")
     parser.add_argument("--record", action="store_true", help=f"store the results in {RECORD.name}")
     chosen = parser.parse_args()
-    for name in chosen.set:
-        rows: list[dict[str, Any]] = []
+    if "constants" in chosen.set:
+        rows: list[dict[str, Any]] = list(constants())
+        print(
+            "".join(f"{row['claim']}: {row['term']} {row['certified']}, below {row['below']}\n" for row in rows),
+            end="",
+        )
+        if chosen.record:
+            write_json(RECORD, json.loads(RECORD.read_text(encoding="utf-8")) | {"constants": rows})
+    for name in (name for name in chosen.set if name != "constants"):
+        rows = []
         for row in measured(name, chosen.count, chosen.seed, chosen.seconds, chosen.attack):
             rows.append(row)
             print(f"{row['theorem']}: {'restored' if row['restored'] else 'not restored'}", flush=True)

@@ -201,10 +201,14 @@ class Search:
             self.other_runs[claim.steps] = screen(claim, self.reading, known, OTHER_STEPS)
         return self.other_runs[claim.steps]
 
-    def doubtful(self, claim: Claim) -> tuple[bool, bool]:
-        """Whether a bound may be outgrown by longer runs, and whether one in other terms hardly says anything."""
+    def doubtful(self, claim: Claim) -> tuple[bool, bool, bool]:
+        """Whether it bounds 0, may be outgrown by longer runs, or hardly says anything in other terms."""
         runs = self.runs_of(claim)
-        return runs.outgrown(claim), not _as_stated(claim, self.runs.claim) and runs.room(claim) > LOOSE
+        return (
+            runs.trivial(claim),
+            runs.outgrown(claim),
+            not _as_stated(claim, self.runs.claim) and runs.room(claim) > LOOSE,
+        )
 
     def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:
         """Whether a claim of a ladder is proved, or follows from a proved one; the strongest is added."""

@@ -75,6 +75,11 @@ class Screen:
         self.columns.clear()
         return bool(more)
 
+    def trivial(self, changed: Claim) -> bool:
+        """Whether the left side is 0 wherever a claim says something."""
+        lhs = np.broadcast_to(self._value(changed.sides(self.reading).lhs), self.column("tau").shape)
+        return not np.any(lhs[self._shares(changed)[1]])
+
     def outgrown(self, changed: Claim) -> bool:
         """Whether the left side's share of a bound on whole runs grows with T, and no slower at the end of a run."""
         if self.claim.scope != "horizon":

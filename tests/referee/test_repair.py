@@ -21,7 +21,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import slope_sq
+from fedbounds.theory.point_quantities import slope_sq, spread_of_optima
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 
@@ -139,6 +139,13 @@ def test_a_share_that_grows_with_T_is_told_from_one_that_falls():
     assert not runs.outgrown(replace(claim, terms={"bound": s.Delta_0 + s.sigma_sq * (s.T + 1)}))
 
 
+def test_what_bounds_nothing_but_0_is_told():
+    spread = Claim("spread", "", "", "constant", spread_of_optima, {"bound": s.Gamma}, assumptions=(a.smooth,))
+    runs = screen(spread, PLAIN, [], 3.0)
+    assert runs.runs and not runs.trivial(spread)
+    assert runs.trivial(replace(spread, assumptions=(*spread.assumptions, a.homogeneous)))
+
+
 def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved():
     narrower = replace(DIVERSITY, key="narrower", assumptions=(*DIVERSITY.assumptions, a.equal_p))
     as_wide = repair.Alternative("", replace(DIVERSITY, key="wide"), Outcome.PROVED, "")
@@ -214,3 +221,11 @@ def test_the_page_says_how_many_slips_are_undone():
     assert f"came back in {sum(row['restored'] for row in rows)} of {len(rows)} " in page
     assert f"--count {len(rows)}\n--seed {hidden['seed']} --seconds {hidden['seconds']:g} " in page
     assert not any(row["false"] for row in rows)
+
+
+def test_the_page_says_how_near_constants_are_to_counterexamples():
+    root = Path(__file__).resolve().parents[2]
+    rows = json.loads((root / "validate/results/repair.json").read_text())["constants"]
+    violated = sum(row["below"] == str(Status.REFUTED) for row in rows)
+    page = " ".join((root / "docs/sdp.md").read_text().split())
+    assert f"In {violated} of {len(rows)} claims a run violates one 1/1000 smaller" in page

@@ -24,7 +24,7 @@ from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import G_sq, eta, tau
 from fedbounds.theory.verdict import Status
-from validate.tight_constants import tight_curve
+from validate.tight_constants import at, tight_curve
 
 # Solvers stop at 1e-8; values of the order of 1 agree to a little less.
 SOLVER = 1e-6
@@ -197,3 +197,11 @@ class TestReplay:
             slack = fb - fa - ga @ (b - a)
             assert mu / 2 * (b - a) @ (b - a) - 1e-9 <= slack <= L / 2 * (b - a) @ (b - a) + 1e-9
             assert np.linalg.norm(gb - ga) <= L * np.linalg.norm(b - a) * (1 + 1e-6)
+
+
+def test_a_constant_just_below_the_certified_one_is_refuted_by_a_run_where_only_a_term_measures_the_violation():
+    claim, setting = claim_named("star-step"), at(10, 3, "skewed")
+    smaller = tight(claim, setting, "heterogeneity").certified * F(999, 1000) / 2
+    below = sp.Rational(smaller.numerator, smaller.denominator) * claim.terms["heterogeneity"]
+    changed = replace(claim, key="below", terms={**claim.terms, "heterogeneity": below})
+    assert examine(changed, setting).status is Status.REFUTED

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.coefficients import coefficients
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise, written_by
@@ -101,7 +101,8 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
 
     lacking = f"; {cannot_express(unknown)}" if unknown else ""
     model, gap = _gap(claim, setting)
-    edge = _violation(model, gap)
+    terms = [model.sum(term_form(claim, setting, term)) for term in claim.terms]
+    edge = _violation(model, gap, terms)
     solver = f"the solver's worst case violates by {edge.value:.2e}"
     if edge.outcome is not Solved.OPTIMAL or edge.value <= VIOLATION:
         none = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
@@ -132,13 +133,13 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
     )
 
 
-def _violation(model: Model, gap: Expression) -> Solution:
+def _violation(model: Model, gap: Expression, terms: Sequence[Expression]) -> Solution:
     """The worst case of lhs - rhs, in the first unit of measurement that shows a violation, else in the first.
 
     Violations are rays, so any unit will do; at extreme weights solvers manage some and not others.
     """
     units = [size(model), *(model[name] for name in ("G_sq", "Delta_next", "Delta"))]
-    units.append(model.sum(dict.fromkeys(("own", "spread", "Delta_start"), Fraction(1))))
+    units += [model.sum(dict.fromkeys(("own", "spread", "Delta_start"), Fraction(1))), *terms]
     first = solution = worst_case(model, -gap, units[:1])
     for unit in units[1:]:
         if solution.outcome is Solved.OPTIMAL and solution.value > VIOLATION:
