@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, local_steps, telescoping
+from fedbounds.evidence.prover import facts, local_drift, local_steps, telescoping
 from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, gap_steps, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Setting, T, eta, setting_of, t, termwise
 from fedbounds.evidence.symbolic import derivation as d
@@ -33,14 +32,8 @@ def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -
         return
     right = sp.Add(*claim.stated(reading.repaired).values())
     short = right.xreplace({value: eta if name == CAPPED else name for name, value in setting.abbreviations.items()})
-    local = claim.scope == "step" and short.has(sy.local_step)
-    if claim.scope == "step" and not local:
-        if short.has(T) or not short.has(t):
-            return
-        short = short.xreplace({t: T})
     label = d.step("conclude", claim.lhs, "<=", right)
-    over_time = (telescoping.proposals(setting, short), _distances(setting, short))
-    for steps, last, conditions in local_steps.proposals(setting, short) if local else chain(*over_time):
+    for steps, last, conditions in _proposals(setting, short):
         yield d.Derivation(
             f"found-{claim.key}",
             claim.title,
@@ -50,6 +43,19 @@ def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -
             conditions=(*setting.conditions, *conditions),
             abbreviations=setting.abbreviations,
         )
+
+
+def _proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
+    """Steps, what the last line uses, and conditions: by what the claim is about."""
+    if setting.claim.scope == "horizon":
+        yield from telescoping.proposals(setting, right)
+        yield from _distances(setting, right)
+    elif right.has(sy.local_step):
+        yield from local_steps.proposals(setting, right)
+    elif setting.claim.lhs not in AT_T:
+        yield from local_drift.proposals(setting, right)
+    elif right.has(t) and not right.has(T):
+        yield from _distances(setting, right.xreplace({t: T}))
 
 
 def _divisors(setting: Setting, right: sp.Expr) -> tuple[list[d.Step], sp.Expr] | None:

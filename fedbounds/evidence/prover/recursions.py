@@ -43,6 +43,7 @@ from fedbounds.evidence.symbolic.definitions import (
     W_STAR,
     X_S,
     P,
+    S,
     U,
     W,
     X,
@@ -50,9 +51,10 @@ from fedbounds.evidence.symbolic.definitions import (
     n,
 )
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.vectors import Centre, Mean, norm_sq
+from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
 SLACK, DRAWN_SLACK = (sp.Symbol(name, nonnegative=True) for name in ("slack", "drawn_slack"))
+SHORTER = Slack(sp.Symbol("shorter"), S)
 Uses = tuple[d.Written, ...]
 
 
@@ -235,17 +237,17 @@ def _gap_step(
 
 @dataclass(frozen=True)
 class Drift:
-    """drift <= factor (tau - 1)^2 eta^2 G^2 by the fact ``bound``."""
+    """drift <= ``most``, a multiple of (tau - 1)^2 eta^2 G^2, by the fact ``bound``."""
 
-    factor: int
+    most: sp.Expr
     steps: tuple[d.Step, ...]
     bound: d.Fact
     conditions: tuple[d.Condition, ...]
 
 
 def _with_drift(setting: Setting, kept: sp.Expr, clean: sp.Expr, added: sp.Expr) -> Iterator[OneStep]:
-    for drift in _drifts(setting):
-        more = eta * L * drift.factor * (tau - 1) ** 2 * eta**2 * sy.G_sq
+    for drift in drifts(setting):
+        more = eta * L * drift.most
 
         def proof(drift: Drift = drift, right: sp.Expr = kept * sy.Delta + added + more) -> statement.Lines | None:
             result = recursion(setting, clean + eta * L * sy.drift, "one-step")
@@ -258,31 +260,42 @@ def _with_drift(setting: Setting, kept: sp.Expr, clean: sp.Expr, added: sp.Expr)
         yield OneStep(kept, added + more, proof)
 
 
-def _drifts(setting: Setting) -> Iterator[Drift]:
+def drifts(setting: Setting) -> Iterator[Drift]:
     """Bounds of the drift on the claim's steps."""
+    if "bounded-gradient" not in setting.universe:
+        return
     if not setting.eta.has(t):
-        move = Mean(U, ETA_S**2 * norm_sq(G_S))
-        jensen = d.averaged(U, d.Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))
-        steps = (
-            d.step("variance", sy.drift, "<=", Mean(ALPHA, norm_sq(X - START))).by(d.Square(W - START, "a variance")),
-            d.step("jensen", norm_sq(X - START), "<=", n**2 * move).by(
-                (-1, d.premise("local-steps", X - START - MOVED)), (n**2, jensen)
-            ),
-            d.step("moment", Mean(U, norm_sq(G_S)), "<=", sy.G_sq).by(
-                d.averaged(U, d.premise("bounded-gradient", X_S))
-            ),
-            d.step("count", n**2, "<=", (tau - 1) ** 2).by((LENGTH * (LENGTH + 2 * n), d.ONE)),
-            d.step("drift", sy.drift, "<=", (tau - 1) ** 2 * eta**2 * sy.G_sq).by(
-                d.Earlier("variance"),
-                d.averaged(ALPHA, d.Earlier("jensen"), (eta**2 * n**2, d.Earlier("moment"))),
-                (eta**2 * sy.G_sq, d.Earlier("count")),
-            ),
-        )
-        yield Drift(1, steps, d.Earlier("drift"), (d.Condition(LENGTH, d.premise("round")),))
+        yield _drift_at_equal_steps(setting.eta if setting.claim.eta is None else eta, setting.claim.eta is None)
     elif any(condition.symbol == LATER for condition in setting.conditions):
         scale = sp.cancel(setting.eta * (gamma + t) * mu)
         halve = d.step("halve", ETA_S, "<=", 2 * eta).by(
             (scale * (LATE + BEGUN + LATER + 1) / (mu * (t + gamma) * M_S), d.ONE)
         )
         conditions = (d.Condition(LATE, d.premise("round-times")), d.Condition(BEGUN, d.premise("past-steps")))
-        yield Drift(4, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)
+        most = 4 * (tau - 1) ** 2 * eta**2 * sy.G_sq
+        yield Drift(most, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)
+
+
+def _drift_at_equal_steps(size: sp.Expr, assumed: bool) -> Drift:
+    """The drift where every step is of one size: by the schedule, or because that is ``assumed``."""
+    sums, scale = Mean(U, norm_sq(G_S)), size**2 * sy.G_sq
+    move = Mean(U, ETA_S**2 * norm_sq(G_S))
+    jensen = d.averaged(U, d.Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))
+    equal = (d.averaged(U, (SHORTER * (size + ETA_S), d.Square(G_S, "a square"))),) if assumed else ()
+    steps = (
+        d.step("variance", sy.drift, "<=", Mean(ALPHA, norm_sq(X - START))).by(d.Square(W - START, "a variance")),
+        d.step("jensen", norm_sq(X - START), "<=", n**2 * move).by(
+            (-1, d.premise("local-steps", X - START - MOVED)), (n**2, jensen)
+        ),
+        d.step("moment", sums, "<=", sy.G_sq).by(d.averaged(U, d.premise("bounded-gradient", X_S))),
+        d.step("equal", move, "<=", size**2 * sums).by(*equal),
+        d.step("count", n**2, "<=", (tau - 1) ** 2).by((LENGTH * (LENGTH + 2 * n), d.ONE)),
+        d.step("drift", sy.drift, "<=", (tau - 1) ** 2 * scale).by(
+            d.Earlier("variance"),
+            d.averaged(ALPHA, d.Earlier("jensen"), (n**2, d.Earlier("equal")), (size**2 * n**2, d.Earlier("moment"))),
+            (scale, d.Earlier("count")),
+        ),
+    )
+    shorter = (d.Condition(SHORTER, d.premise("constant-steps", ETA_S)),) if assumed else ()
+    conditions = (d.Condition(LENGTH, d.premise("round")), *shorter)
+    return Drift((tau - 1) ** 2 * scale, steps, d.Earlier("drift"), conditions)

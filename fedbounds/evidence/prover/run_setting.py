@@ -26,6 +26,8 @@ LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wi
 LENGTH = sp.Symbol("left_steps", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
 ATOMS = (
+    sy.Delta,
+    sy.gap_t,
     sy.Delta_0,
     sy.gap_0,
     sy.rho_tilde,
@@ -43,6 +45,9 @@ LIMITS = (
     2 - eta * (L + mu),
     2 - eta * L,
 )
+
+
+CONSTANT: d.Use = (sp.Integer(-1), d.premise("constant-steps"))
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,7 @@ class Cap:
 
     def bridge(self, expression: sp.Expr) -> tuple[d.Use, ...]:
         """The use that makes an expression in eta one in ``size``."""
-        if self.size in (eta, self.steps):
-            return ()
-        difference = expression.subs(eta, self.size) - expression
-        return ((self.constant[0] * sp.cancel(difference / (eta - self.size)), self.constant[1]),)
+        return () if self.size in (eta, self.steps) else _at_size(expression, self.size, self.constant)
 
     def letters(self, values: dict[sp.Basic, sp.Expr]) -> Letters | None:
         """Numbers in size mu, size (L - mu) and the room, of which 1 is a sum."""
@@ -92,6 +94,12 @@ class Cap:
             return None
         values = {**values, **put, ELL: B / self.size}
         return Letters(values, (A, B, ROOM), used + ROOM, {A: self.size * mu, B: self.size * ELL})
+
+
+def _at_size(expression: sp.Expr, size: sp.Expr, equal: d.Use) -> tuple[d.Use, ...]:
+    """The use of the fact that eta is ``size`` which makes an expression in eta one in ``size``."""
+    difference = expression.subs(eta, size) - expression
+    return ((equal[0] * sp.cancel(difference / (eta - size)), equal[1]),)
 
 
 def cap_of(steps: sp.Expr | None, *sides: sp.Expr) -> Cap | None:
@@ -115,8 +123,7 @@ def _assumed_cap(universe: dict[str, Assumption], stated: bool = True) -> Cap | 
         if top.is_Rational and top > 0 and (fine or bound.has(sy.m)):
             if stated:
                 return Cap(sy.eta_0, bound, sy.eta_0, (1 / top, d.premise(key, *index)))
-            constant = sp.Integer(-1), d.premise("constant-steps")
-            return Cap(sp.Integer(0), bound, sy.eta_0, (1 / top, d.premise(key, *index, sy.eta_0)), constant)
+            return Cap(sp.Integer(0), bound, sy.eta_0, (1 / top, d.premise(key, *index, sy.eta_0)), CONSTANT)
     return None
 
 
@@ -136,7 +143,9 @@ class Setting:
 
     def bridge(self, expression: sp.Expr) -> tuple[d.Use, ...]:
         """The uses that make an expression in eta one in the step size of the lines."""
-        return self.cap.bridge(expression) if self.cap is not None else ()
+        if self.cap is not None:
+            return self.cap.bridge(expression)
+        return _at_size(expression, self.eta, CONSTANT) if self.claim.eta is None else ()
 
     @property
     def equal(self) -> bool:
@@ -168,8 +177,8 @@ class Setting:
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
     present = {"full-participation", facts.DRAWN} & universe.keys()
     stated = claim.eta is not None
-    smooth = "smooth" in universe
-    if "strongly-convex" not in universe or not present:
+    smooth = {"smooth", "strongly-convex"} <= universe.keys()
+    if ("strongly-convex" not in universe and claim.lhs != sy.drift) or not present:
         return None
     if not stated and "constant-steps" not in universe:
         return None
@@ -205,7 +214,7 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
         steps.append(offset[0])
         conditions.append(d.Condition(WIDE, d.Earlier("gamma-wide")))
         letters = Letters(values)
-    elif free:
+    elif free and free != {size}:
         return None
     if letters is None:
         return None

@@ -177,8 +177,8 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
         _require_follows(assumption, part)
         return part
     facts = assumption.facts()
-    if points and points[-1] == sy.eta_0:
-        facts, points = _at_first_step(facts), points[:-1]
+    if points and points[-1] in (sy.eta_0, definitions.ETA_S):
+        facts, points = _at_another_step(facts, points[-1]), points[:-1]
     if points and not points[0].is_Integer:
         raise Unproved(f"{assumption.key} gives no fact at {points[0]}: its facts are counted")
     which = int(points[0]) if points else 0
@@ -187,11 +187,11 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
     return facts[which]
 
 
-def _at_first_step(facts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """What relations in step sizes and constants, which hold at every step, say at t = 0."""
-    if any(not part.right.free_symbols <= {sy.eta, sy.L, sy.mu} for part in facts):
-        raise Unproved("at the first step only relations among eta, L and mu are read")
-    return tuple(part._replace(right=part.right.subs(sy.eta, sy.eta_0)) for part in facts)
+def _at_another_step(facts: tuple[Part, ...], size: sp.Expr) -> tuple[Part, ...]:
+    """What relations in step sizes and constants, which hold at every step, say at t = 0, or earlier in the round."""
+    if any(not part.right.free_symbols <= {sy.eta, sy.L, sy.mu} | ({sy.eta_0} - {size}) for part in facts):
+        raise Unproved("at another step only relations among step sizes, L and mu are read")
+    return tuple(part._replace(right=part.right.subs(sy.eta, size)) for part in facts)
 
 
 def require_own_words(assumption: Assumption, points: tuple[Any, ...], value: sp.Expr, scope: Context) -> None:

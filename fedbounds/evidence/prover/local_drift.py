@@ -1,0 +1,35 @@
+"""One step after any number of local steps, and how far local models are apart, where gradients are bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy as sp
+
+from fedbounds.evidence.prover.recursions import drifts, one_steps
+from fedbounds.evidence.prover.run_setting import Setting, eta, termwise
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.theory import symbols as sy
+
+Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, ...]]
+
+
+def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
+    """Proofs of a claim about one step, or about the drift, by an inequality that is shown for the claim's steps."""
+    left = setting.claim.lhs
+    for drift in drifts(setting) if left == sy.drift else ():
+        rest = _beyond(setting, right, drift.most)
+        if rest is not None:
+            yield drift.steps, (drift.bound, *rest), drift.conditions
+    for step in one_steps(setting):
+        rest = _beyond(setting, right, step.kept * step.of.now + step.added) if step.of.next == left else None
+        proof = None if rest is None else step.proof()
+        if rest is not None and proof is not None:
+            yield proof.steps, (d.Earlier("recursion"), *rest), proof.conditions
+
+
+def _beyond(setting: Setting, right: sp.Expr, shown: sp.Expr) -> list[d.Use] | None:
+    """What the claim's bound leaves above the one that is shown, term by term at the claim's steps."""
+    more = sp.expand(right - shown)
+    rest = termwise(setting, more.subs(eta, setting.eta))
+    return None if rest is None or rest[1] else [*rest[0], *setting.bridge(-more)]
