@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import sympy as sp
 
-from fedbounds.evidence.prover.recursions import drifts, one_steps
+from fedbounds.evidence.prover.recursions import drifts, gap_steps, one_steps
 from fedbounds.evidence.prover.run_setting import Setting, eta, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.normal_form import normal
 
 Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, ...]]
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about one step, or about the drift, by an inequality that is shown for the claim's steps."""
-    left = setting.claim.lhs
+    left = setting.claim.lhs.xreplace({q: q.expression for q in setting.claim.computed if q.expression is not None})
     for drift in drifts(setting) if left == sy.drift else ():
         rest = _beyond(setting, right, drift.most)
         if rest is not None:
             yield drift.steps, (drift.bound, *rest), drift.conditions
-    for step in one_steps(setting):
-        rest = _beyond(setting, right, step.kept * step.of.now + step.added) if step.of.next == left else None
+    for step in chain(one_steps(setting), gap_steps(setting)):
+        rest = _beyond(setting, right, step.kept * step.of.now + step.added) if normal(step.of.next - left) == 0 else None
         proof = None if rest is None else step.proof()
         if rest is not None and proof is not None:
             yield proof.steps, (d.Earlier("recursion"), *rest), proof.conditions

@@ -264,7 +264,11 @@ def drifts(setting: Setting) -> Iterator[Drift]:
     """Bounds of the drift on the claim's steps."""
     if "bounded-gradient" not in setting.universe:
         return
-    if not setting.eta.has(t):
+    if {"halving", "unbiased"} <= setting.universe.keys():
+        yield Drift(4 * (tau - 1) ** 2 * eta**2 * sy.G_sq, (), d.Cited("li-drift"), ())
+    elif setting.eta == eta:
+        return
+    elif not setting.eta.has(t):
         yield _drift_at_equal_steps(setting.eta if setting.claim.eta is None else eta, setting.claim.eta is None)
     elif any(condition.symbol == LATER for condition in setting.conditions):
         scale = sp.cancel(setting.eta * (gamma + t) * mu)

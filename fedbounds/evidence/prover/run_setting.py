@@ -47,6 +47,7 @@ LIMITS = (
 )
 
 
+FIRST: d.Use = (sp.Integer(1), d.premise("first-step"))
 CONSTANT: d.Use = (sp.Integer(-1), d.premise("constant-steps"))
 
 
@@ -62,7 +63,7 @@ class Cap:
     bound: sp.Expr
     size: sp.Expr
     shown: d.Use
-    constant: d.Use = (sp.Integer(1), d.premise("first-step"))
+    constant: d.Use = FIRST
 
     @property
     def abbreviations(self) -> dict[sp.Expr, sp.Expr]:
@@ -112,18 +113,18 @@ def cap_of(steps: sp.Expr | None, *sides: sp.Expr) -> Cap | None:
     return Cap(steps, bound, sy.eta_0 if speaks else eta, shown) if bound.free_symbols <= {L, mu} else None
 
 
-def _assumed_cap(universe: dict[str, Assumption], stated: bool = True) -> Cap | None:
-    """The step eta_0 under the first assumption that bounds it, where the claim's steps are ``stated`` so or not."""
+def _assumed_cap(universe: dict[str, Assumption], stated: bool, size: sp.Expr) -> Cap | None:
+    """The step eta_0, or eta at the step, under the first assumption that bounds it; the claim's is ``stated`` or not."""
     for key, index, value, _ in limits(universe.values()):
-        left = value.subs(eta, sy.eta_0)
-        top = left.subs(sy.eta_0, 0)
-        bound = sy.eta_0 * top / (top - left) if left.has(sy.eta_0) and top.is_Rational else sp.S.Zero
+        left = value.subs(eta, size)
+        top = left.subs(size, 0)
+        bound = size * top / (top - left) if left.has(size) and top.is_Rational else sp.S.Zero
         bound = bound if value.has(sy.m) else sp.cancel(bound)
         fine = bound.is_positive and bound.free_symbols <= {L, mu}
         if top.is_Rational and top > 0 and (fine or bound.has(sy.m)):
-            if stated:
-                return Cap(sy.eta_0, bound, sy.eta_0, (1 / top, d.premise(key, *index)))
-            return Cap(sp.Integer(0), bound, sy.eta_0, (1 / top, d.premise(key, *index, sy.eta_0)), CONSTANT)
+            at = (sy.eta_0,) if size == sy.eta_0 and not stated else ()
+            steps, equal = (sy.eta_0, FIRST) if stated else (sp.Integer(0), CONSTANT)
+            return Cap(steps, bound, size, (1 / top, d.premise(key, *index, *at)), equal)
     return None
 
 
@@ -145,7 +146,7 @@ class Setting:
         """The uses that make an expression in eta one in the step size of the lines."""
         if self.cap is not None:
             return self.cap.bridge(expression)
-        return _at_size(expression, self.eta, CONSTANT) if self.claim.eta is None else ()
+        return _at_size(expression, self.eta, CONSTANT) if self.claim.eta is None and self.eta != eta else ()
 
     @property
     def equal(self) -> bool:
@@ -180,12 +181,13 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     smooth = {"smooth", "strongly-convex"} <= universe.keys()
     if ("strongly-convex" not in universe and claim.lhs != sy.drift) or not present:
         return None
-    if not stated and "constant-steps" not in universe:
+    constant = "constant-steps" in universe
+    if claim.scope == "horizon" and not stated and not constant:
         return None
-    size = sp.sympify(claim.eta) if stated else sy.eta_0
+    size = sp.sympify(claim.eta) if stated else sy.eta_0 if constant else eta
     cap = cap_of(size, *claim.stated(reading.repaired).values())
-    if size == sy.eta_0:
-        cap = _assumed_cap(universe, stated)
+    if size in (sy.eta_0, eta):
+        cap = _assumed_cap(universe, stated, size)
     equal = equal_curvatures(universe.values()) is not None
     values: dict[sp.Basic, sp.Expr] = {tau: MORE + 1, eta: size}
     values |= {L: mu if equal else mu + ELL} if smooth else {}
