@@ -24,7 +24,8 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         if rest is not None:
             yield drift.steps, (drift.bound, *rest), drift.conditions
     for step in chain(one_steps(setting), gap_steps(setting)):
-        rest = _beyond(setting, right, step.kept * step.of.now + step.added) if normal(step.of.next - left) == 0 else None
+        same = normal(step.of.next - left) == 0
+        rest = _beyond(setting, right, step.kept * step.of.now + step.added) if same else None
         proof = None if rest is None else step.proof()
         if rest is not None and proof is not None:
             yield proof.steps, (d.Earlier("recursion"), *rest), proof.conditions

@@ -114,7 +114,7 @@ def cap_of(steps: sp.Expr | None, *sides: sp.Expr) -> Cap | None:
 
 
 def _assumed_cap(universe: dict[str, Assumption], stated: bool, size: sp.Expr) -> Cap | None:
-    """The step eta_0, or eta at the step, under the first assumption that bounds it; the claim's is ``stated`` or not."""
+    """The step eta_0, or eta at the step, under the first assumption that bounds it; the claim's is ``stated``."""
     for key, index, value, _ in limits(universe.values()):
         left = value.subs(eta, size)
         top = left.subs(size, 0)
