@@ -233,9 +233,8 @@ def bounds(
 ) -> dict[str, float]:
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
-    ``further`` are constants besides. None where the server's weights are not p: rho_bar and rho_tilde are not among
-    them; none where its step is not 1 or clients come with a probability. Where clients are absent a claim must not
-    assume that all take part.
+    ``further`` are constants besides. None where the server's weights are not p, its step is not 1 or clients come
+    with a probability. Where clients are absent a claim must not assume that all take part.
     """
     if run.biased or run.server != 1 or run.by_coins:
         return {}
