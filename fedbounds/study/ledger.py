@@ -259,6 +259,6 @@ def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
             continue
         setting, claim = certificate.parameters, available[certificate.claim]
         verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting))
-        record = "" if certificate.interval else kernel.of_certificate(certificate)
+        record = kernel.of_certificate(certificate)
         result[about] = replace(verdict, detail=record, data={"kernel": True}) if record else verdict
     return tuple(result.values())

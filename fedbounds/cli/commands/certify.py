@@ -188,6 +188,4 @@ def written_for_rocq(path: Path, certificates: list[Any]) -> None:
 
     if not certificates:
         raise reject("a file for Rocq needs a certificate", "none", "ask where the claim holds")
-    if any(certificate.interval for certificate in certificates):
-        raise reject("a file for Rocq has certificates at numbers", "one over an interval", "leave it out")
     write_text(path, standalone(certificates))

@@ -12,6 +12,7 @@ from fractions import Fraction
 from fedbounds.evidence.kernel.claim_statement import digest
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.rational_functions import Interval
 
 HEAD = (
     "From Coq Require Import Reals Lra Lia ZArith List.\nRequire Import Space Model Facts Certificate Round{}.\n"
@@ -50,9 +51,13 @@ NOISY = ANY | {"Delta_next": "expected_distance outcomes odds xi alpha {eta} x"}
 
 
 def expressible(certificate: Certificate) -> bool:
-    """Whether a certificate's quantities have words here; a single client has none."""
-    setting = Setting.from_json(certificate.setting)
-    return setting.N > 1 and {certificate.lhs, *certificate.rhs} <= _forms(setting).keys()
+    """Whether a certificate's quantities have words here; a single client has none, nor has an interval."""
+    setting = certificate.parameters
+    return (
+        certificate.interval is None
+        and setting.N > 1
+        and {certificate.lhs, *certificate.rhs} <= _forms(setting).keys()
+    )
 
 
 def _forms(setting: Setting) -> dict[str, str]:
@@ -94,7 +99,7 @@ def _words(setting: Setting) -> dict[str, str]:
 
 
 def used(certificate: Certificate) -> dict[str, Fraction]:
-    return {label: value for label, value in certificate.numbers(certificate.multipliers).items() if value}
+    return {label: value for label, value in certificate.numbers(certificate.multipliers).items() if value != 0}
 
 
 def skewed(certificate: Certificate) -> list[tuple[str, str]]:
@@ -158,6 +163,12 @@ def _bounds(setting: Setting) -> dict[str, str]:
         "variance": f"(forall i, (i < N P)%nat -> {noise} <= sigma_sq)",
         "drift": f"{ANY['drift']} <= {reach} * G_sq",
     }
+
+
+def within(over: Interval) -> str:
+    """The hypotheses that a parameter lies in an interval."""
+    above = f"{real(over.low)} < {over.parameter} -> "
+    return above if over.high is None else f"{above}{over.parameter} <= {real(over.high)} -> "
 
 
 def real(value: Fraction) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
 from fedbounds.errors import reject
 from fedbounds.evidence.kernel import certificate_statements as stated
+from fedbounds.evidence.kernel import interval_certificates as of_interval
 from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, scale, summed, whole
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
@@ -24,6 +25,7 @@ from fedbounds.evidence.sdp.program import Form, exact
 from fedbounds.plugins import OWN, shipped
 from fedbounds.theory.verdict import Status
 
+Writer = Callable[[Certificate], str]
 HEAD = (
     "From Coq Require Import Reals ZArith List.\nRequire Import Space Certificate.\n"
     "Import ListNotations.\nOpen Scope R_scope.\n"
@@ -32,8 +34,9 @@ HEAD = (
 
 def standalone(certificates: Iterable[Certificate]) -> str:
     """A Rocq file that `coqc` alone checks, a module a certificate; it does not compile where one proves nothing."""
-    every = [(module_of(one), _statement(one), _proof(one)) for one in certificates]
-    texts = [sources()[name].read_text(encoding="utf-8") for name in ("Space", "Certificate")]
+    every = [(module_of(one), *(write(one) for write in _of_products(one)[1:])) for one in certificates]
+    needed = ("Space", "Certificate", "Parametric")
+    texts = [sources()[name].read_text(encoding="utf-8") for name in needed]
     together = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("Require"))
     modules = [
         f"\nModule C{k}_{name}.\n{stated}\n{proof}Print Assumptions proof.\nEnd C{k}_{name}.\n"
@@ -43,14 +46,22 @@ def standalone(certificates: Iterable[Certificate]) -> str:
 
 
 def certified() -> Iterator[Obligation]:
-    """Every shipped certificate of one setting as a obligation, about its claim or about ``certificate``."""
+    """Every shipped certificate as a obligation, about its claim or about ``certificate``."""
     for path in shipped("certificates/*.json*"):
-        yield from (obligation_of(one) for one in read(path) if one.interval is None)
+        yield from map(obligation_of, read(path))
+
+
+def _of_products(certificate: Certificate) -> tuple[str, Writer, Writer]:
+    """What a file begins with, and what writes the statement about inner products and its proof."""
+    if certificate.interval is not None:
+        return of_interval.HEAD, of_interval.statement, of_interval.proof
+    return HEAD, _statement, _proof
 
 
 def obligation_of(certificate: Certificate) -> Obligation:
     """The obligation of a certificate: about functions where `rounds` has words for it, else about inner products."""
-    reading = str(Setting.from_json(certificate.setting).reading)
+    reading = certificate.parameters.reading
+    proof: Writer
     if stated.expressible(certificate):
         head, proposition, proof = (
             stated.head(certificate),
@@ -58,7 +69,8 @@ def obligation_of(certificate: Certificate) -> Obligation:
             _of_functions,
         )
     else:
-        head, proposition, proof = HEAD, _statement(certificate), _proof
+        head, write, proof = _of_products(certificate)
+        proposition = write(certificate)
     subject = certificate.claim or "certificate"
     module = module_of(certificate)
     return Obligation(module, subject, (reading,), Status.HOLDS, head + proposition, proof=lambda: proof(certificate))

@@ -7,12 +7,22 @@ from fractions import Fraction
 
 import pytest
 from click.testing import CliRunner
+from flint import fmpq_poly
 
 from fedbounds.cli.app import main
+from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
-from fedbounds.evidence.kernel import coqc, gram_certificates, integer_squares, proof_obligations, release_record
+from fedbounds.evidence.kernel import (
+    coqc,
+    gram_certificates,
+    integer_squares,
+    interval_rows,
+    proof_obligations,
+    release_record,
+)
 from fedbounds.evidence.kernel import rocq_runs as checker
-from fedbounds.evidence.sdp.one_step.certificate import read, save
+from fedbounds.evidence.sdp.one_step.certificate import check, read, save
+from fedbounds.evidence.sdp.rational_functions import Interval
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
 
@@ -74,7 +84,7 @@ def test_rocq_refuses_a_planted_error(tmp_path, planted):
 def folder(tmp_path_factory):
     """The files that certificates rest on, compiled once."""
     place = tmp_path_factory.mktemp("rocq")
-    for name in ("Space", "Model", "Facts", "Certificate", "Round", "Noise"):
+    for name in ("Space", "Model", "Facts", "Certificate", "Parametric", "Round", "Noise"):
         assert coqc.compiled(place, name, proof_obligations.sources()[name].read_text()) == ("", "")
     return place
 
@@ -175,9 +185,88 @@ def test_only_a_single_client_stays_about_inner_products():
     about = {
         obligation.module: "strongly_convex P" in obligation.statement for obligation in gram_certificates.certified()
     }
-    single = {module.removeprefix("certificate_") for module, functions in about.items() if not functions}
-    assert {name for name in single if not name.startswith("gradient_descent_")} == {"tight_lemma_1_gap_k10"}
-    assert len(single) == 49
+    products = {module.removeprefix("certificate_") for module, functions in about.items() if not functions}
+    intervals = {name for name in products if name.startswith("parametric_")}
+    single = {name for name in products - intervals if not name.startswith("gradient_descent_")}
+    assert single == {"tight_lemma_1_gap_k10"} and len(products - intervals) == 49
+    assert len(intervals) == sum(1 for path in shipped("certificates/parametric.jsonl") for _ in read(path))
+
+
+def test_all_certificates_over_an_interval_were_checked_by_rocq():
+    over = [c for path in shipped("certificates/*.jsonl") for c in read(path) if c.interval is not None]
+    said = [kernel.of_certificate(certificate) for certificate in over]
+    assert len(over) == 47 and all("as a statement about inner products" in words for words in said)
+
+
+OF_KAPPA, OF_STEPS = "parametric-star-step-skewed-tau3", "parametric-fedavg-step-eta-k10"
+
+
+def planted_in_interval(error):
+    """A shipped certificate over an interval with one error: of a multiplier, a constant, the interval's end."""
+    kappa, steps = named(OF_KAPPA), named(OF_STEPS)
+    label = next(label for label in kappa.multipliers if label.startswith("interpolation"))
+    longer = Interval("eta_L", Fraction(0), Fraction(2))
+    return {
+        "multiplier": replace(kappa, multipliers={**kappa.multipliers, label: "1/2"}),
+        "sign": replace(kappa, multipliers={**kappa.multipliers, label: "-1/2"}),
+        "constraint": replace(kappa, multipliers={k: v for k, v in kappa.multipliers.items() if k != label}),
+        "constant": replace(steps, rhs={**steps.rhs, "Delta": "1/2"}),
+        "end": replace(steps, interval=longer),
+    }[error]
+
+
+@needs_rocq
+@pytest.mark.parametrize("name", [OF_KAPPA, OF_STEPS, "parametric-lemma-1"])
+def test_rocq_accepts_a_certificate_over_an_interval(folder, name):
+    obligation = gram_certificates.obligation_of(named(name))
+    ((fault, axioms),) = coqc.audited(folder, [obligation])
+    assert not fault and axioms and "holds_at" in obligation.statement
+
+
+@needs_rocq
+@pytest.mark.parametrize("error", ["multiplier", "sign", "constraint", "constant", "end"])
+def test_an_error_over_an_interval_is_refused_by_both_checkers(folder, error):
+    wrong = planted_in_interval(error)
+    assert not check(wrong)[0]
+    try:
+        ((fault, _),) = coqc.audited(folder, [gram_certificates.obligation_of(wrong)])
+    except InputError:  # no proof can be written of it
+        fault = "refused"
+    assert fault
+
+
+@needs_rocq
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("forall (eta_L : R)", "forall (eta_L : R) (_ : False)"),
+        ("eta_L <= (20 / 11)", "eta_L <= (2)"),
+        ("(0) < eta_L", "(- (1)) < eta_L"),
+        ("[[", "[[1; "),
+    ],
+)
+def test_a_proof_of_one_statement_proves_no_other(folder, right, wrong):
+    obligation = gram_certificates.obligation_of(named(OF_STEPS))
+    assert right in obligation.statement
+    other = replace(obligation, statement=obligation.statement.replace(right, wrong, 1))
+    ((fault, _),) = coqc.audited(folder, [other])
+    assert fault
+
+
+@needs_rocq
+def test_coqc_alone_accepts_a_certificate_over_an_interval(tmp_path):
+    saved, out = save(tmp_path / "one.jsonl", [SMALL, named(OF_STEPS)]), tmp_path / "one.v"
+    done = CliRunner().invoke(main, ["verify-certificate", str(saved), "--rocq", str(out)])
+    assert done.exit_code == 0 and refusal(tmp_path, out.read_text()) == ""
+
+
+def test_what_is_not_negative_is_a_sum_of_powers_or_refused():
+    over, x = Interval("kappa", Fraction(1)), fmpq_poly([0, 1])
+    # (x - 1)^2 - (x - 1) + 1 has a coefficient below 0 in u = x - 1, and none times (1 + u)
+    (found,) = interval_rows._proved([(x - 1) ** 2 - (x - 1) + 1], over)
+    assert found == "[1; 0; 0; 1]"
+    with pytest.raises(InputError, match="positive on the interval"):
+        interval_rows._proved([x - 2], over)
 
 
 def test_without_a_certificate_one_sentence(tmp_path):
