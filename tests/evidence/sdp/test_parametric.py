@@ -304,10 +304,11 @@ class TestCoverage:
     def test_the_ledger_says_for_every_kappa(self):
         result = ledger._certificates(frozenset(["theorem-1"]))
         whole = [v for v in result if isinstance(v.coverage.axes["kappa"], Span)]
-        assert len(whole) == 4 and all(v.status is Status.HOLDS and "kernel" not in v.data for v in whole)
+        assert len(whole) == 4 and all(v.status is Status.HOLDS and "kernel" in v.data for v in whole)
         line = ledger.Line(claim_named("theorem-1"), "repaired", tuple(("", v) for v in whole))
         assert all("CERTIFIED for kappa = L/mu > 1, tau = 3" in line.grounds(v) for v in whole)
-        assert str(evidence_cell(line, Evidence.SDP)) == "certified 4 4 over an interval, 4 with noise"
+        cell = str(evidence_cell(line, Evidence.SDP))
+        assert cell == "certified 4 4 over an interval, 4 with noise, 4 checked by Rocq"
 
     def test_the_same_over_another_interval_is_another_subject(self):
         part = changed(DRIFT, interval={"parameter": "kappa", "low": "1", "high": "9"}, scale={})
@@ -344,9 +345,9 @@ class TestCommand:
         told = self.run("star-step", *flags)
         assert told.exit_code == 2 and "Traceback" not in told.output
 
-    def test_no_file_for_rocq(self, tmp_path):
+    def test_a_file_for_rocq_states_the_interval(self, tmp_path):
         told = self.run("lemma-1", "--kappa", "1..9", "--rocq", str(tmp_path / "c.v"))
-        assert told.exit_code == 2 and "over an interval" in told.output
+        assert told.exit_code == 0 and "(1) < kappa -> kappa <= (9) -> " in (tmp_path / "c.v").read_text()
 
     def test_an_assumption_that_fails_on_a_part(self):
         setting = round_setting(2, 1, eta=ranged("0..2", "eta_L"))
