@@ -7,7 +7,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
-from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
+from fedbounds.evidence.kernel import coqc, found_proof
 from fedbounds.evidence.prover import automatic
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
@@ -54,20 +54,16 @@ OF_POINTS = (
 
 
 @needs_rocq
-def test_rocq_accepts_what_the_prover_finds_and_neither_wrong_multipliers_nor_changed_constants(tmp_path):
+def test_rocq_accepts_what_the_prover_finds_and_neither_wrong_multipliers_nor_changed_constants(folder):
     def compiles(module, text):
-        return coqc.compiled(tmp_path, module, text)[0] == ""
+        return coqc.compiled(folder, module, text)[0] == ""
 
-    for module in ("Space", "Model", "Facts", "Together", "Points"):
-        assert compiles(module, proof_obligations.sources()[module].read_text())
     for item in (POINT, STEP, *OF_POINTS):
         stated, text = found_proof.statement(item, PLAIN), found_proof.script(item, PLAIN)
         assert compiles(f"statement_{item.key}", stated)
         assert compiles(f"proof_{item.key}", text)
         if item in (POINT, STEP):
-            right, wrong = {"above": ("(less _ _ (1) ", "(less _ _ (2) "), "growth": ("(mu) *", "(3 * mu) *")}[
-                item.key
-            ]
+            right, wrong = WRONG[item.key]
             assert right in text and not compiles(f"wrong_{item.key}", text.replace(right, wrong))
     smaller = stated.replace("(1 / 2) * L", "(1 / 3) * L")
     assert smaller != stated
@@ -76,16 +72,14 @@ def test_rocq_accepts_what_the_prover_finds_and_neither_wrong_multipliers_nor_ch
 
 
 @needs_rocq
-def test_rocq_knows_the_variance_of_the_mean_noise_of_independent_clients(tmp_path):
+def test_rocq_knows_the_variance_of_the_mean_noise_of_independent_clients(folder):
     def compiles(module, text):
-        return coqc.compiled(tmp_path, module, text)[0] == ""
+        return coqc.compiled(folder, module, text)[0] == ""
 
     right = (1 - eta * mu) * Delta - 2 * eta * (1 - eta * L) * gap_t + eta**2 * sigma_p_sq
     step = claim("means", "step", Delta_next, right, SGD)
     stated, text = found_proof.statement(step, PLAIN), found_proof.script(step, PLAIN)
     assert "variance_of_mean M sigma_p_sq" in stated
-    for module in ("Space", "Model", "Facts", "Together", "Points", "Independent"):
-        assert compiles(module, proof_obligations.sources()[module].read_text())
     assert compiles("statement_means", stated) and compiles("proof_means", text)
     smaller = stated.replace("^ 2 * sigma_p_sq", "^ 2 * (1 / 2) * sigma_p_sq")
     assert smaller != stated

@@ -17,7 +17,6 @@ from fedbounds.evidence.kernel import (
     gram_certificates,
     integer_squares,
     interval_rows,
-    proof_obligations,
     release_record,
 )
 from fedbounds.evidence.kernel import rocq_runs as checker
@@ -78,15 +77,6 @@ def test_rocq_refuses_a_planted_error(tmp_path, planted):
         first_row = text.index("  [", text.index("Definition constraints")) + 3
         text = text[:first_row] + "1; " + text[first_row:start] + text[start:]
     assert refusal(tmp_path, text)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """The files that certificates rest on, compiled once."""
-    place = tmp_path_factory.mktemp("rocq")
-    for name in ("Space", "Model", "Facts", "Certificate", "Parametric", "Round", "Noise"):
-        assert coqc.compiled(place, name, proof_obligations.sources()[name].read_text()) == ("", "")
-    return place
 
 
 def named(name):
