@@ -152,10 +152,12 @@ def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], si
             continue
         for part in assumption.parts:
             left, right = evaluate(part.left, values), evaluate(part.right, values)
-            away = np.abs(left - right) if part.sign == "=" else left - right
             scale = np.where(right != 0, np.abs(right), np.abs(left))
             strict = part.sign == "<"
-            excess = np.where(scale > 0, away / np.where(scale > 0, scale, 1.0), 1.0 if strict else 0.0)
+            with np.errstate(invalid="ignore"):  # an equality with what is undefined does not hold
+                away = np.abs(left - right) if part.sign == "=" else left - right
+                excess = np.where(scale > 0, away / np.where(scale > 0, scale, 1.0), 1.0 if strict else 0.0)
+            excess = np.nan_to_num(excess, nan=1.0) if part.sign == "=" else excess
             beyond = np.maximum(excess + (NEGLIGIBLE if strict else -NEGLIGIBLE), 0)
             total = total + np.broadcast_to(beyond.reshape(-1, beyond.shape[-1]).max(axis=1), (size,))
     return total

@@ -22,6 +22,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.candidates import examples
 from fedbounds.referee.search.family import Shape, families
+from fedbounds.referee.search.populations import OUTSIDE, objectives
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
@@ -172,3 +173,12 @@ def test_a_skew_that_no_digits_tell_is_left_out_of_where_a_run_is():
     place = near_w_star.place(PLAIN)
     assert "rho_bar" not in place and place["T"] == 2
     assert run(line(2)).place(PLAIN)["rho_bar"] == 1
+
+
+def test_the_search_has_no_run_where_the_step_is_no_number():
+    """At sigma = 0 the step tuned to it is a division by 0: such members meet no claim, and do not end a search."""
+    shape = Shape("diagonal", 2, 1, 1, 2, "fedmax", "claim")
+    claim = replace(claim_of("sigma"), eta=s.Delta_0 / s.sigma_sq * s.mu)
+    population = examples(shape, families()["diagonal"], claim)
+    assert np.isfinite(population.eta).all()
+    assert (objectives(claim, PLAIN, population).values >= OUTSIDE).all()

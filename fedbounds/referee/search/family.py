@@ -268,7 +268,9 @@ def _steps(
     constants |= {"T_run": float(T)} | {name: start[name][:, None] for name in names & set(start)}
     if shape.schedule == "start":
         constants["eta_0"] = MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L
-    return np.broadcast_to(steps_asked(formula, constants, T), (len(L), T))
+    sizes = np.broadcast_to(steps_asked(formula, constants, T), (len(L), T))
+    # A formula that is no positive number has no run: another step, which does not meet the claim, stands for it.
+    return np.where(np.isfinite(sizes) & (sizes > 0), sizes, MIN_STEP / L)
 
 
 def schedule(claim: Claim, shape: Shape) -> sp.Expr | None:
