@@ -159,6 +159,24 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def safe_key(key: str) -> str:
+    """A claim's key, which may be any label, as what a comment of Rocq may have.
+
+    >>> safe_key("thm:main-1")
+    'thm_main-1'
+    """
+    return re.sub(r"[^A-Za-z0-9_-]", "_", key)
+
+
+def module_name(key: str) -> str:
+    """The same as a part of a module's name.
+
+    >>> module_name("thm:main-1")
+    'thm_main_1'
+    """
+    return safe_key(key).replace("-", "_")
+
+
 def rocq(expression: sp.Expr, words: Mapping[str, str], letter: str = "R") -> str:
     """A sympy expression of rationals, sums, products, whole powers, Max and Min as a term of Rocq.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.symbolic.definitions import OWN, Y, grad
 from fedbounds.evidence.symbolic.derivation import Derivation, Fact, Premise, Square
 from fedbounds.plugins import claim_named
@@ -62,8 +62,8 @@ def script(derivation: Derivation, claim: Claim | None = None) -> str:
     uses = [(m, fact) for m, fact in last.because if not (isinstance(fact, Premise) and fact.key in AT_REST)]
     rest = len(uses) < len(last.because) and "L" in claim.symbols
     plain = len(uses) == len(last.because) and all(isinstance(fact, Premise) for _, fact in uses)
-    name, modules = claim.key.replace("-", "_"), " Facts Together" * rest
-    text = HEAD.format(key=claim.key, name=name, modules=modules, tactic="" if plain else TACTIC)
+    name, modules = module_name(claim.key), " Facts Together" * rest
+    text = HEAD.format(key=safe_key(claim.key), name=name, modules=modules, tactic="" if plain else TACTIC)
     text += RESTING if rest else ""
     for j, (_, fact) in enumerate(uses):
         text += _fact(derivation, fact, words, f"U{j}")

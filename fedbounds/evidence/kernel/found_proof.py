@@ -67,7 +67,7 @@ def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None
 def _obligation(
     claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None
 ) -> tuple[Obligation, str]:
-    module = f"proof_{claim.key.replace('-', '_')}"
+    module = f"proof_{claim_statement.module_name(claim.key)}"
     text = script(claim, reading, proposals)
     return Obligation(module, claim.key, (reading.name,), Status.HOLDS, statement(claim, reading)), text
 

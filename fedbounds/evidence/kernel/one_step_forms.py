@@ -18,7 +18,7 @@ VECTORS = {"g": "(grad P i (w M c k))", "h": "(grad P i (w_star P))", "G": "G", 
 LOSSES = {"f": "F P i (w M c k)", "fo": "F P i (w_star P)", "fm": "F P i (w_i_star P i)"}
 OF_A_CLIENT = {"g", "h"}
 # Facts that say nothing here: local models are one point, alpha = p, the mean gradient at w* is 0.
-VANISH = ("single-step", "unbiased", "optimum")
+VANISH = ("single-step", "single-step-gradients", "unbiased", "optimum")
 
 Vector = dict[str, sp.Expr]
 Parts = dict[tuple[str, ...], sp.Expr]

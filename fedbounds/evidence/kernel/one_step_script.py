@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.one_step_forms import (
     LOSSES,
     OF_A_CLIENT,
@@ -93,7 +93,7 @@ def script(checked: Checked) -> str:
     letters = {one.symbol.name: f"({rocq(one.expression, words)})" for one in checked.conditions}
     scaled = any(cocoercive(fact) for _, fact in last.because)
     writer = _Writer(derivation, words | letters, scaled)
-    head = HEAD.replace("{key}", claim.key).replace("{name}", claim.key.replace("-", "_"))
+    head = HEAD.replace("{key}", safe_key(claim.key)).replace("{name}", module_name(claim.key))
     text = head + "".join(f"  assert (0 <= {letter[1:-1]}) by lra.\n" for letter in letters.values())
     text += ENOUGH.format(left=writer.expected(last.lhs), right=writer.expected(last.rhs))
     text += "  rewrite (one_step M ok one least largest c k Hck).\n" if sy.Delta_next in used else ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.point_forms import Vectors, add, no_script
 from fedbounds.evidence.kernel.point_statement import ONE_STEP, SETTING, PointClaim, assumed_of, binders_of, read
 from fedbounds.evidence.symbolic import derivation as d
@@ -33,6 +33,7 @@ VANISH = (
     "weight-ratio-mean",
     "unbiased",
     "single-step",
+    "single-step-gradients",
     "no-noise",
 )
 NAMES = {"smooth P L": "Hs", "strongly_convex P mu": "Hc", "mu <= L": "HL", "weights (N P) alpha": "Ha"}
@@ -60,7 +61,7 @@ def script(checked: Checked, reading: Reading) -> str:
         raise no_script(f"one of {checked.derivation.claim}")
     points = read(claim, reading)
     uses = [(m, at_one_point(fact) if points.stepped else fact) for m, fact in last.because]
-    return HEAD.format(key=claim.key, name=claim.key.replace("-", "_")) + proof(points, checked, uses)
+    return HEAD.format(key=safe_key(claim.key), name=module_name(claim.key)) + proof(points, checked, uses)
 
 
 def proof(points: PointClaim, checked: Checked, uses: Iterable[d.Use]) -> str:

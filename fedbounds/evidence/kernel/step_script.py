@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import sympy as sp
 
 from fedbounds.evidence.kernel import point_script
-from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.point_forms import no_script
 from fedbounds.evidence.kernel.point_statement import SETTING, PointClaim, assumed_of, binders_of
 from fedbounds.evidence.symbolic import definitions
@@ -100,9 +100,9 @@ def script(checked: Checked, reading: Reading) -> str:
         frozenset(one.key for one in known),
         numbers=NUMBERS,
     )
-    name = claim.key.replace("-", "_")
+    name = module_name(claim.key)
     head = HEAD.format(
-        key=claim.key,
+        key=safe_key(claim.key),
         name=name,
         binders="".join(f" ({names} : {kind})" for names, kind in binders_of(points)),
         hypotheses="".join(f"  {text} ->\n" for text in (*SETTING, *assumed_of(points))),

@@ -85,6 +85,8 @@ class Space:
 
     def _atom(self, atom: sp.Expr, weights: sp.Expr | None) -> Form:
         one = self.field.one
+        if self.together and atom == grad(W):
+            atom = grad(X)
         if isinstance(atom, Centre):
             return self._centre(*atom.args)
         if atom in ((OWN if self.client else W_STAR), grad(OWN)) or (self.shared and atom == grad(W_STAR)):

@@ -166,7 +166,8 @@ def limits(assumptions: Iterable[Assumption]) -> Iterator[tuple[str, tuple[sp.Ex
                 yield assumption.key, index, value, fact.sign == "<"
 
 
-SAME_STEP, COMMON, ONE_FUNCTION = "single-step", "common-optimum", "one-function"
+SAME_STEP, SAME_GRADIENTS = "single-step", "single-step-gradients"
+COMMON, ONE_FUNCTION = "common-optimum", "one-function"
 
 
 @dataclass(frozen=True)

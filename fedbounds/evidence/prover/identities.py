@@ -8,10 +8,10 @@ import sympy as sp
 
 from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.forms import is_common_gradient
-from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_STEP, Frame, Goal
+from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_GRADIENTS, SAME_STEP, Frame, Goal
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, X, grad, loss
+from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, W, X, grad, loss
 from fedbounds.evidence.symbolic.granted import given
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal_fraction
@@ -113,6 +113,9 @@ def _of_mean(weights: sp.Expr, inside: sp.Expr, goal: Goal) -> d.Fact | None:
     if goal.together and isinstance(inside, Inner) and X in inside.args:
         other = inside.args[1] if inside.args[0] == X else inside.args[0]
         return d.averaged(weights, d.premise(SAME_STEP, other))
+    if goal.together and isinstance(inside, Inner) and grad(W) in inside.args:
+        other = inside.args[1] if inside.args[0] == grad(W) else inside.args[0]
+        return d.averaged(weights, d.premise(SAME_GRADIENTS, other))
     return None
 
 
@@ -126,6 +129,8 @@ def _of_inner(u: sp.Expr, v: sp.Expr, goal: Goal) -> d.Fact | None:
         return d.premise("weight-ratio", u.args[1] / weight_ratio, v)
     if goal.together and not goal.unbiased and u == Centre(P, X):
         return d.averaged(P, d.premise(SAME_STEP, v))
+    if goal.together and isinstance(u, Centre) and u.args[1] == grad(W):
+        return d.averaged(u.args[0], d.premise(SAME_GRADIENTS, v))
     return None
 
 

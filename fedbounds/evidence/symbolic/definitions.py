@@ -62,6 +62,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
         define("attained", "F_i* is the value of F_i at w_i*", lambda o: zero(loss(OWN) - F_MIN)),
         define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
+        define(
+            "single-step-gradients",
+            "tau = 1 or N = 1: gradients at local models are those at w_t",
+            lambda o, v: zero(Inner(grad(W) - grad(X), v)),
+        ),
         define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
         define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         define(
@@ -187,7 +192,7 @@ ALL_PRESENT = "full-participation"
 RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "attained": ("strongly-convex",),
-    "single-step": (ALL_PRESENT,),
+    **dict.fromkeys(("single-step", "single-step-gradients"), (ALL_PRESENT,)),
     "one-function-apart": ("smooth", "strongly-convex"),
     **dict.fromkeys(("average", "weighted-average"), ("strongly-convex",)),
     "client-variances": ("bounded-variance",),

@@ -62,7 +62,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     by = granted_by(reading, claim)
     lacking = {
         "rho-bar": reading.skew != "all-steps",
-        "single-step": "single-step" not in by,
+        **dict.fromkeys(("single-step", "single-step-gradients"), "single-step" not in by),
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
         **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
@@ -96,6 +96,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     alone = those((sy.N, 1))
     result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
+    result["single-step-gradients"] = result["single-step"]
     result["one-function"] = frozenset(item.key for item in stated if item == shipped.identical)
     result["one-function-apart"] = result["one-function"]
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]

@@ -120,3 +120,11 @@ def test_rocq_is_ended_when_its_seconds_are_spent(monkeypatch):
     shown = found_proof.with_rocq(verdict, proof, stated, PLAIN, 0.01)
     assert shown.status is verdict.status and "rocq" not in shown.data
     assert "Rocq: not checked within 0 s" in shown.data["proof"][-1]
+
+
+def test_any_label_names_a_file_of_rocq_and_none_ends_its_comment():
+    stated = claim("thm:1 *) Admitted", "point", excess, grad_sq / (2 * mu), CLASS)
+    _, proof = automatic.proved(stated, PLAIN)
+    obligation, text = found_proof._obligation(stated, PLAIN, (proof,))
+    assert obligation.module == "proof_thm_1____Admitted"
+    assert "statement_thm_1____Admitted.statement" in text and "*) Admitted" not in text

@@ -4,20 +4,24 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic.definitions import ETA_S, GAP_NEXT
+from fedbounds.evidence.symbolic.definitions import ETA_S, GAP_NEXT, P, W, grad
 from fedbounds.evidence.symbolic.granted import given
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, drift, eta, eta_0, gap_t, mu, sigma_p_sq, tau
+from fedbounds.theory.vectors import Centre, norm_sq
 
 WITH_G = (a.bounded_gradient, a.full_participation, a.unbiased)
 SGD = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased)
 APART = eta**2 * (tau - 1) ** 2 * G_sq
 QUARTER = (*SGD, a.bounded_gradient, a.quarter_steps)
 gap_next = measured("gap_next", GAP_NEXT)
+slope = measured("slope", norm_sq(Centre(P, grad(W))))
+LONG = Assumption("long-steps", "eta_t <= 4/(3L)", sp.Le(eta * L, sp.Rational(4, 3)))
 
 
 def claim(left, right, assumed, **more):
@@ -37,7 +41,12 @@ TRUE = {
         gap_next, (1 - eta * mu) * gap_t + L * eta**2 / 2 * sigma_p_sq, (*SGD, a.one_local_step, a.small_steps)
     ),
 }
+ONE_STEP = (a.smooth, a.strongly_convex, a.full_gradients, a.full_participation, a.unbiased)
+fallen = gap_t - eta / 2 * slope
+TRUE["descent"] = claim(gap_next, fallen, (*ONE_STEP, a.one_local_step, a.small_steps))
 OPEN = {
+    "descent at long steps": claim(gap_next, fallen, (*ONE_STEP, a.one_local_step, LONG)),
+    "descent after local steps": claim(gap_next, fallen, (*ONE_STEP, a.small_steps)),
     "half the drift": claim(drift, APART / 2, (*WITH_G, a.constant_steps)),
     "drift at any steps": claim(drift, APART, WITH_G),
     "drift without G": claim(drift, APART, (*WITH_G[1:], a.constant_steps)),
