@@ -224,6 +224,17 @@ def test_the_page_says_how_many_slips_are_undone():
     assert not any(row["false"] for row in rows)
 
 
+def test_the_page_says_what_comes_back_of_theorems_from_outside():
+    root = Path(__file__).resolve().parents[2]
+    rows = json.loads((root / "validate/results/repair.json").read_text())["outside"]["theorems"]
+    page = " ".join((root / "docs/referee.md").read_text().split())
+    shown = [item for row in rows for item in row["shown"]]
+    false = [item for item in shown if item["false"]]
+    assert f"came back in {sum(row['restored'] for row in rows)} of {len(rows)}; of {len(shown)} statements" in page
+    assert f"found {len(false)} false: both had been shown as OPEN" in page
+    assert all(item["outcome"] == "OPEN" for item in false)
+
+
 def test_the_page_says_how_near_constants_are_to_counterexamples():
     root = Path(__file__).resolve().parents[2]
     rows = json.loads((root / "validate/results/repair.json").read_text())["constants"]
