@@ -278,10 +278,11 @@ def cost(instance: Instance) -> int:
 
 def sides_at(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
-    if excluded(instance, claim, reading):
-        return []
+    most, chance = MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS, instance.chance
+    if excluded(instance, claim, reading) or (chance.taken(most) == "all" and chance.count > most):
+        return []  # at a step size that is enclosed only, outcomes are never few
     try:
-        record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
+        record = run(instance, most)
         return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))
     except Undecided:
         return []  # a root, or the minimiser of logistic losses, in too few digits

@@ -95,6 +95,13 @@ def test_a_true_theorem_is_not_refuted_by_exact_instances_nor_by_runs(name):
     assert Status.REFUTED not in statuses and Status.HOLDS in statuses
 
 
+def test_noise_over_a_long_run_at_a_root_is_left_out_of_the_limits(monkeypatch):
+    bound = rf"\frac{{L{START}}}{{\sqrt{{T}}}} + \frac{{\sigma^2}}{{L\sqrt{{T}}}}"
+    assumed = NOISY.replace("convex", "strongly-convex")
+    monkeypatch.setitem(TUNED, "noisy root", (assumed, TUNED["root"][1], MEAN, bound, bound))
+    assert not any(refuted for _, refuted in limit_cases.sweep(claim_of("noisy root"), PLAIN, False, {}))
+
+
 ONE = Fraction(1)
 
 
