@@ -43,6 +43,20 @@ def hessians(shape, N):
     return H
 
 
+def ran(rounds, tau, N, gradient):
+    """w after rounds of those who take part in each, from a unit vector, with steps of 1/2."""
+    w = np.eye(N + 1)[0]
+    for those in rounds:
+        ends = []
+        for i in those:
+            x = w
+            for _ in range(tau):
+                x = x - 0.5 * gradient(i, x)
+            ends.append(x)
+        w = np.mean(ends, axis=0)
+    return w
+
+
 @pytest.mark.parametrize(
     ("rounds", "tau", "present", "sigma"),
     [(2, 2, (2, 4), 0), (2, 1, (2, 3), 0), (1, 2, (1, 2), 0.7), (2, 1, (2, 3), 1)],
@@ -51,18 +65,11 @@ def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
     """Noise of two signs, along one line of each client's plane, has the variance that is added."""
     (K, N), run, shape = present, run_of(rounds, tau, present), np.array([0.3, 0.2, 0.9, 0.6, 1.1])
     u, H, total, count = simplex(N), hessians(shape, N), 0.0, 0
+    along = sigma * (np.cos(1.1) * np.eye(N + 1)[0] + np.sin(1.1) * u)
     draws = list(itertools.product(itertools.combinations(range(N), K), repeat=rounds))
     signs = list(itertools.product((-1, 1), repeat=K * tau * rounds)) if sigma else [(0,) * K * tau * rounds]
     for draw, several in itertools.product(draws, signs):
-        w, left = np.eye(N + 1)[0], iter(several)
-        for those in draw:
-            ends = []
-            for i in those:
-                x, along = w, sigma * (np.cos(1.1) * np.eye(N + 1)[0] + np.sin(1.1) * u[i])
-                for _ in range(tau):
-                    x = x - 0.5 * (H[i] @ x + u[i] + next(left) * along)
-                ends.append(x)
-            w = np.mean(ends, axis=0)
+        w = ran(draw, tau, N, lambda i, x, left=iter(several): H[i] @ x + u[i] + next(left) * along[i])
         total, count = total + w @ w, count + 1
     assert second_moments(run, shape[:, None], 1.0, 1.0, sigma**2)[0] == pytest.approx(total / count, rel=1e-12)
 
@@ -79,15 +86,7 @@ def test_moments_by_coins_are_the_mean_over_every_pattern(measure):
     N, shape, total = 3, np.array([0.3, 0.2, 0.9, 0.6, 1.1]), 0.0
     run, u, H = replace(run_of(2, 2, (Q(2, 5), N)), measure=measure), simplex(N), hessians(shape, N)
     for pattern, share in by_coins(N, 0.4, 2):
-        w = np.eye(N + 1)[0]
-        for those in filter(None, pattern):
-            ends = []
-            for i in those:
-                x = w
-                for _ in range(2):
-                    x = x - 0.5 * (H[i] @ x + u[i])
-                ends.append(x)
-            w = np.mean(ends, axis=0)
+        w = ran(filter(None, pattern), 2, N, lambda i, x: H[i] @ x + u[i])
         total += share * (w @ w if measure == "distance" else w @ np.mean(H, axis=0) @ w / 2)
     assert second_moments(run, shape[:, None], 1.0, 1.0, 0.0)[0] == pytest.approx(total, rel=1e-12)
 
@@ -97,15 +96,7 @@ def test_drawn_runs_by_coins_are_the_mean_over_every_pattern(rounds):
     N, angles, total = 3, (-0.1, -0.6), 0.0
     run, u = run_of(rounds, 2, (Q(2, 5), N)), simplex(N)
     for pattern, share in by_coins(N, 0.4, rounds):
-        w = np.eye(N + 1)[0]
-        for those in filter(None, pattern):
-            ends = []
-            for i in those:
-                x = w
-                for _ in range(2):
-                    x = x - 0.5 * set_gradient(x, u[i], 1.0, angles, False)
-                ends.append(x)
-            w = np.mean(ends, axis=0)
+        w = ran(filter(None, pattern), 2, N, lambda i, x: set_gradient(x, u[i], 1.0, angles, False))
         total += share * (w @ w)
     values = with_sets(run, angles, False, (1.0, 1.0), 20000)
     assert values.mean() == pytest.approx(total, rel=1e-12 if rounds == 1 else 1e-2)
@@ -221,15 +212,7 @@ def test_drawn_runs_of_wedges_and_cones_are_the_mean_over_every_draw(angles, con
     (K, N), run, total, count = present, run_of(2, 3, present), 0.0, 0
     u, of_round = simplex(N), list(itertools.combinations(range(N), K))
     for draw in itertools.product(of_round, repeat=2):
-        w = np.eye(N + 1)[0]
-        for those in draw:
-            ends = []
-            for i in those:
-                x = w
-                for _ in range(3):
-                    x = x - 0.5 * set_gradient(x, u[i], 1.0, angles, cone)
-                ends.append(x)
-            w = np.mean(ends, axis=0)
+        w = ran(draw, 3, N, lambda i, x: set_gradient(x, u[i], 1.0, angles, cone))
         total, count = total + w @ w, count + 1
     assert with_sets(run, angles, cone, (1.0, 1.0), 5) == pytest.approx(np.full(5, total / count), rel=1e-12)
 
@@ -283,15 +266,7 @@ def test_the_gap_of_drawn_quadratics_is_the_mean_over_every_draw():
     run, u, H, total = replace(run_of(2, 2, (K, N)), measure="gap"), simplex(N), hessians(shape, N), 0.0
     draws = list(itertools.product(itertools.combinations(range(N), K), repeat=2))
     for draw in draws:
-        w = np.eye(N + 1)[0]
-        for those in draw:
-            ends = []
-            for i in those:
-                x = w
-                for _ in range(2):
-                    x = x - 0.5 * (H[i] @ x + u[i])
-                ends.append(x)
-            w = np.mean(ends, axis=0)
+        w = ran(draw, 2, N, lambda i, x: H[i] @ x + u[i])
         total += w @ np.mean(H, axis=0) @ w / 2
     assert second_moments(run, shape[:, None], 1.0, 1.0, 0.0)[0] == pytest.approx(total / len(draws), rel=1e-12)
 
