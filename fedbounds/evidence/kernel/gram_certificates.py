@@ -10,18 +10,15 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
-from fedbounds.errors import reject
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel import interval_certificates as of_interval
+from fedbounds.evidence.kernel.certificate_rows import flat, rows_of
 from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, scale, summed, whole
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
-from fedbounds.evidence.sdp.one_step.parameters import Setting
-from fedbounds.evidence.sdp.one_step.program import Model, build
-from fedbounds.evidence.sdp.program import Form, exact
+from fedbounds.evidence.sdp.program import Form
 from fedbounds.plugins import OWN, shipped
 from fedbounds.theory.verdict import Status
 
@@ -86,31 +83,9 @@ def module_of(certificate: Certificate) -> str:
     return "certificate_" + re.sub(r"\W", "_", certificate.name, flags=re.ASCII)
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A certificate's model, ``used`` (label, multiplier > 0), their ``constraints``, right less left side."""
-
-    model: Model
-    used: list[tuple[str, Fraction]]
-    constraints: list[Form]
-    claim: Form
-
-
-def _rows(certificate: Certificate) -> Rows:
-    model = build(Setting.from_json(certificate.setting), exact)
-    if beyond := sorted({certificate.lhs, *certificate.rhs} - model.quantities.keys()):
-        remedy = "the certificate itself is verified exactly without Rocq"
-        raise reject("Rocq reads the quantities that every model has", ", ".join(beyond), remedy)
-    place = {label: j for j, label in enumerate(model.labels)}
-    used = [(label, value) for label, value in certificate.numbers(certificate.multipliers).items() if value]
-    gap = model.sum(certificate.numbers(certificate.rhs)) - model[certificate.lhs]
-    constraints = [Form(model.quad[place[label]], model.lin[place[label]]) for label, _ in used]
-    return Rows(model, used, constraints, model.form(gap))
-
-
 def _statement(certificate: Certificate) -> str:
     """The proposition ``statement``: where the constraints hold, so does the inequality."""
-    rows = _rows(certificate)
+    rows = rows_of(certificate)
     model = rows.model
     lines = [
         f"  {listed(whole(_flat(form)))} (* {label} *)"
@@ -128,12 +103,9 @@ def _statement(certificate: Certificate) -> str:
 
 def _proof(certificate: Certificate) -> str:
     """The theorem ``proof`` of the statement."""
-    rows = _rows(certificate)
-    rest = rows.claim.quad.copy()
-    for form, (_, value) in zip(rows.constraints, rows.used, strict=True):
-        rest = rest - form.quad * exact(value)
+    rows = rows_of(certificate)
     weights = [value / scale(_flat(form)) for form, (_, value) in zip(rows.constraints, rows.used, strict=True)]
-    factor, multipliers, of_squares, roots = summed(rest, Fraction(1) / scale(_flat(rows.claim)), weights)
+    factor, multipliers, of_squares, roots = summed(rows.rest, Fraction(1) / scale(_flat(rows.claim)), weights)
     return (
         "Theorem proof : statement.\nProof.\n  intros V v f n.\n"
         f"  apply (sound v f {factor}%Z claim {multipliers}%Z constraints {of_squares}%Z\n    {roots}%Z).\n"
@@ -142,8 +114,5 @@ def _proof(certificate: Certificate) -> str:
 
 
 def _flat(form: Form) -> Row:
-    """Coefficients of <v_i, v_j>, i <= j, row by row, and of the values."""
-    quad = [[fraction(x) for x in row] for row in form.quad.tolist()]
-    n = len(quad)
-    upper = [quad[i][j] * (1 if i == j else 2) for i in range(n) for j in range(i, n)]
-    return upper + [fraction(x) for x in form.lin.tolist()]
+    """The same in fractions."""
+    return [fraction(x) for x in flat(form)]
