@@ -250,13 +250,16 @@ class Measured:
 
 def at_start(losses: Quadratics, w0: Numbers) -> OnDemand[Numbers]:
     """What a step size may be tuned to, as it is at w_0 (..., d), where every local model starts: (...,) each."""
-    slopes = losses.client_grads(w0[..., None, :] + 0 * losses.p[..., None])
+
+    def slopes() -> Numbers:
+        return losses.client_grads(w0[..., None, :] + 0 * losses.p[..., None])
+
     return OnDemand(
         {
             "Delta_0": lambda: on.norm_sq(w0 - losses.w_star),
             "Gamma": lambda: on.heterogeneity(losses),
-            "sigma_sq": lambda: largest(losses.variance(slopes)),
-            "G_sq": lambda: largest(on.norm_sq(slopes) + losses.variance(slopes)),
+            "sigma_sq": lambda: largest(losses.variance(slopes())),
+            "G_sq": lambda: largest(on.norm_sq(g := slopes()) + losses.variance(g)),
         }
     )
 
