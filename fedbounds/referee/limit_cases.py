@@ -278,8 +278,8 @@ def cost(instance: Instance) -> int:
 
 def sides_at(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
-    most, chance = MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS, instance.chance
-    if excluded(instance, claim, reading) or (chance.taken(most) == "all" and chance.count > most):
+    most = MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS
+    if excluded(instance, claim, reading) or instance.chance.too_many(most):
         return []  # at a step size that is enclosed only, outcomes are never few
     try:
         record = run(instance, most)

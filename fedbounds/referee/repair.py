@@ -21,13 +21,13 @@ from fedbounds import plugins
 from fedbounds.errors import InputError, Interrupted
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
 from fedbounds.referee.repair_candidates import Change, candidates
 from fedbounds.referee.screen import Screen, screen
-from fedbounds.referee.search.rounding import with_steps
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading

@@ -82,6 +82,10 @@ class Chance:
             return "all"
         return "linear" if self.linear else "pairwise"
 
+    def too_many(self, most: int) -> bool:
+        """Whether a run takes more than ``most`` outcomes: there are more, and no few of them are enough."""
+        return self.count > most and self.taken(most) == "all"
+
     def paths(self, most: int) -> int:
         """How many outcomes these are."""
         few = {"linear": 2 * sum(self.noisy) * self.tau * self.rounds + 3, "all": self.count}

@@ -249,13 +249,13 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
     """
     bits = bits or (BITS[0] if instance.widths or instance.radius else 0)
     chance = instance.chance
-    how = chance.taken(most)
-    if how == "all" and chance.count > most:
+    if chance.too_many(most):
         raise reject(
             "an exact run enumerates every outcome of the noise and of who takes part",
             f"{chance.count} outcomes: {instance.total} steps, {chance.selections} sets of clients a round",
             f"keep 2^(clients * steps) * sets^rounds at most {most}",
         )
+    how = chance.taken(most)
     losses, w0 = replace(instance.population), array([instance.w0])  # what it caches is of these bits
     with in_bits(bits) if bits else nullcontext():
         sizes = array([step_sizes(instance)])
