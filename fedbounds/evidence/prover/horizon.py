@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import facts, local_drift, local_steps, telescoping
 from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, gap_steps, one_steps
-from fedbounds.evidence.prover.run_setting import CAPPED, L, Setting, T, eta, setting_of, t, termwise
+from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P, W
 from fedbounds.evidence.symbolic.expressions import shown_positive
@@ -19,7 +19,6 @@ from fedbounds.theory.normal_form import spread
 from fedbounds.theory.point_quantities import client_error
 from fedbounds.theory.reading import Reading
 
-Proposal = telescoping.Proposal
 # What an induction bounds at the end of a run, and at every t by the sequence that it follows.
 AT_END = (sy.Delta_T, sy.gap)
 AT_T = {sy.Delta: DISTANCE, sy.gap_t: DISTANCE, client_error: LOCAL_MODELS}

@@ -110,12 +110,10 @@ def _of_mean(weights: sp.Expr, inside: sp.Expr, goal: Goal) -> d.Fact | None:
         return d.premise("weight-ratio-mean", inside / weight_ratio)
     if weights == ALPHA and goal.unbiased:
         return d.premise("unbiased", inside)
-    if goal.together and isinstance(inside, Inner) and X in inside.args:
-        other = inside.args[1] if inside.args[0] == X else inside.args[0]
-        return d.averaged(weights, d.premise(SAME_STEP, other))
-    if goal.together and isinstance(inside, Inner) and grad(W) in inside.args:
-        other = inside.args[1] if inside.args[0] == grad(W) else inside.args[0]
-        return d.averaged(weights, d.premise(SAME_GRADIENTS, other))
+    for same, key in ((X, SAME_STEP), (grad(W), SAME_GRADIENTS)) if goal.together else ():
+        if isinstance(inside, Inner) and same in inside.args:
+            other = inside.args[1] if inside.args[0] == same else inside.args[0]
+            return d.averaged(weights, d.premise(key, other))
     return None
 
 

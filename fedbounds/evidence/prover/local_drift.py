@@ -8,12 +8,10 @@ from itertools import chain
 import sympy as sp
 
 from fedbounds.evidence.prover.recursions import drifts, gap_steps, one_steps
-from fedbounds.evidence.prover.run_setting import Setting, eta, termwise
+from fedbounds.evidence.prover.run_setting import Proposal, Setting, eta, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal
-
-Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, ...]]
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:

@@ -10,7 +10,7 @@ from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.goal import ONE_FUNCTION, Goal
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.recursions import SLACK, noise_bound, small
-from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta
+from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, eta
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import NOISE, START, G, P, X, grad
 from fedbounds.theory import symbols as sy
@@ -23,7 +23,6 @@ AWAY, SPREAD, SLOPE = (Mean(P, norm_sq(v)) for v in (X - START, X - Centre(P, X)
 AFTER = {X: X - eta * G, k: k + 1}
 # a of Young's weight 1/a, which is never 0.
 YOUNG = (2 * k + 1, k + 1, sp.Integer(1))
-Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, ...]]
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:

@@ -47,6 +47,8 @@ LIMITS = (
 )
 
 
+# The steps of a proof, what its last line uses, and the conditions of both.
+Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, ...]]
 FIRST: d.Use = (sp.Integer(1), d.premise("first-step"))
 CONSTANT: d.Use = (sp.Integer(-1), d.premise("constant-steps"))
 

@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.recursions import SLACK, noise_bound, recursion, small
-from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, T, eta, mu, t, termwise
+from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, T, eta, mu, t, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
@@ -28,7 +28,6 @@ from fedbounds.evidence.symbolic.proof_objects import KEY, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Inner
 
-Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, ...]]
 TIME = d.step("time", T, ">", 0).by(d.premise("some-time"))
 
 
