@@ -69,7 +69,8 @@ def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
     draws = list(itertools.product(itertools.combinations(range(N), K), repeat=rounds))
     signs = list(itertools.product((-1, 1), repeat=K * tau * rounds)) if sigma else [(0,) * K * tau * rounds]
     for draw, several in itertools.product(draws, signs):
-        w = ran(draw, tau, N, lambda i, x, left=iter(several): H[i] @ x + u[i] + next(left) * along[i])
+        left = iter(several)
+        w = ran(draw, tau, N, lambda i, x, left=left: H[i] @ x + u[i] + next(left) * along[i])
         total, count = total + w @ w, count + 1
     assert second_moments(run, shape[:, None], 1.0, 1.0, sigma**2)[0] == pytest.approx(total / count, rel=1e-12)
 
