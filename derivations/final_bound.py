@@ -3,7 +3,7 @@
 import sympy as sp
 
 from fedbounds.claims.corollary import CAPPED as CAPPED_SKEW
-from fedbounds.claims.pi_chain import LAMBDA_1, LAMBDA_2
+from fedbounds.claims.pi_inequalities import LAMBDA_1, LAMBDA_2
 
 from ._recursion import *
 from .pi_chain import MEETS, NAMES, PI, PI_POSITIVE, TOTALS, WIDER, at_most, pi, total

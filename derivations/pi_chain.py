@@ -3,7 +3,7 @@
 import sympy as sp
 
 from fedbounds.claims.corollary import ERROR
-from fedbounds.claims.pi_chain import LAMBDA_2
+from fedbounds.claims.pi_inequalities import LAMBDA_2
 from fedbounds.theory import assumptions as a
 
 from ._setting import *

@@ -19,7 +19,7 @@ from fedbounds.latex.declared_notation import Words, constant_of, equation, is_n
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import pairs
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
-from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named

@@ -12,7 +12,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex.letters import shipped_names
-from fedbounds.latex.source import Line, Theorem, between_commas
+from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import phrases
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE

@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.grammar import ORDER, pairs
-from fedbounds.latex.source import Line
+from fedbounds.latex.marked_theorems import Line
 from fedbounds.latex.tokens import Token, expanded, normal, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope

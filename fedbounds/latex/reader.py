@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fedbounds.errors import Gathered, InputError, InputErrors, reject
-from fedbounds.latex.source import Theorem, of_each_relation, text_of, theorems_in, unmarked_in
+from fedbounds.latex.marked_theorems import Theorem, of_each_relation, text_of, theorems_in, unmarked_in
 from fedbounds.latex.statement import claim_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong
 from fedbounds.latex.unmarked import guessed, other_letters

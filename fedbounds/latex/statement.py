@@ -20,7 +20,7 @@ from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import in_full, pairs
 from fedbounds.latex.hypotheses import foreign, of_the_text
 from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
-from fedbounds.latex.source import Theorem
+from fedbounds.latex.marked_theorems import Theorem
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
 from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong

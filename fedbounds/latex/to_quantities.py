@@ -31,7 +31,7 @@ from fedbounds.latex.sums import (
 from fedbounds.latex.tokens import Token, normal, scanned, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.quantity import Quantity, measured
-from fedbounds.theory.sums import least_over_steps, sum_over_rounds, sum_over_steps
+from fedbounds.theory.sums_over_steps import least_over_steps, sum_over_rounds, sum_over_steps
 from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_sum, gap_t, m, zeta_star_sq
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 

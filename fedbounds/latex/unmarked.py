@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from fedbounds.errors import InputError
 from fedbounds.latex.hypotheses import in_words
 from fedbounds.latex.letters import UNKNOWN
-from fedbounds.latex.source import Line, Theorem
+from fedbounds.latex.marked_theorems import Line, Theorem
 from fedbounds.latex.tokens import MisreadError, expanded, flat, normal
 
 # Letters of a display, and the assumptions that bring them.

@@ -114,7 +114,7 @@ def sharpen(
         if best.begin():
             as_stated = replace(best, changes=[], false=[], progress=lambda change: None)
             _improve(best, best.claim)
-            _lengthen(as_stated)
+            _longer_steps(as_stated)
             longer = tuple(as_stated.changes)
         finished = not best.search.late
     kept, false = tuple(best.changes), tuple(best.false)
@@ -159,10 +159,10 @@ def _improve(best: _Best, claim: Claim) -> None:
         best.lower(lambda share, name=name: changes.once(best.claim, name, share))  # type: ignore[misc]
     for item in claim.assumptions:
         best.without(changes.without(best.claim, item))
-    _lengthen(best)
+    _longer_steps(best)
 
 
-def _lengthen(best: _Best) -> None:
+def _longer_steps(best: _Best) -> None:
     """Wider limits on steps: of the usual forms, then by a number."""
     for item in best.claim.assumptions:
         if "eta" in item.symbols() and item.parts:

@@ -171,7 +171,7 @@ def variances_at_optimum(path: Path) -> Numbers:
     return variances(path, np.broadcast_to(path.losses.w_star, (1, *path.X.shape[1:])))[0]
 
 
-def slopes_and_mean(path: Path) -> tuple[Numbers, Numbers]:
+def gradients_and_their_mean(path: Path) -> tuple[Numbers, Numbers]:
     """grad F_i(w_t) (T + 1, N, d) and grad F(w_t) (T + 1, d)."""
     slopes = path.losses.grads(path.w)
     return slopes, (slopes * path.losses.p[:, None]).sum(-2)

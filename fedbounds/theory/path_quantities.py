@@ -42,7 +42,7 @@ zeta_star_sq = written(
 @defined("largest", r"\zeta^2", SLOPE_SQ, in_proof=True)
 def zeta_sq(path: Path) -> Numbers:
     """largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2 at the iterates visited"""
-    slopes, mean = on.slopes_and_mean(path)
+    slopes, mean = on.gradients_and_their_mean(path)
     return on.norm_sq(slopes - mean[..., None, :]) @ path.losses.p
 
 
@@ -230,7 +230,7 @@ def dissimilarity(B_sq: Any, name: str = "G_B_sq") -> Quantity:
     """
 
     def beyond(path: Path) -> Numbers:
-        slopes, mean = on.slopes_and_mean(path)
+        slopes, mean = on.gradients_and_their_mean(path)
         return np.maximum(on.norm_sq(slopes) @ path.losses.p - B_sq * on.norm_sq(mean), 0)
 
     meaning = f"smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = {B_sq}"

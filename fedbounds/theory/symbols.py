@@ -50,9 +50,9 @@ from fedbounds.theory.quantity import (
     written,
 )
 from fedbounds.theory.quantity import Scope as Scope
-from fedbounds.theory.sums import least_over_steps as least_over_steps
-from fedbounds.theory.sums import sum_over_rounds as sum_over_rounds
-from fedbounds.theory.sums import sum_over_steps as sum_over_steps
+from fedbounds.theory.sums_over_steps import least_over_steps as least_over_steps
+from fedbounds.theory.sums_over_steps import sum_over_rounds as sum_over_rounds
+from fedbounds.theory.sums_over_steps import sum_over_steps as sum_over_steps
 
 # Fields of the protocol rather than of the random path.
 PROTOCOL_FIELDS = ("time", "eta")

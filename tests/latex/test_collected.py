@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.source import Line, theorems
+from fedbounds.latex.marked_theorems import Line, theorems
 from fedbounds.latex.statement import claim_of
 from fedbounds.plugins import claim_named
 from fedbounds.theory import symbols as s

@@ -8,11 +8,11 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.source import Line, theorems
+from fedbounds.latex.marked_theorems import Line, theorems
 from fedbounds.latex.statement import claim_of
 from fedbounds.theory import points as at
 from fedbounds.theory.point_quantities import mean_slope_sq
-from fedbounds.theory.sums import sum_over_steps
+from fedbounds.theory.sums_over_steps import sum_over_steps
 from fedbounds.theory.symbols import (
     Delta,
     Delta_0,

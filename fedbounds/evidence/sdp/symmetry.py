@@ -50,7 +50,7 @@ class Exchange:
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many columns each block has."""
-        return _sizes(self.block[self.used])
+        return _orbit_sizes(self.block[self.used])
 
     def packed(self, quad: NDArray[Any]) -> NDArray[Any]:
         """(..., n, n) -> (..., K): the blocks' triangles."""
@@ -89,7 +89,7 @@ def _largest(quad: NDArray[Any], lin: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.maximum(np.abs(quad).max(axis=(1, 2)), np.abs(lin).max(axis=1, initial=0.0)))
 
 
-def _sizes(block: NDArray[Any]) -> tuple[int, ...]:
+def _orbit_sizes(block: NDArray[Any]) -> tuple[int, ...]:
     return tuple(np.unique(block, return_counts=True)[1].tolist())
 
 
@@ -147,7 +147,7 @@ def coordinates(alpha: Any, p: Any, vectors: Symbols, values: Symbols, kinds: Ki
     orbits = list(dict.fromkeys(sought))
     # Two clients of a class of k differ in its first copy: constraints of the others vanish there.
     share = np.where(block > 0, 2 / (parts + 1), 1.0)[used]
-    rows = corners(_sizes(block[used]))[0]
+    rows = corners(_orbit_sizes(block[used]))[0]
     return Exchange(
         frame,
         block,

@@ -91,7 +91,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     def those(*relations: tuple[sp.Symbol, int]) -> frozenset[str]:
         return frozenset(
-            item.key for item in stated for part in item.parts for relation in relations if _says(part, *relation)
+            item.key for item in stated for part in item.parts for relation in relations if _is_least(part, *relation)
         )
 
     alone = those((sy.N, 1))
@@ -121,7 +121,7 @@ def _drawn(stated: tuple[Assumption, ...]) -> frozenset[str]:
     return frozenset()
 
 
-def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
+def _is_least(part: Part, symbol: sp.Symbol, value: int) -> bool:
     """Whether a relation says that a symbol has the value, which is its least."""
     sides, wanted = (part.left, part.right), (symbol, sp.Integer(value))
     return (part.sign != "<" and sides == wanted) or (part.sign == "=" and sides == wanted[::-1])
