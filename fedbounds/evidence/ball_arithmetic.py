@@ -21,7 +21,7 @@ import sympy as sp
 from flint import arb, ctx, fmpq
 from mpmath import libmp, mp
 
-from fedbounds.evidence.evaluate import Array, code, evaluate, names_in, rational
+from fedbounds.evidence.evaluate import Array, code, evaluate, names_in, rational, without_infinite
 
 # Decimal digits, more where an enclosure is wider than NARROW times the number; what is below TINY counts as 0.
 DIGITS, NARROW, TINY = (50, 100, 200, 400, 800), arb("1e-18"), arb("1e-400")
@@ -252,18 +252,10 @@ def upward(number: Any) -> float:
     return max(near, sys.float_info.min) if number > 0 else near
 
 
-# Numbers up to this size sympy takes a root of at once, exactly where it is a fraction.
-SHORT = 2**64
-
-
 def compared(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tuple[Fraction, Fraction] | None:
     """Both sides as fractions, of roots or balls two fractions in the same order; None if undefined or undecided."""
-    if any(isinstance(values.get(name), Ball) for side in (left, right) for name in names_in(sp.sympify(side))):
-        return apart(left, right, values)
-    rooted = has_roots(sp.sympify(left)) or has_roots(sp.sympify(right))
-    if rooted and any(
-        max(abs(v.numerator), v.denominator) > SHORT for v in values.values() if isinstance(v, Fraction)
-    ):
+    left, right = (without_infinite(sp.sympify(side), values) for side in (left, right))
+    if any(isinstance(values.get(name), Ball) for side in (left, right) for name in names_in(side)):
         return apart(left, right, values)
     exact = rational(left, values), rational(right, values)
     if exact[0] is None or exact[1] is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
@@ -17,6 +18,8 @@ Array = NDArray[np.float64]
 Numbers = float | Array
 # What a division by zero or the root of a negative number makes of a formula, whatever its symbols are.
 UNDEFINED = (sp.zoo, sp.nan, sp.I)
+# Numbers up to this size sympy takes a root of at once, exactly where it is a fraction.
+SHORT = 2**64
 
 
 @lru_cache(maxsize=512)
@@ -74,12 +77,26 @@ def nudged(expression: sp.Expr, values: Mapping[str, Numbers], by: float) -> Ite
         yield np.asarray(function({**arrays, name: np.asarray(arrays[name] * by)}), dtype=np.float64)
 
 
+class NoFraction(ArithmeticError):
+    """A root is no fraction."""
+
+
+def _root(number: Any) -> Fraction:
+    """The square root, where it is a fraction."""
+    if isinstance(number, Fraction | int) and number >= 0:
+        result = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
+        if result * result == number:
+            return result
+    raise NoFraction
+
+
 @lru_cache(maxsize=512)
 def _in_fractions(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[str, Fraction]], Fraction] | None]:
-    """(names of symbols, function of their fractions), None in place of the function where it is not rational."""
+    """(names of symbols, function of their fractions), None in place of the function where it is no root of any."""
     names = names_in(expression)
-    written = code(expression, exact=True)
-    return names, None if written is None else eval(f"lambda v: {written}", {"Fraction": Fraction})
+    roots = not expression.has(sp.log) and all(power.exp.is_number for power in expression.atoms(sp.Pow))
+    written = code(expression, exact=True, powers=roots)
+    return names, None if written is None else eval(f"lambda v: {written}", {"Fraction": Fraction, "sqrt": _root})
 
 
 def code(expression: sp.Expr, exact: bool = False, powers: bool = False) -> str | None:
@@ -128,10 +145,13 @@ def rational(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | 
     missing = [name for name in names if name not in values]
     if missing:
         raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), f"give {missing[0]}")
-    if function is not None:
-        try:
+    try:
+        if function is not None:
             return function(values)
-        except ZeroDivisionError:
+    except ZeroDivisionError:
+        return None
+    except NoFraction:  # a product of roots may be one; sympy would factor long numbers to see
+        if any(max(abs(values[name].numerator), values[name].denominator) > SHORT for name in names):
             return None
     if not all(isinstance(values[name], Fraction | int) for name in names):
         return None
@@ -148,3 +168,35 @@ def steps_asked(formula: sp.Expr, constants: Mapping[str, Numbers], total: int) 
     times = np.arange(total, dtype=float)
     result = evaluate(formula, {**constants, "t": times})
     return np.broadcast_to(result, np.broadcast_shapes(result.shape, times.shape))
+
+
+@lru_cache(maxsize=512)
+def _has_least(expression: sp.Expr) -> bool:
+    return bool(expression.has(sp.Min))
+
+
+def without_infinite(expression: sp.Expr, values: Mapping[str, Any]) -> sp.Expr:
+    """The expression less what is a positive number over 0 in a Min, where something else is the least."""
+    if not _has_least(expression):
+        return expression
+    names, zero = names_in(expression), set()
+    for name in names:
+        if name not in values or values[name] < 0:
+            return expression
+        if values[name] == 0:
+            zero.add(name)
+    return _finite(expression, frozenset(zero)) if zero else expression
+
+
+@lru_cache(maxsize=512)
+def _finite(expression: sp.Expr, zero: frozenset[str]) -> sp.Expr:
+    """`without_infinite` where these symbols are 0 and all others positive."""
+    positive = {s: sp.Symbol(s.name, positive=True) for s in expression.free_symbols}
+    nothing = {positive[s]: 0 for s in positive if s.name in zero}
+
+    def infinite(part: sp.Expr) -> bool:
+        above, below = sp.fraction(sp.together(sp.expand_power_base(part.xreplace(positive))))
+        return below.xreplace(nothing) == 0 and bool(sp.sympify(above).xreplace(nothing).is_positive)
+
+    parts = {least: [part for part in least.args if not infinite(part)] for least in expression.atoms(sp.Min)}
+    return expression.xreplace({least: sp.Min(*left) for least, left in parts.items() if left})

@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError, StatementWarning
+from fedbounds.evidence.ball_arithmetic import compared
+from fedbounds.evidence.evaluate import rational, without_infinite
 from fedbounds.evidence.exact.compare import compare, examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, to_json
@@ -20,9 +22,13 @@ from fedbounds.referee import limit_cases
 from fedbounds.referee.mutants_in_regimes import verdicts_in
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.candidates import examples
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.candidates import Arm, examples
 from fedbounds.referee.search.family import Shape, families
+from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search
 from fedbounds.referee.search.populations import OUTSIDE, objectives
+from fedbounds.referee.search.refute import _moved, _no_rounding
+from fedbounds.referee.search.rounding import AS_THEY_ARE, round_to
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
@@ -189,3 +195,58 @@ def test_the_search_has_no_run_where_the_step_is_no_number():
     population = examples(shape, families()["diagonal"], claim)
     assert np.isfinite(population.eta).all()
     assert (objectives(claim, PLAIN, population).values >= OUTSIDE).all()
+
+
+def test_a_minimum_with_what_is_divided_by_no_noise_is_the_other_number():
+    """min(1/(2L), c/sigma) is 1/(2L) where nothing is noisy, also of numbers too long for sympy's roots."""
+    claim = claim_of("sigma")
+    for start in (ONE, Fraction(3, 10**25 + 1)):
+        instance = with_steps(line(3).with_(w0=(start,)), claim.steps)
+        assert instance.eta == (Fraction(1, 2),) * 3 and not instance.radius
+        assert examine(instance, claim, PLAIN).status is Status.HOLDS
+    with pytest.raises(InputError, match="eta must be positive"):
+        with_steps(line(3).with_(w0=(0 * ONE,)), claim.steps)  # 0/0
+    c, zero = (
+        sp.Min(1 / s.L, s.Delta_0 / s.sigma_sq, -1 / s.sigma_sq),
+        {"L": ONE, "Delta_0": ONE, "sigma_sq": 0 * ONE},
+    )
+    assert without_infinite(c, zero) == sp.Min(1 / s.L, -1 / s.sigma_sq)
+
+
+@pytest.mark.parametrize("digits", [1, 30])
+def test_roots_that_are_fractions_are_exact_whatever_their_length(digits):
+    number = Fraction(10**digits + 1, 10**digits - 1)
+    values = {"L": number**2, "mu": number}
+    assert rational(1 / (s.mu * sp.sqrt(s.L)), values) == number**-2
+    assert compared(sp.sqrt(s.L), s.mu, values) == (number, number)
+    assert rational(sp.sqrt(s.mu), values) is None
+
+
+@pytest.mark.parametrize("true", [True, False])
+def test_a_violation_that_is_rounding_is_none(true, monkeypatch):
+    """At w* in floats the gap is 0 and the gradient is not, also where the theorem is true."""
+    left = r"\frac1T\sum_{t=0}^{T-1}\mathbb{E}\|\nabla F(w_t)\|^2"
+    right = r"\frac{%sL(F(w_0)-F^\star)}{\sqrt{T}}"
+    monkeypatch.setitem(TUNED, "gradients", (DESCENT, TUNED["root"][1], left, right % "2", right % r"\frac{1}{20}"))
+    shape = Shape("crowd", 25, 1, 1, 1, "fedavg", "claim")
+    claim = claim_of("gradients", true)
+    search = Search(claim, PLAIN, BUDGETS["small"], 0, families())
+    population = examples(shape, families()["crowd"], claim)
+    at_rest = replace(population, w0=population.losses.w_star)
+    seen = objectives(claim, PLAIN, at_rest, "ratio").values
+    k = int(np.flatnonzero(seen == -1)[0])
+    population = (at_rest if true else population).member(k)
+    monkeypatch.setattr(Search, "population", lambda *_: population)
+    outcome = Outcome(Arm(shape, "ratio"), 0, 1, -1.0, ())
+    assert (_moved(search, outcome) > WORTH_TRYING) is true
+    assert _no_rounding(search, outcome) == [outcome] * (not true)
+    exact = round_to(population, claim, AS_THEY_ARE)
+    assert (exact.w0 == exact.argmin(exact.p)) is true
+
+
+def test_a_crowd_that_would_stay_at_w_star_does_not_start_there():
+    family = families()["crowd"]
+    for noise in ("", "additive"):
+        shape = Shape("crowd", 25, 1, 1, 1, "fedavg", "constant", noise=noise)
+        population = examples(shape, family, claim_of("root"))
+        assert (population.w0 == population.losses.w_star).any() == bool(noise)

@@ -12,7 +12,7 @@ import sympy as sp
 
 from fedbounds.evidence.assumption_checks import in_fractions, steps_of
 from fedbounds.evidence.ball_arithmetic import Ball, enclosed, ends, in_bits, in_intervals
-from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.evaluate import rational, without_infinite
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.measure import at_start
 from fedbounds.evidence.exact.run import step_sizes
@@ -42,6 +42,7 @@ def with_steps(instance: Instance, formula: sp.Expr | None, **more: Fraction) ->
 
 def _size(formula: sp.Expr, values: dict[str, Any]) -> tuple[Fraction, Fraction]:
     """A step and how far from it at most the formula is: 0, but of a root that is no fraction; (0, 0) for no step."""
+    formula = without_infinite(formula, values)
     exact = None if any(isinstance(value, Ball) for value in values.values()) else rational(formula, values)
     if exact is not None:
         return exact, Fraction(0)

@@ -28,7 +28,7 @@ from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, f
 from fedbounds.referee.search.family import InstanceFamily, decode, dimension, families, schedule
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
 from fedbounds.referee.search.populations import OUTSIDE, objectives
-from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
+from fedbounds.referee.search.rounding import AS_THEY_ARE, ROUNDING, Judge, rationalise, round_to
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.expressions import TUNED_TO
@@ -38,6 +38,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # One arm in so many goes on to the next rung.
 KEPT_SHARE = 3
+# So many copies of a violation are moved by a rounding.
+MOVED = 16
 # If so many examples of a shape all meet what no penalty leads to, the shape decides it; else the search asks.
 EXAMPLES = 8
 
@@ -156,13 +158,31 @@ def _refuted(search: Search, outcomes: list[Outcome], instance: Instance) -> Ver
 
 
 def _no_rounding(search: Search, outcome: Outcome) -> list[Outcome]:
-    """A violation in floats, unless its very numbers, run exactly, show none: then it was rounding."""
+    """A violation in floats, unless it goes when numbers are moved by a rounding, or exact arithmetic denies it."""
+    if _moved(search, outcome) > WORTH_TRYING:
+        return []
     with contextlib.suppress(InputError):  # too many outcomes or digits, or a step that is no fraction: not known
         instance = round_to(search.population(outcome), search.claim, AS_THEY_ARE)
         verdict = examine(instance, search.claim, search.reading)
         if verdict.status is Status.HOLDS or verdict.failed:
             return []
     return [outcome]
+
+
+def _moved(search: Search, outcome: Outcome) -> float:
+    """The largest margin of the outcome's instance with every number moved by what may be rounding."""
+    population = search.population(outcome)
+    rng, losses = np.random.default_rng(0), population.losses.rows(np.zeros(MOVED, dtype=int))
+    copies = {
+        name: np.repeat(row, MOVED, axis=0)
+        for name in ("w0", "eta", "weights", "server_step")
+        if (row := getattr(population, name)) is not None
+    }
+    size = np.maximum(np.abs(copies["w0"]), np.abs(losses.minima).max(1))
+    copies["w0"] = copies["w0"] + ROUNDING * size * rng.uniform(-1, 1, size.shape)
+    moved = replace(population, losses=losses, **copies)
+    values = objectives(search.claim, search.reading, moved, outcome.arm.scale).values
+    return float(values[values < OUTSIDE].max(initial=outcome.margin))
 
 
 def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator[Outcome]:

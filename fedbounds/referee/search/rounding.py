@@ -6,6 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
@@ -17,6 +19,9 @@ from fedbounds.theory.claim import Claim
 DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 20, 50, 100, 1000, 10**4, 10**6)
 # Cosines and sines of a turn are fractions of at most this denominator already.
 OF_TURNS = 100
+
+# What floats may be off by, relative to the numbers that a difference is of.
+ROUNDING = 1e-14
 
 Judge = Callable[[Instance], Sides | None]
 
@@ -83,4 +88,13 @@ def round_to(population: Population, claim: Claim, denominator: int) -> Instance
         server_step=Fraction(1) if population.server_step is None else near(population.server_step[0]),
         **more,
     )
+    if at_rest(population) and not losses.widths:
+        instance = instance.with_(w0=instance.argmin(instance.p))
     return with_steps(instance, formula)
+
+
+def at_rest(population: Population) -> bool:
+    """Whether the first member starts at w* up to rounding: its sides may be nothing but rounding then."""
+    start, star = population.w0[0], population.losses.w_star[0]
+    size = np.maximum(np.abs(start), np.abs(population.losses.minima[0]).max(0))
+    return bool((np.abs(start - star) <= ROUNDING * size).all())
