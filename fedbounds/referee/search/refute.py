@@ -173,7 +173,7 @@ def _moved(search: Search, outcome: Outcome) -> float:
     """The largest margin of the outcome's instance with every number moved by what may be rounding."""
     population = search.population(outcome)
     rng, losses = np.random.default_rng(0), population.losses.rows(np.zeros(MOVED, dtype=int))
-    copies = {
+    copies: dict[str, Any] = {
         name: np.repeat(row, MOVED, axis=0)
         for name in ("w0", "eta", "weights", "server_step")
         if (row := getattr(population, name)) is not None
