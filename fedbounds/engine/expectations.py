@@ -68,14 +68,13 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
     record = Record(experiment, grid, virtuals)
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-        recorder = _run(experiment, grid, virtuals, Recorder(record, range(1)), progress)
-    record.absorb(recorder)
+        _run(experiment, grid, virtuals, Recorder(record, range(1)), progress)
     return record.finish(ENGINE)
 
 
 def _run(
     experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], recorder: Recorder, progress: Progress | None
-) -> Recorder:
+) -> None:
     """All rounds, written to the recorder; time T, if it ends a round, starts one that is not run."""
     clients, limit = prepare(experiment), divergence_limit(experiment, grid)
     state = State(experiment.start - experiment.problem.w_star, np.zeros((clients.d, clients.d)))
@@ -98,7 +97,6 @@ def _run(
         result, last = run_round(clients, state, grid.eta[:0], alpha[0], virtuals), 0
     recorder.skew(grid.total, p, alpha, result.excess[last:, None], [])
     _record(recorder, grid.total, result, slice(last, None), aggregated=False)
-    return recorder
 
 
 def _record(recorder: Recorder, begin: int, result: Round, part: slice, *, aggregated: bool) -> None:

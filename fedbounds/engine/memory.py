@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_left
 from collections.abc import Mapping
 from pathlib import Path
 
-from fedbounds.engine.record import FIELDS, SAMPLE
-from fedbounds.errors import InputError, reject
-from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.errors import InputError
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.trajectory import PATH_FIELDS
 
-NUMBER = 8
+NUMBER, FIELDS = 8, len(PATH_FIELDS)
 # Steps are measured together as long as their local models have so many entries (4 MB), or one by one.
 SPAN = 2**19
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
@@ -20,7 +21,7 @@ TOGETHER = 4
 # A round is a pair of whole numbers in a tuple of Python.
 ROUND = 120
 # A check takes no more by default, and no more than this share of the machine's memory.
-MOST, SHARE = 10**9, 1 / 4
+MOST, SHARE = 4 * 10**9, 1 / 4
 # Bytes of a check whatever its size: the package, what it imports, and steps that are measured together.
 PROCESS = 240 * 10**6
 # A forked process has these besides its run.
@@ -28,8 +29,6 @@ FORKED = 60 * 10**6
 # What is compared: arrays of one number a replicate and recorded time, bytes a replicate, time
 # and client, and the arrays of a run in pictures.
 COMPARED, POINT, DRAWN = 40, 8, 5
-# Statistics of blocks in flight, and those into which they are merged; numbers of one, a time, and a time and client.
-TALLIES, A_TIME, A_CLIENT = 5, 2 * FIELDS * (FIELDS + 2), 9
 # What a control group may take: of version 2 of Linux's, and of version 1.
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -70,12 +69,12 @@ def require(parts: Mapping[str, float]) -> None:
         )
 
 
-def require_run(experiment: Experiment, statistics: Statistics = "auto", record: str = "full") -> None:
+def require_run(experiment: Experiment, record: str = "full") -> None:
     """The same, of the record of an experiment."""
     sizes = {name: getattr(experiment, name) for name in ("tau", "rounds", "replicates", "stride")}
     problem = experiment.problem
     batch = experiment.batch_size if problem.sampling == "indices" else None
-    require(run_parts(problem.N, problem.d, **sizes, batch=batch, statistics=statistics, record=record))
+    require(run_parts(problem.N, problem.d, **sizes, batch=batch, record=record))
 
 
 def run_parts(
@@ -87,7 +86,6 @@ def run_parts(
     replicates: int,
     stride: int,
     batch: int | None,
-    statistics: Statistics = "auto",
     record: str = "full",
 ) -> dict[str, float]:
     """What a run holds at once, at least: what for -> bytes."""
@@ -98,12 +96,8 @@ def run_parts(
         }
     else:
         K = T // stride + 1
-        stored = replicates * K * (FIELDS + 3 + 3.0 * N)
-        streamed = K * (min(replicates, SAMPLE) * (FIELDS + 3) + 5.0 * N)
-        choices = {"stored": stored, "streamed": streamed}
         counts = {
-            f"the record of {replicates} replicates at {K} steps": choices.get(statistics, min(stored, streamed)),
-            f"the moments of {N} clients at {T} steps": 4.0 * T * N,
+            f"the record of {replicates} replicates at {K} steps": replicates * K * (FIELDS + 3 + 3.0 * N),
             f"the extremes of {replicates} replicates and {N} clients": replicates * (N + 7.0),
             "the models and gradients of steps that are measured together": 3.0 * min(SPAN, T * replicates * N * d),
         }
@@ -114,28 +108,22 @@ def run_parts(
     }
 
 
-def wants_streaming(experiment: Experiment, statistics: Statistics, limit: float | None = None) -> bool:
-    """Whether a run streams: ``auto`` does where a check of its record would take more than ``limit``, or `budget`.
-
-    InputError for an unknown ``statistics``.
-    """
-    if statistics not in ("auto", "stored", "streamed"):
-        raise reject("statistics must be auto, stored or streamed", statistics, "use auto")
-    most = budget() if limit is None else limit
-    return statistics == "streamed" or (statistics == "auto" and check_peak(experiment, streamed=False) > most)
+def fitting_stride(experiment: Experiment, limit: float) -> int:
+    """The smallest stride, the experiment's at least, with which a check takes no more than ``limit`` bytes, or T."""
+    strides = range(experiment.stride, experiment.total_steps)
+    chosen = bisect_left(strides, True, key=lambda stride: check_peak(experiment.with_(stride=stride)) <= limit)
+    return experiment.stride + chosen
 
 
-def check_peak(experiment: Experiment, streamed: bool, drawn: int = 0, processes: int = 1) -> float:
+def check_peak(experiment: Experiment, drawn: int = 0, processes: int = 1) -> float:
     """Bytes that a check takes at most, with runs in ``processes``; of ``drawn`` what pictures need is held."""
     N, tau, stride, T = experiment.problem.N, experiment.tau, experiment.stride, experiment.total_steps
-    K, R = T // stride + 1, experiment.replicates
-    rounds, kept, clients = T // max(stride, tau) + 1, min(R, SAMPLE) if streamed else R, 0 if streamed else N
-    record = NUMBER * kept * (K * (2 * FIELDS + 3 + 3 * clients) + rounds * clients)
-    compared = kept * K * (NUMBER * (COMPARED + DRAWN * drawn) + POINT * clients)
-    tallies = TALLIES * K * (A_TIME + A_CLIENT * N) if streamed else 0
+    K, R, rounds = T // stride + 1, experiment.replicates, T // max(stride, tau) + 1
+    record = NUMBER * R * (K * (2 * FIELDS + 3 + 3 * N) + rounds * N)
+    compared = R * K * (NUMBER * (COMPARED + DRAWN * drawn) + POINT * N)
     samples = 4.0 * int(experiment.problem.sizes.sum()) * experiment.problem.d  # a kernel's tables of them
-    a_run = record + compared + NUMBER * samples + NUMBER * (tallies + R * (N + 7.0) + 4.0 * T * N)
-    return PROCESS + processes * a_run + (FORKED if processes > 1 else 0) * processes
+    a_run = record + compared + NUMBER * (samples + R * (N + 7.0))
+    return PROCESS + processes * (a_run + (FORKED if processes > 1 else 0))
 
 
 def size(count: float) -> str:

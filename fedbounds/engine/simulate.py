@@ -10,13 +10,13 @@ import numpy as np
 from fedbounds.engine import rng
 from fedbounds.engine.contracts.admission import admitted
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
-from fedbounds.engine.memory import require_run, wants_streaming
+from fedbounds.engine.memory import require_run
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, chosen, chosen_weights, round_weights
 from fedbounds.engine.parallel import blocks_of, default_threads, in_threads
 from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.time_grid import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import DivergedError, of_kind, reject
-from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances, Trajectory
@@ -162,26 +162,17 @@ def run(
     experiment: Experiment,
     progress: Progress | None = None,
     threads: int | None = None,
-    statistics: Statistics = "stored",
     iterates: bool = False,
 ) -> Trajectory:
     """Run an experiment and return its record.
 
-    ``progress`` and ``threads`` as in `fedbounds.engine.loop.run_blocks`; ``statistics`` as in `simulate`;
-    ``iterates`` records w_t too.
+    ``progress`` and ``threads`` as in `fedbounds.engine.loop.run_blocks`; ``iterates`` records w_t too.
     """
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    streamed = wants_streaming(experiment, statistics)
-    record = Record(experiment, grid, virtuals, streamed, iterates)
-    workers = default_threads() if threads is None else threads
-    if record.statistics is not None:
-        workers = min(workers, record.statistics.most_threads(record.moment_sums.nbytes))
-    for observer in run_blocks(
-        experiment, engine, lambda block: FullRecord(record, engine, block), progress, workers
-    ):
-        record.absorb(observer)
-        del observer  # or it would live while the next one is awaited
+    record = Record(experiment, grid, virtuals, iterates)
+    for _ in run_blocks(experiment, engine, lambda block: FullRecord(record, engine, block), progress, threads):
+        pass
     return record.finish(engine.name)
 
 
@@ -253,7 +244,6 @@ def simulate(
     experiment: Experiment,
     progress: Progress | None = None,
     exact: bool = False,
-    statistics: Statistics = "auto",
     record: Literal["full", "iterates"] = "full",
 ) -> Trajectory: ...
 
@@ -268,16 +258,13 @@ def simulate(
     experiment: Experiment,
     progress: Progress | None = None,
     exact: bool = False,
-    statistics: Statistics = "auto",
     record: Literal["full", "distance", "iterates"] = "full",
 ) -> Trajectory | Distances:
     """Run the experiment; the same seed gives the same bits for any number of threads or replicates.
 
     ``progress(done, total)`` is called as local steps are taken. ``exact`` gives expectations in place of replicates,
-    for constant Hessians and weights that do not depend on w. ``statistics``: every replicate ``stored``, or
-    ``streamed`` into means and covariances; ``auto`` streams where a check of the record would take over 1 GB, or a
-    quarter of the machine's memory. ``record``: ``full``; ``distance``, which keeps ||w - w*||^2 and F(w) - F* at
-    the ends of rounds; ``iterates``, full with w_t itself.
+    for constant Hessians and weights that do not depend on w. ``record``: ``full``; ``distance``, which keeps
+    ||w - w*||^2 and F(w) - F* at the ends of rounds; ``iterates``, full with w_t itself.
 
     >>> found = simulate(experiment, record="distance")
     >>> found.times.tolist(), found.gap.mean(axis=0).shape
@@ -287,7 +274,7 @@ def simulate(
     cannot fit in memory.
     """
     of_kind("what is simulated", experiment, Experiment, "an Experiment")
-    require_run(experiment.with_(replicates=1) if exact else experiment, statistics, record)
+    require_run(experiment.with_(replicates=1) if exact else experiment, record)
     admitted(experiment.problem, experiment.weighting)
     if record not in ("full", "distance", "iterates"):
         remedy = "use full, which every claim can be examined on"
@@ -295,13 +282,9 @@ def simulate(
     if exact and record != "full":
         raise reject("exact expectations have the full record", "exact=True", f'leave out record="{record}"')
     if record == "distance":
-        from fedbounds.engine.simulate import run_endpoints
-
         return run_endpoints(experiment, progress)
     if exact:
         from fedbounds.engine.expectations import expectations
 
         return expectations(experiment, progress)
-    from fedbounds.engine.simulate import run
-
-    return run(experiment, progress, statistics=statistics, iterates=record == "iterates")
+    return run(experiment, progress, iterates=record == "iterates")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
 from typing import Any
@@ -13,6 +13,8 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
+from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.symbols import measured_fields
 
 Array = NDArray[np.float64]
 Numbers = float | Array
@@ -200,3 +202,29 @@ def _finite(expression: sp.Expr, zero: frozenset[str]) -> sp.Expr:
 
     parts = {least: [part for part in least.args if not infinite(part)] for least in expression.atoms(sp.Min)}
     return expression.xreplace({least: sp.Min(*left) for least, left in parts.items() if left})
+
+
+def moving(symbols: Iterable[sp.Basic]) -> set[str]:
+    """Names of the symbols of one's own that stand for an expectation."""
+    return {symbol.name for symbol in symbols if isinstance(symbol, Quantity) and symbol.statistic == "measured"}
+
+
+@lru_cache(maxsize=512)
+def is_affine(expression: sp.Expr) -> bool:
+    """Whether an expression is, as it stands or expanded, c + a.x in the symbols x that stand for expectations.
+
+    Only of such a side is the mean over replicates an estimate: in general E f(X) is not f(E X).
+    """
+    random = set(measured_fields()) | moving(expression.free_symbols)
+    return _written_affine(expression, random) or _written_affine(sp.expand(expression), random)
+
+
+def _written_affine(expression: sp.Basic, random: Set[str]) -> bool:
+    """Derivatives would not tell: those of a step function are 0."""
+    inside = [part for part in expression.args if random & {s.name for s in part.free_symbols}]
+    if isinstance(expression, sp.Piecewise):
+        pieces = [_written_affine(value, random) for value, _ in expression.args]
+        return all(pieces) and not any(random & {s.name for s in where.free_symbols} for _, where in expression.args)
+    if not inside or expression.is_Add or (expression.is_Mul and len(inside) == 1):
+        return all(_written_affine(part, random) for part in inside)
+    return False

@@ -138,8 +138,7 @@ class MeasuredRun:
         rounds = np.searchsorted(trajectory.round_times, times, side="right") - 1
         if len(trajectory.round_times) <= rounds.max(initial=0) or trajectory.experiment.stride != 1:
             return known
-        top = trajectory.streamed.top if trajectory.streamed else trajectory.alpha.max(axis=-1)
-        alone = (top == 1).all(axis=0) & (self.reading.virtual == "alpha")
+        alone = (trajectory.alpha.max(axis=-1) == 1).all(axis=0) & (self.reading.virtual == "alpha")
         return np.asarray(known | alone[rounds])
 
     def once(self, find: Callable[..., V], *given: Any) -> V:
@@ -187,7 +186,7 @@ class MeasuredRun:
     @property
     def every_round_recorded(self) -> bool:
         """Whether the weights of each round are known."""
-        return every_round_recorded(self.trajectory)
+        return self.trajectory.experiment.stride <= self.trajectory.experiment.tau
 
     def reached(self, name: str) -> float:
         """The largest sigma_sq, G_sq or radius at the points visited."""
@@ -233,11 +232,6 @@ def with_growth(run: MeasuredRun) -> dict[str, Constant]:
     }
 
 
-def every_round_recorded(trajectory: Trajectory) -> bool:
-    """Whether the weights of each round are known: streamed over all, or recorded with a stride within a round."""
-    return trajectory.streamed is not None or trajectory.experiment.stride <= trajectory.experiment.tau
-
-
 # Constant symbols that cost something, computed where a claim or an assumption uses them.
 COSTLY = {"rho_pairs": with_pairs, "sigma_0_sq": with_growth, "growth": with_growth}
 
@@ -272,7 +266,7 @@ def rho_pairs(trajectory: Trajectory) -> tuple[float, bool]:
 
     With it, whether it is exact over the recorded pairs; else it is pi = min alpha_i/p_i, which bounds it from below.
     """
-    if trajectory.streamed or trajectory.experiment.stride > 1:
+    if trajectory.experiment.stride > 1:
         return float(trajectory.extremes.pi_min.min()), False
     N = trajectory.experiment.problem.N
     weights = np.unique(trajectory.alpha.reshape(-1, N), axis=0)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.plain_runs import replay
-from fedbounds.evidence.measured_run import MeasuredRun, Policy, every_round_recorded, rho_bar, rho_tilde
+from fedbounds.evidence.measured_run import MeasuredRun, Policy, rho_bar, rho_tilde
 from fedbounds.evidence.quantity_values import EXTREMES, Values, values
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory.claim import Claim
@@ -27,9 +27,9 @@ def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Co
         return _three(Provenance.GIVEN, "given by the user", sigma_sq, policy.G_sq or 0, (p**2).sum() * sigma_sq)
     per_client = extremes.sigma_i_sq.max(axis=0)
     if trajectory.engine == EXPECTATIONS:
-        note, largest = "largest total expectation over t and i", (extremes.sigma_sq_mean, extremes.G_sq_mean)
-        return _three(Provenance.EXACT, note, *largest, p**2 @ per_client)
-    note = "worst conditional expectation at the points visited, every step and replicate"
+        note = "largest total expectation over t and i"
+    else:
+        note = "worst conditional expectation at the points visited, every step and replicate"
     return _three(Provenance.EXACT, note, per_client.max(), extremes.G_sq.max(), p**2 @ per_client)
 
 
@@ -98,15 +98,11 @@ def selected(trajectory: Trajectory) -> int:
     rule = trajectory.experiment.rule
     if isinstance(rule, Multinomial):
         return rule.m
-    if not every_round_recorded(trajectory):
+    if trajectory.experiment.stride > trajectory.experiment.tau:
         return 0
-    if trajectory.streamed:
-        fewest, most = trajectory.streamed.positive
-        top = trajectory.streamed.top
-    else:
-        count, top = (trajectory.alpha > 0).sum(axis=-1), trajectory.alpha.max(axis=-1)
-        fewest, most = int(count.min()), int(count.max())
-    return most if fewest == most and np.allclose(top * most, 1.0, rtol=0, atol=1e-12) else 0
+    count, top = (trajectory.alpha > 0).sum(axis=-1), trajectory.alpha.max(axis=-1)
+    most = int(count.max())
+    return most if count.min() == most and np.allclose(top * most, 1.0, rtol=0, atol=1e-12) else 0
 
 
 # Iterates that are kept at once at most, in numbers (256 MB).
@@ -149,7 +145,7 @@ def _paths(run: MeasuredRun) -> list[tuple[None, Path]]:
     entries = experiment.replicates * len(eta) * experiment.problem.N * experiment.problem.d
     if run.trajectory.engine == EXPECTATIONS:
         raise ValueError("exact expectations have no paths")
-    if experiment.aggregation != "algorithm-1" or run.trajectory.streamed or entries > MOST_ENTRIES:
+    if experiment.aggregation != "algorithm-1" or entries > MOST_ENTRIES:
         raise ValueError("the iterates of this run are not kept: it is too large, or aggregates as equation 2 says")
     models, *others = replay(experiment)
     rows = zip(models[run.reading.virtual], *others, strict=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.model.schedule import StepSize
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 
-Statistics = Literal["auto", "stored", "streamed"]
 # Beyond this the step sizes alone do not fit in memory.
 MAX_STEPS = 10**8
 

@@ -36,8 +36,7 @@ class PathMoments:
     """One virtual iterate's recorded values over all replicates, fields in the order of PATH_FIELDS.
 
     ``mean`` and ``high``, the largest, (K, 5), and ``covariance`` (divisor R - 1) (K, 5, 5); nan at the final
-    time where a field has no value. Claims are linear in these values, so that the mean and the variance of
-    every lhs - rhs follow.
+    time where a field has no value.
     """
 
     mean: Array
@@ -46,27 +45,13 @@ class PathMoments:
 
 
 @dataclass(frozen=True)
-class Streamed:
-    """What a run keeps of all its replicates where it does not store them.
-
-    ``paths`` one `PathMoments` a virtual iterate; ``top`` (2, rounds') the smallest and largest over replicates
-    of max_i alpha_i; ``positive`` the fewest and most clients with a positive weight in a recorded round.
-    """
-
-    paths: Mapping[str, PathMoments]
-    top: Array
-    positive: tuple[int, int]
-
-
-@dataclass(frozen=True)
 class Extremes:
     """Worst values over every step t < T, whatever the stride; one entry a replicate (R,) unless said.
 
     rho_bar over all steps and over synchronisation times, rho_star_max = max_t sum_i alpha_i e_i(w*)
     (= Gamma * rho_tilde, defined at Gamma = 0 too), pi_min / pi_max of alpha/p, sigma_i_sq and G_sq
-    the conditional moments at the local models ((R, N) and (R,)), sigma_sq_mean / G_sq_mean the largest
-    over (t, i) of their averages over replicates (the `total` reading), radius the largest ||w_t^i - w*||,
-    and eta_ratio the largest eta_s / eta_t over s <= t inside one round.
+    the conditional moments at the local models ((R, N) and (R,)), radius the largest ||w_t^i - w*||, and
+    eta_ratio the largest eta_s / eta_t over s <= t inside one round.
     """
 
     rho_bar_all: Array
@@ -76,8 +61,6 @@ class Extremes:
     pi_max: Array
     sigma_i_sq: Array
     G_sq: Array
-    sigma_sq_mean: float
-    G_sq_mean: float
     radius: Array
     eta_ratio: float
 
@@ -91,10 +74,6 @@ class Trajectory:
     rounds', N) at the recorded rounds ``round_times``; ``excess`` e_i(w_t) (R, K, N); ``grad_sq`` and
     ``local_excess`` ||grad F_i||^2 and e_i at w_t^i. ``tosses``: its algorithm tosses coins. ``iterates`` (R, K, d):
     w_t, if asked for.
-
-    Of a ``streamed`` run, ``paths``, ``iterates`` and ``skew_sums`` hold the first replicates only, ``excess`` and
-    ``alpha`` one row, their mean, and ``grad_sq`` and ``local_excess`` the replicates at which ||grad F_i||^2 / e_i
-    and ||grad F_i||^2 - 2 L e_i are largest.
     """
 
     experiment: Experiment
@@ -109,7 +88,6 @@ class Trajectory:
     alpha: Array
     extremes: Extremes
     engine: str
-    streamed: Streamed | None = None
     iterates: Array | None = None
     tosses: bool = False
 
@@ -132,9 +110,7 @@ class Trajectory:
         return float(self.experiment.problem.Gamma)
 
     def moments(self, virtual: str) -> PathMoments:
-        """The moments of a virtual iterate's fields over replicates, whoever kept them."""
-        if self.streamed is not None:
-            return self.streamed.paths[virtual]
+        """The moments of a virtual iterate's fields over replicates."""
         values = np.stack([getattr(self.paths[virtual], name) for name in PATH_FIELDS], axis=-1)
         mean = values.mean(axis=0)
         away = np.ascontiguousarray((values - mean).swapaxes(0, 1))

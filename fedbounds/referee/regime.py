@@ -187,10 +187,9 @@ class RegimeRun:
 
     def compared(self, read: Claim) -> np.ndarray:
         """The right side that is compared: in more digits where a horizon's may have been lost by cancelling."""
-        if not self.run.trajectory.streamed:
-            rhs = self.rhs(read)
-            if read.scope != "horizon" or not (self.sides.lhs > rhs).any():
-                return rhs
+        rhs = self.rhs(read)
+        if read.scope != "horizon" or not (self.sides.lhs > rhs).any():
+            return rhs
         return empirical.compare(read, self.run).rhs
 
     def nearest(self, read: Claim, **values: float) -> float:
@@ -201,7 +200,7 @@ class RegimeRun:
         lhs, rhs = self.sides.lhs, self.rhs(read, **values)
         if read.scope == "point":
             lhs, rhs = lhs.reshape(1, -1), rhs.reshape(1, -1)
-        plain = read.kind is Kind.INEQUALITY and not self.run.trajectory.streamed and lhs.size > 0
+        plain = read.kind is Kind.INEQUALITY and lhs.size > 0
         if not (plain and np.isfinite(lhs).all() and np.isfinite(rhs).all()):
             return -math.inf
         # Of a horizon every repetition counts: each that seems to fail is computed again in more digits.

@@ -74,8 +74,10 @@ def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
 def _parts(settings: Settings, data: str) -> dict[str, float]:
     """What a study of generated data holds at once, at least: what for -> bytes."""
     N, d, n = settings.N, settings.dimension, settings.samples
-    sizes = {name: getattr(settings, name) for name in ("tau", "rounds", "replicates", "stride")}
-    parts = memory.run_parts(N, d, **sizes, batch=None if data.startswith("quadratics") else settings.batch)
+    sizes = {name: getattr(settings, name) for name in ("tau", "rounds", "replicates")}
+    stride = max(settings.stride, settings.tau * settings.rounds)  # which `fitting_stride` may come to
+    batch = None if data.startswith("quadratics") else settings.batch
+    parts = memory.run_parts(N, d, **sizes, stride=stride, batch=batch)
     if data.startswith("regression"):
         parts[f"{n} samples of {N} clients in {d} dimensions"] = 8.0 * N * n * d
     return parts | _matrices(settings, N, d)
@@ -273,14 +275,15 @@ def build_experiment(settings: Settings, problem: Problem, weighting: Weighting)
     )
 
 
-def streams(settings: Settings, experiment: Experiment) -> bool:
-    """Whether a check of a run keeps means and covariances; InputError where these take more than ``memory`` too."""
-    limit = None if settings.memory is None else settings.memory * GB
-    streamed = memory.wants_streaming(experiment, "auto", limit)
-    if limit is not None and streamed and (least := memory.check_peak(experiment, streamed=True)) > limit:
-        what = f"memory must be at least the {memory.size(least)} that means and covariances of this study take"
+def fitting_stride(settings: Settings, experiment: Experiment) -> int:
+    """How many steps apart a run is recorded to stay within ``memory``; InputError where no record does."""
+    limit = memory.budget() if settings.memory is None else settings.memory * GB
+    stride = memory.fitting_stride(experiment, limit)
+    least = memory.check_peak(experiment.with_(stride=stride))
+    if settings.memory is not None and least > limit:
+        what = f"memory must be at least the {memory.size(least)} that the first and the last step of this study take"
         raise reject(what, f"{settings.memory:g} GB", "raise it, or make the study smaller")
-    return streamed
+    return stride
 
 
 def name_checks(extra: Sequence[ModuleType]) -> Mapping[str, Callable[[str], object]]:

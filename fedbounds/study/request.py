@@ -18,7 +18,15 @@ from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.problem import Problem
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import PluginFile, claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.objects_from_settings import GROUPS, build_policy, build_problem, default_weightings, name_checks
+from fedbounds.study.objects_from_settings import (
+    GROUPS,
+    build_experiment,
+    build_policy,
+    build_problem,
+    default_weightings,
+    fitting_stride,
+    name_checks,
+)
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim, Role
 
@@ -69,6 +77,7 @@ def resolve(
         # Asked once before any long work, so that k > N is refused at once.
         scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
         admitted(target, scheme)
+    chosen = replace(chosen, stride=fitting_stride(chosen, build_experiment(chosen, target, schemes[0])))
     objects = _objects(problem, weightings, theorems, extra)
     return Request(chosen, target, tuple(schemes), theorems, policy, objects, files)
 

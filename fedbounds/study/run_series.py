@@ -119,7 +119,7 @@ def _compared(
     companion = run.simulated.companions.get(claim.key) if run.simulated else None
     trajectory = run.trajectory
     if companion is not None:  # its record was not held
-        trajectory = simulate(companion, statistics="streamed" if trajectory.streamed else "stored")
+        trajectory = simulate(companion)
     examined = examine_run(trajectory, READINGS[verdict.reading], build_policy(settings))
     sides = empirical.compare(claim, examined)
     sides = sides.at(sides.defined)

@@ -19,14 +19,14 @@ from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
-from fedbounds.study.objects_from_settings import build_experiment, streams
+from fedbounds.study.objects_from_settings import build_experiment
 from fedbounds.study.request import Request, resolve
 from fedbounds.study.result import Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
@@ -135,8 +135,7 @@ def run_weighting(
     """Simulate one weighting, and judge every claim on one measurement a reading."""
     settings, claims = request.settings, request.claims
     experiment = build_experiment(settings, request.problem, weighting)
-    statistics: Statistics = "streamed" if streams(settings, experiment) else "stored"
-    trajectory = simulate(experiment, progress, statistics=statistics)
+    trajectory = simulate(experiment, progress)
     run_in = _readings(trajectory, request)
     # Claims with the same steps share a run, whose record is let go before the next one is made.
     stepped: dict[bytes, Experiment] = {}
@@ -148,7 +147,7 @@ def run_weighting(
     compared: ComparedBands = {}
     found: dict[str, list[Verdict]] = {}
     for other in (None, *stepped.values()):
-        seen = run_in if other is None else _readings(simulate(other, statistics=statistics), request)
+        seen = run_in if other is None else _readings(simulate(other), request)
         for claim in [claim for claim in claims.values() if companions.get(claim.key) is other]:
             names = claim_readings(claim, settings.readings)
             judged = [empirical.Sampled(seen(name), settings.error_rate, compared) for name in names]

@@ -117,8 +117,8 @@ class Settings:
         Positive | None,
         About(
             PROTOCOL,
-            "GB that a check takes at most: beyond, a run keeps means and covariances. [default: 1, or a quarter of "
-            "the machine's]",
+            "GB that a check takes at most: beyond, fewer steps are recorded. [default: 4, or a quarter of the "
+            "machine's]",
         ),
     ] = None
     aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"

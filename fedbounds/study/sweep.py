@@ -154,12 +154,10 @@ def measured(result: Result, shared: Sequence[dict[str, Any]]) -> tuple[Measured
 def _run_values(run: WeightingRun, request: Request) -> dict[str, Any]:
     """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
     from fedbounds.evidence.empirical.decay import floor_fit
-    from fedbounds.model.trajectory import PATH_FIELDS
     from fedbounds.study.bounds import gamma_of
 
     trajectory, problem = run.trajectory, request.problem
-    gap, streamed = trajectory.paths["alpha"].gap, trajectory.streamed
-    last = streamed.paths["alpha"].mean[-1, PATH_FIELDS.index("gap")] if streamed else gap[:, -1].mean()
+    gap = trajectory.paths["alpha"].gap
     fit = floor_fit(
         gap,
         trajectory.times,
@@ -171,4 +169,4 @@ def _run_values(run: WeightingRun, request: Request) -> dict[str, Any]:
     names = ("weighting", "rho_bar", "rho_bar_sync", "rho_tilde", "speed", "error")
     floor = {"floor_low": float(fit.c0[0]), "floor_high": float(fit.c0[1]), "floor": fit.decision}
     values = {name: getattr(run, name) for name in names}
-    return values | floor | {"gap_last": float(last), "engine_used": trajectory.engine}
+    return values | floor | {"gap_last": float(gap[:, -1].mean()), "engine_used": trajectory.engine}

@@ -56,15 +56,14 @@ def test_an_experiment_of_one_s_own_is_refused_too(record):
         simulate(experiment(replicates=10**13), record=record)
 
 
-@pytest.mark.parametrize("statistics", ["stored", "streamed"])
 @pytest.mark.parametrize("changes", [{}, {"stride": 7, "replicates": 200}, {"rounds": 500}])
-def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(statistics, changes):
+def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(changes):
     asked = experiment(**changes)
     sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}
-    least = sum(memory.run_parts(20, 3, **sizes, batch=asked.batch_size, statistics=statistics).values())
+    least = sum(memory.run_parts(20, 3, **sizes, batch=asked.batch_size).values())
     run(asked.with_(replicates=1, rounds=1))  # what is compiled and cached is not this run's
     tracemalloc.start()
-    run(asked, threads=1, statistics=statistics)
+    run(asked, threads=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.1 * peak < least < peak

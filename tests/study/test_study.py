@@ -122,18 +122,18 @@ def test_a_diverging_run_says_where_and_why():
         fedbounds.check("least-squares", weightings=["fedavg"], step="constant:5", **(SMALL | {"rounds": 100}))
 
 
-def test_a_run_within_less_memory_keeps_means_and_says_the_same():
-    settings = {"clients": 2, "rounds": 4, "replicates": 200}
-    whole = fedbounds.check("quadratic", weightings="fedavg", claims="lemma-1", **settings)
+def test_a_run_within_less_memory_records_as_many_steps_as_fit():
+    settings = {"clients": 2, "rounds": 4, "replicates": 200, "weightings": "fedavg", "claims": "corollary"}
+    whole = fedbounds.check("quadratic", **settings)
     experiment = whole.runs[0].trajectory.experiment
-    stored, streamed = (check_peak(experiment, streamed) for streamed in (False, True))
-    light = fedbounds.check(
-        "quadratic", weightings="fedavg", claims="lemma-1", memory=(stored + streamed) / 2e9, **settings
-    )
-    assert [run.trajectory.streamed is None for run in (*whole.runs, *light.runs)] == [True, False]
-    assert [str(v.status) for _, v in whole.verdicts] == [str(v.status) for _, v in light.verdicts]
+    most, least = (check_peak(experiment.with_(stride=stride)) for stride in (3, 20))
+    light = fedbounds.check("quadratic", memory=most / 1e9, **settings)
+    assert [result.settings.stride for result in (whole, light)] == [1, 3]
+    assert light.runs[0].trajectory.times.tolist() == [0, 3, 6, 9, 12, 15, 18, 20]
+    for name, value in vars(whole.runs[0].trajectory.extremes).items():
+        np.testing.assert_array_equal(getattr(light.runs[0].trajectory.extremes, name), value)
     with pytest.raises(InputError, match="memory must be at least"):
-        fedbounds.check("quadratic", memory=streamed / 2e9, **settings)
+        fedbounds.check("quadratic", memory=(least - 1) / 1e9, **settings)
 
 
 def test_a_study_without_its_records_says_the_same():

@@ -1,7 +1,7 @@
 """Every benchmark in one table: `make bench`, or `python -m validate.benchmarks` (a quarter of an hour on two cores).
 
 Whole commands as a user runs them, engines side by side on W and L, growth with each size, semidefinite programmes
-against PEPit, and peak memory. The figures are written to validate/results/. Each run's ratios to the C
+against PEPit. The figures are written to validate/results/. Each run's ratios to the C
 kernel are one entry of history.json there, and those a fifth above the run before on such a processor are printed.
 Curves and values are checked to agree before any time is printed.
 """
@@ -29,7 +29,6 @@ PARTS = {
     "engines": ("engine", "engines", "numba"),
     "growth": ("growth", "growth", "numba"),
     "pepit": ("against_pepit", "against_pepit", "PEPit"),
-    "memory": ("memory", "memory", "numba"),
 }
 
 
@@ -100,9 +99,7 @@ def main(arguments: list[str] | None = None) -> None:
             ratios |= result if part == "engines" else {part: result}
             if part == "engines":
                 result = {"workloads": result}
-            if part == "memory" and path.exists():  # a whole run is measured by hand, and kept
-                result = read_json(path) | result
-            write_json(path, result if part == "memory" else {"machine": machine(), **result})
+            write_json(path, {"machine": machine(), **result})
     remember(options.out / "history.json", ratios)
 
 

@@ -81,7 +81,7 @@ def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[Run
     from fedbounds.study.run_study import run_condensed
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
-    processes, first = _beforehand(request, drawn)
+    processes, first = _beforehand(request, drawn, request.settings.stride > settings.stride)
 
     def series(run: WeightingRun) -> Any:
         return run_series.run_series(run, request.claims, request.settings) if drawn else None
@@ -124,19 +124,18 @@ EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, LOGISTIC, GROWTH = 4, 1.
 LONG = 120  # seconds from which minutes are told
 
 
-def _beforehand(request: Request, drawn: bool) -> tuple[int, str]:
+def _beforehand(request: Request, drawn: bool, thinned: bool) -> tuple[int, str]:
     """In how many processes runs are made, and how much is run, how long that takes about, in how much memory."""
     from fedbounds.engine.memory import budget, check_peak, size
     from fedbounds.engine.parallel import default_threads
     from fedbounds.report.number_format import counted
-    from fedbounds.study.objects_from_settings import GB, build_experiment, streams
+    from fedbounds.study.objects_from_settings import GB, build_experiment
 
     settings, weightings = request.settings, len(request.weightings)
     experiment = build_experiment(settings, request.problem, request.weightings[0])
-    streamed = streams(settings, experiment)
     limit = budget() if settings.memory is None else settings.memory * GB
     peaks = {
-        processes: check_peak(experiment, streamed, weightings if drawn else 0, processes)
+        processes: check_peak(experiment, weightings if drawn else 0, processes)
         for processes in range(1, min(default_threads(), weightings) + 1)
     }
     processes = max((count for count, peak in peaks.items() if peak <= limit), default=1)
@@ -148,7 +147,7 @@ def _beforehand(request: Request, drawn: bool) -> tuple[int, str]:
     time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
     runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
     side = f", {processes} weightings at a time" if processes > 1 else ""
-    kept = " Runs keep means and covariances, as a record of each takes more memory." if streamed else ""
+    kept = f" One step in {settings.stride} is recorded, as more take more memory." if thinned else ""
     usage = f"up to {size(peaks[processes])}{side}"
     return processes, f"{runs}: about {time}, longer with many samples or on a busy machine; {usage}.{kept}"
 

@@ -17,8 +17,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.evidence.empirical.bands import band_from_moments
-from fedbounds.evidence.empirical.linearity import moving
-from fedbounds.evidence.evaluate import Numbers, derivative, evaluate, nudged
+from fedbounds.evidence.evaluate import Numbers, derivative, evaluate, moving, nudged
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.problem import Array
@@ -236,8 +235,4 @@ def _position_rounding(run: MeasuredRun) -> Array:
     trajectory = run.trajectory
     reach = float(np.linalg.norm(trajectory.experiment.problem.w_star)) + float(trajectory.extremes.radius.max())
     delta = POSITION_ROUNDING * reach
-    if trajectory.streamed:
-        distance = np.sqrt(trajectory.streamed.paths[run.reading.virtual].high[None, :, 0])
-    else:
-        distance = np.sqrt(trajectory.paths[run.reading.virtual].distance_sq)
-    return delta**2 + 2 * delta * distance
+    return delta**2 + 2 * delta * np.sqrt(trajectory.paths[run.reading.virtual].distance_sq)

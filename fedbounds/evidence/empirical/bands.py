@@ -208,18 +208,13 @@ def band_from_moments(
     replicates: int,
     error_rate: float = ERROR_RATE,
     deterministic: bool | NDArray[np.bool_] = False,
-    size: Array | float = np.inf,
 ) -> Band:
-    """The band of :func:`band` from the means (m,) and standard deviations (m,) of streamed replicates.
+    """The band of :func:`band` from means (m,) and standard deviations (m,).
 
-    ``std`` has divisor R - 1; where it is 0 the limits are unbounded unless the column is deterministic. ``size`` is
-    that of the entries, beside which the spread of a deterministic column must be rounding.
-    Errors: InputError for a rate outside (0, 1), a level beyond the table, or deterministic columns that vary.
+    ``std`` has divisor R - 1; where it is 0 the limits are unbounded unless the column is deterministic.
+    Errors: InputError for a rate outside (0, 1) or a level beyond the table.
     """
     mean, std = np.asarray(mean, dtype=float), np.asarray(std, dtype=float)
-    spread = np.where(deterministic, std, 0.0)
-    if (spread > DETERMINISTIC_SPREAD * size).any():
-        raise reject("deterministic columns must not vary", f"spread {spread.max():.3g}", "pass deterministic=False")
     if not 0 < error_rate < 1:
         raise reject("the error rate must lie strictly between 0 and 1", error_rate, "use for example 1e-3")
     q = critical_value(replicates, error_rate / (2 * mean.size))

@@ -12,14 +12,13 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.assumption_checks import judged_on, with_quantities_if_needed
-from fedbounds.evidence.empirical import linearity
 from fedbounds.evidence.empirical.band_validity import distrust
 from fedbounds.evidence.empirical.bands import MIN_REPLICATES, Band, ComparedBands, unsteady
 from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.empirical.sides import Comparison as Comparison
 from fedbounds.evidence.empirical.sides import Points, Worst, at_points
 from fedbounds.evidence.empirical.sides import compare as compare
-from fedbounds.evidence.evaluate import difference, evaluate, names_in
+from fedbounds.evidence.evaluate import difference, evaluate, is_affine, names_in
 from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, verdict
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.theory.claim import Claim, Kind
@@ -62,7 +61,7 @@ class Sampled(OnRun):
         """UNDECIDED where means of replicates do not stand for the two sides."""
         left, right, _ = claim.sides(self.run.reading)
         curved = claim.kind is not Kind.RATE and claim.scope != "point" and self.run.trajectory.random
-        if curved and not linearity.is_affine(difference(left, right)):
+        if curved and not is_affine(difference(left, right)):
             return _verdict(claim, self.run, Status.UNDECIDED, detail=NOT_LINEAR)
         return None
 
@@ -196,7 +195,6 @@ def examine_rate(claim: Claim, run: MeasuredRun, error_rate: float, deterministi
     fit = floor_fit(gaps, trajectory.times, gamma, error_rate, deterministic=deterministic)
     status = Status.REFUTED if fit.decision == "floor" else Status.UNDECIDED
     error = float("nan") if claim.floor is None else float(evaluate(claim.floor, run.values()).max())
-    fitted = f"; fitted to the first {len(gaps)} replicates" if trajectory.streamed else ""
     compared = f"; the error term is {error:.4g}" if np.isfinite(error) else ""
     return _verdict(
         claim,
@@ -204,7 +202,7 @@ def examine_rate(claim: Claim, run: MeasuredRun, error_rate: float, deterministi
         status,
         worst_t=int(trajectory.times[-1]),
         error_rate=0.0 if deterministic else error_rate,
-        detail=fit.detail + compared + fitted,
+        detail=fit.detail + compared,
         data={"floor": list(fit.c0), "slope": list(fit.c1), "span": float(fit.span), "error_term": error},
     )
 

@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import spoken_of
 from fedbounds.evidence.ball_arithmetic import upper
-from fedbounds.evidence.empirical import linearity
 from fedbounds.evidence.empirical.band_validity import (
     NEGLIGIBLE,
-    RELATIVE_ROUNDING,
     SQUARED_CANCELLATION,
     position_rounding,
     quantity_rounding,
     value_rounding,
 )
-from fedbounds.evidence.empirical.bands import Band, band, band_from_moments, critical_value, smallest_level
+from fedbounds.evidence.empirical.bands import Band, band, critical_value, smallest_level
 from fedbounds.evidence.evaluate import Numbers, evaluate, names_in
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
@@ -56,8 +54,7 @@ class Comparison:
     """Both sides of a claim on a run: ``lhs`` and ``rhs`` (R, m) at ``times`` (m,).
 
     ``rounding`` (R, m) is how far floating point alone may put lhs above rhs, ``floor`` (R, m) the part of it that
-    the accuracy of the iterates sets whatever the claim says. Of a streamed run both sides are means (1, m), and
-    ``std`` (m,) is the standard deviation of lhs - rhs over its ``replicates``. ``values`` are those of the symbols.
+    the accuracy of the iterates sets whatever the claim says. ``values`` are those of the symbols.
     """
 
     times: np.ndarray
@@ -65,8 +62,6 @@ class Comparison:
     rhs: Array
     rounding: Array
     floor: Array
-    std: Array | None = None
-    replicates: int = 1
     values: Mapping[str, Numbers] = field(default_factory=dict)
 
     def at(self, kept: np.ndarray) -> Comparison:
@@ -75,7 +70,7 @@ class Comparison:
             return self  # of several rows the copy has another order in memory, and sums of it other roundings
         arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
         values = OnDemand({name: partial(self._there, name, kept) for name in self.values})
-        return replace(self, **arrays, std=None if self.std is None else self.std[kept], values=values)
+        return replace(self, **arrays, values=values)
 
     def _there(self, name: str, kept: np.ndarray) -> Numbers:
         """The values of a symbol at some of the times."""
@@ -132,18 +127,13 @@ class Comparison:
 
     def band(self, error_rate: float, known: np.ndarray) -> Band:
         """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
-        paired = self.lhs - self.rhs
-        if self.std is None:
-            return band(paired, error_rate, deterministic=known)
-        if not np.isfinite(paired).all():
-            raise reject("both sides must be finite", "nan or infinity", "drop the times at which the run diverged")
-        return band_from_moments(paired[0], self.std, self.replicates, error_rate, known, self.scale)
+        return band(self.lhs - self.rhs, error_rate, deterministic=known)
 
     def smallest_rate(self, claim: Claim, status: Status, interval: Band) -> float | None:
         """The smallest family-wise error rate at which a status stands; None where none was decided."""
         if status not in (Status.HOLDS, Status.REFUTED):
             return None
-        replicates, mean = self.replicates if self.std is not None else len(self.lhs), interval.mean
+        replicates, mean = len(self.lhs), interval.mean
         error = (interval.upper - mean) / critical_value(replicates, interval.error_rate / (2 * len(mean)))
         above = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
         room = np.where(error > 0, self.allowed - mean, np.inf) if status is Status.HOLDS else above
@@ -167,11 +157,6 @@ def _compared(claim: Claim, run: MeasuredRun) -> Comparison:
     sides = substitution(claim, run.reading, measurement)
     left, right, values = sides.lhs, sides.rhs, sides.values
     floor = _floor(claim, run, sides.difference, len(times))
-    if run.trajectory.streamed and claim.scope in ("step", "horizon"):
-        means = linearity.both_sides(left, right, claim, run, values)
-        rounding = means.rounding * RELATIVE_ROUNDING + floor
-        replicates = run.trajectory.experiment.replicates
-        return Comparison(times, means.lhs[None], means.rhs[None], rounding, floor, means.std, replicates)
     lhs = np.broadcast_to(evaluate(left, values), shape).astype(float)
     rhs = np.broadcast_to(evaluate(right, values), shape).astype(float)
     with np.errstate(invalid="ignore"):  # both sides may be infinite, which decides nothing

@@ -37,7 +37,6 @@ from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.power_of_choice import PowerOfChoice
 
 READING = READINGS["all-steps"]
-STATISTICS = ("stored", "streamed")
 
 
 def made(scope, lhs, rhs, kind=Kind.INEQUALITY, assumptions=()):
@@ -54,12 +53,12 @@ def made(scope, lhs, rhs, kind=Kind.INEQUALITY, assumptions=()):
     )
 
 
-def noisy(statistics="stored", weighting=None, **changes):
+def noisy(weighting=None, **changes):
     problem = changes.pop("problem", quadratic(np.ones((3, 1)), np.array([[-1.0], [0.5], [2.0]]), noise_std=1.0))
     made_with = {"tau": 2, "rounds": 10, "replicates": 64, "batch_size": 1, "engine": "reference"} | changes
     step = made_with.pop("eta", ConstantStep(0.1))
     experiment = Experiment(problem, weighting or FedAvg(), step, **made_with)
-    return simulate(experiment, statistics=statistics)
+    return simulate(experiment)
 
 
 def verdict(claim, trajectory, rate=1e-3):
@@ -69,14 +68,13 @@ def verdict(claim, trajectory, rate=1e-3):
 # Randomness
 
 
-@pytest.mark.parametrize("statistics", STATISTICS)
 @pytest.mark.parametrize(
     "protocol",
     [{"participation": 0.5}, {"weighting": PowerOfChoice(2, 1)}, {"participation": 0.5, "batch_size": None}],
 )
-def test_gap_t_and_weights_are_random(statistics, protocol):
+def test_gap_t_and_weights_are_random(protocol):
     """gap_t varies from t = 1 on; a claim true on average must not be refuted for its spread, nor crash."""
-    trajectory = noisy(statistics, w0=np.array([3.0]), **protocol)
+    trajectory = noisy(w0=np.array([3.0]), **protocol)
     run = examine_run(trajectory, READING)
     smooth = made("step", gap_t, L / 2 * Delta)
     known = empirical.known_columns(smooth, run, np.arange(5))
@@ -90,12 +88,10 @@ def test_gap_t_and_weights_are_random(statistics, protocol):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_true_equality_on_average_is_not_refuted_at_its_spread(seed):
-    """E gap_T = L/2 E Delta_T; as constants of the streamed means both have a spread that must enter."""
-    for statistics in STATISTICS:
-        trajectory = noisy(statistics, PowerOfChoice(2, 1), seed=seed, replicates=32)
-        mean = np.mean(noisy("stored", PowerOfChoice(2, 1), seed=seed + 100, replicates=512).paths["alpha"].gap[:, 5])
-        claim = made("step", gap_t, sp.Float(mean) + 1e6 * (t - 5) ** 2)
-        assert verdict(claim, trajectory, 1e-6).status is not Status.REFUTED
+    trajectory = noisy(PowerOfChoice(2, 1), seed=seed, replicates=32)
+    mean = np.mean(noisy(PowerOfChoice(2, 1), seed=seed + 100, replicates=512).paths["alpha"].gap[:, 5])
+    claim = made("step", gap_t, sp.Float(mean) + 1e6 * (t - 5) ** 2)
+    assert verdict(claim, trajectory, 1e-6).status is not Status.REFUTED
 
 
 # Thinning
@@ -108,9 +104,8 @@ def test_a_thinned_run_refutes_and_never_holds():
     for stride, status in ((5, Status.VACUOUS), (1, Status.REFUTED), (2, Status.REFUTED)):
         assert verdict(claim, noisy(stride=stride, **changes)).status is status
     below = made("step", drift, eta)
-    for statistics in STATISTICS:
-        result = verdict(below, noisy(statistics, stride=5, w0=np.array([3.0]), **{**changes, "replicates": 4}))
-        assert result.status is Status.UNDECIDED and "thinned run can refute, not hold" in result.detail
+    result = verdict(below, noisy(stride=5, w0=np.array([3.0]), **{**changes, "replicates": 4}))
+    assert result.status is Status.UNDECIDED and "thinned run can refute, not hold" in result.detail
     exact = simulate(noisy(stride=5, **(changes | {"batch_size": 1, "replicates": 64})).experiment, exact=True)
     result = expectation.examine(below, expectation.exact_run(exact, READING))
     assert result.status is Status.UNDECIDED and "thinned" in result.detail
@@ -128,10 +123,9 @@ def test_a_verdict_covers_its_run():
 
 @pytest.mark.parametrize("large", [1e10, 1e13, 1e16])
 @pytest.mark.parametrize("kind", [Kind.INEQUALITY, Kind.IDENTITY])
-@pytest.mark.parametrize("statistics", STATISTICS)
-def test_a_false_claim_hidden_in_rounding_does_not_hold(large, kind, statistics):
+def test_a_false_claim_hidden_in_rounding_does_not_hold(large, kind):
     hidden = made("step", Delta_next, sp.Float(large) * (eta - eta_0) + Delta / 100, kind)
-    trajectory = noisy(statistics, batch_size=None, w0=np.array([3.0]), eta=ConstantStep(0.1), replicates=1)
+    trajectory = noisy(batch_size=None, w0=np.array([3.0]), eta=ConstantStep(0.1), replicates=1)
     assert verdict(hidden, trajectory).status in (Status.UNDECIDED, Status.REFUTED)
     if large >= 1e13:
         result = verdict(hidden, trajectory)
@@ -158,10 +152,9 @@ def rare_problem(size=1.0, count=20_000):
     return LeastSquaresProblem([features], [targets])
 
 
-@pytest.mark.parametrize("statistics", STATISTICS)
 @pytest.mark.parametrize("seed", range(6))
-def test_rare_events_unseen_or_barely_seen_decide_nothing(statistics, seed):
-    trajectory = noisy(statistics, problem=rare_problem(), tau=1, rounds=20, seed=seed, w0=np.array([1.0]))
+def test_rare_events_unseen_or_barely_seen_decide_nothing(seed):
+    trajectory = noisy(problem=rare_problem(), tau=1, rounds=20, seed=seed, w0=np.array([1.0]))
     exact = simulate(trajectory.experiment, exact=True).paths["alpha"].distance_sq[0, -1]
     false, equality = false_and_true(exact)
     assert verdict(false, trajectory).status is not Status.HOLDS
@@ -188,7 +181,7 @@ class Rarely(Weighting):
         return np.where(rare, np.eye(excess.shape[-1])[-1], np.broadcast_to(p, excess.shape))
 
 
-def rare_weights(which, statistics, **changes):
+def rare_weights(which, **changes):
     """(run, E Delta_20) where one client in 20,000, or weights of that probability, move the model far.
 
     All curvatures are 1, so that with tau = 1 a round is w - eta (w - sum_i alpha_i m_i): E Delta follows from the
@@ -209,12 +202,12 @@ def rare_weights(which, statistics, **changes):
     for _ in range(20):
         away, spread = (1 - eta_) * away + eta_ * mean, (1 - eta_) ** 2 * spread + eta_**2 * (variance + 1)
     protocol = {"tau": 1, "rounds": 20, "w0": np.array([1.0]), "participation": share}
-    return noisy(statistics, weighting, problem=problem, **(protocol | changes)), away**2 + spread
+    return noisy(weighting, problem=problem, **(protocol | changes)), away**2 + spread
 
 
 @pytest.mark.parametrize("which", ["client", "weights"])
 def test_rare_clients_and_rare_weights_decide_nothing(which, monkeypatch):
-    trajectory, exact = rare_weights(which, "streamed")
+    trajectory, exact = rare_weights(which)
     false, equality = false_and_true(exact)
     for claim in false, equality:
         result = verdict(claim, trajectory)
@@ -236,10 +229,9 @@ def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighti
 # Bounds that are no numbers
 
 
-@pytest.mark.parametrize("statistics", STATISTICS)
-def test_a_bound_of_minus_infinity_leaves_it_open(statistics):
+def test_a_bound_of_minus_infinity_leaves_it_open():
     """100 - 1/(T - 4)^2 is -infinity at T = 4, a recorded time, and well above Delta_T at all others."""
-    trajectory = noisy(statistics)
+    trajectory = noisy()
     result = verdict(made("horizon", Delta_T, 100 - (T - 4) ** -2), trajectory)
     assert result.status is Status.UNDECIDED and "-infinity at 1 times, first at t = 4" in result.detail
     assert verdict(made("horizon", Delta_T, 1e-6 - (T - 4) ** -2), trajectory).status is Status.REFUTED
@@ -250,7 +242,6 @@ def test_a_bound_of_minus_infinity_leaves_it_open(statistics):
 # Expectations of what is not linear
 
 
-@pytest.mark.parametrize("statistics", STATISTICS)
 @pytest.mark.parametrize(
     "lhs, rhs",
     [
@@ -264,9 +255,9 @@ def test_a_bound_of_minus_infinity_leaves_it_open(statistics):
         (Delta_T, 1 / (1 + Delta_T)),
     ],
 )
-def test_means_of_replicates_do_not_stand_for_what_is_not_linear(statistics, lhs, rhs):
+def test_means_of_replicates_do_not_stand_for_what_is_not_linear(lhs, rhs):
     """E sqrt(X) < sqrt(E X) and E X^2 > (E X)^2: of the false the first may hold, of the true the second fail."""
-    result = verdict(made("horizon", lhs, rhs), noisy(statistics))
+    result = verdict(made("horizon", lhs, rhs), noisy())
     assert result.status is Status.UNDECIDED and "not linear in expectations" in result.detail
 
 
