@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from markupsafe import Markup
-
 from fedbounds.report.number_format import MISSING
 from fedbounds.theory.verdict import Evidence, Status
 
@@ -55,7 +53,7 @@ class Phrase:
         return SURVIVED if self.survived or self.status is None else LOOKS[self.status]
 
     def __str__(self) -> str:
-        return f"{Markup(self.text).striptags() if isinstance(self.text, Markup) else self.text} {self.note}".rstrip()
+        return f"{self.text} {self.note}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -144,9 +142,10 @@ class Formula:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines that stay as they are."""
+    """Lines that stay as they are; on a page folded under their title, if they have one."""
 
     verbatim: str
+    title: str = ""
 
 
 # What is printed: a paragraph whose lines stay apart, a list, a table, a title, a formula, or lines as they are.

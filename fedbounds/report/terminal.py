@@ -48,7 +48,7 @@ def _renderables(block: Block, width: int) -> Iterator[RenderableType]:
         for line in block.split("\n"):
             yield Text(_wrapped(line, width))
     else:
-        yield Text(str(*vars(block).values()))
+        yield Text(str(next(iter(vars(block).values()))))
     yield Text("")
 
 

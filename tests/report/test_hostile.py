@@ -5,7 +5,6 @@ import re
 
 import made_study
 import pytest
-import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.io import parse_json
@@ -21,9 +20,8 @@ LINK = r"\href{javascript:alert(1)}{x}"
     "text", [LINK, rf"\text{{{SCRIPT}}}", r"\text{<mi onclick=alert(1)>}", SCRIPT, r"\style{x}{y}"]
 )
 def test_latex_brings_neither_scripts_nor_links(text):
-    for made in (mathml.formula(text), mathml.math(sp.Symbol(text))):
-        tags = re.findall(r"<[^/][^>]*>", re.sub(r'alttext="[^"]*"', "", made))
-        assert not [tag for tag in tags if re.search(r"script|img|href|\bon\w+|style=", tag)]
+    tags = re.findall(r"<[^/][^>]*>", re.sub(r'alttext="[^"]*"', "", mathml.formula(text)))
+    assert not [tag for tag in tags if re.search(r"script|img|href|\bon\w+|style=", tag)]
 
 
 def test_a_page_escapes_every_name_of_a_file():

@@ -7,14 +7,12 @@ import shlex
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import made_study
 import pytest
-import sympy as sp
 
 from fedbounds import plugins
 from fedbounds.report.html import exact_instances, mathml
@@ -22,7 +20,6 @@ from fedbounds.report.html.study_sections import command, write_page
 from fedbounds.study import cache
 from fedbounds.study.ledger import ledger_lines
 from fedbounds.study.settings import NAMES, Settings
-from fedbounds.theory import symbols
 from fedbounds.theory.claim import statement
 from fedbounds.theory.verdict import Evidence
 
@@ -151,8 +148,8 @@ def test_every_claim_has_its_section_with_its_statement(html):
 def test_proofs_and_counterexamples_are_shown(html):
     section = html[html.index('id="claim-lemma-2"') :]
     section = section.partition("<h3")[0]
-    assert "example-lemma-2" in section and 'alttext="\\frac{4}{625}"' in section
-    assert "steps check" in section and "Undecided:" not in html
+    assert "<summary>Counterexample: " in section and "right = 0.0064 (4/625)" in section
+    assert "<summary>Proof: " in section and "steps check" in section and "UNDECIDED" not in html
 
 
 def test_the_run_is_repeatable_from_the_page(html, written):
@@ -171,27 +168,11 @@ def test_a_study_made_in_python_has_no_command(study):
 # ---- pieces ----
 
 
-def test_every_formula_of_the_package_becomes_mathml():
-    expressions = [
-        expression
-        for claim in plugins.claims().values()
-        for expression in (claim.lhs, *claim.terms.values(), *claim.definitions.values())
-    ]
-    for expression in expressions:
-        tree = ET.fromstring(mathml.math(expression))
+def test_every_statement_of_the_package_becomes_mathml():
+    for claim in plugins.claims().values():
+        tree = ET.fromstring(mathml.formula(statement(claim)))
         assert tree.tag == "math" and tree.find(".//merror") is None
         assert "\\" not in "".join(tree.itertext())
-
-
-def test_terms_of_a_sum_keep_their_signs():
-    shown = mathml.terms_of(symbols.L - symbols.mu + 1)
-    texts = ["".join(ET.fromstring(piece).itertext()) for piece in shown]
-    assert sorted(text.lstrip("+") for text in texts) == ["1", "L", "−μ"]
-    assert not texts[0].startswith("+") and all(text[0] in "+−" for text in texts[1:])
-    assert (
-        sp.simplify(sum(sp.sympify(t.replace("−", "-").replace("μ", "mu")) for t in texts) - sp.sympify("L-mu+1"))
-        == 0
-    )
 
 
 @pytest.mark.parametrize(
@@ -208,18 +189,11 @@ def test_prose_reads_as_the_paper_writes(text, shown):
     assert str(mathml.prose(text)) == shown
 
 
-def test_fractions_stay_exact():
-    assert "\\frac{4}{625}" in mathml.fraction("4/625")
-    assert "-\\frac{1}{6}" in mathml.fraction(Fraction(-1, 6))
-    long = Fraction(-19002056112815, 3759554300153169)
-    assert "-19002056112815/3759554300153169" in mathml.fraction(long)
-
-
 def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made = exact_instances.evidence()
     (folder,) = (tmp_path / "fedbounds").glob("evidence-*")
-    assert "steps check" in made["theorem-1"] and "Other proofs" in made[""]
+    assert any("steps check" in item.title for item in made["theorem-1"]) and len(made[""]) > 10
     monkeypatch.setattr(exact_instances, "_checked", lambda: pytest.fail("it was made once more"))
     assert exact_instances.evidence() == made
     for broken in ([], {"theorem-1": 1}):

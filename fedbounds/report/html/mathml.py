@@ -1,24 +1,14 @@
-"""Formulas as MathML, from the LaTeX of the terms that are evaluated (the only importer of latex2mathml)."""
+"""Formulas and words with symbols as MathML (the only importer of latex2mathml)."""
 
 import re
-from collections.abc import Mapping
-from fractions import Fraction
 from html import unescape
 
-import sympy as sp
 from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
-from fedbounds.report.number_format import number, readable
-from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.report.number_format import readable
 
-PAPER: Mapping[str, str] = {name: notation.latex for name, notation in QUANTITIES.items()}
-# Digits of the numerator and denominator together beyond which a fraction is set on the line, where it can break.
-STACKED = 24
-# Orders of a sum: constants first, as in 1 - x, or last, as in x - 1; and a sum that begins with a minus sign.
-ORDERS = ("rev-lex", "lex")
-LEADING = re.compile(r"(?:^|[({,])\s*-")
 # latex2mathml draws an overline with a dash that does not stretch; this one does.
 DASH, OVERLINE = "&#x02015;", "&#x000AF;"
 # Brackets stretch and know their side without being told.
@@ -54,22 +44,6 @@ WORDS = (
 )
 
 
-def latex(expression: sp.Expr, notation: Mapping[str, str] = PAPER) -> str:
-    """LaTeX of an expression, symbols by name in ``notation``, its sums in the order with fewer minuses."""
-    expression = sp.sympify(expression)
-    named = {symbol: notation.get(symbol.name) or _upright(symbol) for symbol in expression.atoms(sp.Symbol)}
-    return min(
-        (str(sp.latex(expression, symbol_names=named, order=order)) for order in ORDERS),
-        key=lambda text: len(LEADING.findall(text)),
-    )
-
-
-def _upright(symbol: sp.Symbol) -> str:
-    """A symbol without notation: a word is set upright, so that it does not read as a product of letters."""
-    text = str(sp.latex(symbol))
-    return rf"\mathrm{{{text}}}" if text.isalpha() and len(text) > 1 else text
-
-
 def formula(text: str) -> Markup:
     """LaTeX as one inline <math> element, with the LaTeX as its alternative text."""
     # Inside \text{} a bracket would begin a tag.
@@ -78,51 +52,6 @@ def formula(text: str) -> Markup:
     made = FOREIGN.sub("", made)
     made = re.sub(r"<mi>(?=[Α-Ω]<)", '<mi mathvariant="normal">', made)
     return Markup(re.sub(r"<math[^>]*>", lambda _: f'<math alttext="{escape(text)}">', made, count=1))
-
-
-def math(expression: sp.Expr, notation: Mapping[str, str] = PAPER) -> Markup:
-    """An expression as one <math> element."""
-    return formula(latex(expression, notation))
-
-
-def terms_of(expression: sp.Expr, notation: Mapping[str, str] = PAPER) -> list[Markup]:
-    """The terms of a sum, one <math> element each with its sign, so that a line may break between them."""
-    expression = sp.sympify(expression)
-    if not expression.is_Add:
-        return [math(expression, notation)]
-    orders = [[latex(term, notation) for term in expression.as_ordered_terms(order=order)] for order in ORDERS]
-    texts = min(orders, key=lambda result: bool(LEADING.match(result[0])))
-    return [addend(text, first=k == 0) for k, text in enumerate(texts)]
-
-
-def addend(text: str, first: bool) -> Markup:
-    """A term in LaTeX as a <math> element: with a sign and the space around it, unless it is the first."""
-    if first:
-        return formula(text)
-    made = formula(text if text.lstrip().startswith("-") else f"+ {text}")
-    return Markup(str(made).replace("<mo>", '<mo form="infix">', 1))
-
-
-def fraction(value: object) -> Markup:
-    """A rational number, exactly: stacked where it is short, on the line where it is long."""
-    exact = Fraction(str(value))
-    if exact.denominator == 1:
-        return formula(str(exact))
-    if len(f"{exact.numerator}{exact.denominator}") <= STACKED:
-        sign = "-" if exact < 0 else ""
-        return formula(rf"{sign}\frac{{{abs(exact.numerator)}}}{{{exact.denominator}}}")
-    return Markup('<code class="long">{}/{}</code>').format(exact.numerator, exact.denominator)
-
-
-def decimal(value: Fraction) -> str:
-    """A rational number to four digits."""
-    return readable(number(float(value)))
-
-
-def mixed(text: str) -> Markup:
-    """Words with LaTeX between NUL marks."""
-    parts = text.split("\0")
-    return Markup("").join(formula(part) if k % 2 else prose(part) for k, part in enumerate(parts))
 
 
 def prose(text: str) -> Markup:

@@ -1,13 +1,17 @@
 """A study as one page: the answer, the ledger, a section a claim with its evidence, and the run."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
+from fedbounds.engine.parallel import in_processes
 from fedbounds.io import write_text
 from fedbounds.report.check_text import (
     answer_table,
@@ -18,17 +22,38 @@ from fedbounds.report.check_text import (
     summary_line,
 )
 from fedbounds.report.claim_text import claim_answer, explain
+from fedbounds.report.figures import files, study_figures
+from fedbounds.report.figures.styles import READING_STYLES
 from fedbounds.report.html.exact_instances import OTHERS, evidence
-from fedbounds.report.html.pictures import Drawn, Picture, all_pictures
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.number_format import MISSING, number
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
 from fedbounds.report.verdict_tables import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
+from fedbounds.study.run_series import RunSeries
 from fedbounds.theory.claim import Claim, statement
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence
+
+Drawn = Sequence[RunSeries]
+# Characters of a picture that stand as they are in an address of data, and in an attribute.
+UNQUOTED = " !$()*+,-./:;=?@_~"
+# The scopes over which both sides of a claim are drawn: how, and what the picture shows.
+OF_CLAIM = {
+    "horizon": (
+        study_figures.bounds_figure,
+        "what was measured (black, with its simultaneous band) and the right side of the claim. The distance between "
+        "them is how loose it is on this run.",
+    ),
+    "step": (
+        study_figures.ratio_figure,
+        "left side over right side at each step, with the band of the left side. Above 1 the claim is violated; far "
+        "below 1 it is loose.",
+    ),
+}
+OF_RUN = ((study_figures.skew_figure, "The weighting skew along the run, between the extremes that the bounds use."),)
+
 
 LEDGER = (
     "Claims by kind of evidence. The numbers beside a status: how many of the {} weightings; the smallest margin "
@@ -44,6 +69,14 @@ class Sortable:
 
     sortable: Table
     notes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that a page carries in itself, and the words below it."""
+
+    image: Markup
+    caption: str
 
 
 PageBlock = Block | Picture | Sortable
@@ -87,9 +120,11 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     for claim, picture in zip(claims.values(), of_claims, strict=True):
         claim_lines = [line for line in lines if line.claim.key == claim.key]
         blocks += claim_blocks(claim, claim_lines, result, picture)
-        blocks.append(shipped.get(claim.key, Markup("")))
+        blocks += shipped.get(claim.key, [])
     blocks += [
-        shipped[OTHERS],
+        Heading("Other proofs and counterexamples", 2, "others"),
+        "Lemmas that the proofs above cite, and remarks or steps of the paper that a small instance contradicts.",
+        *shipped[OTHERS],
         Heading("The run", 2, "run"),
         *_command_blocks(command),
         constants_table(result),
@@ -173,6 +208,32 @@ def run_table(lines: Iterable[Line], result: Result) -> Table:
                 body.append([head, *(None if verdict is None else describe(verdict) for verdict in values)])
     caption = "Status, bound / measured (how loose) and the step where the two come nearest, for each weighting"
     return Table.of(["Reading", *names], body, caption)
+
+
+def picture(caption: str, build: Callable[[], Figure]) -> Picture:
+    """The figure that ``build`` makes, as an image in a page."""
+    data = quote(files.svg(build), safe=UNQUOTED)
+    return Picture(Markup('<img alt="{}" src="data:image/svg+xml,{}">').format(caption, data), caption)
+
+
+def all_pictures(claims: Iterable[Claim], result: Result, drawn: Drawn) -> tuple[list[Picture], list[Picture | None]]:
+    """The pictures of the run, and that of each claim, side by side."""
+    tasks: list[Callable[[], Picture | None]] = [partial(claim_picture, claim, result, drawn) for claim in claims]
+    of_run = in_processes([partial(picture, caption, partial(build, result, drawn)) for build, caption in OF_RUN])
+    return of_run, in_processes(tasks)
+
+
+def claim_picture(claim: Claim, result: Result, drawn: Drawn) -> Picture | None:
+    """Both sides of a claim over time, one panel a weighting; None where no run has them."""
+    drawn_readings = {reading for run in drawn for key, reading in run.sides if key == claim.key}
+    if not drawn_readings or claim.scope not in OF_CLAIM:
+        return None
+    build, words = OF_CLAIM[claim.scope]
+    styles = {
+        name: READING_STYLES.get(name, READING_STYLES["sync"]) for name in claim.readings if name in drawn_readings
+    }
+    lines = {(claim.key, name): (name, style) for name, style in styles.items()}
+    return picture(f"{claim.title}: {words}", partial(build, result, drawn, lines))
 
 
 def setting(value: Any) -> str:

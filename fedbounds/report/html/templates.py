@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from fedbounds.report.html.mathml import decimal, formula, fraction, prose
+from fedbounds.report.html.mathml import formula, prose
 from fedbounds.report.table import LOOKS, Block
 from fedbounds.theory.verdict import Evidence
 
@@ -23,7 +23,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"prose": prose, "fraction": fraction, "decimal": decimal, "formula": formula}
+    made.filters |= {"prose": prose, "formula": formula}
     # How a status is called where it stands for several kinds of evidence.
     statuses = {str(status): str(status).lower().replace("_", " ") for status in LOOKS}
     made.globals |= {"looks": LOOKS, "statuses": statuses, "kinds": {str(kind): kind.label for kind in Evidence}}
