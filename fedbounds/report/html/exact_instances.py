@@ -55,11 +55,11 @@ def _example(example: Counterexample, sides: Sides) -> str:
     """A counterexample with its sides, computed again in exact arithmetic, its instance, and its script if short."""
     document, apart = example.document, Fraction(sides.lhs) - Fraction(sides.rhs)
     rows = {"left": sides.lhs, "right": sides.rhs, "left - right": apart, "t": document.get("t")}
-    lines = [document.get("why"), length_note_of(example)]
+    lines = list(filter(None, [document.get("why"), length_note_of(example)]))
     lines += [f"Reading {', '.join([example.reading, *document.get('also', ())])}."] * ("claim" in document)
     lines += [f"  {name} = {with_decimal(str(value))}" for name, value in rows.items() if value is not None]
     lines += ["Computed again in fractions on this machine. Instance:"]
     lines += fields(document.get("instance") or document.get("data", {}))
     with contextlib.suppress(InputError):
         lines += ["", "As a script of plain Python:", "", stored_script(example)]
-    return "\n".join(filter(lambda line: line is not None, lines))
+    return "\n".join(lines)
