@@ -71,7 +71,8 @@ def algorithm_1(
 ) -> Iterator[Step]:
     """Run from w (..., d) with step sizes eta (..., T): what stands before each step, and at last after the run.
 
-    ``participants(round, gaps)`` says who takes part (..., N), everyone unless given; ``stream(round)`` is what a
+    ``participants(round, gaps)`` says who takes part (..., N), everyone unless given, and in a round of nobody no
+    model moves; ``stream(round)`` is what a
     random weighting draws from. With a ``server_step`` eta_s (...,), else 1, a round ends in
     w <- w + eta_s (sum_i alpha^i x^i - w). Units: w in metres, F in joules, eta in metre^2/joule.
     """
@@ -80,10 +81,11 @@ def algorithm_1(
         gaps = losses.excess(w)
         present = None if participants is None else participants(r, gaps)
         p, alpha = round_weights(weighting, losses.p, gaps, r, present, None if stream is None else stream(r))
-        x = at_every_client(w, alpha)
+        x, moves = at_every_client(w, alpha), None if present is None else somebody(present)[..., None]
         for t in range(r * tau, (r + 1) * tau):
             yield Step(t, x, p, alpha, t == r * tau, ends=ends if t == r * tau else x)
-            x = x - eta[..., t, None, None] * losses.gradient(x, t)
+            size = eta[..., t, None, None]
+            x = x - (size if moves is None else moves * size) * losses.gradient(x, t)
         ends, last, w = x, w, mean(alpha, x)
         if server_step is not None:
             w = last + server_step[..., None] * (w - last)
@@ -113,18 +115,25 @@ def round_weights(
 
     Where ``present`` (..., N) is given, p is renormalised over these clients and 0 for the others. The weighting sees
     that p, and ABSENT_EXCESS for the gaps of the others; what it still gives to them is taken away, and the row
-    renormalised (p itself if nothing is left).
+    renormalised (p itself if nothing is left). Both are p where nobody is present.
     """
     if present is None:
         p = np.broadcast_to(p, gaps.shape)
         return p, check_simplex(weighting(p, gaps, round, stream), gaps.shape, weighting.name)  # type: ignore[arg-type]
     present, gaps = np.broadcast_arrays(present, gaps)
+    anybody = somebody(present)
+    present = present | ~anybody
     equal = present * one(p) / present.sum(-1, keepdims=True)
     p = restricted(np.broadcast_to(p, gaps.shape), present, equal)
     absent: Any = ABSENT_EXCESS if gaps.dtype != object else Fraction(ABSENT_EXCESS)
     seen = np.where(present, gaps, absent)
     alpha = check_simplex(weighting(p, seen, round, stream), gaps.shape, weighting.name)  # type: ignore[arg-type]
-    return p, restricted(alpha, present, p)
+    return p, np.where(anybody, restricted(alpha, present, p), p)
+
+
+def somebody(present: Numbers) -> Numbers:
+    """Whether anybody takes part: (..., N) -> (..., 1)."""
+    return present.any(-1, keepdims=True)
 
 
 def restricted(weights: Numbers, present: Numbers, otherwise: Numbers) -> Numbers:

@@ -154,10 +154,10 @@ def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], si
             left, right = evaluate(part.left, values), evaluate(part.right, values)
             scale = np.where(right != 0, np.abs(right), np.abs(left))
             strict = part.sign == "<"
-            with np.errstate(invalid="ignore"):  # an equality with what is undefined does not hold
+            with np.errstate(invalid="ignore"):  # with what is undefined none but <= holds
                 away = np.abs(left - right) if part.sign == "=" else left - right
                 excess = np.where(scale > 0, away / np.where(scale > 0, scale, 1.0), 1.0 if strict else 0.0)
-            excess = np.nan_to_num(excess, nan=1.0) if part.sign == "=" else excess
+            excess = np.nan_to_num(excess, nan=1.0) if part.sign == "=" or strict else excess
             beyond = np.maximum(excess + (NEGLIGIBLE if strict else -NEGLIGIBLE), 0)
             total = total + np.broadcast_to(beyond.reshape(-1, beyond.shape[-1]).max(axis=1), (size,))
     return total

@@ -69,6 +69,8 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
         "p_min": Constant(float(problem.p.min()), exact),
         "m": Constant(selected(trajectory), exact, "clients sharing the weight equally; 0 if not equal"),
     }
+    if experiment.everyone_present:
+        constants["q"] = Constant(1.0, exact, "every client takes part")
     return MeasuredRun(trajectory, reading, policy, constants)
 
 

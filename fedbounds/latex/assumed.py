@@ -19,6 +19,7 @@ SELECTIONS = ("selection-without-replacement", "selection-with-replacement")
 # Constants that an assumption must bring.
 BROUGHT = {
     "m": ("equal-selection", *SELECTIONS), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
+    "q": ("independent-selection",),
     "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
 }  # fmt: skip
 # What may be a key, not a relation.

@@ -204,7 +204,7 @@ def follows(
 
 
 def _about(claim: Claim, reading: Reading) -> tuple[object, ...]:
-    return claim.sides(reading).lhs, claim.scope, claim.kind, claim.algorithm
+    return claim.sides(reading).lhs, claim.scope, claim.kind, claim.algorithm, claim.by_coins
 
 
 def granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:

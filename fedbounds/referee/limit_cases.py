@@ -111,6 +111,7 @@ CONVEX = {a.strongly_convex.key, a.convex.key, a.sample_smooth.key}
 # One or two of several clients, for claims that are about such a choice: of two alike clients all are much the same.
 SOME_PRESENT: tuple[dict[str, Any], ...] = tuple({"weighting": "fedavg", "present": m} for m in (1, 2))
 SAMPLED = ({a.without_replacement.key}, {a.equal_selection.key, a.unbiased.key})
+COINS: tuple[dict[str, Any], ...] = tuple({"weighting": "fedavg", "q": q} for q in ("1/2", "1/5"))
 DRAWN: tuple[dict[str, Any], ...] = ({"weighting": "multinomial:1"}, {"weighting": "multinomial:2"})
 # Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
 MULTIPLES, FALLS = (Fraction(1), Fraction(1, 4), Fraction(3, 2)), (Fraction(1), Fraction(1, 25))
@@ -152,7 +153,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 continue
             if any(noise) and many and max(instance.eta) * L > 1:
                 continue  # its moments are not linear in the noise
-            share = Fraction(weighting.get("present", len(p)), len(p))
+            share = instance.selection["C"]
             seen = {"tau": tau, "N": len(p), "participation": share, "eta_L": [step * L for step in instance.eta]}
             seen["weight_ratio"] = 1 if instance.weighting == "fedavg" else (0, 2)
             if Coverage({axis: claimed.axes[axis] for axis in claimed.axes.keys() & seen.keys()}).contains(seen):
@@ -168,10 +169,11 @@ def _weightings(
         return DRAWN if rounds < NOISY_STEPS and N > 1 else ()
     sampled = any(together <= keys for together in SAMPLED)
     few = SOME_PRESENT if sampled and N > 2 and not noise else ()
-    kinds = WEIGHTINGS if N == 2 and mu > 0 else (*WEIGHTINGS[:1], *few)
+    few = COINS if claim.by_coins and not noise else few
+    kinds = WEIGHTINGS if N == 2 and mu > 0 and few != COINS else (*WEIGHTINGS[:1], *few)
     absent = rounds <= NOISY_STEPS and not (noise and many)
     plain = (kind for kind in kinds if kind["weighting"] == "fedavg" or not noise)
-    return tuple(item for item in plain if absent or "present" not in item)
+    return tuple(item for item in plain if absent or not item.keys() & {"present", "q"})
 
 
 def _sizes(claim: Claim, tau: int, rounds: int, spectrum: list[Fraction]) -> Iterator[list[Fraction]]:
@@ -207,7 +209,7 @@ LIMITS: Mapping[str, Callable[[Instance], bool]] = {
     "alpha = p": lambda i: i.weighting == "fedavg",
     "alpha not p": lambda i: i.weighting != "fedavg",
     "unequal p": lambda i: len(set(i.p)) > 1,
-    "absent clients": lambda i: i.present < i.N,
+    "absent clients": lambda i: i.present < i.N or bool(i.q),
 }
 
 

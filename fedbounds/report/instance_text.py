@@ -36,6 +36,9 @@ def _in_words(given: Mapping[str, Any]) -> dict[str, str]:
     elif "turns" in given:
         loss += " of each coordinate of the turned w"
     words = {"F_i(w)": loss}
+    words |= (
+        {"a round": "each client takes part with probability q; of nobody no model moves"} if "q" in given else {}
+    )
     if "noise" in given or "growth" in given:
         xi = "u = rare with probability 1/(1 + u^2), else -1/u" if "rare" in given else "1 or -1"
         first = "(1 + xi growth) grad F_i(w)" if "growth" in given else "grad F_i(w)"

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.sdp.one_step.parameters import Setting
-from fedbounds.referee.search.family import MAX_SERVER_STEP
+from fedbounds.referee.search.family import COINS, MAX_SERVER_STEP
 from fedbounds.referee.trial import Trial
 from fedbounds.report.table import Table
 from fedbounds.theory import symbols
@@ -45,6 +45,8 @@ def not_covered(trial: Trial) -> str:
     gaps += [_above("kappa", searched, claimed), _above("eta_L", searched, claimed)]
     if trial.claim.has_server_step:
         gaps.append(f"eta_s < 1/{MAX_SERVER_STEP:g} or > {MAX_SERVER_STEP:g}")
+    if trial.claim.by_coins:
+        gaps.append(f"q other than {', '.join(COINS)} and 1")
     if not (alone or _only_value_is_1(claimed.axes.get("weight_ratio"))):
         gaps.append(f"weights other than {' and '.join(sorted(map(str, _values(searched, 'weights'))))}")
     gaps.append("losses of any other form, or in more coordinates, than those tried")

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.errors import InputError, nearest, of_kind, reject
+from fedbounds.errors import nearest, of_kind, reject
+from fedbounds.theory import protocol_assumptions as protocol
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.expressions import check_claim, offset, warn_of_units
-from fedbounds.theory.protocol_assumptions import NEVER_RUN, at_the_end, other_algorithm, with_server_step
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -43,10 +43,10 @@ class Kind(enum.StrEnum):
 class Role(enum.StrEnum):
     """What a claim may be asked for, so that no picture or study has to know one by its key.
 
-    MAIN is the bound speed/(T + gamma) + error of the theory under study: a study reports its two parts, and its step
-    size is the theory's. BOUND is one that constants alone determine; PICTURED is drawn against a run; YARDSTICK is
-    proved, and what a mutant of another claim with its left side is compared with. DERIVED has its proof as text, in
-    ``derivations/proofs``. HEADLINE is a statement of the paper that a study examines unless others are named.
+    MAIN is the bound speed/(T + gamma) + error under study: a study reports its two parts, and takes its step size.
+    BOUND is what constants alone determine; PICTURED is drawn against a run; YARDSTICK is proved, and what mutants
+    of others are compared with. DERIVED has its proof in ``derivations/proofs``. HEADLINE is a statement of the paper
+    that a study examines unless others are named.
     """
 
     MAIN = "speed-and-error"
@@ -146,8 +146,17 @@ class Claim:
     @property
     def on_fedavg(self) -> bool:
         """Whether it is about FedAvg, as all evidence but `run_algorithm`'s is."""
-        other = self.algorithm != FEDAVG or set(NEVER_RUN) & set(self.assumptions)
-        return not (other or self.has_server_step)
+        return self.examined and not (self.has_server_step or self.by_coins)
+
+    @property
+    def examined(self) -> bool:
+        """Whether runs and instances of FedAvg may meet it."""
+        return self.algorithm == FEDAVG and not set(protocol.NEVER_RUN) & set(self.assumptions)
+
+    @property
+    def by_coins(self) -> bool:
+        """Whether each client takes part with a probability, and perhaps nobody: of instances in fractions alone."""
+        return protocol.independent_selection in self.assumptions
 
     @cached_property
     def has_server_step(self) -> bool:
@@ -161,23 +170,18 @@ class Claim:
 
     def require_fedavg(self) -> None:
         """Refuse a claim about another algorithm, before a search on FedAvg's runs that could find nothing."""
-        if not (self.on_fedavg or self.has_server_step):
-            raise self.elsewhere
-
-    @property
-    def elsewhere(self) -> InputError:
-        """Where a claim about another algorithm is examined, if anywhere."""
-        for item in set(NEVER_RUN) & set(self.assumptions):
+        for item in set(protocol.NEVER_RUN) & set(self.assumptions):
             what = f"claim {self.key} assumes that {item.statement}, as in no run here: not expressible"
-            return reject(what, item.key, "state what holds without it")
-        remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
-        return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
+            raise reject(what, item.key, "state what holds without it")
+        if not self.examined:
+            remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
+            raise reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
 
     @cached_property
     def tuned(self) -> tuple[str, ...]:
         """What its step size is tuned to, such as T or sigma_sq: runs and exact instances alone speak of it."""
-        used = set() if self.steps is None else {symbol.name for symbol in self.steps.free_symbols}
-        return tuple(sorted(name.removesuffix("_run") for name in used - STEP_SYMBOLS - {"L_sample"}))
+        used = {symbol.name for symbol in (self.steps or sp.Integer(0)).free_symbols} - STEP_SYMBOLS - {"L_sample"}
+        return tuple(sorted(name.removesuffix("_run") for name in used))
 
     @property
     def rhs(self) -> sp.Expr:
@@ -212,15 +216,13 @@ class Claim:
     @cached_property
     def steps(self) -> sp.Expr | None:
         """The step size it is stated for, in constants and t, T the run's own; None for any."""
-        put = {symbols.T: symbols.T_run}
-        return None if self.eta is None else sp.sympify(self.eta).subs(dict(self.definitions)).xreplace(put)
+        return None if self.eta is None else sp.S(self.eta).subs(self.definitions).subs(symbols.T, symbols.T_run)
 
     def assumptions_in(self, reading: Reading) -> tuple[Assumption, ...]:
         """The assumptions that must hold on a run for the claim to apply in a reading."""
         extra = self.repair.assumptions if reading.repaired and self.repair else ()
-        other = () if self.on_fedavg else (other_algorithm(self.algorithm),)
-        other = (with_server_step,) if self.has_server_step else other
-        own = () if self.eta is None else (self._own_steps, *(at_the_end,) * ("T" in self.tuned))
+        other = protocol.of_the_algorithm("" if self.examined else self.algorithm, self.has_server_step)
+        own = () if self.eta is None else (self._own_steps, *(protocol.at_the_end,) * ("T" in self.tuned))
         return (*other, *self._assumed, *own, *extra)
 
     @cached_property
@@ -255,8 +257,7 @@ class Claim:
     @cached_property
     def symbols(self) -> frozenset[str]:
         """Names of the symbols that either side uses, the definitions not put in."""
-        sides = (self.lhs, *self.terms.values())
-        return frozenset(s.name for side in sides for s in sp.sympify(side).free_symbols)
+        return frozenset(s.name for side in (self.lhs, *self.terms.values()) for s in sp.sympify(side).free_symbols)
 
 
 @dataclass(frozen=True)
@@ -264,7 +265,6 @@ class Remark:
     """A remark of a paper that no claim states in terms, examined by exact instances alone.
 
     ``words`` are the paper's where they stand in quotation marks, ``reading`` how they are taken here.
-
     ``undecided`` says why no instance can decide it, where that is so; else the counterexamples of its ``key`` do.
     """
 

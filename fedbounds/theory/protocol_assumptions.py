@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.theory.assumption import Assumption, InstanceLike, RunLike
-from fedbounds.theory.symbols import T, T_run, eta, eta_0, m
+from fedbounds.theory.symbols import T, T_run, eta, eta_0, m, q
 
 Found = tuple[bool, str]
 Values = Mapping[str, Fraction]
@@ -57,9 +57,11 @@ with_replacement = Assumption(
     on_run=lambda run: _by_p(run.weighting),
     exactly=lambda instance, values: _by_p(instance.weighting),
 )
-# No run draws clients so: evidence answers that it cannot express it.
 independent_selection = Assumption(
-    "independent-selection", "each client takes part in a round with probability q, whoever else does"
+    "independent-selection",
+    "each client takes part in a round with probability q, whoever else does; where none does the model stays",
+    sp.Gt(q, 0, evaluate=False),
+    in_class=lambda setting: (False, "in a round of the class somebody takes part"),
 )
 
 # Of other algorithms than what is run here, so that no evidence speaks of a claim with one of them.
@@ -89,6 +91,11 @@ def other_algorithm(algorithm: str) -> Assumption:
     """That a run is of the algorithm its claim is about: no evidence on FedAvg meets it."""
     text = f"the algorithm is {algorithm}"
     return Assumption("algorithm", text, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
+
+
+def of_the_algorithm(other: str, server_step: bool) -> tuple[Assumption, ...]:
+    """What a claim assumes of the algorithm: another one than FedAvg, unless "", or a server's step."""
+    return (other_algorithm(other),) if other else (with_server_step,) * server_step
 
 
 @cache

@@ -196,12 +196,13 @@ L_sample = _named(
 )
 rho_pairs = _named("rho_pairs", r"\overline{\rho}_{\times}", "smallest skew over pairs of visited points")
 m = _named("m", "m", "number of clients selected a round", positive=True)
+q = _named("q", "q", "probability that a client takes part in a round, whoever else does", positive=True)
 eta_s = _named("eta_s", r"\eta_s", "server step size: a round ends in w + eta_s (mean of models - w)", positive=True)
 turn = _named("turn", "h", "what a step of a local model turns by, over what it contracts by")
 reach = _named("reach", "y", "local steps whose deviations gain most in a round, less one")
 push = _named("push", "b", "largest way of the mean in a round from w*, over the root of sigma_dif^2", STEP)
 skew = _named("skew", "r", "smallest weighting skew, as far as a contraction may use it")
-kept = _named("kept", "q", "what a step at a constant size keeps of the squared distance")
+kept = _named("kept", r"q_{\eta}", "what a step at a constant size keeps of the squared distance")
 
 
 @defined("scheduled", "t", NUMBER, {"step": "time"})

@@ -67,7 +67,7 @@ SAID = {
         ["assume smooth, strongly-convex, independent-selection"],
         STEP,
         (s.Delta_next, s.Delta),
-        ("certificates",),
+        FRACTIONS,
     ),
     "merely convex": (
         [r"assume smooth, convex, full-participation, unbiased, full-gradients, \tau = 1, \eta_t \le \frac{1}{L}"],

@@ -77,8 +77,8 @@ def test_a_convex_run_meets_what_follows_from_convexity(assumption):
     assert unmet(assumption) == ()
 
 
-def test_a_selection_that_no_run_makes_is_not_expressible():
-    assert unmet(a.independent_selection) == (a.independent_selection.key,)
+def test_a_run_of_everybody_is_one_of_independent_selection_with_probability_1():
+    assert unmet(a.independent_selection) == ()
     assert judged_on(claim(a.independent_selection), run()).failed == ()
 
 

@@ -39,7 +39,7 @@ MINE = Claim(
 )
 # Of several paths together, or defined by a claim, or a bound that no path shows.
 NO_PATH = {"gamma", "sigma_0_sq", "growth", "L_sample", "rho_pairs", "m", "turn", "reach", "push", "skew", "kept"}
-NO_PATH |= {"eta_s"}
+NO_PATH |= {"eta_s", "q"}
 
 
 def no_variance(points):

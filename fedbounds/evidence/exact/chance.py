@@ -47,8 +47,8 @@ class Chance:
     """What is random in a run of ``rounds`` of ``tau`` steps, in each of which K ``present`` of N clients take part.
 
     xi_i of the ``noisy`` clients (N,) is u = ``rare`` with probability 1/(1 + u^2), else -1/u. ``draws`` clients are
-    drawn with replacement instead, unless 0. ``linear``: local models are linear in the xi, and all their factors are
-    not negative.
+    drawn with replacement instead, unless 0; or each takes part with probability ``q``, unless 0.
+    ``linear``: local models are linear in the xi, and all their factors are not negative.
     """
 
     noisy: tuple[bool, ...]
@@ -58,11 +58,14 @@ class Chance:
     draws: int
     rare: Any
     linear: bool
+    q: Any = 0
 
     @property
     def selections(self) -> int:
         """How many outcomes the choice of a round's clients has."""
         N = len(self.noisy)
+        if self.q:
+            return int(2**N)
         return Multinomial(self.draws).outcomes(N) if self.draws else math.comb(N, self.present)
 
     @property
@@ -73,7 +76,7 @@ class Chance:
     @property
     def pairwise(self) -> bool:
         """Whether a run is one round of everyone, under noise of two equally likely values."""
-        everyone = self.present == len(self.noisy) and not self.draws
+        everyone = self.present == len(self.noisy) and not (self.draws or self.q)
         return everyone and self.rounds == 1 and self.rare == 1 and field_size(len(self.noisy), self.tau) > 0
 
     def taken(self, most: int) -> Taken:
@@ -151,6 +154,10 @@ class Chance:
         if self.draws:
             rule, chances = Multinomial(self.draws).enumerated(p)
             return rule, np.ones((len(chances), N), dtype=bool), chances
+        if self.q:
+            groups, q = np.concatenate([_groups(N, count) for count in range(N, -1, -1)]), one(p) * self.q
+            chances = np.where(groups, q, 1 - q).prod(-1)
+            return rule, groups, np.repeat(chances[:, None], len(p), axis=1)
         return rule, _groups(N, self.present) if self.present < N else None, None
 
     def _odds(self, chances: Numbers, chosen: Numbers, number: Any) -> list[Numbers]:

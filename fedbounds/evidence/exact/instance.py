@@ -1,7 +1,7 @@
 """Small federated problems with every number a fraction.
 
 Losses and stochastic gradients are those of `Quadratics`; the noise xi_i is 1 or -1 with probability 1/2, or rare and
-skewed. In each round a subset of ``present`` clients, drawn uniformly, takes part.
+skewed. In each round a subset of ``present`` clients, drawn uniformly, takes part, or each client with probability q.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Instance:
     ``curvatures``, ``minima`` (N, d), a curvature below 0 where that of F is not; ``p`` (N,) positive; ``w0`` (d,);
     ``eta`` (T,), T = tau * rounds. ``weighting`` is the text of a registered one, or ``fixed`` with
     ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i, ``floor`` F_i* (N,); ``present`` clients take part in
-    a round, which ends with the ``server_step`` eta_s. With ``rare`` u > 0, xi_i is u with probability
-    1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones,
+    a round, or each with probability ``q``, unless 0;
+    it ends with the ``server_step`` eta_s. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u.
+    ``upper`` and ``kinks`` (N, d) make two-slope losses, with ``widths`` logistic ones,
     ``turns`` (N, 2) rotations. A step is a root within ``radius`` of ``eta``, unless 0.
     L and mu are the extreme curvatures unless wider ones are given.
     """
@@ -60,6 +61,7 @@ class Instance:
     widths: Rows = ()
     turns: Rows = ()
     present: int = 0
+    q: Fraction = Fraction(0)
     server_step: Fraction = Fraction(1)
     radius: Fraction = Fraction(0)
     L: Fraction = field(default=Fraction(0))
@@ -165,6 +167,13 @@ class Instance:
         return tuple(self.losses.argmin(array(weights)))
 
     @property
+    def selection(self) -> dict[str, Fraction]:
+        """C, 0 where nobody may take part, and q where each client takes part with one probability."""
+        independent = self.present == self.N and not self.draws
+        share = Fraction(0) if self.q else Fraction(self.present, self.N)
+        return {"C": share} | ({"q": self.q or Fraction(1)} if independent else {})
+
+    @property
     def draws(self) -> int:
         """How many clients are drawn with replacement in a round; 0 where none is."""
         key, _, m = self.weighting.partition(":")
@@ -175,9 +184,9 @@ class Instance:
         """What is random in the run; it is linear where every local model is its mean plus a sum of the shocks."""
         noisy = tuple(bool(s or r) for s, r in zip(self.noise, self.growth, strict=True))
         steepest = max(row[0] for row in self.curvatures)
-        everyone = self.weighting == "fedavg" and self.present == self.N
+        everyone = self.weighting == "fedavg" and self.present == self.N and not self.q
         linear = everyone and self.plain and (max(self.eta) + self.radius) * steepest <= 1
-        return Chance(noisy, self.tau, self.rounds, self.present, self.draws, self.rare, linear)
+        return Chance(noisy, self.tau, self.rounds, self.present, self.draws, self.rare, linear, self.q)
 
     def round_weights(self, round: int, excess: Vector) -> tuple[Vector, Vector]:
         """(p, alpha) of a round of every client, whose global model has these gaps."""
@@ -226,6 +235,7 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     yield sum(i.p) != 1, "p must sum to 1", sum(i.p), "divide p by its sum"
     uneven = i.tau < 1 or i.total % i.tau or not i.total
     yield uneven, "tau must divide the number of steps", f"tau = {i.tau}, T = {i.total}", "fix eta"
+    yield not 0 <= i.q < 1 or (i.q and (i.draws or i.present < N)), "q is below 1, and of all", i.q, "leave it out"
     nobody = not 1 <= i.present <= N or (i.draws and i.present < N)
     yield nobody, "a round needs at least one client present, and at most all", i.present, f"use 1 to {N}"
     narrow = max(map(abs, i.spectrum)) > i.L or i.mu > min(i.spectrum)

@@ -57,7 +57,7 @@ def from_json(data: Mapping[str, Any]) -> Instance:
         **dict.fromkeys(("curvatures", "minima", "weights", *BENT), rows),
         **dict.fromkeys(("p", "w0", "noise", "floor", "growth"), vector),
         "eta": _steps,
-        **dict.fromkeys(("L", "mu", "rare", "server_step", "radius"), fraction),
+        **dict.fromkeys(("L", "mu", "rare", "server_step", "radius", "q"), fraction),
         **dict.fromkeys(("tau", "present"), whole),
         "weighting": str,
     }
@@ -90,7 +90,7 @@ def to_json(instance: Instance) -> dict[str, Any]:
     result |= {name: list(map(text, v)) for name in ("noise", "growth", "floor") if any(v := getattr(instance, name))}
     result |= {"rare": text(instance.rare)} if instance.rare != 1 else {}
     result |= {"server_step": text(instance.server_step)} if instance.server_step != 1 else {}
-    result |= {"radius": text(instance.radius)} if instance.radius else {}
+    result |= {name: text(v) for name in ("radius", "q") if (v := getattr(instance, name))}
     if instance.present < instance.N:
         result["present"] = instance.present
     spectrum = instance.spectrum

@@ -37,7 +37,8 @@ class Measured:
     Of the local models visited, all outcomes: their ``times`` and ``clients`` (m,), ||grad F_i||^2, variances and
     e_i (..., m). ``alphas``, ``ratios`` and ``excesses`` (visits, ..., N); the smallest rho at the starts of rounds
     and everywhere (...,). ``steps`` with the weights of their outcomes before each are what was run, and ``draws``
-    how many clients are drawn with replacement in a round. ``server_step`` (...,) is 1 unless given.
+    how many clients are drawn with replacement in a round, ``q`` the probability with which each takes part, or 0.
+    ``server_step`` (...,) is 1 unless given.
     """
 
     losses: Quadratics
@@ -47,6 +48,7 @@ class Measured:
     steps: Sequence[Step] = field(repr=False)
     odds: Sequence[Numbers] = field(repr=False)
     draws: int = 0
+    q: Any = 0
     server_step: Numbers | None = None
 
     @cached_property
@@ -119,7 +121,8 @@ class Measured:
                 "pi_max": lambda: self._ratio_range[1],
                 "p_min": lambda: losses.p.min(-1),
                 "m": lambda: one * self._equally_many(),
-                "C": lambda: one * (self.parts[0].p[0, 0] > 0).sum(-1) / N,
+                "C": lambda: one * self._share,
+                "q": lambda: one * (self.q or (1 if self._share == 1 and not self.draws else np.nan)),
                 "eta_0": lambda: eta[..., 0],
                 "eta_s": lambda: one if self.server_step is None else self.server_step,
                 "eta_ratio": lambda: largest(on.ratios_of_steps(eta, tau)),
@@ -127,6 +130,13 @@ class Measured:
                 "rho_pairs": lambda: smallest_pair(losses, self.alphas, self.excesses),
             }
         )
+
+    @property
+    def _share(self) -> Any:
+        """The share of the clients that take part, at least: nobody may where each has a chance of its own."""
+        if self.q or not self.parts:
+            return 1 - bool(self.q)
+        return (self.parts[0].p[0, 0] > 0).sum(-1).min() * one(self.losses.p) / self.losses.p.shape[-1]
 
     @cached_property
     def paths(self) -> dict[str, OnDemand[Numbers]]:

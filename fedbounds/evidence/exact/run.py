@@ -76,7 +76,8 @@ class ExactRun:
     def _given(self, rows: Mapping[str, Any], beyond: Collection[str] = ()) -> Mapping[str, Fraction]:
         """The numbers of the one member, but those that the outcomes taken do not give."""
         few = not self.enumerable and self.instance.weighting != "fedavg"
-        names = [name for name in rows if not (few and name in {"rho_pairs", *beyond})]
+        without = {"q"} - self.instance.selection.keys() | ({"rho_pairs", *beyond} if few else set())
+        names = [name for name in rows if name not in without]
         return OnDemand({name: partial(self._number, rows, name) for name in names})
 
     def _number(self, rows: Mapping[str, Any], name: str) -> Fraction:
@@ -191,7 +192,7 @@ def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
         sizes = array([step_sizes(instance)])
         setup = Measured(instance.population, (), sizes, instance.tau, (), (), server_step=server_step)
         known = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
-    known["C"] = Fraction(instance.present, instance.N)
+    known |= instance.selection
     known |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
     known |= dict.fromkeys(("pi_min", "pi_max"), Fraction(1)) if instance.weighting == "fedavg" else {}
     later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
@@ -263,7 +264,8 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
         server_step = None if instance.server_step == 1 else array([instance.server_step])
         steps, odds = chance.steps(losses, w0, run_with, instance.rule, how, _short, server_step)
         parts = tuple(stretches(steps, odds, leading=1))
-        measured = Measured(losses, parts, sizes, instance.tau, steps, odds, instance.draws, server_step)
+        drawn = instance.draws, instance.q
+        measured = Measured(losses, parts, sizes, instance.tau, steps, odds, *drawn, server_step)
     return ExactRun(instance, measured, how == "all", bits)
 
 

@@ -215,7 +215,7 @@ def _words(name: str, reading: Reading, t: int | None) -> dict[str, str]:
 
 
 def _supported(instance: Instance, example: Counterexample, noise: bool = False) -> None:
-    if (any(instance.noise) and not noise) or instance.present < instance.N or not instance.plain:
+    if (any(instance.noise) and not noise) or instance.present < instance.N or instance.q or not instance.plain:
         what = f"{example.name} has noise, absent clients, a server step, or losses that are no diagonal quadratics"
         raise reject("a counterexample in Rocq must have full gradients and every client", what, "use our checker")
 

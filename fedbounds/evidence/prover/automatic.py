@@ -192,7 +192,8 @@ def why_none(claim: Claim, reading: Reading) -> str:
     limits = {name for item in about.assumptions if item.limits_times for name in item.symbols()} - about.symbols
     unread = without_facet([q for q in about.computed if q.name not in limits], "in_proof")
     if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
-        return "the prover knows inequalities about FedAvg"
+        alone = ", and no round in which nobody takes part" * claim.by_coins
+        return f"the prover knows inequalities about FedAvg{alone}"
     if unread:
         return f"nothing tells a proof what {', '.join(unread)} {'is' if len(unread) == 1 else 'are'}"
     sides = (claim.lhs, *claim.stated(reading.repaired).values())

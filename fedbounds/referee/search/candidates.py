@@ -18,6 +18,7 @@ from fedbounds.evidence.quantity_values import Values
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.referee.search.budget import FIRST, MOST_PATHS, Budget, cost, size
 from fedbounds.referee.search.family import (
+    COINS,
     MANY_STEPS,
     InstanceFamily,
     Population,
@@ -142,11 +143,16 @@ def _met(
         for (N, d), (tau, rounds) in itertools.product(
             family.sizes(budget.dimensions, budget.clients), family.lengths.get(claim.scope, ())
         ):
-            absences = range(N) if family.absent else (0,)
-            for noise, absent in itertools.product(family.noises, absences):
-                shape = Shape(family.key, N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent)
+            selections = [(absent, "0") for absent in range(N if family.absent and not claim.by_coins else 1)]
+            selections += [(0, q) for q in COINS] * (family.absent and claim.by_coins)
+            for noise, (absent, q) in itertools.product(family.noises, selections):
+                shape = Shape(family.key, N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent, q=q)
                 shape = replace(shape, linear=family.linear, server=claim.has_server_step)
-                sizes = {"N": N, "tau": tau, "C": (N - absent) / N}  # which decide some relations without a run
+                sizes = {
+                    "N": N,
+                    "tau": tau,
+                    "C": 0 if shape.coins else (N - absent) / N,
+                }  # which decide some relations without a run
                 if penalty(assumed, {name: np.full((1, 1), size) for name, size in sizes.items()}, 1)[0] > 0:
                     continue
                 if shape.total > budget.longest or (shape.random and d > min((*budget.dimensions, 2))):
@@ -196,7 +202,7 @@ def _kinds(
 
 def _affordable(shape: Shape, family: InstanceFamily) -> bool:
     """Whether a run of the shape is short, has a closed form, or few outcomes."""
-    if shape.draws and shape.rounds > DRAWN_ROUNDS:
+    if (shape.draws or shape.coins) and shape.rounds > DRAWN_ROUNDS:
         return False
     if shape.random:
         few = {"linear": shape.total <= MANY_STEPS, "pairwise": shape.paths <= MOST_PATHS, "all": False}[shape.taken]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -30,6 +31,8 @@ MAX_NOISE = 30.0
 MAX_GROWTH = 3.0
 # Server steps lie between its inverse and this.
 MAX_SERVER_STEP = 8.0
+# Probabilities of taking part that are tried where a claim speaks of one.
+COINS = ("1/2", "1/5", "9/10")
 # The smallest step size times L, and the largest of runs whose step size is constant.
 MIN_STEP, MAX_STEP = 1e-3, 2.0
 # Longer runs with fixed weights keep the same weights throughout.
@@ -59,7 +62,8 @@ class Shape:
     ``losses``: ``any``; ``one Hessian``, ``same minimisers`` or ``one loss`` for all clients. ``equal`` clients have
     p_i = 1/N; ``absent`` clients, drawn uniformly, miss a round. ``schedule``: ``free`` step sizes, one ``constant``
     one, the ``claim``'s formula (from a searched eta_0: ``start``), or that of the theory under study (``paper``).
-    With ``server`` the server's step size is searched too, else it is 1.
+    With ``server`` the server's step size is searched too, else it is 1. Each client takes part with probability
+    ``q``, a fraction, unless 0.
     """
 
     family: str
@@ -75,6 +79,7 @@ class Shape:
     absent: int = 0
     linear: bool = True
     server: bool = False
+    q: str = "0"
 
     @property
     def present(self) -> int:
@@ -84,7 +89,12 @@ class Shape:
     @property
     def random(self) -> bool:
         """Whether anything in it is random."""
-        return bool(self.noise) or self.absent > 0 or self.draws > 0
+        return bool(self.noise) or self.absent > 0 or self.draws > 0 or self.coins
+
+    @property
+    def coins(self) -> bool:
+        """Whether each client takes part with a probability of its own."""
+        return self.q != "0"
 
     @property
     def draws(self) -> int:
@@ -101,9 +111,9 @@ class Shape:
     def chance(self) -> Chance:
         """What is random in its runs: a rare shock too has no two equally likely values."""
         additive = self.linear and self.noise == "additive"
-        linear = additive and self.weighting == "fedavg" and not (self.absent or self.server)
+        linear = additive and self.weighting == "fedavg" and not (self.absent or self.server or self.coins)
         noisy, rare = (bool(self.noise),) * self.N, RARE if self.noise == "rare" else 1.0
-        return Chance(noisy, self.tau, self.rounds, self.present, self.draws, rare, linear)
+        return Chance(noisy, self.tau, self.rounds, self.present, self.draws, rare, linear, float(Fraction(self.q)))
 
     @property
     def taken(self) -> Taken:
@@ -132,6 +142,7 @@ class Shape:
         parts = [f"N={self.N},d={self.d},tau={self.tau},rounds={self.rounds},{self.weighting},{self.schedule}"]
         parts += [self.losses] * (self.losses != "any") + ["equal p"] * self.equal
         parts += [f"{self.noise} noise"] * bool(self.noise) + [f"{self.present} present"] * (self.absent > 0)
+        parts += [f"q = {self.q}"] * self.coins
         parts += ["server step"] * self.server
         return f"{self.family}: {','.join(parts)}"
 

@@ -199,7 +199,7 @@ def region(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> C
     axes: dict[str, Span | frozenset] = {
         "problem": only(*words),
         "gradients": only(*("stochastic" if s.noise else "full" for s in shapes)),
-        "participation": only(*(Fraction(s.present, s.N) if s.absent else 1 for s in shapes)),
+        "participation": only(*(0 if s.coins else Fraction(s.present, s.N) if s.absent else 1 for s in shapes)),
         "kappa": Span(1, int(MAX_CONDITION)),
         "N": only(*(s.N for s in shapes)),
         "tau": only(*(s.tau for s in shapes)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -52,7 +53,8 @@ def simulate(population: Population) -> Measured:
             losses, population.w0, population.eta, rule, shape.taken, server_step=population.server_step
         )
         parts = stretches(steps, odds, leading=1)
-    return Measured(losses, tuple(parts), population.eta, shape.tau, steps, odds, shape.draws, population.server_step)
+    drawn = shape.draws, float(Fraction(shape.q))
+    return Measured(losses, tuple(parts), population.eta, shape.tau, steps, odds, *drawn, population.server_step)
 
 
 def computed(run: Measured, claim: Claim, reading: Reading) -> Values:

@@ -85,6 +85,7 @@ def round_to(population: Population, claim: Claim, denominator: int) -> Instance
         weighting=shape.weighting,
         weights=tuple(simplex(row) for row in population.weights[0]) if shape.weighting == "fixed" else (),
         present=shape.present,
+        q=Fraction(shape.q),
         server_step=Fraction(1) if population.server_step is None else near(population.server_step[0]),
         **more,
     )

@@ -114,7 +114,7 @@ def size(instance: Instance) -> tuple[int, ...]:
     numbers = [x for table in tables for row in table for x in row]
     numbers += [*instance.p, *instance.w0, *instance.eta, *filter(None, (*instance.noise, *instance.growth))]
     characters = sum(len(text(x)) for x in numbers)
-    odd = instance.N - instance.present + (instance.weighting != "fedavg") + (instance.rare != 1)
+    odd = instance.N - instance.present + bool(instance.q) + (instance.weighting != "fedavg") + (instance.rare != 1)
     odd += instance.server_step != 1
     height = sum(abs(x.numerator) + x.denominator for x in numbers)
     return instance.N, instance.d, instance.total, odd, characters, height
@@ -203,6 +203,8 @@ def _structural(instance: Instance) -> Iterator[Change]:
     yield from (dict.fromkeys(names, ()) for names in simpler if getattr(instance, names[0]))
     if instance.present < instance.N:
         yield {"present": instance.N}
+    if instance.q:
+        yield from ({"q": simple} for simple in (Fraction(0), Fraction(1, 2)))
     if instance.server_step != 1:
         yield from ({"server_step": Fraction(number)} for number in (1, 2))
     if instance.N > 2:

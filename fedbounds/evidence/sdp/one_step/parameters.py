@@ -199,7 +199,12 @@ def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
 
     The model has the gradient and the excess of one client only, at one point of it.
     """
-    if claim.tuned or claim.kind is not Kind.INEQUALITY or claim.scope not in ("step", "constant", "point"):
+    if (
+        claim.tuned
+        or claim.by_coins
+        or claim.kind is not Kind.INEQUALITY
+        or claim.scope not in ("step", "constant", "point")
+    ):
         return False
     if str(claim.lhs) == "grad_sq":
         return pointwise(claim, reading)
