@@ -13,7 +13,7 @@ import sympy as sp
 
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.point_forms import Vectors, add, no_script
-from fedbounds.evidence.kernel.point_statement import ONE_STEP, SETTING, PointClaim, assumed_of, binders_of, read
+from fedbounds.evidence.kernel.point_statement import ONE_STEP, OWN_MINIMUM, PointClaim, assumed_of, binders_of, read
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, P, W, X, grad
 from fedbounds.evidence.symbolic.proof_state import Checked
@@ -36,7 +36,14 @@ VANISH = (
     "single-step-gradients",
     "no-noise",
 )
-NAMES = {"smooth P L": "Hs", "strongly_convex P mu": "Hc", "mu <= L": "HL", "weights (N P) alpha": "Ha"}
+NAMES = {
+    "smooth P L": "Hs",
+    **dict.fromkeys(("strongly_convex P mu", "strongly_convex P 0"), "Hc"),
+    "mu <= L": "HL",
+    "weights (N P) alpha": "Ha",
+}
+# The quadratic bounds: below or above, how they bend, and their hypothesis.
+BOUNDS = {"smooth": (-1, sy.L, "Hs"), "strongly-convex": (1, sy.mu, "Hc"), "convex": (1, sp.Integer(0), "Hc")}
 BEGINNINGS = {"(forall": "Hw", "rho_bar": "Hr"}
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
@@ -47,7 +54,8 @@ Theorem proof : statement_{name}.statement.
 """
 START = """Proof.
   intros P {names}.
-  assert (own : forall i, (i < N P)%nat -> forall y, ip (grad P i (w_i_star P i)) y = 0)
+"""
+AT_REST = """  assert (own : forall i, (i < N P)%nat -> forall y, ip (grad P i (w_i_star P i)) y = 0)
     by (intros i Hi; apply (rest P L i Hm Hs); [lra | assumption]).
   assert (own' : forall i, (i < N P)%nat -> forall y, ip y (grad P i (w_i_star P i)) = 0)
     by (intros i Hi y; rewrite ip_sym; apply own; assumption).
@@ -72,7 +80,9 @@ def proof(points: PointClaim, checked: Checked, uses: Iterable[d.Use]) -> str:
     body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(uses))
     sides = "".join(writer.side(side) for side in (points.left, points.right))
     names = " ".join([*(name for group, _ in binders_of(points) for name in group.split()), *writer.names])
-    text = START.format(names=names) + writer.preliminaries() + body + sides
+    text = (
+        START.format(names=names) + AT_REST * (OWN_MINIMUM in points.setting) + writer.preliminaries() + body + sides
+    )
     for k, multiplier in writer.used:
         text += f"  apply (less _ _ ({multiplier}) _ _ ltac:(not_negative) V{k}).\n"
     rewrites = "".join(f"?Q{k}, " for k in range(len(writer.means)))
@@ -96,7 +106,7 @@ class _Writer(Vectors):
             NAMES.get(text, BEGINNINGS.get(text.split()[0], f"A{k}"))
             for k, text in enumerate(assumed_of(replace(self.points, letters={})))
         ]
-        return ["Hp", "Hpos", "Hm", "Hopt", *rest][: len(SETTING) + len(rest)]
+        return [*self.points.setting, *rest]
 
     def written(self, parts: dict[tuple[str, bool], sp.Expr], weights: str) -> str:
         """A form of one client: a sum of factors times what is the client's."""
@@ -155,7 +165,9 @@ class _Writer(Vectors):
         pairs = [(b, a) for k, b in enumerate(ordered) for a in ordered[:k]]
         swaps = "".join(f", ?(ip_sym _ {b} {a})" for b, a in pairs)
         fixed = "".join(f", ?(ip_sym _ {b} {a})" for b, a in pairs if not self.vectors[a] and not self.vectors[b])
-        text = text.replace("@CLIENT@", f"rewrite ?(own i Hi), ?(own' i Hi){both}{swaps};")
+        still = "?(own i Hi), ?(own' i Hi), " * (OWN_MINIMUM in self.points.setting)
+        rewrites = f"{still}{(both + swaps)[2:]}"
+        text = text.replace("@CLIENT@", f"rewrite {rewrites};" if rewrites else "")
         text = text.replace("@FIXED@", f"rewrite {(both + fixed)[2:]}." if both + fixed else "")
         for name in ("Hp", "Ha"):
             text = text.replace(f"@{name}@", centres + zeros)
@@ -175,7 +187,8 @@ class _Writer(Vectors):
             text += "    by (intros y; rewrite ip_centre; reflexivity).\n"
         for k, (name, (by, raw, parts)) in enumerate(self.composed.items()):
             inside = [self._term(value, ratio != 1, f"(ip {vector} y)") for ratio, value, vector in raw]
-            before = "".join(f", ?D{j}" for j in range(k))
+            known = ["?(own i Hi)"] * (OWN_MINIMUM in self.points.setting) + [f"?D{j}" for j in range(k)]
+            before = f"rewrite {', '.join(known)}; " if known else ""
             right, turned = (
                 " + ".join(f"({self.number(c)}) * ip {pair.format(vector)}" for vector, c in parts.items()) or "0"
                 for pair in ("{} y", "y {}")
@@ -186,7 +199,7 @@ class _Writer(Vectors):
                 f"  {{ intros y. rewrite ip_centre, (mean_ext (N P) {by} _\n"
                 f"      (fun i => {' + ('.join([*inside, '0 * 1']) + ')' * len(inside)}))\n"
                 f"      by (intros i Hi; pose proof (Hpos i Hi); open_fact;\n"
-                f"        rewrite ?(own i Hi){before}; field; apart).\n"
+                f"        {before}field; apart).\n"
                 f"    {self.averaging({'(p P)': 'Hp', 'alpha': 'Ha'}[by])}; field; apart. }}\n"
                 f"  assert (D'{k} : forall y, ip y {name} = {turned})\n"
                 f"    by (intros y; rewrite ip_sym, D{k}{swaps}; reflexivity).\n"
@@ -272,10 +285,10 @@ class _Writer(Vectors):
             raise no_script(f"the fact {fact}")
         if fact.key == "minimum":
             return Loss(fact.points[0], I) - F_MIN, f"(Hm i {self.points.point(fact.points[0])} Hi)", one
-        if fact.key not in ("smooth", "strongly-convex"):
+        if fact.key not in BOUNDS:
             raise no_script(f"the fact {fact.key}")
         at, to = fact.points
-        sign, bend, name = (-1, sy.L, "Hs") if fact.key == "smooth" else (1, sy.mu, "Hc")
+        sign, bend, name = BOUNDS[fact.key]
         tangent = Loss(to, I) - Loss(at, I) - Inner(grad(at), to - at) - bend / 2 * Inner(to - at, to - at)
         return sign * tangent, f"({name} i {self.points.point(at)} {self.points.point(to)} Hi)", one
 

@@ -7,7 +7,7 @@ statement leaves out makes it stronger: it then holds without that assumption to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -19,6 +19,7 @@ from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, NOISE, OWN, SH
 from fedbounds.evidence.symbolic.granted import granted_by
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import require_own
 from fedbounds.theory.points import is_vector, weight_ratio
@@ -34,19 +35,27 @@ ONE_STEP: Mapping[sp.Basic, sp.Expr] = {
     **dict.fromkeys((NOISE, Centre(ALPHA, NOISE), Centre(P, NOISE)), sp.Integer(0)),
 }
 ATOMS = (Inner, Mean, Loss)
-SETTING = (
-    "weights (N P) (p P)",
-    "(forall i, (i < N P)%nat -> 0 < p P i)",
-    "(forall i v, (i < N P)%nat -> F P i (w_i_star P i) <= F P i v)",
-    "(forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v))",
-)
+# What is assumed of weights and minimisers, by the names of the hypotheses, and of the class.
+OWN_MINIMUM = "Hm"
+SETTING = {
+    "Hp": "weights (N P) (p P)",
+    "Hpos": "(forall i, (i < N P)%nat -> 0 < p P i)",
+    OWN_MINIMUM: "(forall i v, (i < N P)%nat -> F P i (w_i_star P i) <= F P i v)",
+    "Hopt": "(forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v))",
+}
+CLASS = {
+    assumed.smooth.key: "smooth P L",
+    assumed.strongly_convex.key: "strongly_convex P mu",
+    assumed.convex.key: "strongly_convex P 0",
+}
 
 
 @dataclass(frozen=True)
 class PointClaim:
     """A claim's sides in points and in ``numbers``.
 
-    ``models`` says whether it speaks of local models, ``unbiased`` whether alpha is p.
+    ``models`` says whether it speaks of local models, ``unbiased`` whether alpha is p, ``stepped`` whether it is
+    about a step of full gradients at the iterate.
     """
 
     claim: Claim
@@ -56,15 +65,20 @@ class PointClaim:
     keys: frozenset[str]
     letters: Mapping[str, str] = field(default_factory=dict)
     numbers: tuple[sp.Symbol, ...] = PARAMETERS
+    stepped: bool = False
 
     @property
     def models(self) -> bool:
         return any(side.has(X) for side in (self.left, self.right))
 
     @property
-    def stepped(self) -> bool:
-        """Whether it speaks of a step, which is of full gradients at the iterate."""
-        return not self.models and self.claim.lhs == sy.Delta_next
+    def merely_convex(self) -> bool:
+        return assumed.strongly_convex.key not in self.keys and assumed.convex.key in self.keys
+
+    @property
+    def setting(self) -> Mapping[str, str]:
+        """What is assumed of weights and minimisers: clients' own exist where they are strongly convex."""
+        return {name: text for name, text in SETTING.items() if name != OWN_MINIMUM or not self.merely_convex}
 
     @property
     def unbiased(self) -> bool:
@@ -138,21 +152,29 @@ def read(claim: Claim, reading: Reading) -> PointClaim:
         _check_linear(claim, side, states)
     for _ in range(3):
         sides = [side.xreplace(states) for side in sides]
+    stepped = any(side.has(definitions.W_NEXT) for side in sides)
     if {"single-step", "no-noise"} <= granted_by(reading, claim).keys() and definitions.ALL_PRESENT in known_keys:
         sides = [side.xreplace(dict(ONE_STEP)) if side.has(definitions.W_NEXT) else side for side in sides]
     strange = set().union(*(side.free_symbols for side in sides)) - _letters(sides) - {*PARAMETERS, sy.N}
     if strange or any(side.has(Noise, definitions.W_NEXT) for side in sides):
         raise _cannot(claim, f"{', '.join(map(str, strange)) or 'a step'}")
+    result = PointClaim(claim, sides[0], sides[1], _relations(known), frozenset(known_keys), stepped=stepped)
+    if result.merely_convex and any(side.has(F_MIN, OWN, sy.mu) for side in sides):
+        raise _cannot(claim, "the minimum of a client, which a convex function need not have")
     if reading.skew != "all-steps" and any(side.has(sy.rho_bar) for side in sides):
         raise _cannot(claim, "rho_bar at the starts of rounds only")
-    relations = tuple(
+    return result
+
+
+def _relations(known: Iterable[Assumption]) -> tuple[tuple[sp.Expr, str, sp.Expr], ...]:
+    """The relations between parameters that are assumed."""
+    return tuple(
         (part.left, part.sign, part.right)
         for one in known
         if one.gives is None
         for part in one.parts
         if (part.left - part.right).free_symbols <= set(PARAMETERS)
     )
-    return PointClaim(claim, sides[0], sides[1], relations, frozenset(known_keys))
 
 
 def _check_linear(claim: Claim, side: sp.Expr, states: Mapping[sp.Basic, sp.Expr]) -> None:
@@ -173,7 +195,7 @@ def _letters(sides: list[sp.Expr]) -> set[sp.Basic]:
 def statement(claim: Claim, reading: Reading) -> str:
     """The text of a Rocq file with the definition ``statement : Prop`` of a claim about points."""
     points = read(claim, reading)
-    hypotheses = "".join(f"  {text} ->\n" for text in (*SETTING, *assumed_of(points)))
+    hypotheses = "".join(f"  {text} ->\n" for text in (*points.setting.values(), *assumed_of(points)))
     left, right = points.number(points.left), points.number(points.right)
     binders = "".join(f" ({name} : {kind})" for name, kind in binders_of(points))
     return (
@@ -187,7 +209,8 @@ def binders_of(points: PointClaim) -> Iterator[tuple[str, str]]:
     sides = (points.left, points.right)
     text = " ".join(map(points.number, sides))
     used = set[sp.Basic]().union(*(s.free_symbols for s in sides))
-    used |= {s for left, _, right in points.relations for s in (left - right).free_symbols} | {sy.L, sy.mu}
+    used |= {s for left, _, right in points.relations for s in (left - right).free_symbols}
+    used |= {sy.L} if points.merely_convex else {sy.L, sy.mu}
     yield " ".join(s.name for s in points.numbers if s in used), "R"
     if "alpha" in text:
         yield "alpha", "nat -> R"
@@ -204,11 +227,12 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
     names = dict(binders_of(points))
     for name in next(iter(names)).split():
         yield f"0 {'<' if getattr(sy, name).is_positive else '<='} {name}"
-    yield "mu <= L"
-    for one, word in ((assumed.smooth, "smooth P L"), (assumed.strongly_convex, "strongly_convex P mu")):
+    if "mu" in next(iter(names)).split():
+        yield "mu <= L"
+    for one in (assumed.smooth, assumed.convex if points.merely_convex else assumed.strongly_convex):
         if one.key not in points.keys:
             raise _cannot(points.claim, f"that it does not assume {one.key}")
-        yield word
+        yield CLASS[one.key]
     for left, sign, right in points.relations:
         yield f"{points.number(left)} {sign} {points.number(right)}"
     if "alpha" in names:

@@ -14,7 +14,7 @@ import sympy as sp
 from fedbounds.evidence.kernel import point_script
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.point_forms import no_script
-from fedbounds.evidence.kernel.point_statement import SETTING, PointClaim, assumed_of, binders_of
+from fedbounds.evidence.kernel.point_statement import PointClaim, assumed_of, binders_of
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, SHARE, W_NEXT, W, X, grad
@@ -105,7 +105,7 @@ def script(checked: Checked, reading: Reading) -> str:
         key=safe_key(claim.key),
         name=name,
         binders="".join(f" ({names} : {kind})" for names, kind in binders_of(points)),
-        hypotheses="".join(f"  {text} ->\n" for text in (*SETTING, *assumed_of(points))),
+        hypotheses="".join(f"  {text} ->\n" for text in (*points.setting.values(), *assumed_of(points))),
         left=points.number(points.left),
         right=points.number(points.right),
     )

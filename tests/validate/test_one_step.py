@@ -1,0 +1,35 @@
+"""One-step theorems of a stranger: Rocq accepts the scripts written of their proofs, and no changed statement."""
+
+import random
+
+import pytest
+
+from fedbounds.evidence import kernel
+from validate import one_step
+
+needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
+# Accepted too, in more seconds: nesterov, contraction, averaged-gradients.
+QUICK = ("pl", "descent", "gamma-dissimilarity", "expected-smoothness", "perturbed-convexity")
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    with one_step.rocq() as complaint:
+        yield complaint
+
+
+@needs_rocq
+@pytest.mark.parametrize("name", QUICK)
+def test_rocq_accepts_the_script_and_refuses_a_changed_constant_and_a_sign(name, compiled):
+    one = one_step.found(name, one_step.theorems()[name])
+    assert one.proved and one_step.accepted(one, compiled) == ""
+    for kind in ("constant", "sign"):
+        changed = one_step.planted(one.statement, kind, random.Random(1))
+        assert changed != one.statement
+        complaint = one_step.accepted(one, compiled, changed)
+        assert complaint and not complaint.startswith("the statement")
+
+
+def test_a_class_that_is_merely_convex_has_no_curvature_and_no_minimum_of_a_client():
+    stated = one_step.found("expected-smoothness", one_step.theorems()["expected-smoothness"]).statement
+    assert "strongly_convex P 0" in stated and "mu" not in stated and "w_i_star" not in stated
