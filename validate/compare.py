@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.io import write_json, write_text
-from fedbounds.report import comparison_text, table, terminal
+from fedbounds.report import comparison_text, terminal
 from fedbounds.report.figures import files
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compared
 from fedbounds.study.comparison_rows import TheoremComparison
 from fedbounds.study.settings import Settings
+from validate import markdown
 from validate.ledger_page import filled
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -61,7 +62,7 @@ def row(found: TheoremComparison, seconds: float) -> dict[str, Any]:
     blocks = comparison_text.blocks(found)
     return {
         "answer": comparison_text.answer(found),
-        "page": table.to_markdown(blocks[1:-1]),
+        "page": markdown.of_blocks(blocks[1:-1]),
         "seconds": round(seconds),
     }
 

@@ -13,6 +13,7 @@ from fedbounds.report.number_format import compact, counted
 from fedbounds.report.table import Table
 from fedbounds.study.ledger import Line, Remarked, remarked
 from fedbounds.theory.verdict import Evidence, Status, Verdict
+from validate import markdown
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "ledger.md"
 HEAD = ("claim", "readings", "answer", "bound / measured", "proved or certified by", "refuted by")
@@ -96,8 +97,8 @@ def remark_table(items: Iterable[Remarked]) -> Table:
 def write() -> None:
     """Fill docs/ledger.md with the ledger of the default study."""
     lines = fedbounds.ledger(fedbounds.check(claims="all"))
-    text = filled(PAGE.read_text(encoding="utf-8"), claim_table(lines).to_markdown())
-    write_text(PAGE, filled(text, remark_table(remarked()).to_markdown(), "remarks"))
+    text = filled(PAGE.read_text(encoding="utf-8"), markdown.of_table(claim_table(lines)))
+    write_text(PAGE, filled(text, markdown.of_table(remark_table(remarked())), "remarks"))
 
 
 if __name__ == "__main__":

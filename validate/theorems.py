@@ -17,6 +17,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.report.table import Table
 from fedbounds.theory.claim import statement
 from validate.ledger_page import filled
+from validate.markdown import of_table
 from validate.theorem_others import OTHERS
 from validate.theorem_runs import ON_FEDAVG, Entry, entry
 from validate.theorem_trials import kept
@@ -69,7 +70,7 @@ def attempts(one: Entry) -> list[str]:
 
 def table(found: list[Entry]) -> str:
     rows = [(e.name, status(e), e.tightness or "-") for e in found]
-    plain = Table.of(("theorem", "status", "tightness (bound over value)"), rows).to_markdown()
+    plain = of_table(Table.of(("theorem", "status", "tightness (bound over value)"), rows))
     for item in found:
         plain = plain.replace(f"| {escaped(item.name)} |", f"| [{escaped(item.name)}](theorems/{slug(item)}.md) |")
     return plain

@@ -20,6 +20,7 @@ from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.report.table import Table
 from fedbounds.weightings.fedavg import FedAvg
 from validate.ledger_page import filled
+from validate.markdown import of_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, PICTURE = ROOT / "docs" / "zoo.md", ROOT / "docs" / "img" / "zoo.png"
@@ -103,7 +104,7 @@ def floors(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> str:
         ends = f"linear, a factor {factor:.3f} a round" if np.isfinite(factor) else f"floor {last:.1e}"
         said = (kind.__doc__ or "").strip().splitlines()[0].rstrip(".")
         rows.append((key, said, ends, f"{np.mean(noisy[key][-40:]):.1e}"))
-    return Table.of(("algorithm", "what it does", "full gradients", f"batches of {BATCH}"), rows).to_markdown()
+    return of_table(Table.of(("algorithm", "what it does", "full gradients", f"batches of {BATCH}"), rows))
 
 
 def counts(rows: list[dict]) -> str:
@@ -124,7 +125,7 @@ def frameworks(rows: list[dict]) -> str:
         slip = re.search(r"It does what happens where (.*?)\. A right one", row["message"])
         name = f"{row['framework']} {row['version']}"
         lines.append((name, row["algorithm"], "yes" if row["conforms"] else "no", slip[1] if slip else "–"))
-    return Table.of(("framework", "compared with", "conforms", "what it does instead"), lines).to_markdown()
+    return of_table(Table.of(("framework", "compared with", "conforms", "what it does instead"), lines))
 
 
 def written(page: str) -> str:

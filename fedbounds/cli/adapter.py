@@ -134,14 +134,13 @@ def show_json(value: Any) -> None:
 
 
 def show_as(format: str, value: Any, blocks: Iterable[Any]) -> None:
-    """Print a result as JSON, as Markdown, or else for the terminal, where its blocks are in colour."""
-    from fedbounds.report.table import to_markdown
+    """Print a result as JSON, or else for the terminal, where its blocks are in colour."""
     from fedbounds.report.terminal import to_text
 
     if format == "json":
         show_json(value)
     else:
-        show(to_markdown(blocks) if format == "markdown" else to_text(blocks, colour=colour()))
+        show(to_text(blocks, colour=colour()))
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""One table with its outputs: text, Markdown, LaTeX, JSON and, through its templates, HTML."""
+"""One table with its outputs: text, LaTeX and, through its templates, HTML."""
 
 from __future__ import annotations
 
@@ -96,17 +96,6 @@ class Table:
         rows = tuple(tuple(row[j] for j in keep) for row in self.rows)
         return Table(tuple(self.head[j] for j in keep), rows, self.caption)
 
-    def to_json(self) -> list[dict[str, str]]:
-        """One object a row: head -> text."""
-        return [dict(zip(map(str, self.head), map(str, row), strict=True)) for row in self.rows]
-
-    def to_markdown(self) -> str:
-        """A table of GitHub's Markdown, REFUTED in bold."""
-        body = [["**REFUTED**".join(escaped(str(cell)).split("REFUTED")) for cell in row] for row in self.rows]
-        head = [[escaped(str(name)) for name in self.head], ["---"] * len(self.head)]
-        first, rule, *rest = (f"| {' | '.join(cells)} |" for cells in (*head, *body))
-        return "\n".join([first, rule.replace(" ", ""), *rest]) + "\n"
-
     def to_latex(self) -> str:
         """A ``tabular`` with the rules of booktabs."""
         from fedbounds.evidence.symbolic.render import escape
@@ -152,23 +141,6 @@ class Code:
 Block = str | Bullets | Table | Heading | Formula | Code
 
 
-def to_markdown(blocks: Iterable[Block]) -> str:
-    """The blocks as Markdown, with every character escaped that means something there."""
-    parts = []
-    for block in blocks:
-        if isinstance(block, Table):
-            parts += [escaped(block.caption)] * bool(block.caption) + [block.to_markdown().rstrip()]
-        elif isinstance(block, Bullets):
-            parts += [f"{escaped(block.title)}:", "\n".join(f"- {escaped(item)}" for item in block.items)]
-        elif isinstance(block, Heading):
-            parts.append(f"## {escaped(block.heading)}")
-        elif isinstance(block, Formula | Code):
-            parts.append(f"$$ {block.latex} $$" if isinstance(block, Formula) else f"```\n{block.verbatim}\n```")
-        else:
-            parts += map(escaped, block.split("\n"))
-    return "\n\n".join(parts) + "\n"
-
-
 def to_latex(blocks: Iterable[Block]) -> str:
     """The blocks in LaTeX, for an appendix."""
     from fedbounds.evidence.symbolic.render import escape
@@ -197,8 +169,3 @@ def _cell(value: object) -> Cell:
     if isinstance(value, Phrase):
         return Cell((value,))
     return Cell(() if value is None else (Phrase(value if isinstance(value, str) else str(value)),))
-
-
-def escaped(text: str) -> str:
-    """Words as Markdown, on one line."""
-    return "".join("\\" + c if c in r"\<>*_`[]|" else c for c in text.replace("\n", " "))

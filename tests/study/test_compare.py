@@ -10,7 +10,6 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
-from fedbounds.report import table
 from fedbounds.study import compare as study
 from fedbounds.study.compare import recorded_run
 from fedbounds.study.comparison_rows import (
@@ -28,6 +27,7 @@ from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
+from validate import markdown
 
 SMALL = Settings(problem="quadratic", clients=3, dimension=2, rounds=40, tau=2, replicates=16, batch=None)
 FALSE = """
@@ -139,7 +139,7 @@ def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     result = study.compared(settings, 0.01, ("fedavg",))
     assert [row.status for row in result.theorems] == [Status.REFUTED]
     assert result.algorithms[0].by == "" and show.answer(result)[0].startswith("REFUTED on its run here: too-fast.")
-    assert "**REFUTED**" in table.to_markdown(show.blocks(result))
+    assert "**REFUTED**" in markdown.of_blocks(show.blocks(result))
 
 
 TOSSED = FALSE.replace("too-fast", "false-scaffnew")

@@ -9,6 +9,7 @@ import pytest
 from fedbounds.report import comparison_text
 from fedbounds.study.compare import compared
 from validate import compare as study
+from validate import markdown
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def test_a_theorem_and_an_algorithm_are_found_again(kept):
     name = "diabetes"
     settings = replace(study.settings(name), claims=("fedavg-rounds",))
     result = compared(settings, study.STUDIES[name][1], ("fedavg",))
-    row = comparison_text.theorem_table(result).to_markdown().splitlines()[2]
+    row = markdown.of_table(comparison_text.theorem_table(result)).splitlines()[2]
     assert row in kept[name]["page"]
     told = comparison_text.algorithm_table(result).rows[0]
     line = next(

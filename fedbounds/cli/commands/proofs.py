@@ -20,12 +20,12 @@ def derive(
     *,
     every: bool = False,
     plugins: tuple[ModuleType, ...] = (),
-    format: Literal["text", "latex", "json", "markdown", "rocq"] = "text",
+    format: Literal["text", "latex", "json", "rocq"] = "text",
 ) -> None:
     """Check the proof of claim or derivation NAME, and print it.
 
-    --format markdown prints the table of --all. --format rocq prints a script that proves, from the multipliers, the
-    statement of a claim about one client at a point.
+    --format rocq prints a script that proves, from the multipliers, the statement of a claim about one client at a
+    point.
 
     every: Check every derivation and print the summary table.
     """
@@ -133,7 +133,7 @@ def kernel(
 
 
 @command("The paper")
-def ledger(*, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "markdown", "json"] = "table") -> int:
+def ledger(*, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "json"] = "table") -> int:
     """Show every claim by every kind of evidence but runs, and the paper's remarks.
 
     Proofs, counterexamples and certificates are verified again, with no solver and no search. Exits with code 3 if

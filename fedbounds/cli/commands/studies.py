@@ -29,7 +29,7 @@ def compare(
     algorithms: tuple[str, ...] = (),
     target: float = 0.01,
     out: Path | None = None,
-    format: Literal["table", "json", "markdown"] = "table",
+    format: Literal["table", "json"] = "table",
     quiet: bool = False,
     **flags: Any,
 ) -> None:

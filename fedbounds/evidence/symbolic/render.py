@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 import sympy as sp
@@ -251,29 +250,11 @@ def _step_json(step: d.Step, outcome: StepCheck, notation: dict[str, str]) -> di
     }
 
 
-INTRODUCTION = """# Derivations
-
-After this page you know which proofs there are, what each rests on, and which lines of the paper they correct.
-`fedbounds derive NAME` prints one proof step by step.
-
-Every proof is checked each time it is printed. An identity reduces to zero exactly. An inequality is an exact
-combination of named facts, with multipliers that are visibly non-negative. An author may assume no definition:
-definitions come with the reading of the claim. Each further symbol is real, non-negative or positive, and stands for
-one number. What a file wrote into its objects is not believed: they are made anew from plain data. Yet a file of
-derivations is Python that runs: a malicious one could rewrite the checker, which promises nothing there.
-
-"Proved" means that every step checks; the assumptions are those used. A name in bold is that of the claim that is
-proved. The others are results of their own, or about the claim that is named.
-"""
-
-
 Result = tuple[Checked, Verdict | None]
 
 
 def one(result: Result, form: str) -> str:
     """A checked derivation in a format."""
-    if form == "markdown":
-        raise reject("markdown is the format of the table", result[0].derivation.key, "use --all, or another format")
     if form == "json":
         return json.dumps(to_json(*result), indent=2)
     return render_latex(*result) if form == "latex" else render_text(*result)
@@ -286,19 +267,5 @@ def table(results: Sequence[Result], form: str) -> str:
     if form == "json":
         return json.dumps([to_json(*pair) for pair in results], indent=2)
     rows = [(c.derivation.key, c.derivation.claim or "-", verdict_line(c, v)) for c, v in results]
-    if form != "markdown":
-        shown = [("derivation", "claim", "verdict"), *rows]
-        return "\n".join(f"{key:24}{claim:20}{line}" for key, claim, line in shown)
-    lines = [INTRODUCTION, "| derivation | verdict |", "|---|---|"]
-    for key, claim, line in rows:
-        words = re.sub("HOLDS: proved under these assumptions:|every step checks; rests on", "proved:", line)
-        name = f"**`{key}`**" if claim == key else f"`{key}`" if claim == "-" else f"`{key}`, on `{claim}`"
-        lines.append(f"| {name} | {words.replace('|', chr(92) + '|')} |")
-    lines += ["", "## Lines of the paper that are wrong, and their corrections", ""]
-    lines += [
-        f"- `{c.derivation.key}`, step {step.label}: {step.paper.correction}."
-        for c, _ in results
-        for step in c.derivation.steps
-        if step.paper
-    ]
-    return "\n".join(lines) + "\n"
+    shown = [("derivation", "claim", "verdict"), *rows]
+    return "\n".join(f"{key:24}{claim:20}{line}" for key, claim, line in shown)

@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import sympy as sp
@@ -13,7 +12,6 @@ from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic import render
 from fedbounds.evidence.symbolic.derivation import Averaged, Cited
 from fedbounds.evidence.symbolic.facts import citations
 from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
@@ -21,6 +19,7 @@ from fedbounds.plugins import claims
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
+from validate import derivations_page
 from validate.broken_proofs import accepted, mutants
 
 ALL = symbolic.installed()
@@ -45,7 +44,6 @@ PROVED = {
     "sharper-step": "repaired",
     "theorem-1": "repaired",
 }
-DOCS = Path(__file__).resolve().parents[3] / "docs" / "derivations.md"
 
 
 def recheck(derivation):
@@ -222,7 +220,6 @@ def test_command_table():
         ("theorem-1", "--all"),
         ("theorem-one",),
         ("--all", "--format", "latex"),
-        ("theorem-1", "--format", "markdown"),
     ],
 )
 def test_command_rejects(arguments):
@@ -236,4 +233,4 @@ def test_unknown_derivation_names_the_nearest():
 
 
 def test_the_documented_table_is_current():
-    assert DOCS.read_text() == render.table(symbolic.proofs(), "markdown")
+    assert derivations_page.PAGE.read_text() == derivations_page.page()
