@@ -15,7 +15,7 @@ import made_study
 import pytest
 
 from fedbounds import plugins
-from fedbounds.report.html import exact_instances, mathml
+from fedbounds.report.html import mathml, shipped_evidence
 from fedbounds.report.html.study_sections import command, write_page
 from fedbounds.study import cache
 from fedbounds.study.ledger import ledger_lines
@@ -191,15 +191,15 @@ def test_prose_reads_as_the_paper_writes(text, shown):
 
 def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = exact_instances.evidence()
+    made = shipped_evidence.evidence()
     (folder,) = (tmp_path / "fedbounds").glob("evidence-*")
     assert any("steps check" in item.title for item in made["theorem-1"]) and len(made[""]) > 10
-    monkeypatch.setattr(exact_instances, "_checked", lambda: pytest.fail("it was made once more"))
-    assert exact_instances.evidence() == made
+    monkeypatch.setattr(shipped_evidence, "_checked", lambda: pytest.fail("it was made once more"))
+    assert shipped_evidence.evidence() == made
     for broken in ([], {"theorem-1": 1}):
         cache.store(folder, {cache.VALUE: json.dumps(broken).encode()})
         with pytest.raises(pytest.fail.Exception, match="once more"):
-            exact_instances.evidence()
+            shipped_evidence.evidence()
 
 
 # ---- the command ----

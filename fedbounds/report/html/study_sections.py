@@ -24,7 +24,7 @@ from fedbounds.report.check_text import (
 from fedbounds.report.claim_text import claim_answer, explain
 from fedbounds.report.figures import files, study_figures
 from fedbounds.report.figures.styles import READING_STYLES
-from fedbounds.report.html.exact_instances import OTHERS, evidence
+from fedbounds.report.html.shipped_evidence import OTHERS, evidence
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.number_format import MISSING, number
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
