@@ -158,7 +158,7 @@ class _CompiledRounds:
         return who, np.take_along_axis(round_weights(experiment, replicates, r, excess)[1], who, axis=-1)
 
 
-def run(
+def run_in_full(
     experiment: Experiment,
     progress: Progress | None = None,
     threads: int | None = None,
@@ -287,4 +287,4 @@ def simulate(
         from fedbounds.engine.expectations import expectations
 
         return expectations(experiment, progress)
-    return run(experiment, progress, iterates=record == "iterates")
+    return run_in_full(experiment, progress, iterates=record == "iterates")

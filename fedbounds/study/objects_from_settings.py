@@ -279,6 +279,7 @@ def fitting_stride(settings: Settings, experiment: Experiment) -> int:
     """How many steps apart a run is recorded to stay within ``memory``; InputError where no record does."""
     limit = memory.budget() if settings.memory is None else settings.memory * GB
     stride = memory.fitting_stride(experiment, limit)
+    memory.require_run(experiment.with_(stride=stride))
     least = memory.check_peak(experiment.with_(stride=stride))
     if settings.memory is not None and least > limit:
         what = f"memory must be at least the {memory.size(least)} that the first and the last step of this study take"

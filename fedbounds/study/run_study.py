@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedbounds.engine.parallel import each_in_processes
-from fedbounds.engine.simulate import simulate
+from fedbounds.engine.simulate import run_in_full
 from fedbounds.errors import Interrupted
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
@@ -135,7 +135,7 @@ def run_weighting(
     """Simulate one weighting, and judge every claim on one measurement a reading."""
     settings, claims = request.settings, request.claims
     experiment = build_experiment(settings, request.problem, weighting)
-    trajectory = simulate(experiment, progress)
+    trajectory = run_in_full(experiment, progress)
     run_in = _readings(trajectory, request)
     # Claims with the same steps share a run, whose record is let go before the next one is made.
     stepped: dict[bytes, Experiment] = {}
@@ -147,7 +147,7 @@ def run_weighting(
     compared: ComparedBands = {}
     found: dict[str, list[Verdict]] = {}
     for other in (None, *stepped.values()):
-        seen = run_in if other is None else _readings(simulate(other), request)
+        seen = run_in if other is None else _readings(run_in_full(other), request)
         for claim in [claim for claim in claims.values() if companions.get(claim.key) is other]:
             names = claim_readings(claim, settings.readings)
             judged = [empirical.Sampled(seen(name), settings.error_rate, compared) for name in names]

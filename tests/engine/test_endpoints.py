@@ -9,7 +9,7 @@ from problem_zoo import SAMPLED, ZOO
 
 from fedbounds.engine import rng as streams
 from fedbounds.engine.numpy_engine import chosen_weights, round_weights
-from fedbounds.engine.simulate import ROUNDS, run, run_endpoints, simulate
+from fedbounds.engine.simulate import ROUNDS, run_endpoints, run_in_full, simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
@@ -46,7 +46,7 @@ def experiment_on(kind="binary", **changes):
 @pytest.mark.parametrize("kind", list(ZOO))
 def test_light_runs_equal_full_runs(kind, changes, weighting):
     experiment = experiment_on(kind, weighting=weighting, **changes)
-    light, path = simulate(experiment, record="distance"), run(experiment.with_(stride=1)).paths["alpha"]
+    light, path = simulate(experiment, record="distance"), run_in_full(experiment.with_(stride=1)).paths["alpha"]
     assert light.times[0] == 0
     assert light.times[-1] == experiment.total_steps
     np.testing.assert_allclose(light.distance_sq, path.distance_sq[:, light.times], rtol=AGREEMENT)
@@ -66,7 +66,7 @@ def test_light_bits_depend_on_neither_threads_nor_replicates(kind):
 
 def test_long_light_runs_join_their_pieces():
     experiment = experiment_on("least-squares", weighting=FedAvg(), rounds=ROUNDS + 3, tau=1, stride=5)
-    light, path = run_endpoints(experiment), run(experiment).paths["alpha"]
+    light, path = run_endpoints(experiment), run_in_full(experiment).paths["alpha"]
     assert light.times.tolist() == [*range(0, ROUNDS + 3, 5), ROUNDS + 3]
     np.testing.assert_allclose(light.gap, path.gap, rtol=AGREEMENT)
 
@@ -108,7 +108,7 @@ def test_few_of_many_clients_equal_the_full_record_too():
     )
     eta = ConstantStep(0.3 / problem.L)
     experiment = Experiment(problem, FedAvg(), eta, 2, 5, 3, 2, participation=4 / N, seed=1)
-    light, path = simulate(experiment, record="distance"), run(experiment).paths["alpha"]
+    light, path = simulate(experiment, record="distance"), run_in_full(experiment).paths["alpha"]
     np.testing.assert_allclose(light.distance_sq, path.distance_sq[:, light.times], rtol=AGREEMENT)
     for r, (who, shares) in ((r, chosen_weights(experiment, range(3), r)) for r in range(5)):
         _, alpha = round_weights(experiment, range(3), r, np.zeros((3, N)))

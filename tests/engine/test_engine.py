@@ -5,7 +5,7 @@ import pytest
 from problem_zoo import ZOO, quadratic_problem
 
 from fedbounds.engine import rng
-from fedbounds.engine.simulate import run, simulate
+from fedbounds.engine.simulate import run_in_full, simulate
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
@@ -60,7 +60,7 @@ def test_noiseless_fedavg_is_a_matrix_recursion(engine, tau):
     experiment = Experiment(
         problem, FedAvg(), ConstantStep(0.05), tau, 6, 2, None, w0=np.array([1.0, -2.0, 3.0]), engine=engine
     )
-    trajectory = run(experiment)
+    trajectory = run_in_full(experiment)
     path = trajectory.paths["alpha"]
     assert trajectory.paths["p"] is path
     contraction = np.eye(3) - 0.05 * problem.H
@@ -85,7 +85,7 @@ def test_noiseless_fedavg_is_a_matrix_recursion(engine, tau):
 @pytest.mark.parametrize("kind", sorted(ZOO))
 def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
     changes = {"weighting": FedSoftMax(0.5), "replicates": 1500, "rounds": 3, "engine": "auto"}
-    path = run(experiment_on(kind, **changes)).paths[virtual]
+    path = run_in_full(experiment_on(kind, **changes)).paths[virtual]
     surprise = (path.next_distance_sq - path.next_mean)[:, :-1]
     error = surprise.std(0, ddof=1) / np.sqrt(len(surprise))
     assert (error > 0).all()
@@ -96,7 +96,7 @@ def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
 
 def test_p_virtual_iterate_is_aggregated_with_alpha():
     experiment = experiment_on(weighting=last_to_first, batch_size=None, rounds=2, tau=2, replicates=1)
-    problem, trajectory = experiment.problem, run(experiment)
+    problem, trajectory = experiment.problem, run_in_full(experiment)
     x = np.tile(experiment.start, (4, 1))
     positions = {"alpha": [], "p": []}
     for r, client in enumerate((-1, 0)):
@@ -119,7 +119,7 @@ def test_p_virtual_iterate_is_aggregated_with_alpha():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_extremes_and_skew_do_not_depend_on_the_stride(engine):
     experiment = experiment_on(rounds=7, engine=engine, participation=0.75)
-    full, thin = run(experiment), run(experiment.with_(stride=4))
+    full, thin = run_in_full(experiment), run_in_full(experiment.with_(stride=4))
     for name, values in vars(full.extremes).items():
         assert np.array_equal(values, getattr(thin.extremes, name)), name
     assert thin.times.tolist() == [0, 4, 8, 12, 16, 20, 21]
@@ -137,7 +137,7 @@ def test_equation_2_aggregates_after_the_first_step():
     plan = make_time_grid(experiment)
     assert plan.rounds == ((0, 1), (1, 4), (4, 7), (7, 9))
     assert not plan.aggregated
-    drift = run(experiment).paths["alpha"].drift
+    drift = run_in_full(experiment).paths["alpha"].drift
     assert (drift[:, [0, 1, 4, 7]] == 0).all()
     assert (drift[:, [2, 3, 5, 6, 8, 9]] > 0).all()
     same = make_time_grid(experiment.with_(tau=1))
@@ -147,7 +147,7 @@ def test_equation_2_aggregates_after_the_first_step():
 
 @pytest.mark.parametrize(("eta", "ratio"), [(ConstantStep(0.1), 1.0), (InverseTime(1.0, 2.0), 4 / 2)])
 def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
-    assert run(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)
+    assert run_in_full(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)
     rising = make_time_grid(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
     assert rising.eta_ratio == 1.0 and rising.eta_growth == pytest.approx(3)
     assert make_time_grid(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
@@ -157,7 +157,7 @@ def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
 def test_absent_clients_have_no_weight(engine):
     for weighting in (FedAvg(), FedMax(), FedMax(3), FedSoftMax(0.1), Fixed((0.1, 0.2, 0.3, 0.4)), last_to_first):
         experiment = experiment_on(weighting=weighting, participation=0.5, engine=engine)
-        alpha = run(experiment).alpha
+        alpha = run_in_full(experiment).alpha
         present = np.stack([rng.present_clients(1, range(8), r, 4, 2) for r in range(5)], axis=1)
         absent = (np.arange(4) != present[..., None]).all(axis=-2)
         assert (alpha[absent] == 0).all()
@@ -170,21 +170,21 @@ def test_divergence_names_the_step_and_the_cause(engine):
     stable = 2 / experiment.problem.L
     message = rf"diverged at step \d+ \(replicate 0\).*eta_t = 50 exceeds 2/L = {stable:.4g}"
     with pytest.raises(DivergedError, match=message):
-        run(experiment)
+        run_in_full(experiment)
     with pytest.raises(DivergedError, match="diverged at step 0"):
-        run(experiment.with_(eta=ConstantStep(1e200)))
+        run_in_full(experiment.with_(eta=ConstantStep(1e200)))
 
 
 def test_a_noisy_run_from_the_optimum_does_not_count_as_diverged():
     problem = quadratic(np.ones(2), np.zeros((3, 2)), noise_std=1.0)
-    trajectory = run(Experiment(problem, FedAvg(), ConstantStep(0.1), 2, 3, 4, 1, engine="reference"))
+    trajectory = run_in_full(Experiment(problem, FedAvg(), ConstantStep(0.1), 2, 3, 4, 1, engine="reference"))
     assert (trajectory.paths["alpha"].distance_sq[:, 1:] > 0).all()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_progress_counts_every_step_and_errors_come_in_order(threads):
     heard = []
-    run(experiment_on(replicates=40), lambda done, total: heard.append((done, total)), threads)
+    run_in_full(experiment_on(replicates=40), lambda done, total: heard.append((done, total)), threads)
     total = 3 * 15  # three blocks of 16 replicates, 15 steps each
     assert heard == [(k, total) for k in range(3, total + 1, 3)]
 
@@ -192,4 +192,4 @@ def test_progress_counts_every_step_and_errors_come_in_order(threads):
         raise ZeroDivisionError(f"round {round}")
 
     with pytest.raises(ZeroDivisionError, match="round 0"):
-        run(experiment_on(weighting=refuse, replicates=40), threads=threads)
+        run_in_full(experiment_on(weighting=refuse, replicates=40), threads=threads)

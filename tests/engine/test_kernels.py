@@ -11,7 +11,7 @@ from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.numpy_engine import NumpyEngine
-from fedbounds.engine.simulate import run
+from fedbounds.engine.simulate import run_in_full
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.logistic import LogisticProblem
@@ -185,7 +185,7 @@ def recorded(trajectory):
 )
 def test_runs_agree_with_the_reference(name, changes):
     experiment = experiment_on(name, **changes)
-    ours, oracle = run(experiment), run(experiment.with_(engine="reference"))
+    ours, oracle = run_in_full(experiment), run_in_full(experiment.with_(engine="reference"))
     assert (ours.engine, oracle.engine) == ("kernels", "reference")
     theirs = recorded(oracle)
     for field, values in recorded(ours).items():
@@ -202,11 +202,11 @@ def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, 
     monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 1)  # small blocks, so that there are several
     many = 11 if name in MULTINOMIAL else 37
     experiment = experiment_on(name, engine=engine, rounds=2, participation=0.75, replicates=many)
-    wide = recorded(run(experiment, threads=1))
-    again = recorded(run(experiment, threads=2))
-    narrow = recorded(run(experiment.with_(replicates=5), threads=2))
+    wide = recorded(run_in_full(experiment, threads=1))
+    again = recorded(run_in_full(experiment, threads=2))
+    narrow = recorded(run_in_full(experiment.with_(replicates=5), threads=2))
     monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 2**40)
-    together = recorded(run(experiment, threads=1))
+    together = recorded(run_in_full(experiment, threads=1))
     for field, values in wide.items():
         assert np.array_equal(values, again[field], equal_nan=True), field
         if values.ndim and len(values) == many:

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.engine import memory
-from fedbounds.engine.simulate import run, simulate
+from fedbounds.engine.simulate import run_in_full, simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
@@ -61,9 +61,9 @@ def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(changes):
     asked = experiment(**changes)
     sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}
     least = sum(memory.run_parts(20, 3, **sizes, batch=asked.batch_size).values())
-    run(asked.with_(replicates=1, rounds=1))  # what is compiled and cached is not this run's
+    run_in_full(asked.with_(replicates=1, rounds=1))  # what is compiled and cached is not this run's
     tracemalloc.start()
-    run(asked, threads=1)
+    run_in_full(asked, threads=1)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.1 * peak < least < peak
