@@ -1,13 +1,19 @@
 """Small proofs for the tests of the symbolic checker."""
 
+from functools import cache
+
 import sympy as sp
 
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.derivation import Derivation, step
+from fedbounds.plugins import claims
+from fedbounds.study.ledger import verified
+from fedbounds.study.release_evidence import remembered
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status
 
 PAPER = (a.smooth, a.strongly_convex, a.bounded_gradient, a.bounded_variance, a.full_participation)
 
@@ -56,3 +62,12 @@ def citing(lemma, *steps, **more):
     result = symbolic.check_all([lemma, Derivation("citing", "citing", steps, **more)])
     assert not result["lemma"].fault
     return result["citing"].fault
+
+
+@cache
+def proved():
+    """Claims and readings that a derivation proves: discovered, so that a new proof is attacked unlisted."""
+    known = claims()
+    found = remembered(known)
+    held = [v for v in (verified(known) if found is None else found) if v.status is Status.HOLDS]
+    return [(known[v.claim], v.reading) for v in held if v.evidence is Evidence.SYMBOLIC]

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from fedbounds.engine.plain_runs import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.symbolic.definitions import AWAY_0, Z_SQ
-from fedbounds.evidence.symbolic.library import checked_named
+from fedbounds.evidence.symbolic.library import checked_named, installed
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.quadratic import quadratic
@@ -19,7 +19,6 @@ from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 
-RATE = next(step for step in checked_named("floor-rate").derivation.steps if step.label == "all")
 TEMPERATURE = 0.3
 # What each weighting minimises, of the gaps e (..., N) and p.
 MINIMISED = {
@@ -42,7 +41,8 @@ def test_the_weights_are_monotone_in_the_gaps(weighting):
 def bound(**values):
     """The bound on (T + gamma - 1)^2 ||w_T - w_+||^2."""
     named = {symbol.name: symbol for symbol in (L, mu, gamma, T, sigma_sq, AWAY_0, Z_SQ)}
-    return RATE.rhs.subs({named[name]: sp.nsimplify(value) for name, value in values.items()})
+    rate = next(step for step in installed()["floor-rate"].steps if step.label == "all")
+    return rate.rhs.subs({named[name]: sp.nsimplify(value) for name, value in values.items()})
 
 
 @pytest.mark.parametrize(("N", "kappa", "share"), [(1000, 1, Q(94, 100)), (1000, 5, Q(3, 4))])

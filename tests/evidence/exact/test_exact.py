@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from proofs import proved
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
@@ -21,9 +22,8 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.symbolic import library as proofs
 from fedbounds.model.experiment import Experiment
-from fedbounds.plugins import claim_named, claims, weighting_named
+from fedbounds.plugins import claim_named, weighting_named
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -230,18 +230,10 @@ def test_agrees_with_the_simulator(instance):
             assert float(exact_values["rho_bar"]) == pytest.approx(seen["rho_bar"], rel=1e-8)
 
 
-PROVED = [
-    (claim, name)
-    for claim in claims().values()
-    for name in claim.readings
-    if (verdict := proofs.examine(claim, READINGS[name])) and verdict.status is Status.HOLDS
-]
-
-
 @settings(max_examples=40, deadline=None)
 @given(instances(weightings=("fedavg", "fedmax")))
 def test_true_claims_are_never_refuted(instance):
-    for claim, name in PROVED:
+    for claim, name in proved():
         assert examine(instance, claim, READINGS[name]).status is not Status.REFUTED, (claim.key, name)
 
 

@@ -1,24 +1,15 @@
 """The true claims are thrown at random problems and never refuted; the false ones are refuted on instances."""
 
 from hypothesis import given, settings
+from proofs import proved
 
-from fedbounds.evidence.symbolic import library as proofs
 from fedbounds.plugins import claims
 from fedbounds.testing import runs, verdict_on
-from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
-settings.load_profile("fedbounds")
 KNOWN = claims()
 
 
-# Discovered: a claim with a new proof is thrown at the same problems without being listed.
-PROVED = [
-    (claim, name)
-    for claim in KNOWN.values()
-    for name in claim.readings
-    if (verdict := proofs.examine(claim, READINGS[name])) and verdict.status is Status.HOLDS
-]
 # Any step, the claims' own step, and that with one minimiser for all clients: each proved claim applies somewhere.
 DRAWN = (runs(), runs(theory=True), runs(theory=True, homogeneous=True))
 
@@ -30,14 +21,14 @@ def test_proved_claims_are_never_refuted_and_each_applies():
         @settings(max_examples=25)
         @given(trajectories)
         def never_refuted(trajectory):
-            for claim, name in PROVED:
+            for claim, name in proved():
                 status = verdict_on(claim, trajectory, name).status
                 assert status is not Status.REFUTED
                 if status is Status.HOLDS:
                     applied.add((claim.key, name))
 
         never_refuted()
-    assert applied == {(claim.key, name) for claim, name in PROVED}
+    assert applied == {(claim.key, name) for claim, name in proved()}
 
 
 @given(trajectory=runs(noise=False))
