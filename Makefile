@@ -53,7 +53,7 @@ demo: $(DEMO)
 	$(BIN)/fedbounds check --out demo-out
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 # Every stored certificate, by two checkers that share no line: some twenty seconds.
 certificates: $(BASE)

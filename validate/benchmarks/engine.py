@@ -162,7 +162,7 @@ def _plain_steps(X, y, begin, n, reg, etas, key, t0, u, logistic):  # type: igno
             u[c] -= etas[s] * (g[c] / 8 + reg * u[c])
 
 
-@numba.njit(fastmath=True)
+@numba.njit(nogil=True, fastmath=True)
 def _plain_replicate(X, y, offsets, reg, etas, keys, p, start, logistic, values):  # type: ignore[no-untyped-def]
     w, following, u = start.copy(), np.empty(len(start)), np.empty(len(start))
     for k in range(len(etas)):
@@ -177,22 +177,20 @@ def _plain_replicate(X, y, offsets, reg, etas, keys, p, start, logistic, values)
     values[len(etas)] = _plain_objective(X, y, offsets, reg, p, w, logistic)
 
 
-@numba.njit(parallel=True, fastmath=True)
-def _plain_kernel(X, y, offsets, reg, etas, keys, p, start, logistic):  # type: ignore[no-untyped-def]
-    values = np.empty((len(keys), len(etas) + 1))
-    for r in numba.prange(len(keys)):
-        _plain_replicate(X, y, offsets, reg, etas, keys[r], p, start, logistic, values[r])
-    return values
-
-
 def plain_numba(experiment: Experiment) -> np.ndarray:
-    """The obvious fused kernel: scalar loops, a parallel loop over replicates, losses by their formula."""
+    """The obvious fused kernel: scalar loops, replicates in threads, losses by their formula."""
     problem = experiment.problem
     X, y, offsets, reg = samples(problem)
     etas = steps(experiment.eta, experiment.total_steps).reshape(-1, experiment.tau)
     keys = rng.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     logistic = isinstance(problem, LogisticProblem)
-    values = _plain_kernel(X, y, offsets, reg, etas, keys, problem.p, experiment.start, logistic)
+    values = np.empty((len(keys), experiment.rounds + 1))
+
+    def replicate(r: int) -> None:
+        _plain_replicate(X, y, offsets, reg, etas, keys[r], problem.p, experiment.start, logistic, values[r])
+
+    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+        list(pool.map(replicate, range(len(keys))))
     return values - problem.F_star
 
 
