@@ -15,7 +15,7 @@ V, AWAY = D - CENTRE, X - W_STAR
 CLASS = (a.smooth, a.strongly_convex, a.steps_up_to_2_over_L_plus_mu)
 PAID = eta * (room + eta * K)
 # a, q, the steps that are still to come, and beta_j, of the control problem.
-weight, q = sp.symbols("weight q", positive=True)
+weight, q = sp.symbols("weight factor", positive=True)
 ahead, beta = sp.symbols("ahead beta", nonnegative=True)
 d, s, v = X - W, GRAD_STAR, V
 LATER_BETA = ((weight + ahead) * beta + eta * ahead) / (q * (weight + ahead + 1))
@@ -174,7 +174,7 @@ DERIVATIONS = (
                 note="weight is (2 - eta (L + mu))/(eta (L - mu)), ahead the steps still to come",
             ),
         ),
-        notation={"weight": "a", "ahead": "j", "beta": r"\beta_j"},
+        notation={"weight": "a", "factor": "q", "ahead": "j", "beta": r"\beta_j"},
         findings=("One step is checked; that the steps add up over a round and over all rounds is text.",),
     ),
     Derivation(

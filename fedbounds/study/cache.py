@@ -1,17 +1,13 @@
-"""Results that are expensive and always the same: files on disk, under a hash of all that they follow from.
-
-An entry is a folder of files and a manifest with their digests, written last. It holds for one `state`.
-"""
+"""Results that are expensive and always the same: a file each, named by a hash of all that it follows from."""
 
 import contextlib
 import functools
 import hashlib
 import json
-import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -20,13 +16,10 @@ from fedbounds import io, plugins
 from fedbounds.errors import InputError
 
 T = TypeVar("T")
-# What the shipped evidence follows from, beside the versions of Python and sympy, and how it is shown.
+# What the shipped evidence follows from, beside the versions of software, and how it is shown.
 HASHED = frozenset({".py", ".json", ".jsonl", ".v", ".jinja", ".css", ".js", ".csv", ".toml", ".npz", ".so"})
-# Variables by which the libraries choose other instructions, and with them other last bits.
-INSTRUCTIONS = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
-# Bytes on disk in all; the entry that was not read for longest goes first.
-CAPACITY = 2**30
-MANIFEST, VALUE = "manifest.json", "value.json"
+# Files of one name that are kept, of a megabyte at most: those of other sources go.
+KEPT = 20
 
 
 def cached(
@@ -37,56 +30,24 @@ def cached(
     above: Collection[str] = (),
     of: object = None,
 ) -> T:
-    """The value of ``make``, or of an earlier call that stored it as JSON: ``write`` and ``read`` convert it."""
-    folder = entry(name, of, above)
-    if VALUE in (files := load(folder)):
-        with contextlib.suppress(InputError):
-            return read(io.parse_json(files[VALUE], VALUE))
+    """The value of ``make``, or of an earlier call that stored it as JSON: ``write`` and ``read`` convert it.
+
+    It follows from ``of``, something that JSON can say, and from the `state`; a damaged file is not believed.
+    """
+    path = io.cache_folder() / f"{name}-{state(above, of)}.json"
+    with contextlib.suppress(InputError):
+        digest, _, text = io.read_bytes(path).partition(b"\n")
+        if digest.decode(errors="replace") == _digest(text):
+            return read(io.parse_json(text, path.name))
     value = make()
-    store(folder, {VALUE: io.json_text(write(value)).encode()})
-    return value
-
-
-def entry(name: str, of: object = None, above: Collection[str] = ()) -> Path:
-    """The folder for files that follow from ``of``, something that JSON can say, and the `state`."""
-    return io.cache_folder() / f"{name}-{state(above, of)}"
-
-
-def fits(size: int) -> bool:
-    """Whether an entry of so many bytes is stored."""
-    return size <= CAPACITY / 4
-
-
-def store(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write an entry, unless it is too large; where the folder cannot be written, say so once and go on."""
-    if not fits(sum(map(len, files.values()))):
-        return
+    text = io.json_text(write(value)).encode()
     try:
-        for name, content in files.items():
-            io.write_bytes(folder / name, content)
-        io.write_json(folder / MANIFEST, {name: _digest(content) for name, content in files.items()})
+        io.write_bytes(path, f"{_digest(text)}\n".encode() + text)
     except InputError as wrong:
         _warn_unwritable(str(wrong))
-    total = 0
-    for path in _entries()[::-1]:
-        with contextlib.suppress(OSError):  # another process may delete it as well
-            total += sum(file.lstat().st_size for file in path.iterdir())
-            if total > CAPACITY:
-                shutil.rmtree(path, ignore_errors=True)
-
-
-def load(folder: Path) -> dict[str, bytes]:
-    """Name -> content of an entry; nothing where there is none, or where it is not as it was written."""
-    with contextlib.suppress(InputError):
-        digests = io.shaped(io.read_json(folder / MANIFEST), dict[str, str], MANIFEST)
-        if any(name != Path(name).name for name in digests):
-            return {}  # names that would lead out of a folder
-        files = {name: io.read_bytes(folder / name, CAPACITY) for name in digests}
-        if digests == {name: _digest(content) for name, content in files.items()}:
-            with contextlib.suppress(OSError):  # the cache may be read-only
-                (folder / MANIFEST).touch()
-            return files
-    return {}
+    for other in sorted(path.parent.glob(f"{name}-*.json"), key=_written)[:-KEPT]:
+        other.unlink(missing_ok=True)
+    return value
 
 
 @functools.cache
@@ -96,26 +57,15 @@ def _warn_unwritable(reason: str) -> None:
 
 
 def state(above: Collection[str] = (), of: object = None) -> str:
-    """A hash of ``of`` and of this package's sources but for the folders ``above``, of plug-ins, claims and versions.
-
-    With ``of`` also of the machine and the libraries, on which the last bits of numbers and pictures depend.
-    """
+    """A hash of ``of``, the package's sources but for the folders ``above``, plug-ins, claims and versions."""
     claims = plugins.claims().values()
     stated = [(c.key, str(c.lhs), str(c.terms), str(c.eta), [a.key for a in c.assumptions]) for c in claims]
-    total = hashlib.sha256(f"{sys.version} {metadata.version('sympy')} {stated}".encode())
+    total = hashlib.sha256(f"{sys.version} {stated} {json.dumps([of, versions()])}".encode())
     package = Path(__file__).resolve().parent.parent
     sources = (path for path in sorted(package.rglob("*.*")) if path.relative_to(package).parts[0] not in above)
     for path in (*sources, *plugins.installed()):
         if path.suffix in HASHED:
             total.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    if of is not None:
-        chosen = {name: os.environ[name] for name in INSTRUCTIONS if name in os.environ}
-        machine = {
-            "matplotlib": metadata.version("matplotlib"),
-            "node": platform.node(),
-            "machine": platform.machine(),
-        }
-        total.update(json.dumps([of, {**versions(), **machine, **chosen}], sort_keys=True).encode())
     return total.hexdigest()[:32]
 
 
@@ -126,8 +76,8 @@ def versions() -> dict[str, str]:
 
 
 def clear() -> list[Path]:
-    """Delete every entry; the paths that were there."""
-    result = _entries()
+    """Delete everything that is kept, by earlier versions too; the paths that were there."""
+    result = list(io.cache_folder().glob("*-*"))
     for path in result:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -136,15 +86,10 @@ def clear() -> list[Path]:
     return result
 
 
-def _entries() -> list[Path]:
-    """The entries, the longest unread first, unfinished ones before all."""
-
-    def read_at(path: Path) -> float:
-        with contextlib.suppress(OSError):
-            return (path / MANIFEST).stat().st_mtime
-        return 0.0
-
-    return sorted(io.cache_folder().glob("*-*"), key=read_at)
+def _written(path: Path) -> float:
+    with contextlib.suppress(OSError):  # another process may delete it
+        return path.stat().st_mtime
+    return 0.0
 
 
 def _digest(content: bytes) -> str:

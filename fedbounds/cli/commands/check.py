@@ -154,7 +154,7 @@ def _beforehand(request: Request, drawn: bool, thinned: bool) -> tuple[int, str]
 
 @command("Files", "cache clear")
 def clear() -> None:
-    """Delete the checks of shipped evidence that are kept on disk, a gigabyte at most.
+    """Delete the checks of shipped evidence that are kept on disk.
 
     They are made again after a change of the package, of Python, or of a package that it computes with.
     """
