@@ -16,18 +16,7 @@ import click
 
 from fedbounds.cli.adapter import COMMON, Entry, FunctionCommand, Place, Plugin, say
 from fedbounds.errors import InputError
-from fedbounds.study.settings import (
-    DEFAULTS,
-    FULL,
-    PROBLEM,
-    PROTOCOL,
-    READING,
-    SCHEME,
-    Setting,
-    checked,
-    section_of,
-    settings,
-)
+from fedbounds.study.settings import DEFAULTS, FULL, NAMES, SECTIONS, Setting, Settings, checked, settings
 
 if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
@@ -128,9 +117,9 @@ def _type_of(hint: Any) -> tuple[Any, bool]:
 
 
 OUTPUT = "Other options"
-SECTIONS = (PROBLEM, SCHEME, PROTOCOL, READING, OUTPUT)
-# Further spellings of a flag.
+# Further spellings of a flag, and what stands for its value.
 ALSO = {"claims": ("--claim",)}
+METAVARS = {"p": "LIST", "batch": f"INT|{FULL}", "plugins": "FILE"}
 # The exit code where two kinds of evidence contradict each other.
 CONTRADICTION = 3
 
@@ -145,9 +134,9 @@ def contradiction_code(lines: Iterable[Line]) -> int:
     return CONTRADICTION if result else 0
 
 
-def _help(setting: Setting) -> str:
+def _help(setting: Setting, text: str) -> str:
     """The help with the default, written as one would type it."""
-    text, default = setting.about.help, DEFAULTS[setting.name]
+    default = DEFAULTS[setting.name]
     if setting.several:
         return f"{text} Repeatable." + (f" [default: {' '.join(default)}]" if default else "")
     return text if default is None or isinstance(default, bool) else f"{text} [default: {default}]"
@@ -171,30 +160,28 @@ class SettingType(click.ParamType):
 
 
 class SettingsCommand(FunctionCommand):
-    """A command whose help lists its options under the ``section`` of each."""
+    """A command whose help lists its options under the section of each."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title in SECTIONS:
-            params = [param for param in self.get_params(ctx) if _section(param) == title]
+        places = {name: title for title, names in SECTIONS.items() for name in names}
+        for title in (*SECTIONS, OUTPUT):
+            params = [param for param in self.get_params(ctx) if places.get(str(param.name), OUTPUT) == title]
             records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
 
 
-def _section(param: click.Parameter) -> str:
-    return section_of(str(param.name)) if param.name in DEFAULTS else OUTPUT
-
-
 def settings_options(only: Collection[str] = (), but: Collection[str] = ()) -> list[click.Parameter]:
     """The options of the settings ``only``, or of all ``but`` some; values not given arrive as None or ()."""
+    helps = _described(inspect.getdoc(Settings) or "", NAMES)[1]
     return [
         click.Option(
             [setting.spelling, *ALSO.get(setting.name, ()), setting.name],
-            help=_help(setting),
+            help=_help(setting, helps[setting.name]),
             default=() if setting.several else None,
             multiple=setting.several,
-            metavar=f"[{'|'.join(setting.choices)}]" if setting.choices else setting.about.metavar,
+            metavar=f"[{'|'.join(setting.choices)}]" if setting.choices else METAVARS.get(setting.name),
             type=bool if isinstance(DEFAULTS[setting.name], bool) else SettingType(setting),
         )
         for setting in settings().values()

@@ -18,7 +18,7 @@ from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.io import Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.result_table import SUFFIXES, Tabled, flat, shown
-from fedbounds.study.settings import PROBLEM, Settings, section_of
+from fedbounds.study.settings import PROBLEM, Settings
 from fedbounds.theory.constant import Constant
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.verdict import Status, Verdict
@@ -142,8 +142,8 @@ class Result(Tabled):
 
     def _settings_to_json(self) -> dict[str, Any]:
         """The settings, without those of a named problem where the study was about another one."""
-        hidden = PROBLEM if "problem" in self.objects else None
-        return {name: value for name, value in self.settings.to_json().items() if section_of(name) != hidden}
+        hidden = PROBLEM if "problem" in self.objects else ()
+        return {name: value for name, value in self.settings.to_json().items() if name not in hidden}
 
 
 def part_of(key: Any) -> tuple[str, str | None]:

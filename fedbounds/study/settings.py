@@ -23,18 +23,30 @@ from fedbounds.theory.reading import ERROR_RATE
 # Squared distances from farther away leave the range of floating point.
 MAX_START = 1e100
 DEFAULT_READINGS = ("literal", "sync", "repaired")
-PROBLEM, SCHEME, PROTOCOL, READING = "Problem", "Weightings and claims", "Protocol", "Readings and constants"
 FULL = "full"
-
-
-@dataclass(frozen=True)
-class About:
-    """How people meet a setting: the section and the text of the help, and its flag where that is not its name."""
-
-    section: str
-    help: str
-    flag: str = ""
-    metavar: str | None = None
+# The sections in which people are shown the settings.
+PROBLEM = (
+    *("problem", "data", "partition", "clients", "regularisation", "classes", "standardise", "limit"),
+    *("dimension", "samples", "condition", "noise_std", "imbalance", "p"),
+)
+SECTIONS = {
+    "Problem": PROBLEM,
+    "Weightings and claims": ("weightings", "claims", "plugins"),
+    "Protocol": (
+        *("tau", "rounds", "replicates", "batch", "replacement", "participation", "step", "w0_scale", "seed"),
+        *("stride", "memory", "aggregation", "engine"),
+    ),
+    "Readings and constants": ("readings", "error_rate", "sigma_sq", "G_sq"),
+}
+# The flags that are not the setting's name.
+FLAGS = {
+    "standardise": "--standardise/--no-standardise",
+    "weightings": "--weighting",
+    "claims": "--claims",
+    "readings": "--reading",
+    "replacement": "--with-replacement/--without-replacement",
+    "plugins": "--plugin",
+}
 
 
 def _bounded(words: str, **limits: Any) -> Bounds:
@@ -55,77 +67,80 @@ Texts = Annotated[tuple[Text, ...], _bounded("a list of texts")]
 
 @dataclass(frozen=True)
 class Settings:
-    """Every setting of a study; the JSON of a result holds them all, so a run can be repeated."""
+    """Every setting of a study; the JSON of a result holds them all, so a run can be repeated.
 
-    problem: Annotated[Text, About(PROBLEM, "least-squares, logistic or quadratic.")] = "least-squares"
-    data: Annotated[
-        Text | None,
-        About(
-            PROBLEM,
-            "digits, breast-cancer, diabetes, csv:PATH,target=COL,client=COL, parquet:.., libsvm:PATH, idx:FOLDER or "
-            "a generator.",
-        ),
-    ] = None
-    partition: Annotated[Text | None, About(PROBLEM, "Who holds what: iid, shards:SIZE, dirichlet:ALPHA, ...")] = None
-    clients: Annotated[Count | None, About(PROBLEM, "Number of clients N, 10 unless the data name them.")] = None
-    regularisation: Annotated[NonNegative, About(PROBLEM, "L2 regularisation.")] = 0.1
-    classes: Annotated[Literal["all", "binary"], About(PROBLEM, "Classes of logistic regression.")] = "all"
-    standardise: Annotated[
-        bool, About(PROBLEM, "Scale the features and numeric targets of real data.", "--standardise/--no-standardise")
-    ] = True
-    limit: Annotated[Count | None, About(PROBLEM, "Use the first LIMIT samples of the data only.")] = None
-    dimension: Annotated[Count, About(PROBLEM, "Dimension of generated problems.")] = 8
-    samples: Annotated[Count, About(PROBLEM, "Samples a client of generated data.")] = 40
-    condition: Annotated[Positive, About(PROBLEM, "L/mu of generated quadratics.")] = 10.0
-    noise_std: Annotated[NonNegative, About(PROBLEM, "Gradient noise of generated quadratics.")] = 1.0
-    imbalance: Annotated[NonNegative, About(PROBLEM, "How unequal the p_i of generated quadratics are.")] = 0.0
-    p: Annotated[Weights | None, About(PROBLEM, "Client weights p_i, instead of n_i/n.", metavar="LIST")] = None
-    weightings: Annotated[
-        Texts,
-        About(
-            SCHEME,
-            "fedavg, fedmax[:K], fedsoftmax:T, power-of-choice:D,M, multinomial:M, fixed:A,...",
-            "--weighting",
-        ),
-    ] = ()
-    claims: Annotated[
-        Texts, About(SCHEME, "A claim, or paper (the default), field, ours, all; see fedbounds claims.", "--claims")
-    ] = ()
-    readings: Annotated[Texts, About(READING, "plain, literal, sync, all-steps or repaired.", "--reading")] = (
-        DEFAULT_READINGS
-    )
-    tau: Annotated[Count, About(PROTOCOL, "Local steps a round.")] = 5
-    rounds: Annotated[Count, About(PROTOCOL, "Rounds; T = rounds * tau.")] = 200
-    replicates: Annotated[Count, About(PROTOCOL, "Independent repetitions of the run.")] = 64
-    batch: Annotated[
-        Count | None, About(PROTOCOL, f"Batch size, or {FULL} for full gradients.", metavar=f"INT|{FULL}")
-    ] = 8
-    replacement: Annotated[
-        bool, About(PROTOCOL, "Draw batches with or without replacement.", "--with-replacement/--without-replacement")
-    ] = True
-    participation: Annotated[Share, About(PROTOCOL, "Share C of the clients that take part in a round.")] = 1.0
-    step: Annotated[Text, About(PROTOCOL, "theory, constant:ETA, geometric:ETA0,DECAY or inverse:C,GAMMA.")] = (
-        "theory"
-    )
-    w0_scale: Annotated[Start, About(PROTOCOL, "Norm of w_0, in a random direction; 0 starts at the origin.")] = 0.0
-    seed: Annotated[Seed, About(PROTOCOL, "Seed of everything random.")] = 0
-    stride: Annotated[Count, About(PROTOCOL, "Record every STRIDE-th step; extremes are over all steps.")] = 1
-    error_rate: Annotated[Rate, About(READING, "Family-wise error rate of a verdict.")] = ERROR_RATE
-    sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2, with --G-sq; else that of the run.")] = None
-    G_sq: Annotated[NonNegative | None, About(READING, "G^2, with --sigma-sq.")] = None
-    memory: Annotated[
-        Positive | None,
-        About(
-            PROTOCOL,
-            "GB that a check takes at most: beyond, fewer steps are recorded. [default: 4, or a quarter of the "
-            "machine's]",
-        ),
-    ] = None
-    aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"
-    engine: Annotated[Engine, About(PROTOCOL, "How the run is computed.")] = "auto"
-    plugins: Annotated[
-        Texts, About(SCHEME, "A Python file with claims, weightings or a problem of your own.", "--plugin", "FILE")
-    ] = ()
+    problem: least-squares, logistic or quadratic.
+    data: digits, breast-cancer, diabetes, csv:PATH,target=COL,client=COL, parquet:.., libsvm:PATH, idx:FOLDER or a
+    generator.
+    partition: Who holds what: iid, shards:SIZE, dirichlet:ALPHA, ...
+    clients: Number of clients N, 10 unless the data name them.
+    regularisation: L2 regularisation.
+    classes: Classes of logistic regression.
+    standardise: Scale the features and numeric targets of real data.
+    limit: Use the first LIMIT samples of the data only.
+    dimension: Dimension of generated problems.
+    samples: Samples a client of generated data.
+    condition: L/mu of generated quadratics.
+    noise_std: Gradient noise of generated quadratics.
+    imbalance: How unequal the p_i of generated quadratics are.
+    p: Client weights p_i, instead of n_i/n.
+    weightings: fedavg, fedmax[:K], fedsoftmax:T, power-of-choice:D,M, multinomial:M, fixed:A,...
+    claims: A claim, or paper (the default), field, ours, all; see fedbounds claims.
+    readings: plain, literal, sync, all-steps or repaired.
+    tau: Local steps a round.
+    rounds: Rounds; T = rounds * tau.
+    replicates: Independent repetitions of the run.
+    batch: Batch size, or full for full gradients.
+    replacement: Draw batches with or without replacement.
+    participation: Share C of the clients that take part in a round.
+    step: theory, constant:ETA, geometric:ETA0,DECAY or inverse:C,GAMMA.
+    w0_scale: Norm of w_0, in a random direction; 0 starts at the origin.
+    seed: Seed of everything random.
+    stride: Record every STRIDE-th step; extremes are over all steps.
+    error_rate: Family-wise error rate of a verdict.
+    sigma_sq: sigma^2, with --G-sq; else that of the run.
+    G_sq: G^2, with --sigma-sq.
+    memory: GB that a check takes at most: beyond, fewer steps are recorded. [default: 4, or a quarter of the
+    machine's]
+    aggregation: When models are averaged.
+    engine: How the run is computed.
+    plugins: A Python file with claims, weightings or a problem of your own.
+    """
+
+    problem: Text = "least-squares"
+    data: Text | None = None
+    partition: Text | None = None
+    clients: Count | None = None
+    regularisation: NonNegative = 0.1
+    classes: Literal["all", "binary"] = "all"
+    standardise: bool = True
+    limit: Count | None = None
+    dimension: Count = 8
+    samples: Count = 40
+    condition: Positive = 10.0
+    noise_std: NonNegative = 1.0
+    imbalance: NonNegative = 0.0
+    p: Weights | None = None
+    weightings: Texts = ()
+    claims: Texts = ()
+    readings: Texts = DEFAULT_READINGS
+    tau: Count = 5
+    rounds: Count = 200
+    replicates: Count = 64
+    batch: Count | None = 8
+    replacement: bool = True
+    participation: Share = 1.0
+    step: Text = "theory"
+    w0_scale: Start = 0.0
+    seed: Seed = 0
+    stride: Count = 1
+    error_rate: Rate = ERROR_RATE
+    sigma_sq: NonNegative | None = None
+    G_sq: NonNegative | None = None
+    memory: Positive | None = None
+    aggregation: Aggregation = "algorithm-1"
+    engine: Engine = "auto"
+    plugins: Texts = ()
 
     def __post_init__(self) -> None:
         for name in NAMES:
@@ -166,16 +181,15 @@ DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Settings)
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its name, its type without what people are told, and what they are told."""
+    """One setting: its name and type."""
 
     name: str
     kind: Any
-    about: About
 
     @property
     def spelling(self) -> str:
         """Its flag as it is typed: --name, or --on/--off."""
-        return self.about.flag or f"--{self.name.replace('_', '-')}"
+        return FLAGS.get(self.name, f"--{self.name.replace('_', '-')}")
 
     def words(self, value: Any) -> list[list[str]]:
         """The flags that give it this value, none where that is the default."""
@@ -213,11 +227,7 @@ class Setting:
 @functools.cache
 def settings() -> Mapping[str, Setting]:
     hints = typing.get_type_hints(Settings, include_extras=True)
-    return {name: Setting(name, _without_about(hints[name]), hints[name].__metadata__[-1]) for name in NAMES}
-
-
-def section_of(name: str) -> str:
-    return settings()[name].about.section
+    return {name: Setting(name, hints[name]) for name in NAMES}
 
 
 def checked(name: str, value: Any) -> Any:
@@ -253,11 +263,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value.__fspath__() if hasattr(value, "__fspath__") else value
-
-
-def _without_about(hint: Any) -> Any:
-    rest = tuple(item for item in hint.__metadata__ if not isinstance(item, About))
-    return Annotated[(hint.__origin__, *rest)] if rest else hint.__origin__
 
 
 def _words(kind: Any) -> str:
