@@ -48,7 +48,8 @@ class CommentLines:
         )
         words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
         first = "1" if "1" in self.words.indices and "0" not in self.words.indices else "0"
-        return Notation(names, start=int(self.choice("start", first, ("0", "1"))), averages="unbiased" in words)
+        start, of_steps = int(self.choice("start", first, ("0", "1"))), r"\bar{w}" in self.let()
+        return Notation(names, start=start, averages="unbiased" in words and not of_steps, of_steps=of_steps)
 
     def declared(self, *verbs: str) -> Iterable[tuple[Token, list[Token], list[Token]]]:
         """The name, its scripts and its body in every such line that can be read."""

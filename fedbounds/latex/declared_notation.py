@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import sympy as sp
 
@@ -14,7 +15,7 @@ from fedbounds.errors import Gathered, InputError
 from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import phrases
-from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, scanned, spelled, wrong
+from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, flat, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
@@ -29,6 +30,11 @@ DECLARES = "declares"
 # Letters that count steps where w has them as its index, unless clients' functions have.
 COUNTERS = {"k", "n"}
 OF_CLIENTS = {"p", "F", r"\sigma", r"\sum"}
+# Letters that papers write for F and for w, read so where the display has neither.
+FUNCTIONS, MODELS = ("f", r"\mathcal{L}"), ("x", r"\theta", "W", "X")
+POINTS = {"t", "t+1", "T", "0", "k", "k+1", "n", r"\star"}
+# The weight of a client by its number of samples, which no other line may stand for.
+SHARE = re.compile(r"(\\frac\{n_\{(\w)\}\}\{n\}|n_\{(\w)\}/n)=p_\{(\2|\3)\}")
 STARRED = {r"^{\star}", r"_{\star}"}
 
 
@@ -36,7 +42,7 @@ STARRED = {r"^{\star}", r"_{\star}"}
 class Words:
     """An author's notation: names put into the table's, and abbreviations (name, scripts) -> tokens.
 
-    ``indices`` are those of the points in the display.
+    ``indices`` are those of the points in the display, ``usual`` letters that no line declares, with their meaning.
     """
 
     names: Mapping[str, Sequence[Token]]
@@ -44,6 +50,7 @@ class Words:
     phrases: Mapping[tuple[str, ...], Sequence[Token]]
     numbers: Mapping[tuple[str, str], sp.Symbol]
     indices: frozenset[str] = frozenset()
+    usual: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, tokens: Iterable[Token]) -> list[Token]:
         """The tokens in the table's notation."""
@@ -160,9 +167,11 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
             for part in parts_of(line, theorem):
                 with faults.caught():
                     words.declare(part, line)
+    usual = _usual(theorem, {**names, **words.short})
+    names |= {letter: [Token(meant, 1, 1)] for letter, meant in usual.items()}
     # A bar over an author's letter for w is one over w, in bold too.
     average = names.get(r"\bar{w}", normal(scanned(r"\bar{w}", 1)))
-    for text in [text for text, body in names.items() if spelled(body) == "w"]:
+    for text in [text for text, body in names.items() if spelled(body) == "w" and text not in usual]:
         names.setdefault(rf"\bar{{{text}}}", average)
     names |= {text: average for text, body in names.items() if spelled(body) == r"\bar{w}"}
     display = [token.text for token in theorem.display if token.text != r"\left"]
@@ -178,7 +187,24 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
         (key,) = names.get(text, [Token(text, 1, 1)])
         body = renamed(_phrased(after, words.whole), names)
         moved[key.text] = tuple(renamed(before, names)), tuple(_phrased(body, _shipped_phrases()))
-    return Words(names, moved, words.whole, numbers_of(theorem), frozenset(indices))
+    return Words(names, moved, words.whole, numbers_of(theorem), frozenset(indices), usual)
+
+
+def _usual(theorem: Theorem, declared: Mapping[str, Sequence[Any]]) -> dict[str, str]:
+    """The function and the point of a display that has no F or no w, where one undeclared letter stands for each."""
+    result = {}
+    with contextlib.suppress(InputError):
+        tokens = [token.text for token in flat(normal(expanded(theorem.display, theorem.macros)))]
+        known = {token.strip("{}").rpartition("{")[2] for token in tokens}
+        for name in declared.keys() - BOLD.keys():
+            known |= {token.text for token in declared[name] if isinstance(token, Token)}
+        at_points = {letter for letter, index in _indexed(theorem, {}) if index in POINTS}
+        of_points = {first for first, second in pairwise(tokens) if second == "("}
+        for meant, letters, found in (("F", FUNCTIONS, of_points | at_points), ("w", MODELS, at_points)):
+            chosen = [letter for letter in letters if letter in found and letter not in declared]
+            if meant not in known and len(chosen) == 1:
+                result[chosen[0]] = meant
+    return result
 
 
 def _indexed(theorem: Theorem, names: Mapping[str, Sequence[Token]]) -> Iterator[tuple[str, str]]:
@@ -204,6 +230,9 @@ class _Declared:
         if is_number(part):
             return
         (name, *scripts), body = equation(part, line)
+        if SHARE.fullmatch(spelled(part)):
+            self.whole[tuple(map(str, [name, *scripts]))] = tuple(body)
+            return
         if any(script.text not in ("^", "_") for script in scripts):
             self.whole[_phrase([name, *scripts], line)] = tuple(body)
             return

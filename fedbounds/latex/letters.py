@@ -28,6 +28,9 @@ GRADIENTS = {"g": (at.w - at.w_next) / eta, r"\bar{g}": at.mean(at.grad(at.w_i))
 TIMES = ("T", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 # Indices of F and F_i that mean the least value, as F_{\inf}.
 LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
+# What a letter of papers often is, to be declared if so.
+USUAL = dict.fromkeys(("E", "H"), r"\tau") | dict.fromkeys(("K", "M", "n"), "N")
+USUAL |= {"D": r"\|w_0-w^\star\|", r"\alpha": r"\eta", "h": r"\eta"}
 UNKNOWN = "a symbol must be one of the table, or declared"
 AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = (
@@ -40,7 +43,8 @@ MEANS = (
 class Notation:
     """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound.
 
-    Where ``averages``, what is written as an average over clients is the one that a run visits.
+    Where ``averages``, what is written as an average over clients is the one that a run visits; where ``of_steps`` a
+    line says that a bar is the mean over steps.
     """
 
     names: Mapping[tuple[str, str], sp.Expr]
@@ -48,6 +52,7 @@ class Notation:
     step: str = "t"
     start: int = 0
     averages: bool = False
+    of_steps: bool = False
     tokens: Sequence[Token] = field(default=(), repr=False)
     faults: Gathered = field(default_factory=Gathered, repr=False)
 
@@ -101,7 +106,10 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         letter = name.text + (f"_{{{below}}}" if below else "")
         shown = [item for item in _shown(tuple(meanings)) if item != letter]
         near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
-        remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = ..."
+        body = "..." if below not in ("", "t") else USUAL.get(name.text, "...")
+        remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = {body}"
+        if name.text == "n" and below == notation.client:
+            remedy = rf"where the weights are by samples, add % fedbounds: let \frac{{n_{below}}}{{n}} = p_{below}"
         if name.text.startswith(r"\bar{"):
             remedy = MEANS.format(name.text)
         elif name.text.startswith((r"\hat{", r"\tilde{")) and scripts:
@@ -124,7 +132,8 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
     steps = (later in POINTS or later in TIMES) and later not in ("", "T", "T/2:T", r"\star")
     average = name.text == r"\bar{w}" and steps and not client and len(rest) == 1
     if average and not notation.averages:
-        raise wrong(replace(name, text=spelled([name, *scripts])), AVERAGE, r"add % fedbounds: let \bar{w} = w")
+        remedy = r"let t = T where \bar{w} is the mean over the steps" if notation.of_steps else r"let \bar{w} = w"
+        raise wrong(replace(name, text=spelled([name, *scripts])), AVERAGE, f"add % fedbounds: {remedy}")
     letter = "w" if average else name.text
     if len(rest) <= 1 and len(marks) <= 2:
         if client and letter == "w" and later in LOCAL:

@@ -32,6 +32,7 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t, tau
 from fedbounds.theory.vectors import Vec
 
+USUAL = "{0} is read as {1}, which no line declares: where it is another, add % fedbounds: let {0} = ..."
 ORDER = ("O", "(", "1", "/", "T", ")")
 
 
@@ -152,6 +153,7 @@ class _Reader:
             scope = self._scope(said.scopes, (lhs, *terms))
         faults.raise_all()
         further, unread = of_the_text(self.lines, assumed, scope)
+        unread += [USUAL.format(letter, meant) for letter, meant in self.lines.words.usual.items()]
         for item in assumed:
             if foreign(item, scope):
                 what = f"{item.statement} limits other times than this speaks of"
