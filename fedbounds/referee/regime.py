@@ -154,7 +154,7 @@ def prescribed_steps(planned: Experiment, claim: Claim, known: Mapping[str, Numb
 def _before(planned: Experiment, claim: Claim) -> dict[str, Numbers]:
     """What a step size may be tuned to, as a run of one round finds it; a run where it is another meets no claim."""
     short = examine_run(simulate(planned.with_(rounds=1)), READINGS["plain"]).values()
-    return {**short, "T_run": planned.total_steps}
+    return {**short, "T_run": planned.total_steps, "gap_0": float(planned.problem.gap(planned.start[None])[0])}
 
 
 # A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.

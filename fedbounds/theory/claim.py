@@ -18,7 +18,7 @@ from fedbounds.theory import protocol_assumptions as protocol
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.expressions import check_claim, offset, warn_of_units
+from fedbounds.theory.expressions import check_claim, offset, warn_as_made
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -140,7 +140,7 @@ class Claim:
         for item in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
             if item.key == OWN_STEPS and not isinstance(item, OwnSteps):
                 raise reject(f"{self.key} may have no assumption {OWN_STEPS}", item.statement, "choose another key")
-        warn_of_units(self)
+        warn_as_made(self)
         object.__setattr__(self, "units", self.units or "as written")
 
     @property
@@ -251,8 +251,8 @@ class Claim:
         """The symbols of one's own in either side, repaired or not, the definitions, and the assumptions."""
         assumed = (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
         related = (side for item in assumed for part in item.parts for side in (part.left, part.right))
-        put = self.repair.substitutions.values() if self.repair else ()
-        return quantities_on_paths(self.lhs, *self.terms.values(), *self.definitions.values(), *put, *related)
+        put, step = self.repair.substitutions.values() if self.repair else (), filter(None, (self.eta,))
+        return quantities_on_paths(self.lhs, *self.terms.values(), *self.definitions.values(), *put, *related, *step)
 
     @cached_property
     def symbols(self) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import typing
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
@@ -17,13 +17,12 @@ from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.signs import seen_negative, unknown_signs
 from fedbounds.theory.units import have_units, same_units
 
 UNITS = 'give units="as written"'
-# Terms of a sum beyond which its sign is not looked for.
-MANY_TERMS = 6
 # What a step size may be tuned to, known of a problem, a start and a horizon.
-TUNED_TO = frozenset({"T", "Delta_0", "Gamma", "sigma_sq", "G_sq"})
+TUNED_TO = frozenset({"T", "Delta_0", "Gamma", "sigma_sq", "G_sq", "gap_0"})
 # Symbols that have a value only where a statement gives it.
 NEEDS_VALUE = frozenset({"gamma", "turn", "reach", "push", "skew", "kept"})
 
@@ -125,8 +124,8 @@ def check_definitions(claim: Any) -> None:
         if isinstance(symbol, Quantity) and symbol.recorded != {}:
             remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
             raise reject(f"claim {claim.key} may define constants only", f"{symbol}, which a run measures", remedy)
-    if claim.eta is not None and quantities_on_paths(claim.eta):
-        remedy = "use L, mu, tau, N, eta_0 and t, or tune it to T, sigma_sq, G_sq, Gamma or Delta_0"
+    if claim.eta is not None and set(quantities_on_paths(claim.eta)) - {symbols.gap_0}:
+        remedy = "use L, mu, tau, N, eta_0 and t, or tune it to T, sigma_sq, G_sq, Gamma, Delta_0 or gap_0"
         raise reject(f"the step size of claim {claim.key} cannot have symbols of one's own", claim.eta, remedy)
     if claim.eta is not None and sp.sympify(claim.eta).has(symbols.T) and claim.scope != "horizon":
         what = f"a step size tuned to T is one of a claim about the horizon T alone, as {claim.key} must be"
@@ -156,44 +155,12 @@ def check_units(claim: Any, units: str) -> None:
             raise InputError(f"claim {claim.key}: {fault}".replace("say that units are as written", UNITS)) from None
 
 
-def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
-    """What a side divides by or takes a root of though nothing gives it a sign, and the name of its term."""
-    facts = [part.right - part.left for assumption in claim.assumptions for part in assumption.parts]
-    facts += [fact.subs(symbols.eta, symbols.eta_0) for fact in facts]
-    facts = [*dict.fromkeys(map(sp.expand, [*facts, symbols.L - symbols.mu, symbols.tau - 1]))]
-    for name, term in {"the left side": claim.lhs, **claim.terms}.items():
-        for power in sorted(sp.sympify(term).atoms(sp.Pow), key=str):
-            base, exponent = power.base, power.exp
-            odd = exponent.is_negative or (exponent.is_Rational and not exponent.is_Integer)
-            if odd and not (exponent.is_Integer and exponent % 2 == 0) and not never_negative(base, facts):
-                yield base, name
-
-
-def never_negative(base: sp.Expr, facts: Sequence[sp.Expr], depth: int = 2) -> bool:
-    """Whether an expression is at least 0 as the sum of such expanded facts, times what is positive, and of what is.
-
-    >>> L, eta = symbols.L, symbols.eta
-    >>> never_negative(1 - L * eta, [1 / (4 * L) - eta]), never_negative(1 - 5 * L * eta, [1 / (4 * L) - eta])
-    (True, False)
-    """
-    if base.is_nonnegative or any(sp.cancel(fact / base).is_positive for fact in facts):
-        return True
-    if not depth or len(sp.Add.make_args(base)) > MANY_TERMS:
-        return False
-    for fact in facts:
-        for ours in sp.Add.make_args(base):
-            for theirs in sp.Add.make_args(fact):
-                times = sp.cancel(ours / theirs)
-                if times.is_positive and not theirs.is_nonnegative:
-                    rest = sp.expand(base - times * fact)
-                    if never_negative(rest, facts, depth - 1):
-                        return True
-    return False
-
-
-def warn_of_units(claim: Any) -> None:
-    """Warn of unlike units where a claim's author says nothing of them."""
+def warn_as_made(claim: Any) -> None:
+    """Warn of unlike units where a claim's author says nothing of them, and of signs that a drawn point shows."""
     if not claim.units and not _not_finite(claim):
+        vars(claim)["signs_said"] = [*seen_negative(claim)]
+        for base, name in vars(claim)["signs_said"]:
+            warnings.warn(_of_sign(claim, base, name), StatementWarning, stacklevel=4)
         try:
             check_units(claim, "checked")
         except InputError as fault:
@@ -213,10 +180,14 @@ def check_written(claim: Any) -> None:
     """
     for part in _not_finite(claim):
         raise reject(f"claim {claim.key} is made of numbers", part, "leave out what divides by 0 or is no number")
-    for base, name in unknown_signs(claim):
-        remedy = f"assume Assumption('sign', '{base} > 0', sympy.Gt({base}, 0))"
-        what = f"the sign of {base} in {name} of claim {claim.key} is unknown: {remedy}"
-        warnings.warn(what, StatementWarning, stacklevel=4)
+    said = vars(claim).get("signs_said", [])
+    for base, name in (pair for pair in unknown_signs(claim) if pair not in said):
+        warnings.warn(_of_sign(claim, base, name), StatementWarning, stacklevel=4)
+
+
+def _of_sign(claim: Any, base: sp.Expr, name: str) -> str:
+    remedy = f"assume Assumption('sign', '{base} > 0', sympy.Gt({base}, 0))"
+    return f"the sign of {base} in {name} of claim {claim.key} is unknown: {remedy}"
 
 
 def require_met(claim: Any, reading: Any) -> None:

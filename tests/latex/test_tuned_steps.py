@@ -1,5 +1,6 @@
 """Steps that are tuned to T, sigma, G or the start: judged at t = T alone, with the run's own values."""
 
+import contextlib
 from dataclasses import replace
 from fractions import Fraction
 
@@ -40,6 +41,7 @@ DESCENT = "smooth, strongly-convex, full-gradients, full-participation, unbiased
 NOISY = "smooth, convex, bounded-variance, full-participation, unbiased, one-local-step"
 START = r"\|w_0-w^\star\|^2"
 MEAN = r"\frac1T\sum_{t=0}^{T-1}\mathbb{E}[F(w_t)-F^\star]"
+SLOPES = r"\frac1T\sum_{t=0}^{T-1}\mathbb{E}\|\nabla F(w_t)\|^2"
 # name -> assumptions, step, left side, right sides of a true theorem and of a false one.
 TUNED = {
     "root": (
@@ -62,6 +64,13 @@ TUNED = {
         MEAN,
         rf"\frac{{2L{START}}}{{T}} + \frac{{2\sigma\sqrt{{{START}}}}}{{\sqrt{{T}}}}",
         rf"\frac{{\sigma\sqrt{{{START}}}}}{{4\sqrt{{T}}}}",
+    ),
+    "gap": (
+        NOISY.replace("convex", "strongly-convex"),
+        r"\min\left\{\frac1L, \sqrt{\frac{F(w_0)-F^\star}{TL\sigma^2}}\right\}",
+        SLOPES,
+        r"\frac{2L(F(w_0)-F^\star)}{T} + 3\sqrt{\frac{L\sigma^2(F(w_0)-F^\star)}{T}}",
+        r"\frac{L(F(w_0)-F^\star)}{T} + \frac12\sqrt{\frac{L\sigma^2(F(w_0)-F^\star)}{T}}",
     ),
     "gradient": (
         NOISY.replace("variance", "gradient"),
@@ -225,9 +234,8 @@ def test_roots_that_are_fractions_are_exact_whatever_their_length(digits):
 @pytest.mark.parametrize("true", [True, False])
 def test_a_violation_that_is_rounding_is_none(true, monkeypatch):
     """At w* in floats the gap is 0 and the gradient is not, also where the theorem is true."""
-    left = r"\frac1T\sum_{t=0}^{T-1}\mathbb{E}\|\nabla F(w_t)\|^2"
     right = r"\frac{%sL(F(w_0)-F^\star)}{\sqrt{T}}"
-    monkeypatch.setitem(TUNED, "gradients", (DESCENT, TUNED["root"][1], left, right % "2", right % r"\frac{1}{20}"))
+    monkeypatch.setitem(TUNED, "gradients", (DESCENT, TUNED["root"][1], SLOPES, right % "2", right % r"\frac{1}{20}"))
     shape = Shape("crowd", 25, 1, 1, 1, "fedavg", "claim")
     claim = claim_of("gradients", true)
     search = Search(claim, PLAIN, BUDGETS["small"], 0, families())
@@ -250,3 +258,13 @@ def test_a_crowd_that_would_stay_at_w_star_does_not_start_there():
         shape = Shape("crowd", 25, 1, 1, 1, "fedavg", "constant", noise=noise)
         population = examples(shape, family, claim_of("root"))
         assert (population.w0 == population.losses.w_star).any() == bool(noise)
+
+
+@pytest.mark.parametrize(
+    "term, said", [(1 / (1 - s.eta * s.L), True), (1 / (1 - s.eta * s.mu), False), (1 / s.tau, False)]
+)
+def test_a_term_of_unknown_sign_is_said_when_the_claim_is_made(term, said):
+    made = ("mine", "", "", "step", s.Delta_next, {"all": s.Delta * term})
+    short = (a.steps_up_to_2_over_L_plus_mu,) if not said else ()
+    with pytest.warns(StatementWarning, match="the sign of .* is unknown") if said else contextlib.nullcontext():
+        Claim(*made, assumptions=short)

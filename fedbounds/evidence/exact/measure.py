@@ -268,6 +268,7 @@ def at_start(losses: Quadratics, w0: Numbers) -> OnDemand[Numbers]:
         {
             "Delta_0": lambda: on.norm_sq(w0 - losses.w_star),
             "Gamma": lambda: on.heterogeneity(losses),
+            "gap_0": lambda: losses.gap(w0),
             "sigma_sq": lambda: largest(losses.variance(slopes())),
             "G_sq": lambda: largest(on.norm_sq(g := slopes()) + losses.variance(g)),
         }
