@@ -23,6 +23,8 @@ from fedbounds.theory.units import have_units, same_units
 UNITS = 'give units="as written"'
 # What a step size may be tuned to, known of a problem, a start and a horizon.
 TUNED_TO = frozenset({"T", "Delta_0", "Gamma", "sigma_sq", "G_sq", "gap_0"})
+# Warnings of signs that were given as a claim was made, not to be given again as its file is loaded.
+SAID = set[str]()
 # Symbols that have a value only where a statement gives it.
 NEEDS_VALUE = frozenset({"gamma", "turn", "reach", "push", "skew", "kept"})
 
@@ -158,8 +160,8 @@ def check_units(claim: Any, units: str) -> None:
 def warn_as_made(claim: Any) -> None:
     """Warn of unlike units where a claim's author says nothing of them, and of signs that a drawn point shows."""
     if not claim.units and not _not_finite(claim):
-        vars(claim)["signs_said"] = [*seen_negative(claim)]
-        for base, name in vars(claim)["signs_said"]:
+        for base, name in seen_negative(claim):
+            SAID.add(_of_sign(claim, base, name))
             warnings.warn(_of_sign(claim, base, name), StatementWarning, stacklevel=4)
         try:
             check_units(claim, "checked")
@@ -180,9 +182,9 @@ def check_written(claim: Any) -> None:
     """
     for part in _not_finite(claim):
         raise reject(f"claim {claim.key} is made of numbers", part, "leave out what divides by 0 or is no number")
-    said = vars(claim).get("signs_said", [])
-    for base, name in (pair for pair in unknown_signs(claim) if pair not in said):
-        warnings.warn(_of_sign(claim, base, name), StatementWarning, stacklevel=4)
+    for what in (_of_sign(claim, *pair) for pair in unknown_signs(claim)):
+        if what not in SAID:
+            warnings.warn(what, StatementWarning, stacklevel=4)
 
 
 def _of_sign(claim: Any, base: sp.Expr, name: str) -> str:
