@@ -1,4 +1,4 @@
-"""Runs in plain numpy: the iterates of a recorded run once more, by the reference, and rounds of any algorithm."""
+"""Runs that keep what a record does not: the iterates of a recorded run once more, and rounds of any algorithm."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine import rng
-from fedbounds.engine.numpy_engine import NumpyEngine, draws_at, present, round_weights
-from fedbounds.engine.reference import algorithm_1
-from fedbounds.engine.rng import HashedStream
+from fedbounds.engine.loop import Span, choose_engine, run_blocks
+from fedbounds.engine.numpy_engine import NumpyEngine, draws_at, round_weights
 from fedbounds.engine.time_grid import check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.model.schedule import steps
 from fedbounds.model.trajectory import Distances
 
 
@@ -32,48 +30,52 @@ class Iterates(NamedTuple):
     X_next: Array
 
 
-@dataclass(frozen=True)
-class _Sampled:
-    """The losses of an experiment, with the gradients that its seed draws."""
+@dataclass
+class _Kept:
+    """Copies what a block of replicates passes into arrays of all replicates."""
 
+    iterates: Iterates
     experiment: Experiment
+    engine: NumpyEngine
+    replicates: range
+    virtuals: tuple[str, ...]
+    every_step = False
 
-    @property
-    def p(self) -> Array:
-        return self.experiment.problem.p
+    def weights(self, r: int, p: Array, alpha: Array) -> None:
+        """Those of the steps are kept."""
 
-    def excess(self, w: Array) -> Array:
-        return self.experiment.problem.excess(w)
+    def steps(self, span: Span) -> None:
+        w, X, alpha, X_next = self.iterates
+        n, begin, first = span.count, span.begin, self.replicates.start
+        block = slice(first, min(self.replicates.stop, len(X)))
+        taken, wanted = slice(begin, begin + n), block.stop - first
 
-    def gradient(self, x: Array, t: int) -> Array:
-        draws = None if self.experiment.batch_size is None else draws_at(self.experiment, t, range(len(x)))
-        return self.experiment.problem.client_grads(x, draws)
+        def rows(values: Array) -> Array:
+            return values[:, :wanted].swapaxes(0, 1)
+
+        for name, path in span.paths.items():
+            w[name][block, begin : begin + n + 1] = rows(path[: n + 1])
+        X[block, taken], alpha[block, taken] = rows(span.models[:n]), rows(span.alpha[:n])
+        X_next[block, taken] = rows(span.models[1 : n + 1])
+        for k in span.aggregates:  # where the average has taken the place of the models
+            ends, t = np.stack([span.models[k], span.models[k]]), begin + k
+            self.engine.walk(ends, np.array([self.experiment.eta(t)]), t, self.replicates)
+            X_next[block, t] = ends[1, :wanted]
+
+    def finish(self, span: Span, p: Array, alpha: Array) -> None:
+        """The last aggregate stands after the last step."""
 
 
 def replay(experiment: Experiment) -> Iterates:
-    """The iterates of the recorded run of algorithm 1, up to rounding."""
-    R, replicates = experiment.replicates, range(experiment.replicates)
-    run = algorithm_1(
-        _Sampled(experiment),
-        np.tile(experiment.start, (R, 1)),
-        steps(experiment.eta, experiment.total_steps),
-        experiment.tau,
-        experiment.rule,
-        None if experiment.participation == 1 else lambda r, gaps: present(experiment, replicates, r),
-        lambda r: HashedStream(experiment.seed, replicates, r),
-    )
-    with NumpyEngine(experiment).session():
-        taken = list(run)
-    w = {
-        "alpha": np.stack([step.virtual(step.alpha) for step in taken], axis=1),
-        "p": np.stack([step.virtual(step.p) for step in taken], axis=1),
-    }
-    before = taken[:-1]
-    models, alpha, ends = (
-        np.stack(rows, axis=1)
-        for rows in ([s.x for s in before], [s.alpha for s in before], [s.ends for s in taken[1:]])
-    )
-    return Iterates(w, models, alpha, ends)
+    """The iterates of the recorded run of algorithm 1."""
+    engine, problem = choose_engine(experiment), experiment.problem
+    R, T, N, d = experiment.replicates, experiment.total_steps, problem.N, problem.d
+    virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
+    w = {name: np.empty((R, T + 1, d)) for name in virtuals}
+    kept = Iterates(w, np.empty((R, T, N, d)), np.empty((R, T, N)), np.empty((R, T, N, d)))
+    for _ in run_blocks(experiment, engine, lambda block: _Kept(kept, experiment, engine, block, virtuals)):
+        pass
+    return kept._replace(w={"alpha": w["alpha"], "p": w[virtuals[-1]]})
 
 
 def run_algorithm(
