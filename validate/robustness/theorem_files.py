@@ -26,6 +26,8 @@ DISPLAYS = [
     Path(__file__).resolve().parents[2] / "tests" / "latex" / name
     for name in ("displays.tex", "collected.tex", "from_memory.tex")
 ]
+# Answers are written after so many files each, so that a run that is ended early counts.
+EACH = 1000
 PIECE = re.compile(r"\\[A-Za-z]+|[0-9]+|[A-Za-z]|[^\sA-Za-z0-9]")
 HOSTILE = (
     "99999999",
@@ -86,18 +88,18 @@ def main() -> None:
     given = parser.parse_args()
     files = valid()
     result: Counter[str] = Counter()
+    before = read_json(given.out) if given.out and given.out.exists() else {"count": 0, "seeds": [], "answers": {}}
     for number in range(given.count):
         text = drawn(given.seed, number, files)
         answer = answered(lambda text=text: read_text(text))
         if answer not in ("accepted", "refused"):
             print(f"seed {given.seed}, file {number}: {answer}", flush=True)
         result[answer] += 1
+        if given.out and (number % EACH == EACH - 1 or number == given.count - 1):
+            total, seeds = Counter(before["answers"]) + result, [*before["seeds"], given.seed]
+            count = before["count"] + result.total()
+            write_json(given.out, {"count": count, "seeds": seeds, "patience": PATIENCE, "answers": dict(total)})
     print(dict(result))
-    if given.out:
-        before = read_json(given.out) if given.out.exists() else {"count": 0, "seeds": [], "answers": {}}
-        total = Counter(before["answers"]) + result
-        count, seeds = before["count"] + given.count, [*before["seeds"], given.seed]
-        write_json(given.out, {"count": count, "seeds": seeds, "patience": PATIENCE, "answers": dict(total)})
 
 
 if __name__ == "__main__":
