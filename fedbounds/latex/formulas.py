@@ -192,8 +192,8 @@ def _no_function(head: Any, following: Any, notation: Notation) -> None:
     inside = following.children[0].children
     leaves = list(following.children[0].scan_values(lambda _: True))
     if len(inside) > 1 or [leave.type for leave in leaves if leave.type != "SCRIPT"] == ["NAME"]:
-        what = f"is this {head} times what follows, or a function of it"
-        raise wrong(_at(following, notation), what, r"write a \cdot, or an index")
+        remedy = rf"write a \cdot, or an index; where it is the objective, add % fedbounds: let {head} = F"
+        raise wrong(_at(following, notation), f"is this {head} times what follows, or a function of it", remedy)
 
 
 def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.Expr:

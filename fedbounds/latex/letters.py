@@ -30,7 +30,8 @@ TIMES = ("T", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
 # What a letter of papers often is, to be declared if so.
 USUAL = dict.fromkeys(("E", "H"), r"\tau") | dict.fromkeys(("K", "M", "n"), "N")
-USUAL |= {"D": r"\|w_0-w^\star\|", r"\alpha": r"\eta", "h": r"\eta"}
+STEPS = (r"\alpha", "h")
+USUAL |= {"D": r"\|w_0-w^\star\|"} | dict.fromkeys(STEPS, r"\eta")
 UNKNOWN = "a symbol must be one of the table, or declared"
 AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = (
@@ -106,8 +107,9 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         letter = name.text + (f"_{{{below}}}" if below else "")
         shown = [item for item in _shown(tuple(meanings)) if item != letter]
         near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
-        body = "..." if below not in ("", "t") else USUAL.get(name.text, "...")
-        remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {letter} = {body}"
+        body = USUAL.get(name.text, "") if below == "" or (name.text in STEPS and below == "t") else ""
+        declared = f"{name.text} = {body}" if body else f"{letter} = ..."
+        remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {declared}"
         if name.text == "n" and below == notation.client:
             remedy = rf"where the weights are by samples, add % fedbounds: let \frac{{n_{below}}}{{n}} = p_{below}"
         if name.text.startswith(r"\bar{"):
