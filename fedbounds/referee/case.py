@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
+from fedbounds.referee.search.candidates import Arm
 from fedbounds.referee.work_items import WorkItems
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
@@ -49,7 +51,7 @@ class Case:
     """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far.
 
     A stage calls ``so_far`` with what it would find if it ended there; the call may end it. ``end`` is when the
-    trial's processor seconds are spent, if they are limited.
+    trial's processor seconds are spent, if they are limited; ``chosen`` what a search of that budget tries, as known.
     """
 
     claim: Claim
@@ -61,6 +63,7 @@ class Case:
     work: WorkItems = field(default_factory=WorkItems)
     so_far: SoFar = lambda found: None
     end: float | None = None
+    chosen: dict[str, list[Arm]] = field(default_factory=dict)
 
     @property
     def rocq_seconds(self) -> float | None:
@@ -73,6 +76,11 @@ class Case:
         claimed = self.claim.coverage(self.reading)
         proofs = (v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in PROOFS)
         return any(v.coverage is None or v.coverage.includes(claimed) for v in proofs)
+
+    @property
+    def search_budget(self) -> Budget:
+        """Of the search: the smallest for a claim that is proved, unless a larger one was asked for."""
+        return PROVED if self.budget == "small" and self.proved else BUDGETS[self.budget]
 
     def verdict(self, kind: Evidence, status: Status, detail: str) -> Verdict:
         """A verdict on this claim in this reading."""

@@ -36,8 +36,7 @@ from fedbounds.referee.mutants_in_regimes import (
     verdicts_in,
 )
 from fedbounds.referee.nearby_claims import neighbours
-from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
-from fedbounds.referee.search.candidates import expected_seconds
+from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
@@ -198,12 +197,8 @@ def search(case: Case) -> StageResult:
     def so_far(verdict: Callable[[], Verdict]) -> None:
         case.so_far(lambda: _searched(verdict()))
 
-    return _searched(refute(case.claim, case.reading, search_budget(case), case.seed, each=each, so_far=so_far))
-
-
-def search_budget(case: Case) -> Budget:
-    """Of the search: the smallest for a claim that is proved, unless a larger one was asked for."""
-    return PROVED if case.budget == "small" and case.proved else BUDGETS[case.budget]
+    budget, chosen = case.search_budget, case.chosen.get(case.search_budget.name)
+    return _searched(refute(case.claim, case.reading, budget, case.seed, None, each, None, so_far, chosen))
 
 
 def _searched(verdict: Verdict) -> StageResult:
@@ -316,5 +311,6 @@ def with_estimate(step: Step, case: Case) -> Step:
         return step
     if not case.proved and all(q.statistic == "constant" for q in case.claim.computed):
         return step
-    seconds = expected_seconds(case.claim, case.reading, search_budget(case))
+    chosen = case.chosen[case.search_budget.name] = arms(case.claim, case.reading, case.search_budget)
+    seconds = expected_seconds(case.claim, case.search_budget, chosen)
     return replace(step, seconds=max(math.ceil(seconds / 10) * 10, 10))

@@ -27,6 +27,7 @@ from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import follows
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
@@ -72,7 +73,7 @@ FEW = Suite(REGIMES[:4])
 
 @pytest.fixture(autouse=True)
 def few_instances(monkeypatch):
-    monkeypatch.setitem(stages.BUDGETS, "small", replace(stages.BUDGETS["small"], shrink=2000))
+    monkeypatch.setitem(BUDGETS, "small", replace(BUDGETS["small"], shrink=2000))
     monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1), (5, 1)))
     monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (1, 4), (2, 3)))
 

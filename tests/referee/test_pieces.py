@@ -21,7 +21,7 @@ from fedbounds.referee import implication, limit_cases, stages
 from fedbounds.referee.certificate_settings import Grid, settings
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.budget import Budget
+from fedbounds.referee.search.budget import BUDGETS, Budget
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.referee.work_items import WorkItems
 from fedbounds.report import trial_text as show
@@ -52,7 +52,7 @@ def found_with(claim, **pieces):
 
 def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
     few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1000, 30, rungs=2, seconds=1.0)
-    monkeypatch.setitem(stages.BUDGETS, "few", few)
+    monkeypatch.setitem(BUDGETS, "few", few)
     monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
     path = tmp_path / "mine.py"
     path.write_text(OWN)

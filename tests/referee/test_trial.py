@@ -78,7 +78,7 @@ FEW = Suite(REGIMES[:4])
 
 @pytest.fixture(autouse=True)
 def little_shrinking(monkeypatch):
-    monkeypatch.setitem(stages.BUDGETS, "small", replace(stages.BUDGETS["small"], shrink=2000))
+    monkeypatch.setitem(BUDGETS, "small", replace(BUDGETS["small"], shrink=2000))
 
 
 @pytest.mark.parametrize("claim", ALL_FALSE, ids=lambda c: c.key)
@@ -706,7 +706,7 @@ def test_the_search_for_a_proved_claim_is_short_and_one_with_quantities_of_ones_
     assert 10 < stages.with_estimate(step, case).seconds <= step.seconds
     proof = case.verdict(Evidence.SYMBOLIC, Status.HOLDS, "")
     assert stages.with_estimate(step, replace(case, verdicts=(proof,))).seconds == 10
-    assert stages.search_budget(replace(case, verdicts=(proof,), budget="large")) == BUDGETS["large"]
+    assert replace(case, verdicts=(proof,), budget="large").search_budget == BUDGETS["large"]
 
 
 def test_a_stage_without_pieces_ends_at_its_share_of_the_time():

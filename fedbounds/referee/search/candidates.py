@@ -87,10 +87,9 @@ def arms(
     return _affordable_arms(every, costs, budget.seconds / budget.rungs)
 
 
-def expected_seconds(claim: Claim, reading: Reading, budget: Budget) -> float:
+def expected_seconds(claim: Claim, budget: Budget, chosen: Iterable[Arm]) -> float:
     """About how many seconds of a processor the search takes, quantities of one's own on every path included."""
     by_family, author_functions = families(), functions(claim)
-    chosen = arms(claim, reading, budget, by_family)
     return budget.rungs * sum(
         cost(arm.shape, by_family[arm.shape.family], budget, FIRST, author_functions) for arm in chosen
     )

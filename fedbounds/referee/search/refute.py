@@ -10,7 +10,7 @@ evaluations spent are reported, which proves nothing; a violation that floating 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -104,13 +104,14 @@ def refute(
     each: Each = lambda stage, function, tasks: map(function, tasks),
     by_family: Mapping[str, InstanceFamily] | None = None,
     so_far: Callable[[Callable[[], Verdict]], None] = lambda verdict: None,
+    chosen: Sequence[Arm] | None = None,
 ) -> Verdict:
     """Search the arms of the budget until one yields a confirmed counterexample.
 
     ``progress(label, done, total)`` is called before every arm; ``each`` computes the arms of a rung, in order;
     ``by_family``: the families by key, shipped ones and those of plug-ins unless given; ``so_far`` is called after
-    every arm with what the verdict is if that was the last. REFUTED carries the instance and both sides as fractions
-    in ``data``; otherwise UNDECIDED with the closest approach.
+    every arm with what the verdict is if that was the last; ``chosen``: the `arms`, where they are known. REFUTED
+    carries the instance and both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach.
     """
     unknown = unexpressed(claim, reading)
     if not ({*claim.tuned} <= TUNED_TO) or (claim.steps is not None and claim.steps.has(L_sample)):
@@ -124,7 +125,8 @@ def refute(
     violates = judge(claim, reading)
     outcomes: list[Outcome] = []
     unconfirmed: list[Outcome] = []
-    for outcome in _outcomes(search, progress, each):
+    chosen = arms(claim, reading, budget, search.by_family) if chosen is None else chosen
+    for outcome in _outcomes(search, chosen, progress, each):
         outcomes.append(outcome)
         if outcome.margin <= WORTH_TRYING:
             so_far(lambda: survived(search, outcomes, [*unconfirmed, *_no_rounding(search, outcomes[-1])]))
@@ -185,12 +187,10 @@ def _moved(search: Search, outcome: Outcome) -> float:
     return float(values[values < OUTSIDE].max(initial=outcome.margin))
 
 
-def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator[Outcome]:
+def _outcomes(search: Search, chosen: Sequence[Arm], progress: Progress | None, each: Each) -> Iterator[Outcome]:
     """The outcomes of every rung."""
     done, budget = 0, search.budget
-    left: list[tuple[Arm, int, Outcome | None]] = [
-        (arm, k, None) for k, arm in _in_turn(arms(search.claim, search.reading, budget, search.by_family))
-    ]
+    left: list[tuple[Arm, int, Outcome | None]] = [(arm, k, None) for k, arm in _in_turn(chosen)]
     total = sum(-(-len(left) // KEPT_SHARE**rung) for rung in range(budget.rungs))  # at least
     for rung in range(budget.rungs):
         last = rung == budget.rungs - 1
@@ -219,7 +219,7 @@ def _price(search: Search, task: Task) -> float:
     return cost(shape, search.by_family[shape.family], search.budget, task.generations, functions(search.claim))
 
 
-def _in_turn(every: list[Arm]) -> list[tuple[int, Arm]]:
+def _in_turn(every: Sequence[Arm]) -> list[tuple[int, Arm]]:
     """Arms with their numbers, the first of each family, then the second of each: a search may be cut."""
     groups = [arm.group for arm in every]
     return sorted(enumerate(every), key=lambda item: groups[: item[0]].count(item[1].group))
