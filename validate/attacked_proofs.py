@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import random
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
+from fedbounds.evidence.kernel import coqc, found_proof
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.one_step import certificate as certificates
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
@@ -40,6 +39,7 @@ from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status
 from validate.broken_proofs import KINDS, mutated
 from validate.false_theorems.specimens import WAYS, perturbed, pool
+from validate.one_step import compiler
 from validate.outside_theorems.trials import CLAIMS
 from validate.tight_constants import CERTIFICATES
 
@@ -49,7 +49,6 @@ RECORD = RESULTS / "attacked_proofs.json"
 CLAIMS_CHANGED, CERTIFICATES_CHANGED = 8, 20
 # Scripts longer than this take Rocq too long to be part of a sample.
 LONGEST = 12_000
-MODULES = ("Space", "Model", "Facts", "Together", "Points", "Independent")
 MULTIPLIER = re.compile(r"(?<=\(less _ _ \()|(?<=Rmult_le_pos \()")
 
 
@@ -157,14 +156,7 @@ def rocq_attacked(known: list[Theorem], count: int, seed: int, tally: Counter[st
     """So many scripts with a changed multiplier, or below a changed statement, put to Rocq."""
     rng, numbers = random.Random(seed), np.random.default_rng(seed)
     short = [(one, text) for one in known if (text := _script(one)) and len(text) < LONGEST]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-
-        def compiles(module: str, text: str) -> bool:
-            return coqc.compiled(folder, module, text)[0] == ""
-
-        for module in MODULES:
-            compiles(module, proof_obligations.sources()[module].read_text(encoding="utf-8"))
+    with compiler() as complaint:
         while short and count:
             (one, text), claim = rng.choice(short), None
             stated, changed, module = found_proof.statement(one.claim, one.reading), text, _module(one)
@@ -181,7 +173,7 @@ def rocq_attacked(known: list[Theorem], count: int, seed: int, tally: Counter[st
                     continue
                 stated = other
             count -= 1
-            taken = compiles(f"statement_{module}", stated) and compiles(f"proof_{module}", changed)
+            taken = not (complaint(f"statement_{module}", stated) or complaint(f"proof_{module}", changed))
             false = claim is not None and taken and violated(claim, one.reading, seed)
             _count(tally, "Rocq: a statement" if claim is not None else "Rocq: a multiplier", taken, false)
 

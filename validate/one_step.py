@@ -33,7 +33,7 @@ THEOREMS = ROOT.parent / "tests" / "evidence" / "prover" / "one_step.tex"
 RECORD = ROOT / "results" / "one_step.json"
 PLAIN = READINGS["plain"]
 # What found proofs rest on, each after what it requires.
-MODULES = ("Space", "Model", "Facts", "Together", "Points", "Independent")
+MODULES = ("Space", "Model", "Facts", "Together", "Points", "Independent", "Drift", "Inside")
 CONSTANT = re.compile(r"(?<![\w^.])(?<!\^ )(?:\d+|L|mu|eta M|eta|G_sq|sigma_sq|sigma_p_sq|Gamma P)(?![\w.%])")
 SIGN = re.compile(r"\(- 1\)| \+ ")
 RELATION = re.compile(r"(.*) <= (.*)")
@@ -79,7 +79,7 @@ def spent() -> float:
 
 
 @contextmanager
-def rocq() -> Iterator[Callable[[str, str], str]]:
+def compiler() -> Iterator[Callable[[str, str], str]]:
     """What compiles (module, text) beside all that found proofs rest on: Rocq's complaint, or nothing."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -152,7 +152,7 @@ def measured(only: Sequence[str], changes: int, seed: int) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     known: list[Found] = []
     tally = {kind: {"tried": 0, "accepted": 0} for kind in KINDS}
-    with rocq() as compiled:
+    with compiler() as compiled:
         for name, claim in theorems().items():
             if only and name not in only:
                 continue

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as Collected
+from types import MappingProxyType
 
 import sympy as sp
 
@@ -75,11 +76,14 @@ WRITTEN = "(* Written from the claim; do not edit. *)\n"
 HEADER = "From Coq Require Import Reals.\nRequire Import Space Model{}.\nOpen Scope R_scope.\n"
 
 
-def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
+def statement(
+    claim: Claim, reading: Reading, attained: bool = False, beside: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """The text of a Rocq file with the definition ``statement : Prop`` of a claim in a reading.
 
     With ``attained`` every constant is the extreme that the paper defines it to be, and the step one that Algorithm 1
     takes in its first round: what a negation must be of, since a claim may be false for bounds and true for extremes.
+    ``beside`` are terms of further quantities.
     Raises InputError where the model has no word for the claim: another scope, kind, reading or assumption.
     """
     require_own(claim)
@@ -87,7 +91,7 @@ def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
     if claim.scope == "constant" or claim.kind is not Kind.INEQUALITY or (along and by_p):
         what = f"a claim of scope {claim.scope} and kind {claim.kind} in the reading {reading.name}"
         raise _cannot(claim, what, "inequalities of a step, and those of a horizon weighted by alpha, can be")
-    measured = {**MEASURED, **(BY_P if by_p else {}), **(ALONG if along else {})}
+    measured = {**MEASURED, **beside, **(BY_P if by_p else {}), **(ALONG if along else {})}
     tied = {**TIED, **(AT_STARTS if reading.skew == "sync" else {}), **({"tau": ()} if along else {})}
     stated = claim.sides(reading)
     left, right = stated.lhs, list(stated.terms.values())
@@ -117,8 +121,8 @@ def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
     place = "forall c k i, seen M c k -> (i < N P)%nat ->\n  " if claim.scope == "point" else ""
     subject = "(M : nat -> Step P) (T : nat)" if along else "(M : Step P)"
     hypotheses = "".join(f"  {text} ->\n" for text in ("run M T tau" if along else "setting M", *conditions))
-    beside = {" Horizon": along, " Attained": attained, " Independent": "sigma_p_sq" in constants}
-    further = "".join(name for name, needed in beside.items() if needed)
+    files = {" Horizon": along, " Attained": attained, " Independent": "sigma_p_sq" in constants}
+    further = "".join(name for name, needed in files.items() if needed)
     total = " +\n     ".join(f"({rocq(term, words)})" for term in right) or "0"
     return (
         f"{WRITTEN}{HEADER.format(further)}\n"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from types import ModuleType
 
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.kernel import claim_statement, point_script, point_statement, step_script
+from fedbounds.evidence.kernel import claim_statement, point_script, point_statement, step_script, step_statement
 from fedbounds.evidence.kernel.coqc import available
 from fedbounds.evidence.kernel.derivation_script import script as of_a_client
-from fedbounds.evidence.kernel.one_step_script import script as of_one_step
 from fedbounds.evidence.kernel.proof_obligations import Obligation
 from fedbounds.evidence.kernel.rocq_runs import Audited, check_script, check_within
 from fedbounds.evidence.prover import automatic
@@ -19,16 +19,24 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
 
+# A claim as a proposition: of a step of the algorithm, else of any points, else of a step in its vectors.
+FORMS = (claim_statement, point_statement, step_statement)
+
 
 def statement(claim: Claim, reading: Reading) -> str:
-    """The claim as a proposition: of a step of the algorithm, else of any points."""
-    try:
-        return claim_statement.statement(claim, reading)
-    except InputError as wrong:
+    """The claim as a proposition, in the first of these forms that can say it."""
+    return _stated(claim, reading)[1]
+
+
+def _stated(claim: Claim, reading: Reading) -> tuple[ModuleType, str]:
+    """The form of the claim's proposition, and the proposition."""
+    whys: list[InputError] = []
+    for form in FORMS:
         try:
-            return point_statement.statement(claim, reading)
-        except InputError:
-            raise wrong from None
+            return form, form.statement(claim, reading)
+        except InputError as wrong:
+            whys.append(wrong)
+    raise whys[0]
 
 
 def script(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None) -> str:
@@ -49,14 +57,9 @@ def script(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | Non
 def _written(proposed: Derivation, checked: Checked, claim: Claim, reading: Reading) -> str:
     if claim.scope == "point":
         return of_a_client(proposed, claim)
-    try:
-        claim_statement.statement(claim, reading)
-    except InputError:
-        return point_script.script(checked, reading)
-    try:
-        return of_one_step(checked)
-    except InputError:
-        return step_script.script(checked, reading)
+    form, _ = _stated(claim, reading)
+    write = point_script.script if form is point_statement else step_script.script
+    return write(checked, reading)
 
 
 def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None) -> Audited:

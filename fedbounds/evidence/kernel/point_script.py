@@ -6,7 +6,7 @@ their means. Rocq checks each form, and that the forms, times the multipliers, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import sympy as sp
@@ -69,13 +69,20 @@ def script(checked: Checked, reading: Reading) -> str:
         raise no_script(f"one of {checked.derivation.claim}")
     points = read(claim, reading)
     uses = [(m, at_one_point(fact) if points.stepped else fact) for m, fact in last.because]
-    return HEAD.format(key=safe_key(claim.key), name=module_name(claim.key)) + proof(points, checked, uses)
+    letters = [(one.symbol, one.expression) for one in checked.conditions]
+    steps = {one.label: one for one in checked.derivation.steps}
+    return HEAD.format(key=safe_key(claim.key), name=module_name(claim.key)) + proof(points, letters, steps, uses)
 
 
-def proof(points: PointClaim, checked: Checked, uses: Iterable[d.Use]) -> str:
-    """The proof in Rocq that these facts, times their multipliers, show a claim about points."""
-    numbers = {one.symbol.name: f"({points.number(one.expression)})" for one in checked.conditions}
-    writer = _Writer(replace(points, letters=numbers), steps={one.label: one for one in checked.derivation.steps})
+def proof(
+    points: PointClaim,
+    letters: Iterable[tuple[sp.Expr, sp.Expr]],
+    steps: Mapping[str, d.Step],
+    uses: Iterable[d.Use],
+) -> str:
+    """The proof in Rocq that these facts, times their multipliers with these letters, show a claim about points."""
+    numbers = {one.name: f"({points.number(value)})" for one, value in letters}
+    writer = _Writer(replace(points, letters=numbers), steps=steps)
     body = "".join(f"  assert (0 <= {text}) by lra.\n" for text in numbers.values())
     body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(uses))
     sides = "".join(writer.side(side) for side in (points.left, points.right))
@@ -95,7 +102,7 @@ def proof(points: PointClaim, checked: Checked, uses: Iterable[d.Use]) -> str:
 class _Writer(Vectors):
     """``steps`` are the derivation's, ``means`` those of the claim's sides, ``used`` facts with their multipliers."""
 
-    steps: dict[str, d.Step] = field(default_factory=dict)
+    steps: Mapping[str, d.Step] = field(default_factory=dict)
     means: dict[str, str] = field(default_factory=dict)
     used: list[tuple[int, str]] = field(default_factory=list)
 

@@ -1,38 +1,34 @@
 """A derivation of one step, with noise, as a script of Rocq: from any local models, or from one where tau = 1.
 
 After every history the step is a mean step plus noise whose mean is zero: a lemma about points, written from the
-derivation's facts that have no noise, and a bound on the variance of the noise's mean. What is expected follows.
+derivation's facts that have no noise, and a bound on the variance of the noise's mean. What is expected follows, with
+what the derivation says of expectations: bounds on the drift, and terms that are not negative.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import sympy as sp
 
 from fedbounds.evidence.kernel import point_script
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
+from fedbounds.evidence.kernel.flat_facts import DriftBound
 from fedbounds.evidence.kernel.point_forms import no_script
 from fedbounds.evidence.kernel.point_statement import PointClaim, assumed_of, binders_of
-from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.kernel.step_facts import NEXT_LOSS, NUMBERS, WORDS, StepFacts, bound_of, read, symbols_of
+from fedbounds.evidence.kernel.step_statement import after_history
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, SHARE, W_NEXT, W, X, grad
+from fedbounds.evidence.symbolic.definitions import ALPHA, W, X, grad
 from fedbounds.evidence.symbolic.granted import granted_by
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Part
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.vectors import Centre, Noise
+from fedbounds.theory.vectors import Centre, Loss
 
-ZERO = sp.Integer(0)
 TAU_IS_1 = Part(sy.tau, "=", sp.Integer(1))
-NOISY = ("bounded-variance", "client-variances", "independent-clients", "no-noise")
-# What symbols mean at points, the step without its noise.
-MEANINGS = {
-    **{key: value for key, value in definitions.meanings(True, True).items() if key not in (W, sy.sigma_p_sq)},
-    W_NEXT: W - sy.eta * Centre(ALPHA, grad(X)),
-}
 
 # What a step is about, after one history.
 MEASURED = {
@@ -41,14 +37,24 @@ MEASURED = {
     sy.gap_t: "(mean (N P) (p P) (fun i => F P i (w M c k)) - mean (N P) (p P) (fun i => F P i (w_star P)))",
     sy.drift: "mean (N P) (alpha M c) (fun i => norm_sq (sub (w M c k) (x M c k i)))",
 }
-NUMBERS = (sy.L, sy.mu, sy.eta, sy.rho_bar, sy.sigma_sq, sy.sigma_p_sq)
-# What bounds the variance of the mean noise, by the facts that a derivation names: its lemma in Rocq.
-BOUNDS = {sy.sigma_sq: "noise_bound M ok", sy.sigma_p_sq: "mean_noise M"}
+# What is expected of these, and why it is not negative.
+EXPECTED = {
+    sy.Delta: ("(Delta M)", "Delta_nonneg M ok"),
+    sy.gap_t: ("(gap_t M)", "gap_nonneg M ok"),
+    sy.drift: ("(drift M)", "drift_nonneg M ok"),
+    sy.Gamma: ("(Gamma P)", "Gamma_nonneg M ok"),
+}
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Facts Together Points Independent statement_{name}.
+Require Import Space Model Facts Together Points Independent Drift Inside statement_{name}.
 Open Scope R_scope.
-
+"""
+VECTORS_IN = re.compile(r"\(w_star P\)|\(w M c k\)")
+CLOSED = """first [ring | open_fact; {fixed}field; apart
+    | apply mean_ext; intros i Hi; open_fact; {client}field; apart]."""
+OF_GAMMA = """unfold Gamma. rewrite (mean_ext _ _ _ (fun i => F P i (w_star P) + (-1) * F P i (w_i_star P i)))
+      by (intros; unfold excess; ring). rewrite mean_plus, mean_times. ring."""
+CORE = """
 Lemma core : forall (P : Problem){binders},
 {hypotheses}  {left} <=
     {right}.
@@ -58,10 +64,11 @@ Theorem proof : statement_{name}.statement.
 Proof.
   intros P M; intros.
   match goal with h : setting M |- _ => rename h into ok end.
-  pose proof ok as (Hp & Hpos & _ & Hw & _ & _ & Hm & Hopt & He).
-{together}  enough (Goal : expected M (fun c k => {left}) <= expected M (fun c k => {right})).
-  {{ revert Goal. rewrite ?(expected_plus M), ?(expected_times M), ?(expected_const M ok).
-    unfold Delta_next, Delta, gap_t, drift. lra. }}
+  pose proof ok as (Hp & Hpos & _ & Hw & Ho & _ & Hm & Hopt & He).
+"""
+ENOUGH = """  enough (Goal : expected M (fun c k => {left}) <= expected M (fun c k => {right})).
+  {{ revert Goal{names}. rewrite ?(expected_plus M), ?(expected_times M), ?(expected_const M ok).
+    unfold Delta_next, Delta, gap_t, drift. intros. lra. }}
   apply (expected_le M ok). intros c k Hck. destruct (Hw c (proj1 Hck)) as [Ha _].
 {one}  pose proof (core P {arguments}) as B.
   repeat match type of B with ?A -> _ => specialize (B ltac:(first [assumption | lra
@@ -74,7 +81,7 @@ SINGLE = """  assert (one : taken M = 0%nat).
   { assert (tau = 1%nat) by (apply INR_eq; simpl; assumption).
     match goal with h : in_round M tau |- _ => unfold in_round in h end. lia. }
 """
-ONE = """  assert (Ex : forall i, (i < N P)%nat -> alpha M c i = p P i)
+ONE_POINT = """  assert (Ex : forall i, (i < N P)%nat -> alpha M c i = p P i)
     by (intros i Hi; pose proof (least c i (proj1 Hck) Hi); pose proof (largest c i (proj1 Hck) Hi); lra).
   rewrite ?(alpha_is_p M least largest c _ (proj1 Hck)).
 """
@@ -85,122 +92,119 @@ def script(checked: Checked, reading: Reading) -> str:
     claim, last = checked.claim, checked.derivation.steps[-1]
     if claim is None or claim.scope != "step" or not isinstance(last.because, tuple):
         raise no_script(f"one of {checked.derivation.claim}")
-    bound = _bound(checked, last.because)
     known = claim.assumptions_in(reading)
     single = any(part == TAU_IS_1 for one in known for part in one.parts)
     if not single and "single-step" in granted_by(reading, claim):
         raise no_script("one client")
+    step = read(checked, single)
+    head = HEAD.format(key=safe_key(claim.key), name=module_name(claim.key))
+    if step.left == step.right:
+        return head + "".join(_alone(step))
+    bound = bound_of(step)
     numbers = {part for one in known if one.gives is None for part in one.parts}
     relations = (tuple(part) for part in numbers if (part.left - part.right).free_symbols <= set(NUMBERS))
     points = PointClaim(
         claim,
-        _at_points(last.lhs, single),
-        _at_points(last.rhs - sy.eta**2 * bound, single),
+        step.at_points(step.left),
+        step.at_points(step.right - sy.eta**2 * step.noise() * bound),
         tuple(sorted(relations, key=str)),
         frozenset(one.key for one in known),
         numbers=NUMBERS,
     )
-    name = module_name(claim.key)
-    head = HEAD.format(
-        key=safe_key(claim.key),
-        name=name,
+    head += CORE.format(
         binders="".join(f" ({names} : {kind})" for names, kind in binders_of(points)),
         hypotheses="".join(f"  {text} ->\n" for text in (*points.setting.values(), *assumed_of(points))),
         left=points.number(points.left),
         right=points.number(points.right),
     )
-    quiet = [(m, fact) for m, fact in last.because if not _of_noise(fact)]
-    if single:
-        quiet = [(m, point_script.at_one_point(fact)) for m, fact in quiet]
-    return head + point_script.proof(points, checked, quiet) + "".join(_theorem(name, points, last, bound))
+    letters = {one for m, fact in step.inner for one in _multipliers(m, fact)}
+    shown = tuple(one for one in step.flat.letters.items() if one[0] in letters)
+    quiet = [(m, point_script.at_one_point(fact) if single else fact) for m, fact in step.inner]
+    return head + point_script.proof(points, shown, step.flat.steps, quiet) + "".join(_theorem(points, step, bound))
 
 
-def _at_points(side: sp.Expr, single: bool) -> sp.Expr:
-    """A side in points, the step without its noise."""
-    for _ in range(3):
-        side = sp.sympify(side).xreplace(MEANINGS)
-    return side.xreplace({X: W}) if single else side
+def _multipliers(multiplier: sp.Expr, fact: d.Fact) -> set[sp.Basic]:
+    """The letters of a fact's multipliers."""
+    inside = (_multipliers(m, one) for m, one in fact.uses) if isinstance(fact, d.Averaged) else ()
+    return set(multiplier.free_symbols).union(*inside)
 
 
-def _of_noise(fact: d.Fact) -> bool:
-    """Whether a fact speaks of the noise alone."""
-    if isinstance(fact, d.Averaged):
-        return all(_of_noise(one) for _, one in fact.uses)
-    if isinstance(fact, d.Square):
-        return bool(fact.of.has(Noise))
-    return isinstance(fact, d.Premise) and fact.key in NOISY
+def _outer(step: StepFacts) -> Iterator[str]:
+    """What is said of expectations, times the multipliers."""
+    used = {symbol for m, _ in step.outer for symbol in m.free_symbols}
+    for symbol, (_, why) in EXPECTED.items():
+        if symbol in used:
+            yield f"  pose proof ({why}).\n"
+    words = WORDS | {symbol.name: text for symbol, (text, _) in EXPECTED.items()}
+    if step.outer and "tau" in {s.name for one in used for s in step.flat.letters.get(one, one).free_symbols}:
+        yield "  assert (1 <= INR tau) by (match goal with h : in_round M tau |- _ => unfold in_round in h end;\n"
+        yield "    apply (le_INR 1); lia).\n"
+    letters = {one.name: f"({rocq(value, words)})" for one, value in step.flat.letters.items() if one in used}
+    yield from (f"  assert (0 <= {text}) by lra.\n" for text in letters.values())
+    for k, (multiplier, fact) in enumerate(step.outer):
+        factor = rocq(sp.expand(multiplier), words | letters)
+        if isinstance(fact, DriftBound):
+            yield from _drift(k, fact, words)
+            yield f"  pose proof (Rmult_le_pos ({factor}) _ ltac:(not_negative) (shift _ _ D{k})) as Y{k}.\n"
+        else:
+            yield f"  assert (Y{k} : 0 <= {factor}) by not_negative.\n"
 
 
-def _bound(checked: Checked, uses: tuple[d.Use, ...]) -> sp.Expr:
-    """What bounds the variance of the mean noise, of which the step has eta^2."""
-    letters = {one.symbol: one.expression for one in checked.conditions}
-    found: dict[sp.Expr, sp.Expr] = {}
-    for multiplier, fact in uses:
-        for share, one in fact.uses if isinstance(fact, d.Averaged) else ():
-            key = one.key if isinstance(one, d.Premise) else ""
-            symbol = {"bounded-variance": sy.sigma_sq, "client-variances": sy.sigma_p_sq, "no-noise": ZERO}.get(key)
-            if symbol is not None and (key == "client-variances") == (share == SHARE):
-                found[symbol] = found.get(symbol, ZERO) + multiplier * abs(share if symbol != sy.sigma_p_sq else 1)
-    last = checked.derivation.steps[-1]
-    if not (last.lhs - last.rhs).has(sy.Delta_next):
-        return ZERO
-    if [sp.expand(value.subs(letters)) for value in found.values()] != [sy.eta**2]:
-        raise no_script(f"a noise bounded by {', '.join(map(str, found)) or 'nothing'}")
-    return next(iter(found))
+def _drift(k: int, fact: DriftBound, words: Mapping[str, str]) -> Iterator[str]:
+    """The drift of bounded gradients, from the lemma and the bound on the ratio of steps."""
+    number = rocq(fact.number, words)
+    yield f"  pose proof ({fact.lemma} G_sq eta_ratio ({number}) tau ltac:(assumption) ltac:(lra) ltac:(nra)\n"
+    yield f"    ltac:(assumption) ltac:(assumption) ltac:(assumption)) as D{k}.\n"
 
 
-def _theorem(name: str, points: PointClaim, last: d.Step, bound: sp.Expr) -> Iterator[str]:
-    """From the lemma about points to what is expected of the step."""
-    words = {one.name: one.name for one in NUMBERS} | {"eta": "eta M", "Gamma": "Gamma P", "N": "INR (N P)"}
-    arguments = {"alpha": "(alpha M c)", "x": "(x M c k)", "w": "(w M c k)"}
-    names = [one for group, _ in binders_of(points) for one in group.split()]
-    yield THEOREM.format(
-        name=name,
-        left=expected(last.lhs, words),
-        right=expected(last.rhs, words),
-        together=TOGETHER * points.unbiased + SINGLE * (not points.models),
-        one=ONE * points.unbiased,
-        arguments=" ".join(arguments.get(one, f"({words.get(one, one)})") for one in names),
-    )
-    used = [symbol for symbol in (*MEASURED, sy.Gamma) if (last.lhs - last.rhs).has(symbol)]
-    if sy.Delta_next in used:
-        yield from _noise(rocq(bound, words), bound)
-    single = not points.models
-    middle, slope = (_here(points.vector(one)) for one in (W, Centre(ALPHA, grad(W if single else X))))
-    same = "apply centre_same; intros i Hi; split; "
-    weights = "apply Ex; exact Hi" if points.unbiased else "reflexivity"
-    model = "rewrite (one_model M ok one c k i Hck Hi); reflexivity" if single else "reflexivity"
-    if not single:
-        yield f"  assert (Ew : w M c k = {middle}) by ({same}[{weights} | reflexivity]).\n  rewrite ?Ew.\n"
-    yield f"  assert (Es : slope M c k = {slope}) by ({same}[{weights} | {model}]).\n  rewrite ?Es.\n"
-    vectors = [middle, slope, "(x M c k i)", "(w_star P)"]
-    fixed, each = (
-        ", ".join(f"?(ip_sym _ {b} {a})" for k, b in enumerate(of) for a in of[:k])
-        for of in ([*vectors[:2], vectors[3]], vectors)
-    )
-    by = points.weights(ALPHA).replace("alpha", "(alpha M c)")
-    here = {
-        sy.Delta_next: f"norm_sq (sub (sub {middle} (w_star P)) (scale (eta M) {slope}))",
-        sy.drift: f"mean (N P) {by} (fun i => norm_sq (sub {middle} (x M c k i)))",
-        sy.Gamma: "Gamma P",
-    }
-    proofs = {
-        sy.drift: f"apply mean_ext. intros i Hi. open_fact. rewrite {each}. ring.",
-        sy.gap_t: "ring.",
-        sy.Gamma: "unfold Gamma. rewrite (mean_ext _ _ _ (fun i => F P i (w_star P) + (-1) * F P i (w_i_star P i)))\n"
-        "      by (intros; unfold excess; ring). rewrite mean_plus, mean_times. ring.",
-    }
-    for k, symbol in enumerate(used):
-        left = here.get(symbol) or MEASURED[symbol].replace("(w M c k)", middle)
-        yield f"  assert (Q{k} : {left} = {_here(points.number(_at_points(symbol, single)))}).\n"
-        yield f"  {{ {proofs.get(symbol, f'open_fact. rewrite {fixed}. ring.')} }}\n  rewrite Q{k}.\n"
+def _alone(step: StepFacts) -> Iterator[str]:
+    """A claim that what is said of expectations proves."""
+    yield THEOREM.format(name=module_name(step.checked.claim.key))  # type: ignore[union-attr]
+    yield from _outer(step)
     yield "  lra.\nQed.\n"
 
 
-def _noise(text: str, bound: sp.Expr) -> Iterator[str]:
-    """The step as a mean step and its noise, with what bounds that."""
+def _theorem(points: PointClaim, step: StepFacts, bound: sp.Expr) -> Iterator[str]:
+    """From the lemma about points to what is expected of the step."""
+    claim, single = points.claim, not points.models
+    arguments = {"alpha": "(alpha M c)", "x": "(x M c k)", "w": "(w M c k)"}
+    names = [one for group, _ in binders_of(points) for one in group.split()]
+    used = [one for one in symbols_of(step.left - step.right) if step.meaning(one) != one]
+    terms = {one: MEASURED.get(one) or after_history(claim, one) or "" for one in used if one != sy.Gamma}
+    if "" in terms.values():
+        raise no_script("a quantity without a word")
+    yield THEOREM.format(name=module_name(claim.key))
+    yield from _outer(step)
+    yield (TOGETHER if points.unbiased else "") + (SINGLE if single else "")
+    yield ENOUGH.format(
+        left=expected(step.left, terms),
+        right=expected(step.right, terms),
+        names="".join(f" Y{k}" for k in range(len(step.outer))),
+        one=ONE_POINT if points.unbiased else "",
+        arguments=" ".join(arguments.get(one, f"({WORDS.get(one, one)})") for one in names),
+    )
+    middle, slope = (_here(points.vector(one)) for one in (W, Centre(ALPHA, grad(W if single else X))))
+    if step.noisy:
+        yield from _noise(step, bound)
+        for k, symbol in enumerate(step.noisy):
+            yield from _after(k, step, symbol, terms[symbol], bound)
+    same = "apply centre_same; intros i Hi; split; "
+    weights = "apply Ex; exact Hi" if points.unbiased else "reflexivity"
+    model = "rewrite (one_model M ok one c k i Hck Hi); reflexivity" if single else "reflexivity"
+    there = " try rewrite {} in O." if step.bends is not None else ""
+    if not single:
+        yield f"  assert (Ew : w M c k = {middle}) by ({same}[{weights} | reflexivity]).\n"
+        yield f"  rewrite ?Ew.{there.format('Ew')}\n"
+    yield f"  assert (Es : slope M c k = {slope}) by ({same}[{weights} | {model}]).\n"
+    yield f"  rewrite ?Es.{there.format('Es')}\n"
+    yield from _same(points, step, used, terms, middle, slope)
+    yield "  lra.\nQed.\n"
+
+
+def _noise(step: StepFacts, bound: sp.Expr) -> Iterator[str]:
+    """What bounds the variance of the mean noise."""
     there = "(centre (N P) (alpha M c) (xi M c k s))"
-    yield f"  assert (Nz : given_past M c k (fun s => norm_sq {there}) <= {text}).\n  {{ "
+    yield f"  assert (Nz : variance M c k <= {rocq(bound, WORDS)}).\n  {{ unfold variance, mean_noise_of. "
     if bound == sy.sigma_p_sq:
         yield f"unfold given_past. rewrite (mean_ext _ _ _ (fun s => norm_sq {there.replace('alpha M c', 'p P')}))\n"
         yield "      by (intros; rewrite (centre_same _ _ (p P) _ _ (fun i Hi => conj (Ex i Hi) eq_refl)); "
@@ -208,19 +212,88 @@ def _noise(text: str, bound: sp.Expr) -> Iterator[str]:
         yield "    apply (mean_noise M); assumption. }\n"
     else:
         yield "pose proof (noise_bound M ok sigma_sq c k Hck ltac:(assumption)). lra. }\n"
-    yield "  rewrite (expand_noise M ok c k Hck).\n"
     yield "  pose proof (Rmult_le_compat_l _ _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ He He)) Nz) as Nt.\n"
 
 
-def expected(side: sp.Expr, words: Mapping[str, str]) -> str:
+def _after(k: int, step: StepFacts, symbol: sp.Symbol, term: str, bound: sp.Expr) -> Iterator[str]:
+    """A quantity that is measured after the step, as that of the mean step and what noise adds."""
+    after, writer = step.after(symbol), step.writer
+    rest = sp.expand(step.meaning(symbol) - after)
+    if after.has(Loss):
+        of = f"({writer.number(after / NEXT_LOSS)}) * {{}} + ({writer.number(rest)})"
+        losses = "mean (N P) (p P) (fun i => F P i (w_next M c k s))"
+        yield f"  assert (R{k} : {term} = {of.format(f'given_past M c k (fun s => {losses})')}).\n"
+        yield f"  {{ unfold given_past. rewrite (mean_ext _ _ _ (fun s => {of.format(losses)})) by (intros; ring).\n"
+        yield "    rewrite mean_plus, mean_times, (mean_const _ _ _ (Ho c k Hck)). reflexivity. }\n"
+        yield f"  rewrite R{k}.\n  pose proof (loss_after M ok L c k (fun i => {writer.vector(step.bends)})\n"
+        yield "    ltac:(assumption) Hck) as O.\n  cbv beta in O. unfold ahead in O.\n"
+        share, why = "L / 2", "lra"
+    else:
+        by, to = step.apart(symbol)
+        swaps = _swaps(["(w_next M c k s)", *VECTORS_IN.findall(to)])
+        yield f"  assert (R{k} : {term} =\n"
+        yield f"    given_past M c k (fun s => norm_sq (add (scale {by} (w_next M c k s)) {to}))).\n"
+        yield f"  {{ unfold given_past. apply mean_ext. intros s Hs. open_fact. {swaps}field; apart. }}\n"
+        yield f"  rewrite R{k}, (square_after M ok c k {by} {to} Hck). unfold ahead.\n"
+        share, why = f"{by} * {by}", f"apply (Rle_0_sqr {by})"
+    share, added = (
+        f"{share} * (eta M * eta M * {{}})",
+        rocq(sp.expand(step.share(after) * sy.eta**2 * bound), WORDS),
+    )
+    yield f"  assert (N{k} : {share.format('variance M c k')} <= {added}).\n"
+    yield f"  {{ replace ({added}) with ({share.format(f'({rocq(bound, WORDS)})')}) by (field; lra).\n"
+    yield f"    apply Rmult_le_compat_l; [{why} | exact Nt]. }}\n"
+
+
+def _same(
+    points: PointClaim,
+    step: StepFacts,
+    used: Sequence[sp.Symbol],
+    terms: Mapping[sp.Symbol, str],
+    middle: str,
+    slope: str,
+) -> Iterator[str]:
+    """Each quantity after the history as the lemma about points has it."""
+    ahead = f"(sub {middle} (scale (eta M) {slope}))"
+    at = "" if step.bends is None else step.writer.vector(step.bends).replace("(w M c k)", middle)
+    one_for_all = [middle, slope, "(w_star P)"]
+    fixed = _swaps(one_for_all)
+    client = _swaps([*one_for_all, "(x M c k i)", f"(grad P i {at or '(x M c k i)'})"])
+    by = points.weights(ALPHA).replace("alpha", "(alpha M c)")
+    for k, symbol in enumerate(used):
+        meaning, there = symbol, ""
+        left = terms.get(symbol, "Gamma P").replace("(w M c k)", middle)
+        proof = CLOSED.format(fixed=fixed, client=client)
+        if symbol in step.noisy and step.after(symbol).has(Loss):
+            meaning, there = NEXT_LOSS, " in O"
+            left = f"mean (N P) (p P) (fun i => F P i {at} + ip (grad P i {at}) (sub {ahead} {at})\n"
+            left += f"    + L / 2 * norm_sq (sub {ahead} {at}))"
+        elif symbol in step.noisy:
+            scale, to = step.apart(symbol)
+            left = f"norm_sq (add (scale {scale} {ahead}) {to})".replace("(w M c k)", middle)
+        elif symbol == sy.drift:
+            left = f"mean (N P) {by} (fun i => norm_sq (sub {middle} (x M c k i)))"
+        elif symbol == sy.Gamma:
+            proof = OF_GAMMA
+        yield f"  assert (Q{k} : {left} =\n    {_here(points.number(step.at_points(meaning)))}).\n"
+        yield f"  {{ {proof} }}\n  rewrite Q{k}{there}.\n"
+
+
+def _swaps(vectors: Sequence[str]) -> str:
+    """What puts the inner products of these vectors in one order."""
+    pairs = [f"?(ip_sym _ {b} {a})" for k, b in enumerate(vectors) for a in vectors[:k] if a != b]
+    return f"rewrite {', '.join(pairs)}; " if pairs else ""
+
+
+def expected(side: sp.Expr, terms: Mapping[sp.Symbol, str]) -> str:
     """A side of a claim about a step after one history."""
-    rest, terms = sp.expand(side), []
-    for symbol, term in MEASURED.items():
+    rest, parts = sp.expand(side), []
+    for symbol, term in terms.items():
         factor = rest.coeff(symbol)
         if factor != 0:
-            terms.append(f"({rocq(factor, words)}) * {term}")
+            parts.append(f"({rocq(factor, WORDS)}) * ({term})")
             rest = sp.expand(rest - factor * symbol)
-    return " + (".join([*terms, rocq(rest, words)]) + ")" * len(terms)
+    return " + (".join([*parts, rocq(rest, WORDS)]) + ")" * len(parts)
 
 
 def _here(text: str) -> str:

@@ -1,0 +1,70 @@
+"""Quantities of a step in the words of Rocq's model: what they are after one history, in vectors and losses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.kernel import claim_statement
+from fedbounds.evidence.kernel.point_statement import PointClaim
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_NEXT, W_STAR, P, W, X
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import Noise
+
+VECTORS = {
+    **{W: "(w M c k)", X: "(x M c k i)", W_NEXT: "(w_next M c k s)", NOISE: "(xi M c k s i)"},
+    **{W_STAR: "(w_star P)", OWN: "(w_i_star P i)"},
+}
+NUMBERS = (sy.L, sy.mu)
+
+
+@dataclass(frozen=True)
+class AfterHistory(PointClaim):
+    """Points as they are after one history of the model."""
+
+    def weights(self, given: sp.Expr) -> str:
+        return {P: "(p P)", ALPHA: "(alpha M c)"}[given]
+
+    def vector(self, atom: sp.Expr) -> str:
+        return VECTORS[atom] if atom in VECTORS else super().vector(atom)
+
+
+def meaning_of(claim: Claim, side: sp.Expr) -> sp.Expr:
+    """A side of a claim in vectors and losses."""
+    states = definitions.meanings(True, False, claim)
+    states = {key: value for key, value in states.items() if key not in (W, sy.sigma_p_sq)}
+    for _ in range(3):
+        side = sp.sympify(side).xreplace(states)
+    return side
+
+
+def after_history(claim: Claim, symbol: sp.Symbol) -> str | None:
+    """What a quantity is after one history, a mean over the step's noise where it has that; None without a word."""
+    meaning = meaning_of(claim, symbol)
+    numbers = meaning.free_symbols & {*NUMBERS, sy.eta}
+    writer = AfterHistory(claim, meaning, meaning, (), frozenset(), {"eta": "(eta M)"}, tuple(numbers))
+    try:
+        text = writer.number(meaning)
+    except (InputError, KeyError):
+        return None
+    return f"given_past M c k (fun s => {text})" if meaning.has(W_NEXT, Noise) else text
+
+
+def words(claim: Claim) -> Mapping[str, str]:
+    """Terms of the quantities of a claim about a step for which the model has no name."""
+    sides = (claim.lhs, *claim.terms.values())
+    symbols = set().union(*(sp.sympify(side).free_symbols for side in sides)) if claim.scope == "step" else set()
+    unknown = [one for one in symbols if one.name not in {*claim_statement.MEASURED, *claim_statement.TIED}]
+    texts = {one.name: after_history(claim, one) for one in unknown}
+    return {name: f"expected M (fun c k => {text})" for name, text in texts.items() if text is not None}
+
+
+def statement(claim: Claim, reading: Reading) -> str:
+    """The claim as a proposition about one step of the algorithm, its quantities written out."""
+    return claim_statement.statement(claim, reading, beside=words(claim) if reading.virtual == "alpha" else {})
