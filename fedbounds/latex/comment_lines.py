@@ -8,6 +8,7 @@ import re
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
@@ -41,14 +42,14 @@ class CommentLines:
     theorem: Theorem
     words: Words
 
-    @property
+    @cached_property
     def notation(self) -> Notation:
         names = (
             shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
         )
         words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
         first = "1" if "1" in self.words.indices and "0" not in self.words.indices else "0"
-        start, of_steps = int(self.choice("start", first, ("0", "1"))), r"\bar{w}" in self.let()
+        start, of_steps = int(self.choice("start", first, ("0", "1"))), r"\bar{w}" in self.let
         return Notation(names, start=start, averages="unbiased" in words and not of_steps, of_steps=of_steps)
 
     def declared(self, *verbs: str) -> Iterable[tuple[Token, list[Token], list[Token]]]:
@@ -150,10 +151,11 @@ class CommentLines:
             require_same_units((eta, step), lines[0].place)
         return step
 
+    @cached_property
     def let(self) -> set[str]:
         """The letters of the table that a let names."""
         parts = [part for line in self.theorem.of("let") for part in parts_of(line, self.theorem)]
-        return {part[-1].text for part in parts}
+        return {part[-1].text for part in parts if part}
 
     def text(self, verb: str, default: str) -> str:
         return next((line.text for line in self.theorem.of(verb) if line.text), default)

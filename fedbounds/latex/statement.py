@@ -193,7 +193,7 @@ class _Reader:
         """What constants lack, a value or a meaning; where they lack nothing, whether units differ."""
         used = {symbol for x in (*sides, *others) for symbol in sp.sympify(x).free_symbols}
         keys = frozenset(item.key for item in assumed)
-        lacking = missing(used, defined, keys, self.lines.let(), self.lines.words.numbers.values())
+        lacking = missing(used, defined, keys, self.lines.let, self.lines.words.numbers.values())
         faults = Gathered(wrong(self.lines.start, *fault) for fault in lacking)
         if not faults and not self.theorem.of("units"):
             with faults.caught():
@@ -224,7 +224,7 @@ class _Reader:
         for k, (mean, time) in enumerate(pairwise(every)):
             at_T = mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}")
             weighted = list(map(str, every[k + 3 : k + 4])) == [r"^{\eta}"]
-            if at_T and not weighted and mean.text not in self.lines.let():
+            if at_T and not weighted and mean.text not in self.lines.let:
                 raise wrong(mean, r"is \bar{w}_T the mean over steps or over clients", MEANS.format(mean.text))
         return tokens
 

@@ -73,7 +73,7 @@ SAID = {
         [r"assume smooth, convex, full-participation, unbiased, full-gradients, \tau = 1, \eta_t \le \frac{1}{L}"],
         r"\|w_{t+1} - w^*\|^2 \le \|w_t - w^*\|^2",
         (s.Delta_next, s.Delta),
-        NO_ROCQ,
+        ALL,
     ),
     "weighted average": (
         [f"assume {EVERYBODY}"],
