@@ -166,4 +166,4 @@ def test_a_bar_that_a_line_makes_the_mean_over_steps_is_no_average_of_clients():
 
 def test_a_let_that_declares_nothing_is_refused_in_a_sentence():
     with pytest.raises(InputError, match="let declares NAME"):
-        read(r"\mathbb{E}[F(w_T)] - F^\star \le L \|w_0 - w^\star\|^2", "let f = F,", r"assume \eta \le 1/L")
+        read(r"\mathbb{E}[F(w_T)] - F^\star \le L \|w_0 - w^\star\|^2", "let %f = F", r"assume \eta \le 1/L")
