@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
-from fedbounds.latex.letters import shipped_names
+from fedbounds.latex.letters import WHOLE, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import phrases
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, flat, normal, renamed, scanned, spelled, wrong
@@ -30,8 +30,7 @@ DECLARES = "declares"
 # Letters that count steps where w has them as its index, unless clients' functions have.
 COUNTERS = {"k", "n"}
 OF_CLIENTS = {"p", "F", r"\sigma", r"\sum"}
-# Letters that papers write for F and for w, read so where the display has neither.
-FUNCTIONS, MODELS = ("f", r"\mathcal{L}"), ("x", r"\theta", "W", "X")
+# Indices of points that a run visits: a letter with one may be w.
 POINTS = {"t", "t+1", "T", "0", "k", "k+1", "n", r"\star"}
 # The weight of a client by its number of samples, which no other line may stand for.
 SHARE = re.compile(r"(\\frac\{n_\{(\w)\}\}\{n\}|n_\{(\w)\}/n)=p_\{(\2|\3)\}")
@@ -200,8 +199,8 @@ def _usual(theorem: Theorem, declared: Mapping[str, Sequence[Any]]) -> dict[str,
             known |= {token.text for token in declared[name] if isinstance(token, Token)}
         at_points = {letter for letter, index in _indexed(theorem, {}) if index in POINTS}
         of_points = {first for first, second in pairwise(tokens) if second == "("}
-        for meant, letters, found in (("F", FUNCTIONS, of_points | at_points), ("w", MODELS, at_points)):
-            chosen = [letter for letter in letters if letter in found and letter not in declared]
+        for meant, found in (("F", of_points | at_points), ("w", at_points)):
+            chosen = [letter for letter in found - declared.keys() if WHOLE.get(letter) == meant]
             if meant not in known and len(chosen) == 1:
                 result[chosen[0]] = meant
     return result

@@ -28,10 +28,11 @@ GRADIENTS = {"g": (at.w - at.w_next) / eta, r"\bar{g}": at.mean(at.grad(at.w_i))
 TIMES = ("T", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
 # Indices of F and F_i that mean the least value, as F_{\inf}.
 LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
-# What a letter of papers often is, to be declared if so.
-USUAL = dict.fromkeys(("E", "H"), r"\tau") | dict.fromkeys(("K", "M", "n"), "N")
-STEPS = (r"\alpha", "h")
-USUAL |= {"D": r"\|w_0-w^\star\|"} | dict.fromkeys(STEPS, r"\eta")
+# What a letter of other papers mostly is here; those of the first line whatever their index is.
+WHOLE = dict.fromkeys(("x", "W", "X", r"\theta", r"\omega"), "w") | dict.fromkeys((r"\alpha", "h"), r"\eta")
+WHOLE |= dict.fromkeys(("f", r"\mathcal{L}", r"\mathcal{F}"), "F")
+USUAL = dict.fromkeys(("E", "H"), r"\tau") | {"D": r"\|w_0-w^\star\|"}
+COUNTS = ("K", "M", "n")
 UNKNOWN = "a symbol must be one of the table, or declared"
 AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = (
@@ -107,8 +108,9 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         letter = name.text + (f"_{{{below}}}" if below else "")
         shown = [item for item in _shown(tuple(meanings)) if item != letter]
         near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
-        body = USUAL.get(name.text, "") if below == "" or (name.text in STEPS and below == "t") else ""
+        body = WHOLE.get(name.text) or (USUAL.get(name.text) if below == "" else None)
         declared = f"{name.text} = {body}" if body else f"{letter} = ..."
+        declared = f"{letter} = N for all clients, or m for those drawn" if letter in COUNTS else declared
         remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {declared}"
         if name.text == "n" and below == notation.client:
             remedy = rf"where the weights are by samples, add % fedbounds: let \frac{{n_{below}}}{{n}} = p_{below}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from fedbounds.errors import InputError
 from fedbounds.latex.hypotheses import in_words
-from fedbounds.latex.letters import UNKNOWN
+from fedbounds.latex.letters import UNKNOWN, USUAL, WHOLE
 from fedbounds.latex.marked_theorems import Line, Theorem
 from fedbounds.latex.tokens import MisreadError, expanded, flat, normal
 
@@ -15,9 +15,6 @@ from fedbounds.latex.tokens import MisreadError, expanded, flat, normal
 BROUGHT_BY = {r"\mu": "strongly-convex", r"\sigma": "bounded-variance", "G": "bounded-gradient"}
 GAMMA = r"\gamma"
 EXPECTATIONS = {r"\mathbb{E}", r"\mathrm{E}", r"\mathbf{E}"}
-# What letters of other papers mostly are here.
-OURS = dict.fromkeys(("x", "W", "X", r"\theta", r"\omega"), "w")
-OURS |= dict.fromkeys(("f", r"\mathcal{L}", r"\mathcal{F}"), "F") | {"H": r"\tau"}
 FONT = re.compile(r"\\(?:mathbf|bm|vec|bar|tilde|hat|mathrm)\{(.*)\}$")
 EQUATION = re.compile(r"\s*([^=<>\s]+)\s*=\s*([^=<>]+?)[\s.,;]*$")
 SOME_CLIENTS = re.compile(r"\b(draw|select|sampl|subset|participat)")
@@ -58,7 +55,7 @@ def other_letters(theorem: Theorem, faults: Iterable[InputError]) -> list[Line]:
         if name in known:
             lines.append(Line("where", f"{name} = {known[name]}", 1, 1))
         else:
-            parts.append(f"{name} = {OURS.get(plain, '...')}")
+            parts.append(f"{name} = {WHOLE.get(plain) or USUAL.get(plain, '...')}")
     letters = " ".join([*(token.text for token in theorem.display), *(line.text for line in theorem.inline)])
     parts += [r"\gamma = \eta"] if r"\gamma" in letters and r"\eta" not in letters else []
     return [*lines, *([Line("let", ", ".join(parts), 1, 1)] if parts else [])]
