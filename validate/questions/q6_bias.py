@@ -99,16 +99,18 @@ def _faster(ratios: Array) -> str:
     return "faster" if high < 0 else "slower" if low > 0 else "even"
 
 
-def cells(name: str, size: tuple[int, int], steps: tuple[float, ...], seed: int) -> list[Data]:
+def cells(
+    name: str, size: tuple[int, int], steps: tuple[float, ...], temperatures: tuple[float, ...], seed: int
+) -> list[Data]:
     """A row a step, temperature and level that FedAvg reached in all replicates."""
     problem = build_problem(Settings(**PROBLEMS[name]))  # type: ignore[arg-type]
     w0, rows = start_of(problem, name), []
     start, unit = float(problem.gap(w0)), float(problem.p @ problem.excess(w0)) / np.log(10)
     levels = start * np.array(LEVELS)
-    floors = {T: floor(problem, T * unit) / start for T in TEMPERATURES}
+    floors = {T: floor(problem, T * unit) / start for T in temperatures}
     for step in steps:
         plain = reached(path(problem, FedAvg(), step, w0, size, seed).paths["alpha"].gap, levels)
-        for T in TEMPERATURES:
+        for T in temperatures:
             run = path(problem, FedSoftMax(T * unit), step, w0, size, seed)
             soft = reached(run.paths["alpha"].gap, levels)
             numbers = {
@@ -128,8 +130,8 @@ def cells(name: str, size: tuple[int, int], steps: tuple[float, ...], seed: int)
 
 def run(small: bool = False, seed: int = 0) -> Data:
     """All numbers of the page; ``small`` shortens every run."""
-    size, steps = ((20, 2), STEPS[-1:]) if small else ((150, 6), STEPS)
-    rows = [row for name in PROBLEMS for row in cells(name, size, steps, seed)]
+    size, steps, some = ((20, 2), STEPS[-1:], TEMPERATURES[-1:]) if small else ((150, 6), STEPS, TEMPERATURES)
+    rows = [row for name in PROBLEMS for row in cells(name, size, steps, some, seed)]
     settings = {"rounds": size[0], "replicates": size[1], "seed": seed, "tau": TAU, "batch": BATCH, "steps": steps}
     return {"summary": counted(rows), "settings": settings, "cells": rows}
 
