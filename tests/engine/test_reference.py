@@ -31,7 +31,8 @@ class Sampled:
         return self.experiment.problem.excess(w)
 
     def gradient(self, x, t):
-        return self.experiment.problem.client_grads(x, draws_at(self.experiment, t, range(len(x))))
+        draws = None if self.experiment.batch_size is None else draws_at(self.experiment, t, range(len(x)))
+        return self.experiment.problem.client_grads(x, draws)
 
 
 def plain(experiment):
@@ -55,15 +56,16 @@ def plain(experiment):
     return w, [step.x for step in before], [step.alpha for step in before], after
 
 
+@pytest.mark.parametrize("batch_size", [2, None])
 @pytest.mark.parametrize("participation", [1, 0.5])
 @pytest.mark.parametrize("engine", ["kernels", "reference"])
 @pytest.mark.parametrize("text", ["fedavg", "fedmax", "fedmax:2,p", "fedsoftmax:0.5", "fixed:0.4,0.3,0.2,0.1"])
-def test_every_engine_runs_algorithm_1(text, engine, participation):
+def test_every_engine_runs_algorithm_1(text, engine, participation, batch_size):
     draw = np.random.default_rng(0).normal
     problem = LeastSquaresProblem([draw(size=(5, 3)) for _ in range(4)], [draw(size=5) for _ in range(4)])
     eta = 0.1 / (np.arange(12) + 2) / problem.L
     experiment = Experiment(
-        problem, weighting_named(text), lambda t: eta[t], tau=3, rounds=4, replicates=3, batch_size=2,
+        problem, weighting_named(text), lambda t: eta[t], tau=3, rounds=4, replicates=3, batch_size=batch_size,
         participation=participation, engine=engine, w0=np.ones(3),
     )  # fmt: skip
     (w, *others), again, recorded = plain(experiment), replay(experiment), simulate(experiment)
