@@ -42,6 +42,7 @@ from fedbounds.referee.case import Stage, TimeSpent, at_most
 from fedbounds.referee.implication import granted
 from fedbounds.referee.repair import SECONDS, alternatives
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
+from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -128,8 +129,9 @@ def values(claim: Claim, reading: Reading, names: set[str], rng: np.random.Gener
     drawn["t"] = drawn["begun"] + np.floor(drawn["tau"] * rng.random(SAMPLES))
     drawn["eta_ratio"], drawn["eta_growth"] = 1 + 10.0 ** rng.uniform(-2, 1, (2, SAMPLES))
     drawn["T"] = 1.0 + rng.integers(0, 60, SAMPLES)
-    drawn["p_min"] = few / drawn["N"]
-    drawn["p_sq"] = (1 + (drawn["N"] - 1) * few) / drawn["N"]
+    even = np.ones(SAMPLES) if a.equal_p in claim.assumptions_in(reading) else rng.random(SAMPLES)
+    drawn["p_min"] = even / drawn["N"]  # as where one client has 1 - even more than the others
+    drawn["p_sq"] = (1 + (drawn["N"] - 1) * (1 - even) ** 2) / drawn["N"]
     drawn["pi_min"], drawn["pi_max"] = few, 1 + drawn["N"] * (1 - few)
     drawn["rho_bar"] = drawn["pi_min"] + (drawn["pi_max"] - drawn["pi_min"]) * rng.random(SAMPLES)
     drawn["rho_tilde"] = drawn["rho_bar"] + (drawn["pi_max"] - drawn["rho_bar"]) * rng.random(SAMPLES)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,27 +18,26 @@ import numpy as np
 
 from fedbounds import plugins
 from fedbounds.errors import InputError, Interrupted
-from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
 from fedbounds.referee.repair_candidates import Change, candidates
+from fedbounds.referee.repair_open import Changes, as_stated, instances_of, not_refuted
 from fedbounds.referee.screen import Screen, screen
-from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
+from fedbounds.referee.trial import Alternative, Outcome, Trial
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Verdict
 
 # How many are looked for, in so many processor seconds, of which shares are for exact runs, for trials, for
 # the candidates, and for the prover where shipped proofs show something already.
-COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.15, 0.4, 0.2
-# Processor seconds for a trial at least and at most, and for one proof.
-LEAST, MOST, ONE_PROOF = 3.0, 12.0, 3.0
-# Processor seconds for the runs of other steps. A bound with more room than this hardly says anything.
-OTHER_STEPS, LOOSE = 1.0, 0.8
+COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.12, 0.5, 0.25
+# Processor seconds for one proof, and for the runs of other steps.
+ONE_PROOF, OTHER_STEPS = 3.0, 1.0
+# A bound with more room than this hardly says anything.
+LOOSE = 0.8
 # Of two right sides at random values the smaller, up to rounding.
 ROUNDING = 1e-9
 
@@ -71,7 +69,8 @@ def alternatives(
             proved[:] = strongest(proved, reading)
             search.end = min(search.end, time.process_time() + seconds * SHARE_OF_MORE) if proved else search.end
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
-            open_.extend(_open(search, rest, trial, lacking(proved, claim, reading, count), end))
+            lacks = lacking(proved, claim, reading, count)
+            open_.extend(not_refuted(search, rest, trial, lacks, end, proved))
             open_.sort(key=lambda item: item.outcome is not Outcome.PROVED)
     except KeyboardInterrupt:
         raise Interrupted((*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)) from None
@@ -103,47 +102,13 @@ def _weaker(claim: Claim, other: Claim, reading: Reading) -> bool:
 
 def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alternative]:
     """So many, those under no further conditions first; one of those that are as stated is among them."""
-    proved = sorted(proved, key=lambda item: _as_stated(item.claim, claim))
-    first, rest = list(proved[:count]), [item for item in proved[count:] if _as_stated(item.claim, claim)]
-    if rest and not any(_as_stated(item.claim, claim) for item in first):
+    proved = sorted(proved, key=lambda item: as_stated(item.claim, claim))
+    first, rest = list(proved[:count]), [item for item in proved[count:] if as_stated(item.claim, claim)]
+    if rest and not any(as_stated(item.claim, claim) for item in first):
         first[-1] = rest[0]
     return first
 
 
-def _as_stated(changed: Claim, claim: Claim) -> bool:
-    return (changed.lhs, changed.rhs) == (claim.lhs, claim.rhs)
-
-
-def _open(search: Search, ladders: Iterable[Changes], trial: Trial, count: int, end: float) -> Iterator[Alternative]:
-    """Of each ladder the first that a trial of its own does not refute, the strongest of each before those above.
-
-    What refutes one is tried on all others.
-    """
-    queue = deque(sorted(ladders, key=lambda ladder: search.doubtful(ladder[0][1])))
-    while queue and count > 0 and end - time.process_time() >= LEAST:
-        ladder = queue.popleft()
-        while ladder and search.runs_of(ladder[0][1]).violates(ladder[0][1]):
-            ladder = ladder[1:]
-        if not ladder:
-            continue
-        change, changed = ladder[0]
-        retried = try_claim(
-            changed, trial.reading, seed=trial.seed, seconds=min((end - time.process_time()) / count, MOST)
-        )
-        if not retried.finished and not retried.fault:
-            raise KeyboardInterrupt  # which a trial takes for its own end
-        if retried.outcome in (Outcome.OPEN, Outcome.PROVED) and retried.violation_in_floats is None:
-            certified = f"certified at {len(retried.certified)} settings" * bool(retried.certified)
-            yield Alternative(change, changed, retried.outcome, certified or "no violation was found")
-            count -= 1
-        else:
-            for instance in instances_of(retried.refutation.data) if retried.refutation is not None else ():
-                search.runs_of(changed).add(instance)
-            queue.append(ladder[1:])
-
-
-# Changed claims, each weaker than the one before.
-Changes = list[tuple[str, Claim]]
 Prover = Callable[[Claim, Reading], Verdict | None]
 
 
@@ -197,7 +162,7 @@ class Search:
         if claim.steps == self.runs.claim.steps:
             return self.runs
         if claim.steps not in self.other_runs:
-            known = [with_steps(instance, claim.steps) for instance, _ in self.runs.runs[:1]]
+            known = [with_steps(instance, claim.steps) for instance in self.runs.known]
             self.other_runs[claim.steps] = screen(claim, self.reading, known, OTHER_STEPS)
         return self.other_runs[claim.steps]
 
@@ -207,7 +172,7 @@ class Search:
         return (
             runs.trivial(claim),
             runs.outgrown(claim),
-            not _as_stated(claim, self.runs.claim) and runs.room(claim) > LOOSE,
+            not as_stated(claim, self.runs.claim) and runs.room(claim) > LOOSE,
         )
 
     def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:
@@ -275,8 +240,3 @@ class Search:
         new = statement not in self.seen
         self.seen.add(statement)
         return new
-
-
-def instances_of(data: Mapping[str, Any]) -> list[Instance]:
-    """The instance in a verdict's data, if it has one."""
-    return [from_json(data["instance"])] if "instance" in data else []

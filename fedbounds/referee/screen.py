@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from fedbounds.evidence.exact.compare import examine, excluded, judge_assumption
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.referee.limit_cases import battery, cost, evenly_spaced
+from fedbounds.referee.random_instances import OUTCOMES, random_instances, variations
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
@@ -27,19 +28,20 @@ from fedbounds.theory.verdict import Status
 
 # A violation of less than this, relative to the sides, may be rounding.
 VISIBLE = 1e-9
-# An instance may have so many outcomes.
-OUTCOMES = 64
+# The share of the time for what is no random instance.
+SHARE_OF_FIXED = 0.6
 # Growth goes on where the last doubling of a run adds nearly all of what the one before it did.
 NEARLY = 0.9
 
 
 @dataclass
 class Screen:
-    """Runs that a claim speaks of, and the values of symbols at every place of theirs."""
+    """Runs that a claim speaks of, those ``known`` among them, and the values of symbols at every place of theirs."""
 
     claim: Claim
     reading: Reading
     runs: list[tuple[Instance, Measurement[Any]]]
+    known: Sequence[Instance] = ()
     columns: dict[str, NDArray[np.float64]] = field(default_factory=dict)
 
     def column(self, name: str) -> NDArray[np.float64]:
@@ -69,8 +71,11 @@ class Screen:
         return None
 
     def add(self, instance: Instance) -> bool:
-        """Whether the claim speaks of an instance, which is then one of the runs."""
+        """Whether the claim speaks of an instance, which is then one of the runs, as variations of it are."""
         more = list(_measured(self.claim, self.reading, instance))
+        for varied in variations(self.claim, [instance]) if more else ():
+            with contextlib.suppress(InputError, ZeroDivisionError, KeyError):
+                more += _measured(self.claim, self.reading, varied)
         self.runs += more
         self.columns.clear()
         return bool(more)
@@ -91,6 +96,15 @@ class Screen:
             if len(ratio) > 4 and before - first > VISIBLE and last - before >= NEARLY * (before - first):
                 return True
         return False
+
+    def implies(self, other: Claim, changed: Claim) -> bool:
+        """Whether another claim speaks wherever one does, and its right side is no larger there."""
+        here, there = self._shares(changed)[1], self._shares(other)[1]
+        with np.errstate(all="ignore"):
+            both = (self._value(item.sides(self.reading).rhs) for item in (changed, other))
+            larger, smaller = (np.broadcast_to(values, here.shape)[here] for values in both)
+            below = smaller <= larger + VISIBLE * np.abs(larger)
+        return bool(here.any() and there[here].all() and below.all())
 
     def room(self, changed: Claim) -> float:
         """The mean of (rhs - lhs)/max(|lhs|, |rhs|) over the places, 1 where a claim says nothing."""
@@ -136,15 +150,21 @@ def _values(run: Measurement[Any], scope: Any, name: str) -> NDArray[np.float64]
     return np.full(count, np.nan)
 
 
-def screen(claim: Claim, reading: Reading, known: Iterable[Instance], seconds: float) -> Screen:
-    """What the battery of exact instances, and those ``known``, are worth against claims near this one."""
-    end = time.process_time() + seconds
-    result = Screen(claim, reading, [])
-    for instance in itertools.chain(known, evenly_spaced(sorted(battery(claim, claim.coverage(reading)), key=cost))):
-        if time.process_time() > end:
-            break
-        with contextlib.suppress(InputError, ZeroDivisionError, KeyError):
-            result.runs += _measured(claim, reading, instance)
+def screen(claim: Claim, reading: Reading, known: Sequence[Instance], seconds: float) -> Screen:
+    """What exact instances are worth against claims near this one: those ``known``, the battery, and random ones."""
+    begun, claimed = time.process_time(), claim.coverage(reading)
+    result = Screen(claim, reading, [], known)
+    fixed = evenly_spaced(sorted(battery(claim, claimed), key=cost))
+    plain = itertools.chain(known, variations(claim, known), fixed)
+    for share, instances in (
+        (SHARE_OF_FIXED, plain),
+        (1.0, random_instances(claim, claimed, np.random.default_rng(0))),
+    ):
+        for instance in instances:
+            if time.process_time() > begun + share * seconds:
+                break
+            with contextlib.suppress(InputError, ZeroDivisionError, KeyError):
+                result.runs += _measured(claim, reading, instance)
     return result
 
 

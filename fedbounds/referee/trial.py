@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -195,6 +195,7 @@ def try_claim(
     jobs: int | None = None,
     scheduler: str | None = None,
     seconds: float | None = None,
+    stages: Sequence[Step] = (),
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
@@ -203,7 +204,8 @@ def try_claim(
     found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the
     large budget) or a Dask ``scheduler`` compute the pieces, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
-    stage that used its share ends with what it found, and is among those that were ``cut``.
+    stage that used its share ends with what it found, and is among those that were ``cut``. ``stages`` are all
+    unless given.
     A KeyboardInterrupt, or a fault of the claim's in a stage, ends the trial early: what was found is returned, and
     ``finished`` is False.
     Raises InputError on an unknown key, reading or budget.
@@ -212,6 +214,7 @@ def try_claim(
     <Outcome.FALSE: 'FALSE'>
     """
     claim, reading = checked(claim, reading, budget, seed, seconds)
+    stages = stages or STAGES
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
     trial = Trial(claim, reading, budget, seed)
     beside = None if state is None else state.with_suffix(".pieces.json")
@@ -220,10 +223,10 @@ def try_claim(
     end = None if seconds is None else processor_seconds() + seconds
     case = replace(case, end=end)
     try:
-        for k, step in enumerate(STAGES, 1):
+        for k, step in enumerate(stages, 1):
             if progress is not None:
                 progress(k, with_estimate(step, case), None)
-            stage = _carried_out(step, case, None if end is None else end - processor_seconds(), trial)
+            stage = _carried_out(step, case, None if end is None else end - processor_seconds(), trial, stages)
             trial = replace(trial, stages=(*trial.stages, stage))
             if stage.cut == INTERRUPTED:
                 return trial
@@ -232,7 +235,7 @@ def try_claim(
                 io.write_json(state, replace(trial, stages=tuple(s for s in trial.stages if not s.cut)).to_json())
             if progress is not None:
                 progress(k, step, stage)
-            if _settled(trial, step):
+            if _settled(trial, step, stages):
                 break
     except KeyboardInterrupt:
         return trial
@@ -262,24 +265,24 @@ def checked(
     return claim, reading
 
 
-def _carried_out(step: Step, case: Case, left: float | None, trial: Trial) -> Stage:
+def _carried_out(step: Step, case: Case, left: float | None, trial: Trial, stages: Sequence[Step]) -> Stage:
     """What a stage finds within its share of the processor seconds that are left, if there is a limit."""
     started = time.monotonic()
     longest = left * LONGEST if left is not None and step.name == "proof" else None
-    watch = Watch(None if left is None else left * _share(step, trial), longest)
+    watch = Watch(None if left is None else left * _share(step, trial, stages), longest)
     result, cut = watch.carry_out(step.examine, replace(case, so_far=watch))
     return Stage(step.name, round(time.monotonic() - started, 2), result.lines, result.verdicts, cut)
 
 
-def _share(step: Step, trial: Trial) -> float:
+def _share(step: Step, trial: Trial, stages: Sequence[Step]) -> float:
     """The share of what is left of the time that a stage may use, beside those that come after it."""
     done = {stage.name for stage in trial.stages}
-    parts = {item.name: item.seconds * (1 + 2 * item.breaks) for item in STAGES if item.name not in done}
+    parts = {item.name: item.seconds * (1 + 2 * item.breaks) for item in stages if item.name not in done}
     return parts[step.name] / (sum(parts.values()) or 1)
 
 
-def _settled(trial: Trial, step: Step) -> bool:
+def _settled(trial: Trial, step: Step, stages: Sequence[Step]) -> bool:
     """Whether nothing more is due: refuted in fractions, or refuted otherwise and no stage is left that would try."""
     shown = trial.refutation
-    last = step == [stage for stage in STAGES if stage.breaks][-1]
+    last = step == [stage for stage in stages if stage.breaks][-1]
     return shown is not None and (shown.evidence is Evidence.EXACT or last)

@@ -112,7 +112,11 @@ def _noise(trial: Trial) -> list[str]:
 
 def nearest(trial: Trial) -> list[str]:
     """The nearest statements that are proved or not refuted, a line each."""
-    lines = [f"  {k}. {item.outcome}: {item.change} ({item.grounds})" for k, item in enumerate(trial.alternatives, 1)]
+    named = {Outcome.OPEN: "NOT REFUTED (a guess, no proof)"}
+    lines = [
+        f"  {k}. {named.get(item.outcome, item.outcome)}: {item.change} ({item.grounds})"
+        for k, item in enumerate(trial.alternatives, 1)
+    ]
     return ["Nearest statements:", *lines] if lines else ["Nearest statements: none tried was proved or left open."]
 
 

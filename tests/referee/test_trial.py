@@ -502,7 +502,9 @@ def test_a_time_limit_is_shared_and_the_stages_that_it_cut_are_named():
     limited = try_claim(TRUE.DRIFT, suite=FEW, seconds=1e-9)
     assert limited.finished and {"sanity", "search"} <= set(limited.cut)
     assert "(out of time in: sanity, " in show.verdict(limited)[0]
-    shares = [trial._share(step, replace(limited, stages=limited.stages[:3])) for step in stages.STAGES[3:]]
+    shares = [
+        trial._share(step, replace(limited, stages=limited.stages[:3]), stages.STAGES) for step in stages.STAGES[3:]
+    ]
     assert sum(shares) == pytest.approx(1) and max(shares) == shares[3], "the search gets most"
     with pytest.raises(InputError, match="positive"):
         try_claim(TRUE.DRIFT, seconds=-1)

@@ -17,6 +17,7 @@ from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Delta_0, L, N, T, eta_0, gamma, m, mu, sigma_p_sq, t
 from validate.outside_theorems import vocabulary as v
+from validate.outside_theorems.subtle import ARBITRARY_STEP
 from validate.outside_theorems.trials import CLAIMS
 from validate.outside_theorems.vocabulary import KEPT, kappa, up_to
 
@@ -60,7 +61,7 @@ CORRECTED: dict[str, tuple[Claim, ...]] = {
     "ordinary-24": (_with("ordinary-24", terms={"bound": KEPT ** (2 * v.begun) * Delta_0}),),
     "ordinary-25": (_in_place("ordinary-25", {L: mu}),),
     "ordinary-27": (_in_place("ordinary-27", {N: m}),),
-    "subtle-05": (_with("subtle-05", terms=CLAIMS["subtle-11"].terms),),
+    "subtle-05": (_with("subtle-05", terms=ARBITRARY_STEP),),
     "subtle-07": (_with("subtle-07", eta=up_to(1 / L)),),
     "subtle-09": (_with("subtle-09", **_decaying),),
     "subtle-12": (_with("subtle-12", terms={"bound": (KEPT**T * sp.sqrt(Delta_0) + _noise) ** 2}),),
