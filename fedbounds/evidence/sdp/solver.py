@@ -145,9 +145,10 @@ def _solved(
     They are the first conclusive attempt's; ``inaccurate`` is for numbers that are checked exactly.
     """
     import clarabel
-    from scipy.sparse import csc_matrix
+    from scipy.sparse import csc_matrix, vstack
 
-    A, b = (np.concatenate([rows[k] for rows in (equal, above, semidefinite)]) for k in (0, 1))
+    A = vstack([csc_matrix(rows[0]) for rows in (equal, above, semidefinite)], format="csc")
+    b = np.concatenate([rows[1] for rows in (equal, above, semidefinite)])
     cones = [clarabel.ZeroConeT(len(equal[1])), clarabel.NonnegativeConeT(len(above[1]))]
     cones += map(clarabel.PSDTriangleConeT, sizes)
     nothing = csc_matrix((len(cost),) * 2)
@@ -157,7 +158,7 @@ def _solved(
             setattr(settings, name, value)
         try:
             with _nothing_printed():
-                result = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
+                result = clarabel.DefaultSolver(nothing, cost, A, b, cones, settings).solve()
         except BaseException as wrong:
             # Clarabel's panics are no Exception, and have no name that could be imported.
             if type(wrong).__name__ != "PanicException":

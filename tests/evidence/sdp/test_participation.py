@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round import bound, central_path, noise, sampled_clients
+from fedbounds.evidence.sdp.multi_round.drawn_rounds import ROUNDS, drawn_rounds
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -230,11 +231,10 @@ def test_drawn_runs_of_many_clients_are_near_those_of_any_number(angles, cone):
     ("present", "rounds", "eta", "most"),
     [
         ("1/10", 2, "1/2", 1.02),
-        ("1/10", 5, "1/2", 1.07),
-        ("1/10", 10, "1/2", 1.1),
-        ("5/10", 5, "1/4", 1.06),
-        ("5/10", 10, "1/4", 1.14),
-        ("5/10", 20, "1/4", 1.2),
+        ("1/10", 5, "1/2", 1.06),
+        ("1/10", 10, "1/2", 1.08),
+        ("5/10", 10, "1/4", 1.09),
+        ("1/2", 10, "1/4", 1.04),
     ],
 )
 def test_a_stated_number_of_clients_comes_near_the_bound(present, rounds, eta, most):
@@ -273,14 +273,15 @@ def test_the_gap_of_drawn_quadratics_is_the_mean_over_every_draw():
 
 
 def test_the_bound_of_a_round_is_proved_by_its_multipliers_and_composed():
-    run = run_of(1, 4, (1, 10))
+    run = run_of(1, 2, (1, 10))
     one = central_path.worst(run, Q(1), Q(1))
     assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
     assert not bound.verify(replace(one, run=replace(run, present=(1, 2)), a=one.a * Q(99, 100)))
-    two = central_path.worst(replace(run, rounds=2), Q(1), Q(1))
-    last = central_path.worst(run, Q(one.value), Q(1))
-    assert two.a == last.a * one.a and two.b == last.a * one.b + last.b
-    assert two.value == last.value <= noisy(replace(run, rounds=2), Q(1), Q(1), Q(0)).value
+    many = replace(run, rounds=ROUNDS + 1)
+    whole, rest = central_path.worst(many, Q(1), Q(1)), replace(run, rounds=ROUNDS)
+    last = drawn_rounds(rest, Q(one.value), Q(1))
+    assert whole.a == last.a * one.a and whole.b == last.a * one.b + last.b
+    assert whole.value == last.value < noisy(many, Q(1), Q(1), Q(0)).value
 
 
 @pytest.mark.parametrize(
@@ -308,9 +309,9 @@ def test_the_bound_is_near_an_instance(present, tau, rounds):
 @pytest.mark.parametrize(
     ("zeta", "present", "rounds", "eta", "value"),
     [
-        ("1/20", "1/10", 12, "1.267", 0.0835),
+        ("1/20", "1/10", 12, "1.267", 0.0815),
         ("1/20", "6/10", 2, "1.818", 0.449),
-        ("1/2", "1/10", 12, "0.2662", 0.707),
+        ("1/2", "1/10", 12, "0.2662", 0.704),
         ("1/2", "6/10", 2, "1.818", 0.559),
     ],
 )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import Bound, above, by_solver, verify
+from fedbounds.evidence.sdp.multi_round.drawn_rounds import ROUNDS, covered, drawn_rounds
 from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of
 
 Array = NDArray[Any]
@@ -40,8 +41,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
     None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 the distance is
-    that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free the proof is
-    that of the last round, from the bound of the rounds before.
+    that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free or clients
+    absent the proof is that of the last round or rounds, from the bound of the rounds before.
     """
     if delta_0 <= 0 or zeta_sq < 0:
         received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
@@ -50,12 +51,7 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         a = run.contraction**2
         return Bound(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True, attained=True)
     if (run.ratios is not None or run.present) and run.rounds > 1:
-        sizes, last = run.sizes[: -run.tau], run.sizes[-run.tau :]
-        before = worst(replace(run, rounds=run.rounds - 1, eta=sizes, measure="distance"), delta_0, zeta_sq)
-        if before is None or not before.proved:
-            return None
-        bound = worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
-        return bound and _after(before, bound)
+        return _composed(run, delta_0, zeta_sq)
     few = 0 < len(run.p) * run.T <= EVERY_CLIENT
     if few and not run.exact and (run.ratios is None or run.permuted) and run.measure == "distance" and zeta_sq:
         bound = by_solver(run, delta_0, zeta_sq, every_client=True)
@@ -70,8 +66,28 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     return _worst_on_path(run, delta_0, zeta_sq)
 
 
+def _composed(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
+    """The bound of the last rounds in one programme, or of the last one, from that of the rounds before."""
+    for count in (min(run.rounds, ROUNDS), 1):
+        many = count * run.tau
+        last = replace(run, rounds=count, eta=run.sizes[-many:])
+        if count > 1 and not covered(last):
+            continue
+        start, before = delta_0, None
+        if count < run.rounds:
+            rest = replace(run, rounds=run.rounds - count, eta=run.sizes[:-many], measure="distance")
+            before = worst(rest, delta_0, zeta_sq)
+            if before is None or not before.proved:
+                return None
+            start = Fraction(before.value)
+        bound = drawn_rounds(last, start, zeta_sq) if count > 1 else worst(last, start, zeta_sq)
+        if bound is not None or count == 1:
+            return bound if before is None or bound is None else _after(before, bound)
+    return None
+
+
 def _after(before: Bound, last: Bound) -> Bound:
-    """The bound of one more round, from that of the rounds before."""
+    """The bound of later rounds, from that of the rounds before."""
     a, b, bias = last.a * before.a, last.a * before.b + last.b, last.a * before.bias + last.bias
     return replace(last, a=a, b=b, bias=bias, gap=None, attained=False)
 

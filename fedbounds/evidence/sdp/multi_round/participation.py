@@ -66,13 +66,14 @@ class Moment(Vector):
     """
 
     def __matmul__(self, other: Vector) -> Expression:
-        parts = [(part(self, letter), part(other, letter)) for letter in "mde"]
-        return Expression.mean((1, 1, 1), [Vector.__matmul__(u, v) for u, v in parts])
+        letters = dict.fromkeys(key.letter for key in self.terms)
+        parts = [Vector.__matmul__(part(self, letter), part(other, letter)) for letter in letters]
+        return Expression.mean([1] * len(parts), parts)
 
 
-def part(vector: Vector, letter: str) -> Vector:
+def part(vector: Vector, letter: str) -> Moment:
     """What a vector has of one letter."""
-    return Vector({key: value for key, value in vector.terms.items() if key.letter == letter})
+    return Moment({key: value for key, value in vector.terms.items() if key.letter == letter})
 
 
 def drawn(vector: Vector) -> Moment:
