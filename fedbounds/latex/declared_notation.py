@@ -30,6 +30,8 @@ DECLARES = "declares"
 # Letters that count steps where w has them as its index, unless clients' functions have.
 COUNTERS = {"k", "n"}
 OF_CLIENTS = {"p", "F", r"\sigma", r"\sum"}
+# A letter in bold.
+UPRIGHT = re.compile(r"^\\(?:mathbf|bm|vec)\{(.*)\}$")
 # Indices of points that a run visits: a letter with one may be w.
 POINTS = {"t", "t+1", "T", "0", "k", "k+1", "n", r"\star"}
 # The weight of a client by its number of samples, which no other line may stand for.
@@ -194,15 +196,17 @@ def _usual(theorem: Theorem, declared: Mapping[str, Sequence[Any]]) -> dict[str,
     result = {}
     with contextlib.suppress(InputError):
         tokens = [token.text for token in flat(normal(expanded(theorem.display, theorem.macros)))]
-        known = {token.strip("{}").rpartition("{")[2] for token in tokens}
+        known = {UPRIGHT.sub(r"\1", re.sub(r"\\bar\{(.*)\}$", r"\1", token)) for token in tokens}
         for name in declared.keys() - BOLD.keys():
             known |= {token.text for token in declared[name] if isinstance(token, Token)}
-        at_points = {letter for letter, index in _indexed(theorem, {}) if index in POINTS}
-        of_points = {first for first, second in pairwise(tokens) if second == "("}
-        for meant, found in (("F", of_points | at_points), ("w", at_points)):
-            chosen = [letter for letter in found - declared.keys() if WHOLE.get(letter) == meant]
-            if meant not in known and len(chosen) == 1:
-                result[chosen[0]] = meant
+        indexed = set(_indexed(theorem, {}))
+        valued = {first for first, second in pairwise(tokens) if second == "("}
+        points = {letter for letter, index in indexed if index in POINTS}
+        stars = {letter for letter, index in indexed if index == r"\star"}
+        for meant, found in (("F", valued | stars), ("w", points)):
+            alike = {token for token in tokens if WHOLE.get(UPRIGHT.sub(r"\1", token)) == meant}
+            if meant not in known and len(alike) == 1 and alike <= found - declared.keys():
+                result[alike.pop()] = meant
     return result
 
 

@@ -121,7 +121,7 @@ def read(display: str, *lines: str) -> Claim:
 STEP = r"\mathbb{E}[f(%s_{t+1})] - f^\star \le \mathbb{E}[f(%s_t)] - f^\star"
 
 
-@pytest.mark.parametrize("letter", ["x", r"\theta", "W"])
+@pytest.mark.parametrize("letter", ["x", r"\theta", "W", r"\mathbf{x}"])
 def test_the_usual_letters_are_read_for_F_and_w_and_it_is_said(letter):
     claim = read(STEP.replace("%s", letter))
     assert claim.scope == "step" and [item.split(",")[0] for item in claim.unread] == [
@@ -136,6 +136,9 @@ def test_the_usual_letters_are_read_for_F_and_w_and_it_is_said(letter):
     [
         r"\|w_t - x_t\|^2 \le \|w_0 - w^\star\|^2",  # w is there
         r"\|x_t - \theta_t\|^2 \le \|x_0 - x^\star\|^2",  # two letters
+        r"\mathbb{E}[f(\theta) - f(x_t)] \le L \|x_0 - x^\star\|^2",  # two letters
+        r"\|x_{t+1} - x^\star\|^2 \le \mathcal{F}_t",  # a sigma-algebra
+        r"\|x_{t+1} - x^\star\|^2 \le \|\mathbf{x}_t - x^\star\|^2",  # two letters
         r"F(w_t) - f(w_t) \le L \|w_0 - w^\star\|^2",  # F is there
         r"\mathbb{E}\|\bar{x}_{t+1} - x^\star\|^2 \le \mathbb{E}\|\bar{x}_t - x^\star\|^2",  # a mean over what?
     ],
