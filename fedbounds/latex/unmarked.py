@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from fedbounds.errors import InputError
+from fedbounds.errors import Gathered, InputError
+from fedbounds.latex.declared_notation import words_of
 from fedbounds.latex.hypotheses import in_words
 from fedbounds.latex.letters import UNKNOWN, USUAL, WHOLE
 from fedbounds.latex.marked_theorems import Line, Theorem
@@ -42,7 +43,8 @@ def _equations(theorem: Theorem) -> dict[str, str]:
 
 def other_letters(theorem: Theorem, faults: Iterable[InputError]) -> list[Line]:
     """The lines that declare the letters which the table does not have, by the text where it defines them."""
-    names = [
+    names = [*words_of(theorem, Gathered()).usual]
+    names += [
         fault.token.text.partition("_{")[0]
         for fault in faults
         if isinstance(fault, MisreadError) and UNKNOWN in str(fault)
