@@ -170,3 +170,20 @@ def test_a_bar_that_a_line_makes_the_mean_over_steps_is_no_average_of_clients():
 def test_a_let_that_declares_nothing_is_refused_in_a_sentence():
     with pytest.raises(InputError, match="let declares NAME"):
         read(r"\mathbb{E}[F(w_T)] - F^\star \le L \|w_0 - w^\star\|^2", "let %f = F", r"assume \eta \le 1/L")
+
+
+def test_the_page_says_how_many_displays_are_read():
+    import test_collected as collected
+    import test_displays as displays
+    import test_from_memory as memory
+
+    page = (Path(__file__).parents[2] / "docs" / "howto" / "latex.md").read_text().replace("\n", " ")
+    once = sum(not lines for lines, _, _ in READ.values()) + 1
+    asked = len(READ) + 1 - once
+    every = sum(len(module.THEOREMS) for module in (collected, displays)) + len(THEOREMS)
+    read_at_once = len(collected.READ) + len(displays.READ) + once
+    with_lines = len(collected.ANSWERED) + len(displays.ANSWERED) + asked
+    assert f"Of {every} displays of public papers, notes and drafts, {read_at_once} read as their authors" in page
+    assert f"and {with_lines} with the lines that errors ask for" in page
+    assert f"of the {len(THEOREMS)} of them that a search gave last, {once} and {asked}" in page
+    assert f"of {len(memory.THEOREMS)} written from memory, {len(memory.AT_ONCE)} and {len(memory.ANSWERED)}" in page
