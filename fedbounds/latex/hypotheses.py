@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -39,6 +40,12 @@ MODEL = re.compile(
     r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ik]\}\]?=\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}\)$|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
 )
 
+# \bar w_T as the mean over steps with equal weights, and what in a text may deny it.
+MEAN_OF_STEPS = re.compile(
+    r"\\bar\{w\}_\{T\}:?=(\\frac\{1\}\{T\}|1/T|T\^\{-1\}|\(1/T\))\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})w_\{t\}$"
+)
+DENIED = re.compile(r"\b(not|n't|unlike|instead|rather|never|nor|no)\b", re.IGNORECASE)
+
 
 class Hypothesis(NamedTuple):
     """How texts say it, in words or as a formula that `plain` spells; the assumption; what in comment lines says it
@@ -61,7 +68,7 @@ HYPOTHESES = (
     Hypothesis(rf"{UPDATE}{WEIGHED}{GRADIENT}$", "unbiased", "unbiased"),
     Hypothesis(rf"{UPDATE}{MEAN}{GRADIENT}$", "equal-p, unbiased", "equal-p.*unbiased|unbiased.*equal-p"),
     Hypothesis(rf"{UPDATE}({WEIGHED}|{MEAN}){AT_W_T}$", r"\tau = 1, unbiased", r"\\tau|one-local"),
-    Hypothesis(r"p_\{[ik]\}=(\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
+    Hypothesis(r"p_\{[ik]\}=(\\frac\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
     Hypothesis(r"\\mathbb\{E\}.*<norm.*norm>.*<=\\sigma", "bounded-variance", "bounded-variance|growing-variance"),
     Hypothesis(r"<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),
 )
@@ -74,6 +81,20 @@ def plain(tokens: Sequence[Token]) -> str:
         if result[k].text == "_" and result[k - 1].text == "^":
             result[k - 1 : k + 1] = result[k], result[k - 1]
     return "".join(map(str, result)).replace(r"\nablaF", r"\nabla F")
+
+
+def mean_of_steps(lines: CommentLines) -> bool:
+    """Whether the text defines \bar w_T as the mean of w_0 ... w_{T-1}, and of no other points."""
+    defined = list[bool]()
+    for line in lines.theorem.inline:
+        with contextlib.suppress(InputError):
+            text = plain(lines.words.of(normal(expanded(line.tokens(), lines.theorem.macros)))).rstrip(".,;")
+            if text.startswith((r"\bar{w}_{T}=", r"\bar{w}_{T}:=")):
+                around = [
+                    part for part in re.split(r"[.;]\s", lines.theorem.words) if " ".join(line.text.split()) in part
+                ]
+                defined.append(bool(MEAN_OF_STEPS.match(text)) and not any(map(DENIED.search, around)))
+    return bool(defined) and all(defined)
 
 
 def in_words(text: str) -> Iterator[tuple[str, Hypothesis]]:
@@ -98,7 +119,11 @@ def of_the_text(
             result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
-            if not MODEL.match(text) and not (item and re.search(item.given, given)):
+            if (
+                not MODEL.match(text)
+                and not MEAN_OF_STEPS.match(text)
+                and not (item and re.search(item.given, given))
+            ):
                 warnings.append(_warning(line, item))
     supposed = [item for _, item in in_words(lines.theorem.supposed)]
     for phrase, item in in_words(lines.theorem.words):

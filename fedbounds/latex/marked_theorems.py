@@ -34,6 +34,17 @@ CHANCE = re.compile(
     r"\bwith\s+(?:an?\s+)?(?:high\s+probability|probability\s+(?:of\s+)?(?:at\s+least|exceeding|\$1))|\bw\.h\.p",
     re.IGNORECASE,
 )
+# Where a display goes on to define what it names: behind a comma and a wide space, or a word.
+BEHIND = re.compile(
+    r"[,;]?\s*\\q?quad(?![a-zA-Z])\s*(?:\\(?:text|mbox|textrm)\{\s*(?:where|with|and)?\s*\}\s*)?(?:\\q?quad(?![a-zA-Z])\s*)?"
+    r"|[,;]\s*\\(?:text|mbox|textrm)\{\s*(?:where|with)\s*\}\s*"
+)
+DEFINED = re.compile(
+    r"(?P<letter>\\?[A-Za-z]+)(?P<scripts>(?:[_^](?:\{[^{}]*\}|\\?\w|\\[a-z]+|\*))*)\s*:?=(?P<body>.+)", re.DOTALL
+)
+SCRIPT = re.compile(r"[_^]\{[^{}]*\}")
+# A value of one of these is a hypothesis or a step size, which needs a line.
+NO_NAMES = frozenset(("t", "T", "r", "R", "N", "n", "m", "K", "k", "i", "w", "p", "F", r"\eta", r"\tau", r"\alpha"))
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
 VERBS = (
     "assume",
@@ -190,10 +201,41 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
         faults.append(wrong(place, f"a marked theorem must have {count} with a relation", remedy))
         return Theorem(label, lines, (), commands, first, inline, tuple(faults), text_alone, before)
     group = next(name for name in "abc" if displays[0][name] is not None)
+    statement, definitions = _apart(displays[0][group])
     start = displays[0].start(group)
-    column = start - plain.rfind("\n", 0, start)
-    tokens = scanned(displays[0][group], plain.count("\n", 0, start) + 1, column)
+    tokens = scanned(statement, plain.count("\n", 0, start) + 1, start - plain.rfind("\n", 0, start))
+    stated = {re.sub(r"[\s{}]", "", line.text.partition("=")[0]) for line in lines if line.verb in ("let", "where")}
+    for name, definition, place in definitions:
+        at = start + place
+        row, column = plain.count("\n", 0, at) + 1, at - plain.rfind("\n", 0, at)
+        if re.sub(r"[\s{}]", "", name) in stated:
+            inline = (*inline, Line("mention", definition, row, column))
+        else:
+            lines = (*lines, Line("where", definition, row, column))
     return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone, before)
+
+
+def _apart(display: str) -> tuple[str, list[tuple[str, str, int]]]:
+    """The statement of a display, and what it defines behind it: (name, definition, place) each."""
+    marks = [m for m in BEHIND.finditer(display) if _level(display[: m.start()]) == 0]
+    if not marks or not RELATION.search(display[: marks[0].start()]):
+        return display, []
+    result = []
+    for mark, end in zip(marks, (*(m.start() for m in marks[1:]), len(display)), strict=True):
+        text = display[mark.end() : end].rstrip().rstrip(".,;").rstrip()
+        defined = DEFINED.fullmatch(text)
+        if not defined or defined["letter"] in NO_NAMES or RELATION.search(SCRIPT.sub("", defined["body"])):
+            return display, []
+        result.append((defined["letter"] + defined["scripts"], text, mark.end()))
+    return display[: marks[0].start()], result
+
+
+def _level(text: str) -> int:
+    """How many brackets of LaTeX a text leaves open."""
+    plain = re.sub(r"\\[{}\\]", "", text)
+    return (
+        plain.count("{") - plain.count("}") + len(re.findall(r"\\left\b", text)) - len(re.findall(r"\\right\b", text))
+    )
 
 
 def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:

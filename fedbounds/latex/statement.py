@@ -18,7 +18,7 @@ from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import in_full, pairs
-from fedbounds.latex.hypotheses import foreign, of_the_text
+from fedbounds.latex.hypotheses import foreign, mean_of_steps, of_the_text
 from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
 from fedbounds.latex.marked_theorems import Theorem
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
@@ -224,7 +224,7 @@ class _Reader:
         for k, (mean, time) in enumerate(pairwise(every)):
             at_T = mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}")
             weighted = list(map(str, every[k + 3 : k + 4])) == [r"^{\eta}"]
-            if at_T and not weighted and mean.text not in self.lines.let:
+            if at_T and not weighted and mean.text not in self.lines.let and not mean_of_steps(self.lines):
                 raise wrong(mean, r"is \bar{w}_T the mean over steps or over clients", MEANS.format(mean.text))
         return tokens
 

@@ -28,7 +28,7 @@ def guessed(theorem: Theorem) -> list[Line]:
     assumed += [item.assumption for _, item in in_words(theorem.words) if not item.limits_times]
     assumed += [] if any(text in EXPECTATIONS for text in texts) else ["full-gradients"]
     assumed += [] if SOME_CLIENTS.search(theorem.words) else ["full-participation", "unbiased"]
-    lines = [Line("assume", ", ".join(dict.fromkeys(assumed)), theorem.line, 1)]
+    lines = [*theorem.lines, Line("assume", ", ".join(dict.fromkeys(assumed)), theorem.line, 1)]
     known = _equations(theorem)
     step = next((known[name] for name in (r"\eta_t", r"\eta_{t}", r"\eta") if name in known), "")
     lines += [Line("step", step, theorem.line, 1)] * bool(step)

@@ -68,6 +68,7 @@ PLAIN = {
     "tail_gap": "(E[F(mean of w_T/2...)]-F*)",
     "gap_0": "(F(w₀)-F*)",
     "gap_round": "(E[F(w_rτ)]-F*)",
+    "gap_round_next": "(E[F(w_(r+1)τ)]-F*)",
     "gap_sum": "Σ(E[F(wₜ)]-F*)",
     "gone_sq": "(1-Π(1-ηₛμ))²",
     "parting": "(1-max(2max αᵢ-1,0)²)",

@@ -88,6 +88,12 @@ def gap_round(path: Path) -> Numbers:
     return path.losses.gap(path.w)[path.begun]
 
 
+@defined("measured", r"\left(\mathbb{E}[F(w_{(r+1)\tau})]-F^\star\right)", VALUE)
+def gap_round_next(path: Path) -> Numbers:
+    """suboptimality at the end of the round"""
+    return path.losses.gap(path.w)[path.begun[:-1] + path.tau]
+
+
 @defined("scheduled", r"\sum_{t<T}\eta_t", STEP, in_proof=True)
 def eta_sum(path: Path) -> Numbers:
     """sum of the first T steps"""

@@ -1,7 +1,6 @@
 """The shipped quantities: the one source of notation, meaning, units and definition for formulas, tables and plots.
 
-Every right-hand side in the package is a sympy expression in these symbols. One more is one entry here; a user's own
-is made in the same way (`fedbounds.theory.quantity`) and needs no entry.
+Every right-hand side is a sympy expression in these symbols; a user's own (`fedbounds.theory.quantity`) need no entry.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from fedbounds.theory.path_quantities import eta_sum as eta_sum
 from fedbounds.theory.path_quantities import free as free
 from fedbounds.theory.path_quantities import gap_0 as gap_0
 from fedbounds.theory.path_quantities import gap_round as gap_round
+from fedbounds.theory.path_quantities import gap_round_next as gap_round_next
 from fedbounds.theory.path_quantities import gap_sum as gap_sum
 from fedbounds.theory.path_quantities import gone_sq as gone_sq
 from fedbounds.theory.path_quantities import local_step as local_step

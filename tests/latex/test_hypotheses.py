@@ -3,6 +3,7 @@
 from fractions import Fraction as F
 
 import pytest
+import sympy as sp
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
@@ -11,6 +12,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.latex.reader import read_text
 from fedbounds.theory import points as at
+from fedbounds.theory import symbols as s
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import L, zeta_star_sq
 from fedbounds.theory.verdict import Status
@@ -97,6 +99,7 @@ def test_what_is_no_hypothesis_that_can_be_read_is_a_warning(text):
         (r"$\sum_{i=1}^N p_i = 1$, $p_i\ge0$, $i \in [N]$", True),
         (r"$\Gamma=F^*-\sum_ip_iF_i^*$", True),
         (r"$p_i = 1/N$", False),
+        (r"$p_i = \frac1N$", False),
         (r"$\|\nabla F_i(w_t^i)\|\le G$", False),
         (r"$\mathbb{E}\|g_t^i-\nabla F_i(w_t^i)\|^2\le\sigma_i^2$", False),
     ],
@@ -265,3 +268,54 @@ def test_a_letter_of_the_table_stays_itself_beside_one_with_an_index():
 def test_assumptions_that_no_instance_meets_are_refused(limits):
     with pytest.raises(InputError, match="must be able to meet the assumptions of gd"):
         read(keys=f"{FULL}, {limits}")
+
+
+GD_DISPLAY = r"\|w_T-w^*\|^2 \le (1-\eta\mu)^T \|w_0-w^*\|^2 + B"
+DEFINES_B = rf"{GD_DISPLAY},\qquad B = \eta^2 \sum_{{i=1}}^N p_i \|\nabla F_i(w^\star)\|^2 ."
+
+
+@pytest.mark.parametrize("between", [r"\qquad", r"\quad \text{where} \quad", r"\text{where }"])
+def test_what_a_display_goes_on_to_define_is_as_a_where_line_says(between):
+    claim, same = (
+        read(display=text)["gd"]
+        for text in (DEFINES_B.replace(r"\qquad", between), GD_DISPLAY.replace("B", r"\eta^2 \zeta_\star^2"))
+    )
+    assert claim.rhs.has(s.zeta_star_sq) and claim.rhs - same.rhs == 0
+
+
+def test_a_letter_of_the_table_that_a_display_defines_otherwise_is_the_author_s():
+    display = GD_DISPLAY.replace("B", r"\eta^2 \zeta_\star^2")
+    other = read(display=rf"{display}, \qquad \zeta_\star^2 = 2 \sum_i p_i \|\nabla F_i(w^\star)\|^2")["gd"]
+    assert sp.expand(other.rhs - read(display=display)["gd"].rhs - s.eta_0**2 * s.zeta_star_sq) == 0
+
+
+@pytest.mark.parametrize(
+    "tail", [r"\eta = \frac{1}{L}", "t = 0, 1, 2", r"\eta \le 1/L", r"\forall T", "N = 2", "B = 1, 2", r"B \le 1"]
+)
+def test_what_follows_a_display_and_defines_no_name_is_refused(tail):
+    with pytest.raises(InputError):
+        read(display=rf"{GD_DISPLAY.replace('+ B', '')}, \qquad {tail}")
+
+
+MEAN = r"F(\bar w_T) - F^\star \le \frac{\|w_0-w^\star\|^2}{\eta T}"
+
+
+@pytest.mark.parametrize("formula", [r"\frac1T\sum_{t=0}^{T-1}w_t", r"\frac{1}{T}\sum_{t<T} w_t"])
+def test_the_mean_that_a_text_defines_needs_no_line(formula):
+    claim = read(rf"The average $\bar w_T = {formula}$ satisfies it. It is not the last.", MEAN)["gd"]
+    assert claim.lhs == s.average_gap and not any("bar" in item for item in claim.unread)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"Let $\bar w_T = \frac1T\sum_{t=1}^{T}w_t$.",
+        r"Let $\bar w_T = \frac{2}{T(T+1)}\sum_{t<T}(t+1)w_t$.",
+        r"We do not use $\bar w_T = \frac1T\sum_{t<T}w_t$.",
+        r"Let $\bar w_T = \sum_i p_i w_T^i$.",
+        r"Here $\bar w_T = \frac1T\sum_{t<T}w_t$; later $\bar w_T = \sum_i p_i w_T^i$.",
+    ],
+)
+def test_another_mean_or_one_denied_is_asked_about(text):
+    with pytest.raises(InputError, match="over steps or over clients"):
+        read(text, MEAN)

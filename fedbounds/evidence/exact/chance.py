@@ -25,7 +25,7 @@ from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.model.weighting import Weighting
 from fedbounds.theory import points as at
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_sum
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_round_next, gap_sum
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import in_scope
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
@@ -37,7 +37,7 @@ POLYNOMIALS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b10000
 FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0)
 OF_ONE = (at.w_i, at.w_i_next)
 # Shipped functions of a path that are quadratic in the averaged models, the losses only where F is quadratic.
-DISTANCES, LOSSES = (Delta_round, Delta_round_next), (gap_round, gap_sum)
+DISTANCES, LOSSES = (Delta_round, Delta_round_next), (gap_round, gap_round_next, gap_sum)
 # Every outcome, the 2 N T + 1 paths of a linear run, or outcomes that are independent for every two clients.
 Taken = Literal["all", "linear", "pairwise"]
 

@@ -24,14 +24,19 @@ from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import Population
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.measurement import first_of
-from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_round_next
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta_next
 from fedbounds.weightings.fixed import FixedByRound
 
 # Shipped functions of a path that the run's expectations at the start of a round give, or (True) at its end.
-AT_ROUNDS = ((Delta_round, "distance_sq", False), (Delta_round_next, "distance_sq", True), (gap_round, "gap", False))
+AT_ROUNDS = (
+    (Delta_round, "distance_sq", False),
+    (Delta_round_next, "distance_sq", True),
+    (gap_round, "gap", False),
+    (gap_round_next, "gap", True),
+)
 
 
 def at_rounds(symbol: Quantity) -> tuple[str, bool] | None:
