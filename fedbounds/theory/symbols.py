@@ -1,6 +1,6 @@
 """The shipped quantities: the one source of notation, meaning, units and definition for formulas, tables and plots.
 
-Every right-hand side is a sympy expression in these symbols; a user's own (`fedbounds.theory.quantity`) need no entry.
+Every right-hand side is a sympy expression in these symbols; one's own (`fedbounds.theory.quantity`) need no entry.
 """
 
 from __future__ import annotations
