@@ -205,8 +205,8 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
     start = displays[0].start(group)
     tokens = scanned(statement, plain.count("\n", 0, start) + 1, start - plain.rfind("\n", 0, start))
     stated = {re.sub(r"[\s{}]", "", line.text.partition("=")[0]) for line in lines if line.verb in ("let", "where")}
-    for name, definition, place in definitions:
-        at = start + place
+    for name, definition, offset in definitions:
+        at = start + offset
         row, column = plain.count("\n", 0, at) + 1, at - plain.rfind("\n", 0, at)
         if re.sub(r"[\s{}]", "", name) in stated:
             inline = (*inline, Line("mention", definition, row, column))
