@@ -20,6 +20,7 @@ from fedbounds.plugins import Plugins
 from fedbounds.referee import sharper_changes as changes
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import Source, conditions, follows
+from fedbounds.referee.pareto_front import Point, front
 from fedbounds.referee.repair import Search, in_time
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.sharper_changes import Change
@@ -37,9 +38,12 @@ NEAR = sp.Rational(1, 1000)
 # A right side that is proved by no shipped proof or prover is multiplied by these until it is.
 WIDENED = " times the right side"
 MULTIPLES = (sp.Rational(3, 2), *(sp.Integer(2) ** k for k in range(1, 8)))
+TOGETHER = (
+    "Its constants together, each line certified over the class of two clients with p = (1/2, 1/2), full gradients:"
+)
 TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"
-# Processor seconds that are spent unless others are given, and for the limits of one change.
-SECONDS, AT_LIMITS = 30.0, 1.5
+# Processor seconds that are spent unless others are given, and for the limits of one change; a share for the front.
+SECONDS, AT_LIMITS, SHARE_OF_FRONT = 30.0, 1.5, 0.2
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Sharpened:
     """The strongest claim found, its ``proof`` (None: no form is proved), the ``changes`` that lead to it.
 
     ``longer`` are steps for which it is proved as stated, ``refuted`` changes that an instance refutes, ``shipped``
-    proved claims that are sharper than the given one.
+    proved claims that are sharper than the given one; ``front`` how small its constants are together at settings.
     """
 
     of: Claim
@@ -58,6 +62,7 @@ class Sharpened:
     refuted: tuple[str, ...]
     shipped: tuple[str, ...]
     finished: bool
+    front: tuple[Point, ...] = ()
 
     def __str__(self) -> str:
         """The answer in a few lines."""
@@ -76,6 +81,7 @@ class Sharpened:
         lines += ["False, by an instance in fractions:"] * bool(self.refuted)
         lines += [f"  {change}" for change in self.refuted]
         lines += [f"{sharper}." for sharper in self.shipped]
+        lines += [TOGETHER] * bool(self.front) + [f"  {point}" for point in self.front]
         return "\n".join([*lines, f"Of the forms tried ({TRIED}) this is the strongest; others may be stronger."])
 
 
@@ -108,7 +114,9 @@ def sharpen(
     search = Search(how, Screen(claim, how, []), time.process_time() + seconds)
     best = _Best(_with_repair(claim, how), None, search, progress)
     sharper, longer = tuple[str, ...](), tuple[str, ...]()
-    finished = False
+    finished, points = False, list[Point]()
+    with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds * SHARE_OF_FRONT):
+        points.extend(front(claim, how))
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):
         sharper = tuple(sharper_shipped(claim, search))
         if best.begin():
@@ -118,7 +126,7 @@ def sharpen(
             longer = tuple(as_stated.changes)
         finished = not best.search.late
     kept, false = tuple(best.changes), tuple(best.false)
-    return Sharpened(claim, best.claim, best.proof, kept, longer, false, sharper, finished)
+    return Sharpened(claim, best.claim, best.proof, kept, longer, false, sharper, finished, tuple(points))
 
 
 def _with_repair(claim: Claim, how: Reading) -> Claim:

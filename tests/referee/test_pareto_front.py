@@ -1,0 +1,60 @@
+"""How small a claim's constants can be together."""
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from fedbounds.evidence.sdp.one_step.coverage import own_setting
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.verdict import examine
+from fedbounds.plugins import claim_named
+from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, front
+from fedbounds.referee.sharpen import TOGETHER, Sharpened
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+
+HOW = READINGS["repaired"]
+
+
+@pytest.fixture(scope="module")
+def points():
+    return list(front(claim_named("sharper-step"), HOW))
+
+
+def with_constants(constants, stated):
+    claim = claim_named("sharper-step")
+    terms = {
+        name: term * sp.Rational(*constants[name].as_integer_ratio()) / int(stated[name])
+        for name, term in claim.terms.items()
+        if name in constants
+    }
+    return replace(claim, key="lowered", terms={**claim.terms, **terms})
+
+
+def test_every_point_is_certified_and_no_constant_can_be_a_hundredth_smaller(points):
+    skewed = [point for point in points if point.where.endswith("(9/10, 1/10)")]
+    where = round_setting(tau=TAU, kappa=KAPPA, alpha=WEIGHTS[1], p=WEIGHTS[0], reading=HOW.name)
+    setting = own_setting(claim_named("sharper-step"), where)
+    assert len(skewed) == 3
+    for point in skewed:
+        assert examine(with_constants(point.constants, point.stated), setting).status is Status.HOLDS
+        for name, value in point.constants.items():
+            if 0 < value < point.stated[name]:
+                less = {**point.constants, name: value * 99 / 100}
+                assert examine(with_constants(less, point.stated), setting).status is not Status.HOLDS
+
+
+def test_no_point_is_better_than_another(points):
+    for point in points:
+        for other in points:
+            if other is not point and other.where == point.where:
+                assert any(other.constants[name] > value for name, value in point.constants.items())
+
+
+def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points):
+    claim = claim_named("sharper-step")
+    text = str(Sharpened(claim, claim, None, (), (), (), (), True, tuple(points)))
+    assert TOGETHER in text and "gradient as stated, drift 0 (of 1), bias 1.78" in text
+    assert not list(front(claim_named("corollary"), HOW))
+    assert TOGETHER not in str(Sharpened(claim, claim, None, (), (), (), (), True))
