@@ -11,8 +11,8 @@ random values of the symbols, under no further assumptions. Every statement show
 pool, in fractions, and where it is not proved by a trial with the large budget, ended after the seconds given. The
 record keeps each set's last run, with every theorem tried so far.
 
-*constants* are one-step claims at a setting: the smallest constant of a term that is certified, and by how much smaller
-one is violated by the solver's worst case, replayed as a run: a thousandth, unless that takes more.
+*constants* are one-step claims at a setting: the smallest constant of a term that is certified, and by how much
+smaller one is violated by the solver's worst case, replayed as a run: a thousandth, unless that takes more.
 """
 
 from __future__ import annotations
