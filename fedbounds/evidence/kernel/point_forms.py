@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel.point_statement import PointClaim
+from fedbounds.evidence.kernel.point_statement import ONE_STEP, PointClaim
+from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, W_ALPHA, W_STAR, P, X, grad
 from fedbounds.theory.normal_form import depends
 from fedbounds.theory.points import I, is_vector, weight_ratio
@@ -142,6 +143,15 @@ def add(total: dict[Any, sp.Expr], part: dict[Any, sp.Expr], factor: sp.Expr) ->
             total.pop(key, None)
         else:
             total[key] = result
+
+
+def at_one_point(fact: d.Fact) -> d.Fact:
+    """A fact where local models are the iterate and gradients have no noise."""
+    if isinstance(fact, d.Averaged):
+        return replace(fact, uses=tuple((m, at_one_point(one)) for m, one in fact.uses))
+    if isinstance(fact, d.Premise):
+        return replace(fact, points=tuple(sp.sympify(point).xreplace(dict(ONE_STEP)) for point in fact.points))
+    return replace(fact, of=sp.expand(fact.of.xreplace(dict(ONE_STEP)))) if isinstance(fact, d.Square) else fact
 
 
 def no_script(what: str) -> Exception:

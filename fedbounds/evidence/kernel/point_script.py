@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 import sympy as sp
 
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
-from fedbounds.evidence.kernel.point_forms import Vectors, add, no_script
-from fedbounds.evidence.kernel.point_statement import ONE_STEP, OWN_MINIMUM, PointClaim, assumed_of, binders_of, read
+from fedbounds.evidence.kernel.point_forms import Vectors, add, at_one_point, no_script
+from fedbounds.evidence.kernel.point_statement import OWN_MINIMUM, PointClaim, assumed_of, binders_of, read
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, P, W, X, grad
 from fedbounds.evidence.symbolic.proof_state import Checked
@@ -305,15 +305,6 @@ def _means(expression: sp.Expr) -> set[sp.Expr]:
     if isinstance(expression, Mean):
         return {expression}
     return set().union(*map(_means, expression.args)) if expression.args else set()
-
-
-def at_one_point(fact: d.Fact) -> d.Fact:
-    """A fact where local models are the iterate and gradients have no noise."""
-    if isinstance(fact, d.Averaged):
-        return replace(fact, uses=tuple((m, at_one_point(one)) for m, one in fact.uses))
-    if isinstance(fact, d.Premise):
-        return replace(fact, points=tuple(sp.sympify(point).xreplace(dict(ONE_STEP)) for point in fact.points))
-    return replace(fact, of=sp.expand(fact.of.xreplace(dict(ONE_STEP)))) if isinstance(fact, d.Square) else fact
 
 
 def _says_nothing(fact: d.Fact) -> bool:

@@ -15,7 +15,7 @@ import sympy as sp
 from fedbounds.evidence.kernel import point_script
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.flat_facts import DriftBound
-from fedbounds.evidence.kernel.point_forms import no_script
+from fedbounds.evidence.kernel.point_forms import at_one_point, no_script
 from fedbounds.evidence.kernel.point_statement import PointClaim, assumed_of, binders_of
 from fedbounds.evidence.kernel.step_facts import NEXT_LOSS, NUMBERS, WORDS, StepFacts, bound_of, read, symbols_of
 from fedbounds.evidence.kernel.step_statement import after_history
@@ -119,7 +119,7 @@ def script(checked: Checked, reading: Reading) -> str:
     )
     letters = {one for m, fact in step.inner for one in _multipliers(m, fact)}
     shown = tuple(one for one in step.flat.letters.items() if one[0] in letters)
-    quiet = [(m, point_script.at_one_point(fact) if single else fact) for m, fact in step.inner]
+    quiet = [(m, at_one_point(fact) if single else fact) for m, fact in step.inner]
     return head + point_script.proof(points, shown, step.flat.steps, quiet) + "".join(_theorem(points, step, bound))
 
 
