@@ -22,6 +22,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
+from fedbounds.theory.protocol_assumptions import without_replacement
 from fedbounds.theory.quantity import constant
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
@@ -202,3 +203,14 @@ def test_drawn_clients_that_need_not_weigh_the_same_are_left_out():
 def test_a_whole_trial_refutes_it():
     (trial,) = referee(of_drawn_clients(noise=Fraction(1, 3)), jobs=1)
     assert trial.outcome is Outcome.FALSE
+
+
+@pytest.mark.parametrize(("pushed", "status"), [(20, Status.HOLDS), (0, Status.REFUTED)])
+def test_clients_drawn_without_replacement_need_no_word_that_their_mean_is_unbiased(pushed, status):
+    words = (a.smooth, a.strongly_convex, a.full_gradients, a.equal_p, without_replacement)
+    terms = {"start": (1 - eta_0 * mu) ** T * Delta_0, "push": pushed * eta_0 * tau * zeta_star_sq / mu}
+    one = Claim("drawn", "Drawn", "", "horizon", Delta_T, terms, assumptions=words, eta=eta_0)
+    run = Run(2, 2, Fraction(1, 10), Fraction(1), Fraction(1, 4), present=(1, 2))
+    assert applies(one, PLAIN) and examine(one, PLAIN, run, Fraction(1, 4)).status is status
+    assert not applies(replace(one, assumptions=words[:-1]), PLAIN)
+    assert not applies(replace(one, assumptions=(*words[:-2], without_replacement)), PLAIN)

@@ -68,7 +68,8 @@ def applies(claim: Claim, reading: Reading) -> bool:
         and claim.on_fedavg
         and sp.sympify(claim.lhs) in MEASURES
         and (claim.steps is not None or "constant-steps" in stated)
-        and {"smooth", "strongly-convex", "unbiased"} <= stated
+        and {"smooth", "strongly-convex"} <= stated
+        and bool({"unbiased", "selection-without-replacement"} & stated)  # of equal clients it is unbiased
         and ("full-participation" in stated or drawn)
     )
 
