@@ -4,7 +4,7 @@
     python -m validate.same_results record after/      # in the new one
     python -m validate.same_results compare before/ after/
 
-Recorded are ten studies (every number and verdict of their JSON), every derivation, every counterexample in
+Recorded are nine studies (every number and verdict of their JSON), every derivation, every counterexample in
 fractions and every certificate. Only the versions of the libraries and words written for people may differ.
 """
 
@@ -27,7 +27,6 @@ STUDIES: dict[str, list[str]] = {
     "quadratic": ["--problem", "quadratic", "--condition", "50", "--imbalance", "2", *SMALL],
     "full-gradients": ["--batch", "full", "--step", "constant:0.02", *SMALL],
     "participation": ["--participation", "0.5", "--stride", "4", *SMALL],
-    "equation-2": ["--aggregation", "equation-2", *SMALL],
     "all-readings": ["--reading", "literal", "--reading", "sync", "--reading", "all-steps", "--reading", "repaired",
                      "--weighting", "fedsoftmax:0.5", "--weighting", "power-of-choice:4,2", *SMALL],
     "reference-given": ["--engine", "reference", "--sigma-sq", "100", "--G-sq", "1e4", "--without-replacement",

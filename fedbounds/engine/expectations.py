@@ -75,7 +75,7 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
 def _run(
     experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], recorder: Recorder, progress: Progress | None
 ) -> None:
-    """All rounds, written to the recorder; time T, if it ends a round, starts one that is not run."""
+    """All rounds, written to the recorder; time T starts one that is not run."""
     clients, limit = prepare(experiment), divergence_limit(experiment, grid)
     state = State(experiment.start - experiment.problem.w_star, np.zeros((clients.d, clients.d)))
     excess = clients.excess(state.mean[None], state.covariance[None])
@@ -86,32 +86,30 @@ def _run(
         excess, state = result.excess, result.end
         distance = result.paths["distance_sq"]["alpha"][1:, None]
         check_distances(experiment, grid.eta, range(begin, end), ["in expectation"], distance, limit)
-        n, aggregated = end - begin, end < grid.total or grid.aggregated
-        recorder.skew(begin, p, alpha, excess[:n, None], [0])
-        _record(recorder, begin, result, slice(n), aggregated=aggregated)
+        recorder.skew(begin, p, alpha, excess[: end - begin, None], [0])
+        _record(recorder, begin, result)
         if progress:
             progress(end, grid.total)
-    last = end - begin
-    if grid.aggregated:
-        p, alpha = round_weights(experiment, range(1), len(grid.rounds), excess[-1:])
-        result, last = run_round(clients, state, grid.eta[:0], alpha[0], virtuals), 0
-    recorder.skew(grid.total, p, alpha, result.excess[last:, None], [])
-    _record(recorder, grid.total, result, slice(last, None), aggregated=False)
+    p, alpha = round_weights(experiment, range(1), len(grid.rounds), excess[-1:])
+    result = run_round(clients, state, grid.eta[:0], alpha[0], virtuals)
+    recorder.skew(grid.total, p, alpha, result.excess[:, None], [])
+    _record(recorder, grid.total, result)
 
 
-def _record(recorder: Recorder, begin: int, result: Round, part: slice, *, aggregated: bool) -> None:
-    """Local moments and path values of steps begin, begin + 1, ..., which are a part of the round's.
+def _record(recorder: Recorder, begin: int, result: Round) -> None:
+    """Local moments and path values of the steps of a round, or of time T alone.
 
-    An aggregation that follows makes every virtual iterate the alpha-weighted one.
+    The aggregation that follows makes every virtual iterate the alpha-weighted one.
     """
+    part = slice(max(len(result.excess) - 1, 1))
     grad_sq, excess, variance, radius_sq = result.local[:, part, None]
     recorder.moments(begin, Moments(np.empty(0), grad_sq, variance, excess, radius_sq))
     recorded, slots = recorder.recorded(begin, len(excess))
     for name, distance in result.paths["distance_sq"].items():
         values = {field: by_name[name][part] for field, by_name in result.paths.items()}
-        if part.start is None:
+        if len(distance) > 1:
             following = distance[1:].copy()
-            following[-1] = result.paths["distance_sq"]["alpha"][-1] if aggregated else following[-1]
+            following[-1] = result.paths["distance_sq"]["alpha"][-1]
             values |= {"next_distance_sq": following, "next_mean": following}
         if slots.stop > slots.start:
             recorder.path(name, begin, {field: value[recorded, None] for field, value in values.items()})

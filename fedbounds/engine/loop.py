@@ -158,9 +158,8 @@ class _Block:
                 self._take(span, times, p, alpha, (begin, end))
             tick(end - begin)
         self._observe(span)
-        if grid.aggregated:
-            span.models[0] = span.paths["alpha"][0][:, None]
-            p, alpha = round_weights(experiment, self.replicates, len(grid.rounds), span.excess[0])
+        span.models[0] = span.paths["alpha"][0][:, None]
+        p, alpha = round_weights(experiment, self.replicates, len(grid.rounds), span.excess[0])
         self.observer.finish(span, p, alpha)
 
     def _take(self, span: Span, times: range, p: Array, alpha: Array, round: tuple[int, int]) -> None:
@@ -182,7 +181,7 @@ class _Block:
         span.p[k:last], span.alpha[k:last] = p, alpha
         for name, path in span.paths.items():
             path[k + 1 : last + 1] = self._combine(span.models[k + 1 : last + 1], p if name == "p" else alpha)
-        if times.stop == end and (end < self.grid.total or self.grid.aggregated):
+        if times.stop == end:
             span.aggregates.append(last - 1)
             for path in span.paths.values():
                 path[last] = span.paths["alpha"][last]

@@ -120,8 +120,6 @@ def run_algorithm(
 
 def check(algorithm: Algorithm, experiment: Experiment) -> None:
     """InputError where an algorithm cannot run an experiment."""
-    if experiment.aggregation != "algorithm-1":
-        raise reject("an algorithm's rounds have tau steps", experiment.aggregation, "use algorithm-1")
     if algorithm.everyone and not experiment.everyone_present:
         raise reject(f"{algorithm.key} needs every client", f"C = {experiment.participation:g}", "use C = 1")
     if algorithm.reshuffles and experiment.batch_size is not None:

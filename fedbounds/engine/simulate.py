@@ -41,7 +41,7 @@ def run_endpoints(experiment: Experiment, progress: Progress | None = None, thre
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
     every = experiment.tau * -(-experiment.stride // experiment.tau)
     times = np.unique(np.append(np.arange(0, grid.total, every), grid.total))
-    sampled = experiment.batch_size is not None and experiment.aggregation == "algorithm-1"
+    sampled = experiment.batch_size is not None
     if sampled and isinstance(engine, Sampled):
         parts = _run_fast(experiment, engine, grid, times, progress, threads)
     else:

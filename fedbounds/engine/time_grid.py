@@ -18,14 +18,13 @@ from fedbounds.model.schedule import steps
 class TimeGrid:
     """The times of a run of T local steps.
 
-    ``rounds`` are (begin, end) in local steps; ``eta`` (T,). ``aggregated`` tells whether time T ends a round.
+    ``rounds`` are (begin, end) in local steps; ``eta`` (T,).
     ``times`` (K,) are the recorded steps 0, stride, 2 stride, ... and T. Every ceil(stride / tau)-th round is
     recorded: ``round_slot`` is its place in the record, or -1.
     """
 
     eta: Array
     rounds: tuple[tuple[int, int], ...]
-    aggregated: bool
     times: NDArray[np.int64]
     round_slot: NDArray[np.int64]
 
@@ -56,20 +55,13 @@ class TimeGrid:
 
 
 def make_time_grid(experiment: Experiment) -> TimeGrid:
-    """The grid of an experiment.
-
-    ``algorithm-1`` aggregates after steps tau, 2 tau, ...; ``equation-2`` after steps 1, tau + 1, 2 tau + 1,
-    ..., so its last round is cut at T before it aggregates (unless tau = 1).
-    """
+    """The grid of an experiment: it aggregates after steps tau, 2 tau, ..., T."""
     total, tau, stride = experiment.total_steps, experiment.tau, experiment.stride
-    first = tau if experiment.aggregation == "algorithm-1" else 1
-    ends = [*range(first, total, tau), total]
-    rounds = tuple(zip([0, *ends[:-1]], ends, strict=True))
+    rounds = tuple((begin, begin + tau) for begin in range(0, total, tau))
     times = np.unique(np.append(np.arange(0, total + 1, stride), total)).astype(np.int64)
     every = -(-stride // tau)
     round_slot = np.array([r // every if r % every == 0 else -1 for r in range(len(rounds))], dtype=np.int64)
-    aggregated = (total - first) % tau == 0
-    return TimeGrid(steps(experiment.eta, total), rounds, aggregated, times, round_slot)
+    return TimeGrid(steps(experiment.eta, total), rounds, times, round_slot)
 
 
 # A squared distance this many times the run's natural scale comes from an unstable step, never from noise.

@@ -127,7 +127,7 @@ class MeasuredRun:
     def _first_weights_vary(self) -> bool:
         """Whether E||w_1 - w*||^2 given w_0 depends on the random weights of the first round."""
         experiment = self.trajectory.experiment
-        if self.reading.virtual == "p" and experiment.tau > 1 and experiment.aggregation == "algorithm-1":
+        if self.reading.virtual == "p" and experiment.tau > 1:
             return False  # inside the first round the p-weighted iterate does not see the weights
         return not experiment.everyone_present or experiment.rule.random
 

@@ -147,8 +147,8 @@ def _paths(run: MeasuredRun) -> list[tuple[None, Path]]:
     entries = experiment.replicates * len(eta) * experiment.problem.N * experiment.problem.d
     if run.trajectory.engine == EXPECTATIONS:
         raise ValueError("exact expectations have no paths")
-    if experiment.aggregation != "algorithm-1" or entries > MOST_ENTRIES:
-        raise ValueError("the iterates of this run are not kept: it is too large, or aggregates as equation 2 says")
+    if entries > MOST_ENTRIES:
+        raise ValueError("the iterates of this run are not kept: it is too large")
     models, *others = replay(experiment)
     rows = zip(models[run.reading.virtual], *others, strict=True)
     losses = experiment.problem

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem, client_weights
-from fedbounds.model.protocol import Aggregation, Engine
+from fedbounds.model.protocol import Engine
 from fedbounds.model.schedule import StepSize
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 
@@ -23,8 +23,7 @@ class Experiment:
 
     ``weighting`` is a `Weighting` or a plain callable. ``tau`` local steps a round, ``rounds`` rounds, T = rounds *
     tau steps in all. ``batch_size`` None means full gradients. ``participation`` is the paper's C. ``stride`` thins
-    what is stored, never the extremes. ``aggregation`` is ``algorithm-1`` (after tau steps) or ``equation-2`` (when
-    tau divides t, as equation (2) is written, so the first round has one step).
+    what is stored, never the extremes.
     """
 
     problem: Problem
@@ -39,7 +38,6 @@ class Experiment:
     w0: Array | None = None
     seed: int = 0
     stride: int = 1
-    aggregation: Aggregation = "algorithm-1"
     engine: Engine = "auto"
 
     def __post_init__(self) -> None:

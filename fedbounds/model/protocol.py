@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Literal
 
-# Models are averaged after tau steps, or whenever tau divides t, as equation (2) is written.
-Aggregation = Literal["algorithm-1", "equation-2"]
 Engine = Literal["auto", "kernels", "reference"]
 # Called with what is under way, how much of it is done, how much there is, and perhaps a note in words.
 Progress = Callable[..., None]

@@ -93,12 +93,9 @@ def _render(renderables: Iterable[RenderableType], width: int, colour: bool) -> 
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()).rstrip("\n") + "\n"
 
 
-def plain_table(
-    head: Sequence[str], body: Iterable[Iterable[object]], width: int | None = None, colour: bool = False
-) -> str:
+def plain_table(head: Sequence[str], body: Iterable[Iterable[object]], width: int | None = None) -> str:
     """A small table as text, of the terminal's width unless another is given."""
-    width = width or columns()
-    return _render([_drawn(Table.of(head, body))], width, colour)
+    return _render([_drawn(Table.of(head, body))], width or columns(), False)
 
 
 def columns() -> int:

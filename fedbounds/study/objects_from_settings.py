@@ -270,7 +270,6 @@ def build_experiment(settings: Settings, problem: Problem, weighting: Weighting)
         participation=settings.participation,
         seed=settings.seed,
         stride=settings.stride,
-        aggregation=settings.aggregation,
         engine=settings.engine,
     )
 

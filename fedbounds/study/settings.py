@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 
 from fedbounds.errors import quoted, reject
 from fedbounds.io import Bounds, Misshapen, convert
-from fedbounds.model.protocol import Aggregation, Engine
+from fedbounds.model.protocol import Engine
 from fedbounds.plugins import nearest
 from fedbounds.theory.reading import ERROR_RATE
 
@@ -34,7 +34,7 @@ SECTIONS = {
     "Weightings and claims": ("weightings", "claims", "plugins"),
     "Protocol": (
         *("tau", "rounds", "replicates", "batch", "replacement", "participation", "step", "w0_scale", "seed"),
-        *("stride", "memory", "aggregation", "engine"),
+        *("stride", "memory", "engine"),
     ),
     "Readings and constants": ("readings", "error_rate", "sigma_sq", "G_sq"),
 }
@@ -102,7 +102,6 @@ class Settings:
     G_sq: G^2, with --sigma-sq.
     memory: GB that a check takes at most: beyond, fewer steps are recorded. [default: 4, or a quarter of the
     machine's]
-    aggregation: When models are averaged.
     engine: How the run is computed.
     plugins: A Python file with claims, weightings or a problem of your own.
     """
@@ -138,7 +137,6 @@ class Settings:
     sigma_sq: NonNegative | None = None
     G_sq: NonNegative | None = None
     memory: Positive | None = None
-    aggregation: Aggregation = "algorithm-1"
     engine: Engine = "auto"
     plugins: Texts = ()
 

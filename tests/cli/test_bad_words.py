@@ -44,7 +44,6 @@ SETTINGS = {
     "check --claims": "theorem-9 none Lemma lemma-1,lemma-2",
     "check --readings": "litteral none",
     "check --engine": "fast gpu",
-    "check --aggregation": "equation-3 none",
     "check --p": "x 0.5 1,2 -1,2",
     "check --plugin": "none.py folder",
     "check --format": "xml yaml",

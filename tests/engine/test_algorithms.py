@@ -130,7 +130,6 @@ def test_every_algorithm_says_what_it_is_and_runs_alike_from_one_seed(key):
     [
         ("scaffnew", {"participation": 0.5}, "needs every client"),
         ("local-rr", {"batch_size": 2}, "draws tau b = 6 samples, none twice"),
-        ("fedavg", {"aggregation": "equation-2"}, "rounds have tau steps"),
     ],
 )
 def test_what_an_algorithm_cannot_run_is_refused(text, changes, said):

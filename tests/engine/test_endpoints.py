@@ -39,7 +39,6 @@ def experiment_on(kind="binary", **changes):
         {"participation": 0.5, "tau": 1},
         {"participation": 0.25, "replicates": 1},
         {"batch_size": None},
-        {"aggregation": "equation-2"},
     ],
     ids=str,
 )

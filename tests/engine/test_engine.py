@@ -132,19 +132,6 @@ def test_extremes_and_skew_do_not_depend_on_the_stride(engine):
     assert np.array_equal(thin.alpha, full.alpha[:, ::2])
 
 
-def test_equation_2_aggregates_after_the_first_step():
-    experiment = experiment_on(tau=3, rounds=3, aggregation="equation-2")
-    plan = make_time_grid(experiment)
-    assert plan.rounds == ((0, 1), (1, 4), (4, 7), (7, 9))
-    assert not plan.aggregated
-    drift = run_in_full(experiment).paths["alpha"].drift
-    assert (drift[:, [0, 1, 4, 7]] == 0).all()
-    assert (drift[:, [2, 3, 5, 6, 8, 9]] > 0).all()
-    same = make_time_grid(experiment.with_(tau=1))
-    assert same.aggregated
-    assert same.rounds == make_time_grid(experiment.with_(tau=1, aggregation="algorithm-1")).rounds
-
-
 @pytest.mark.parametrize(("eta", "ratio"), [(ConstantStep(0.1), 1.0), (InverseTime(1.0, 2.0), 4 / 2)])
 def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
     assert run_in_full(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)

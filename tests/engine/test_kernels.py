@@ -178,9 +178,7 @@ def recorded(trajectory):
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        *itertools.product(
-            COMPILED, [{"participation": 0.75, "aggregation": how} for how in ("algorithm-1", "equation-2")]
-        ),
+        *itertools.product(COMPILED, [{"participation": 0.75}]),
         *itertools.product(MULTINOMIAL, [{}, {"weighting": FedAvg(), "batch_size": None}, {"participation": 0.5}]),
     ],
     ids=str,

@@ -72,7 +72,6 @@ def test_every_way_in_gives_the_same_settings(values):
 
 
 BAD = [
-    ("aggregation", "Algorithm-1", "did you mean 'algorithm-1'"),
     ("classes", "Binary", "did you mean 'binary'"),
     ("engine", "fast", "Known: auto"),
     ("standardise", "no", "true or false"),

@@ -21,9 +21,7 @@ SET_HERE = (
 )
 
 
-@command(
-    "Study a problem", settings=(), but=(*SET_HERE, "aggregation", "engine"), algorithms="--algorithm,--weighting"
-)
+@command("Study a problem", settings=(), but=(*SET_HERE, "engine"), algorithms="--algorithm,--weighting")
 def compare(
     *,
     algorithms: tuple[str, ...] = (),

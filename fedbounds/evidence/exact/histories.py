@@ -42,9 +42,9 @@ class Stretch:
         return np.moveaxis((odds * values).sum(1), 0, -1)
 
 
-def stretches(steps: Sequence[Step], odds: Sequence[Numbers], leading: int) -> Iterator[Stretch]:
-    """The steps of a run, those with equally many outcomes together; ``leading`` axes are of the population."""
-    rows: list[Any] = [(step, weights, *outcomes(step, leading)) for step, weights in zip(steps, odds, strict=True)]
+def stretches(steps: Sequence[Step], odds: Sequence[Numbers]) -> Iterator[Stretch]:
+    """The steps of a run, those with equally many outcomes together; one axis is of the population."""
+    rows: list[Any] = [(step, weights, *outcomes(step)) for step, weights in zip(steps, odds, strict=True)]
     for _, group in itertools.groupby(rows, key=lambda row: len(row[1])):
         several = list(group)
         begin = several[0][0].t
@@ -56,10 +56,10 @@ def stretches(steps: Sequence[Step], odds: Sequence[Numbers], leading: int) -> I
         yield Stretch(range(begin, begin + len(several)), together, several[0][1], x, p, alpha, w)
 
 
-def outcomes(step: Step, leading: int) -> tuple[Numbers, Numbers, Numbers]:
+def outcomes(step: Step) -> tuple[Numbers, Numbers, Numbers]:
     """x (K, ..., N, d), p and alpha (K, ..., N) of a step, with its axes of chance as one."""
     shape, d = np.broadcast_shapes(step.x.shape[:-1], step.alpha.shape), step.x.shape[-1]
-    rest = shape[len(shape) - leading - 1 :]
+    rest = shape[-2:]
     p, alpha = (np.broadcast_to(weights, shape).reshape(-1, *rest) for weights in (step.p, step.alpha))
     return np.broadcast_to(step.x, (*shape, d)).reshape(-1, *rest, d), p, alpha
 

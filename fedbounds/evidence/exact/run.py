@@ -263,7 +263,7 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
         run_with = array([[Ball(enclosed(size)) for size in sizes[0]]]) if bits else sizes
         server_step = None if instance.server_step == 1 else array([instance.server_step])
         steps, odds = chance.steps(losses, w0, run_with, instance.rule, how, _short, server_step)
-        parts = tuple(stretches(steps, odds, leading=1))
+        parts = tuple(stretches(steps, odds))
         drawn = instance.draws, instance.q
         measured = Measured(losses, parts, sizes, instance.tau, steps, odds, *drawn, server_step)
     return ExactRun(instance, measured, how == "all", bits)

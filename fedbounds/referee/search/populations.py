@@ -57,7 +57,7 @@ def simulate(population: Population) -> Measured:
         steps, odds = shape.chance.steps(
             losses, population.w0, population.eta, rule, shape.taken, server_step=population.server_step
         )
-        parts = stretches(steps, odds, leading=1)
+        parts = stretches(steps, odds)
     drawn = shape.draws, float(Fraction(shape.q))
     return Measured(losses, tuple(parts), population.eta, shape.tau, steps, odds, *drawn, population.server_step)
 

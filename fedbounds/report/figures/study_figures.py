@@ -167,12 +167,12 @@ def skew_figure(result: Result, drawn: Drawn) -> Figure:
     return figure
 
 
-def _pad(axes: Axes, least: float = 0.1) -> None:
+def _pad(axes: Axes) -> None:
     """Give a nearly constant panel an honest scale instead of magnified rounding."""
     low, high = axes.get_ylim()
-    if high - low < least:
+    if high - low < 0.1:
         centre = (low + high) / 2
-        axes.set_ylim(centre - least / 2, centre + least / 2)
+        axes.set_ylim(centre - 0.05, centre + 0.05)
 
 
 def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.Lines:

@@ -78,19 +78,13 @@ DECADES = 100
 
 
 def panels_of(
-    result: Result,
-    title: str,
-    labels: tuple[str, str],
-    log: str = "x",
-    columns: int = 3,
-    panel: tuple[float, float] = PANEL,
-    **share: Any,
+    result: Result, title: str, labels: tuple[str, str], log: str = "x", **share: Any
 ) -> tuple[Figure, list[Axes]]:
     """A figure with one titled panel a weighting, axes in ``log`` logarithmic."""
     names = [run.weighting for run in result.runs]
-    columns = min(columns, len(names))
+    columns = min(3, len(names))
     lines = -(-len(names) // columns)
-    size = max(columns * panel[0], 6.4), lines * panel[1] + 0.8
+    size = max(columns * PANEL[0], 6.4), lines * PANEL[1] + 0.8
     figure = Figure(figsize=size, layout="constrained", dpi=DPI)
     grid = figure.subplots(lines, columns, squeeze=False, **share).ravel()
     for axes in grid[len(names) :]:
