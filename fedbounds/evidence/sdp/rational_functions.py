@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import pairwise
+from itertools import count, pairwise
+from math import gcd
 from typing import Any, Literal
 
 import sympy as sp
@@ -63,6 +64,17 @@ class Interval:
         k = 1
         while k := k + 1:
             yield self.low + (Fraction(k - 1) if self.high is None else (self.high - self.low) / k)
+
+    def fractions(self) -> Iterator[Fraction]:
+        """Points of the interval, those of small numerator and denominator first.
+
+        >>> points = Interval("kappa", Fraction(1)).fractions()
+        >>> print(next(points), next(points), next(points), next(points))
+        2 3 4 3/2
+        """
+        for total in count(2):
+            pairs = (Fraction(total - q, q) for q in range(1, total) if gcd(q, total) == 1)
+            yield from (x for x in pairs if self.low < x and (self.high is None or x <= self.high))
 
 
 class Function:

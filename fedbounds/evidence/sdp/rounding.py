@@ -98,7 +98,7 @@ def _proof_face(model: Program, gap: Expression, edge: Solution, zero: float, de
     flat = vectors[:, eigenvalues < zero * max(eigenvalues[-1], 0.0)]
     if flat.shape[1] in (0, len(flat)):
         return None
-    return Face(edge.multipliers > zero * edge.multipliers.max(), _echelon(flat, denominator))
+    return Face(edge.multipliers > zero * edge.multipliers.max(), echelon(flat, denominator))
 
 
 def _face(model: Program, edge: Solution, zero: float, denominator: int) -> Face | None:
@@ -108,10 +108,10 @@ def _face(model: Program, edge: Solution, zero: float, denominator: int) -> Face
     span = vectors[:, eigenvalues > zero * eigenvalues[-1]]
     if span.shape[1] in (0, len(span)):
         return None
-    return Face(slack < zero * np.abs(edge.gram).max(), _echelon(span, denominator))
+    return Face(slack < zero * np.abs(edge.gram).max(), echelon(span, denominator))
 
 
-def _echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
+def echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
     """The same column space in reduced form, whose entries are rationals where the worst case is rational."""
     from scipy.linalg import qr
 

@@ -335,8 +335,11 @@ class TestCommand:
         assert verdict.status is status and (result is not None) is (status is Status.HOLDS)
 
     def test_what_is_not_proved_is_undecided(self):
-        told = self.run("theorem-1", "--kappa", "1..inf", "--tau", "2", "--t", "1", "--reading", "literal")
+        """It is false at kappa = 1000 with these weights, and true with equal ones."""
+        flags = "--kappa", "1..inf", "--tau", "2", "--t", "1", "--reading", "literal"
+        told = self.run("theorem-1", *flags, "--weights", "9/10,1/10", "--p", "1/2,1/2", "--rho-bar", "1")
         assert "UNDECIDED" in told.stdout and "HOLDS" not in told.stdout
+        assert "HOLDS" in self.run("theorem-1", *flags).stdout
 
     @pytest.mark.parametrize(
         "flags", [("--kappa", "0..5"), ("--kappa", "5..2"), ("--kappa", "2..x"), ("--kappa", "1..9", "--eta", "0..1")]

@@ -67,7 +67,7 @@ class Certificate:
         if over is None:
             return Setting.from_json(data)
         given = {name: _each(data[name], lambda value: number_of(value, over)) for name in FUNCTIONS if name in data}
-        result = replace(Setting.from_json({**data, **plain(at_point(given, over))}), **given)
+        result = replace(Setting.from_json({**data, **plain(at_point(given, next(over.inside())))}), **given)
         x, sizes = variable(over), result.eta
         pairs = [(x * result.mu, result.L)] if over.parameter == "kappa" else [(eta * result.L, x) for eta in sizes]
         if any(item != other for item, other in pairs) or isinstance(result.L, Function):

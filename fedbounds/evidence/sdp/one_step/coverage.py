@@ -25,7 +25,7 @@ from fedbounds.evidence.sdp.one_step.parameters import (
     sizes_at,
 )
 from fedbounds.evidence.sdp.one_step.program import entries
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant, ranged
+from fedbounds.evidence.sdp.rational_functions import Function, constant, ranged
 from fedbounds.io import as_fraction
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -154,7 +154,9 @@ def own_step(claim: Claim, setting: Setting) -> bool:
     if formula is None:
         return True
     if over is not None:
-        there = replace(setting, **at_point({name: getattr(setting, name) for name in FUNCTIONS}, over))
+        there = replace(
+            setting, **at_point({name: getattr(setting, name) for name in FUNCTIONS}, next(over.inside()))
+        )
     values = numbers(there) | {"eta_0": there.eta[0]}
     put = formula.xreplace({s: sp.Rational(values[s.name]) for s in formula.free_symbols if s.name != "t"})
     try:
@@ -166,13 +168,13 @@ def own_step(claim: Claim, setting: Setting) -> bool:
     return any(sizes_at(claim, values, start, len(setting.eta)) == setting.eta for start in times)
 
 
-def at_point(given: Mapping[str, Any], over: Interval) -> dict[str, Any]:
-    """The same numbers, each function of them at one point inside its interval."""
+def at_point(given: Mapping[str, Any], point: Fraction) -> dict[str, Any]:
+    """The same numbers, each function of them at a point."""
 
     def value(one: Any) -> Any:
         if isinstance(one, tuple):
             return tuple(map(value, one))
-        return one.at(next(over.inside())) if isinstance(one, Function) else one
+        return one.at(point) if isinstance(one, Function) else one
 
     return {name: value(item) for name, item in given.items()}
 

@@ -3,7 +3,8 @@
 A claim HOLDS at a setting only where rational multipliers prove it (`one_step.certificate`); it is
 REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
 is UNDECIDED. It is proved for stochastic gradients where it can be, else for full ones, and the verdict's coverage
-says which; worst cases have full gradients. Over an interval only `one_step.known_multipliers` are tried.
+says which; worst cases have full gradients. Over an interval multipliers are functions: those of derivations
+(`one_step.known_multipliers`), else such as `one_step.fitted_multipliers` finds.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client
+from fedbounds.evidence.sdp.one_step.fitted_multipliers import fitted
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
@@ -65,7 +67,7 @@ def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | 
         return replace(undecided, detail=str(wrong)), None
     certificate = _proof(claim, setting)
     if certificate is None and over is not None:
-        detail = f"no multipliers that are known prove it for {over.parameter} {over}"
+        detail = f"no multipliers were found that prove it for {over.parameter} {over}"
         return replace(undecided, detail=f"{detail}: narrow this, or ask at a number"), None
     if certificate is None:
         return _without_proof(claim, setting, unknown, undecided), None
@@ -159,6 +161,7 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     def attempt(there: Setting, derivations: bool) -> Certificate | None:
         of_points = written_by(claim, there.how)
         known = derived(lhs, rhs, there, of_points) if derivations else None
+        known = fitted(lhs, rhs, there, of_points) if whole and known is None else known
         if derivations and known is None:
             return None
         return certify_form(lhs, rhs, there, claim.key, scale, known=known, written=of_points)

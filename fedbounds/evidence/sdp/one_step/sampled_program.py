@@ -1,0 +1,155 @@
+"""A one-round programme at one point, scaled to size 1: its proofs with few constraints, and the kernel of their S.
+
+The kernel is found in floats, refined to a hundred digits, and rounded to fractions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat, fmpq_mat
+from numpy.typing import NDArray
+
+from fedbounds.evidence.ball_arithmetic import in_bits
+from fedbounds.evidence.sdp.one_step.program import Model
+from fedbounds.evidence.sdp.program import Expression, Form, exact
+from fedbounds.evidence.sdp.rounding import echelon
+from fedbounds.evidence.sdp.solver import conic
+from fedbounds.evidence.sdp.symmetry import exchange
+
+Array = NDArray[Any]
+# Eigenvalues of a remainder below these, times the largest or LEAST, are taken for 0; a wrong guess has no kernel.
+ZEROS, LEAST = (1e-5, 1e-4, 1e-6, 1e-3), 1e-3
+# Denominators of a kernel's entries that a solver's digits tell.
+DENOMINATORS = (10**4, 10**3, 100)
+# Bits of the refinement, its steps, those before they are regular, the error with which it ends, the square of a
+# change that counts as none, and the largest denominator of a kernel's entry.
+BITS, STEPS, SKIPPED, DONE, NOTHING, LARGEST = 2400, 36, 8, arb("1e-45"), arb("1e-140"), 2**70
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row (k) for all constraints that exchanges of clients make equal; ``target`` is what they are to prove.
+
+    A constraint's multiplier is its row's times ``scale`` (k,); ``packed`` are the blocks of an unchanged S.
+    """
+
+    quad: Array
+    lin: Array
+    target: Form
+    scale: Array
+    top: float
+    packed: tuple[Array, Array, Array]
+    sizes: tuple[int, ...]
+
+    @staticmethod
+    def of(model: Model, gap: Expression, orbits: Sequence[Sequence[int]]) -> Sample:
+        """The sample of a programme in which ``gap`` >= 0 is to be proved."""
+        cut, (whole, values) = exchange(model, gap), model.form(gap)
+        quad, lin = (np.stack([rows[orbit].sum(axis=0) for orbit in orbits]) for rows in (model.quad, model.lin))
+        size = np.maximum(np.abs(quad).max(axis=(1, 2)), np.abs(lin).max(axis=1, initial=0))
+        top = max(np.abs(whole).max(), np.abs(values).max(initial=0)) or 1.0
+        quad, lin, target = quad / size[:, None, None], lin / size[:, None], Form(whole / top, values / top)
+        packed = cut.packed(quad), cut.packed(target.quad), cut.packed(np.eye(len(whole)))
+        return Sample(quad, lin, target, top / size, float(top), packed, cut.sizes)
+
+    def smallest(self, support: Sequence[int], cost: float = 0.0) -> tuple[float, Array]:
+        """(y, the rows' multipliers) of a proof of the target plus y times the unit matrix, for the smallest y."""
+        k, (rows, target, unit) = len(support), self.packed
+        equal = np.column_stack([self.lin[support].T, np.zeros(self.lin.shape[1])]), self.target.lin
+        above = -np.eye(k + 1), np.zeros(k + 1)
+        semidefinite = np.column_stack([rows[support].T, -unit]), target
+        result = conic(np.array([cost] * k + [1.0]), equal, above, semidefinite, self.sizes)
+        return (float("inf"), np.zeros(k)) if result is None else (float(result[-1]), result[:-1])
+
+    def remainder(self, support: Sequence[int], values: Array) -> Array:
+        """S, what the multipliers leave of the target."""
+        return np.asarray(self.target.quad - np.tensordot(values, self.quad[support], axes=1))
+
+    def kernels(self, support: Sequence[int], forms: Sequence[Form], values: Array) -> Iterator[Array]:
+        """Vectors (r, n) on which S vanishes, in reduced form, the largest r first.
+
+        ``forms`` are the constraints' and the target's in fractions, ``values`` a solver's multipliers.
+        """
+        eigenvalues, flat = np.linalg.eigh(self.remainder(support, values))
+        n, least = len(eigenvalues), max(eigenvalues[-1], LEAST)
+        for count in sorted({int((eigenvalues < zero * least).sum()) for zero in ZEROS}, reverse=True):
+            if count in (0, n):
+                yield reduced(np.eye(n, dtype=int)[:count].tolist(), n)
+                continue
+            for denominator in DENOMINATORS:
+                yield reduced(list(map(list, zip(*echelon(flat[:, :count], denominator), strict=True))), n)
+            if (rows := _digits(forms, values * self.scale[support], flat[:, :count])) is not None:
+                yield reduced(rows, n)
+
+
+def _digits(forms: Sequence[Form], values: Array, kernel: Array) -> list[list[Any]] | None:
+    """The rows of a kernel in fractions, from multipliers and the kernel in floats; None where no steps end there.
+
+    With S = [[A, B], [B^T, C]] the kernel has rows [-(A^-1 B)^T, 1] where C = B^T A^-1 B, which Newton's method
+    solves. Where that has a double root steps halve the distance, and their limit is extrapolated.
+    """
+    from scipy.linalg import qr
+
+    count = kernel.shape[1]
+    order = np.roll(qr(kernel.T, pivoting=True, mode="r")[1], -count)
+    with in_bits(BITS):
+        programme = [(arb_mat(form.quad[np.ix_(order, order)].tolist()), arb_mat([list(form.lin)])) for form in forms]
+        there, steps = [arb(float(value)) for value in values], list[list[arb]]()
+        with contextlib.suppress(ZeroDivisionError):
+            while len(steps) < STEPS:
+                steps.append(there)
+                there, rows = _newton(programme, there, count)
+                limit = there if len(steps) < STEPS else _limit(steps[SKIPPED:])
+                if limit is None:
+                    return None
+                if all(abs(a - b) < DONE for a, b in zip(limit, steps[-1], strict=True)) or len(steps) == STEPS:
+                    rows = _newton(programme, limit, count)[1]
+                    found = np.array([[_fraction(value) for value in row] for row in rows.tolist()], dtype=object)
+                    return [list(row) for row in found[:, np.argsort(order)]]
+    return None
+
+
+def _limit(steps: Sequence[Sequence[arb]]) -> list[arb] | None:
+    """The limit of steps whose distance from it is a series in powers of 2^-k, by Richardson's extrapolation."""
+    table, power = [list(step) for step in steps], 1
+    while len(table) > 2:
+        power *= 2
+        table = [
+            [(power * b - a).mid() / (power - 1) for a, b in zip(*pair, strict=True)] for pair in pairwise(table)
+        ]
+    before, result = table
+    return result if all(abs(a - b) < DONE for a, b in zip(before, result, strict=True)) else None
+
+
+def _newton(programme: Sequence[tuple[Any, Any]], values: list[arb], count: int) -> tuple[list[arb], Any]:
+    """(the next multipliers, rows of the kernel before) of a step, by least squares."""
+    *constraints, (S, lin) = programme
+    for value, (quad, row) in zip(values, constraints, strict=True):
+        S, lin = S - quad * value, lin - row * value
+    rest, entries, unit = S.nrows() - count, S.tolist(), np.eye(count, dtype=int).tolist()
+    block, beside = (arb_mat([row[part] for row in entries[:rest]]) for part in (slice(rest), slice(rest, None)))
+    solution = block.solve(beside).transpose().tolist()
+    rows = arb_mat([[*(-value for value in row), *one] for row, one in zip(solution, unit, strict=True)])
+    missing = arb_mat([[*lin.entries(), *(rows * S * rows.transpose()).entries()]])
+    effect = arb_mat([[*row.entries(), *(rows * quad * rows.transpose()).entries()] for quad, row in constraints])
+    least = arb_mat([[NOTHING * int(i == j) for i in range(len(values))] for j in range(len(values))])
+    change = (effect * effect.transpose() + least).solve(effect * missing.transpose()).entries()
+    return [(value + more).mid() for value, more in zip(values, change, strict=True)], rows
+
+
+def _fraction(value: arb) -> Fraction:
+    exactly = value.mid().fmpq()
+    return Fraction(int(exactly.p), int(exactly.q)).limit_denominator(LARGEST)
+
+
+def reduced(rows: list[list[Any]], n: int) -> Array:
+    """The rows of a rational matrix with n columns in reduced form."""
+    matrix = [[exact(value) for value in row] for row in rows]
+    return np.array(fmpq_mat(matrix).rref()[0].tolist() if rows else [], dtype=object).reshape(-1, n)
