@@ -37,7 +37,7 @@ SIGNS: tuple[Mapping[str, bool], ...] = (
     {"negative": True, "real": True},
     {},
 )
-q = sp.Symbol("q", positive=True)
+q = sp.Symbol("z", positive=True)
 x_i = Value(sp.Symbol("x"), o.I)
 CLIENTS = 3
 INSTANCES = 12

@@ -134,8 +134,7 @@ def each_in_processes(
                     _look(counts, seen, tell)
                     yield future.result()
             except BaseException:
-                for future in futures:
-                    future.cancel()
+                # Not cancelled: that a pool breaks could not be told of a cancelled one, and its thread would complain.
                 for process in set(active_children()) - before:
                     process.terminate()
                 raise

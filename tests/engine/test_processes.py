@@ -16,7 +16,10 @@ from fedbounds.errors import InputError, reject
 
 @pytest.fixture
 def two(monkeypatch):
+    """Two processors, and none of the threads that other tests have left."""
+    left, every = set(threading.enumerate()) - {threading.main_thread()}, threading.enumerate
     monkeypatch.setattr(parallel, "default_threads", lambda: 2)
+    monkeypatch.setattr(threading, "enumerate", lambda: [thread for thread in every() if thread not in left])
 
 
 def test_results_come_in_the_order_of_the_tasks_and_from_other_processes(two):

@@ -68,8 +68,8 @@ from validate import unsound_proofs
 REPAIRED = READINGS["repaired"]
 QUARTER = sp.Rational(1, 4)
 c, d, r, s = sp.symbols("c d r s", nonnegative=True)
-p = sp.Symbol("q", positive=True)
-q = Slack(sp.Symbol("q"))
+p = sp.Symbol("z", positive=True)
+q = Slack(sp.Symbol("z"))
 CURVED = (Condition(c, premise("curvatures")),)
 TINY = sp.Float("1e-17")
 

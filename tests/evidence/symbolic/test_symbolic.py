@@ -57,7 +57,7 @@ from fedbounds.theory.verdict import Status
 A = ALPHA
 x, g = Vec(sp.Symbol("x"), I), Vec(sp.Symbol("v"), I)
 y, z = Vec(sp.Symbol("y_1")), Vec(sp.Symbol("z_1"))
-p, q = sp.symbols("p q", positive=True)
+p, q = sp.symbols("p z", positive=True)
 r = sp.Symbol("r", real=True)
 F, H = Value(sp.Symbol("F"), I), Value(sp.Symbol("H"), I)
 
