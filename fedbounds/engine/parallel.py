@@ -134,7 +134,7 @@ def each_in_processes(
                     _look(counts, seen, tell)
                     yield future.result()
             except BaseException:
-                # Not cancelled: of a cancelled one it could not be told that the pool breaks, and its thread would complain.
+                # Not cancelled: a broken pool cannot tell a cancelled one, and its thread would complain.
                 for process in set(active_children()) - before:
                     process.terminate()
                 raise
