@@ -43,8 +43,8 @@ DEFINED = re.compile(
     r"(?P<letter>\\?[A-Za-z]+)(?P<scripts>(?:[_^](?:\{[^{}]*\}|\\?\w|\\[a-z]+|\*))*)\s*:?=(?P<body>.+)", re.DOTALL
 )
 SCRIPT = re.compile(r"[_^]\{[^{}]*\}")
-# A value of one of these is a hypothesis or a step size, which needs a line.
-NO_NAMES = frozenset(("t", "T", "r", "R", "N", "n", "m", "K", "k", "i", "w", "p", "F", r"\eta", r"\tau", r"\alpha"))
+# A value of one of these is a hypothesis, a step size or a constant of the class, which needs a line.
+NO_NAMES = frozenset((*"tTrRNnmKkiwpFLGqdC", r"\eta", r"\tau", r"\alpha", r"\mu", r"\sigma"))
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
 VERBS = (
     "assume",

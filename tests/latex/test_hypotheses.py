@@ -290,7 +290,17 @@ def test_a_letter_of_the_table_that_a_display_defines_otherwise_is_the_author_s(
 
 
 @pytest.mark.parametrize(
-    "tail", [r"\eta = \frac{1}{L}", "t = 0, 1, 2", r"\eta \le 1/L", r"\forall T", "N = 2", "B = 1, 2", r"B \le 1"]
+    "tail",
+    [
+        r"\eta = \frac{1}{L}",
+        "t = 0, 1, 2",
+        r"\eta \le 1/L",
+        r"\forall T",
+        "N = 2",
+        "B = 1, 2",
+        r"B \le 1",
+        r"L = 2\mu",
+    ],
 )
 def test_what_follows_a_display_and_defines_no_name_is_refused(tail):
     with pytest.raises(InputError):
