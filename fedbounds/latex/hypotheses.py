@@ -44,6 +44,8 @@ MODEL = re.compile(
 MEAN_OF_STEPS = re.compile(
     r"\\bar\{w\}_\{T\}:?=(\\frac\{1\}\{T\}|1/T|T\^\{-1\}|\(1/T\))\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})w_\{t\}$"
 )
+# How the steps are counted, by the number of the first point.
+COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\[lc]?dots(,T(-1)?)?$") for first in ("0,1", "1(?=,2)")]
 DENIED = re.compile(r"\b(not|n't|unlike|instead|rather|never|nor|no)\b", re.IGNORECASE)
 
 
@@ -119,11 +121,8 @@ def of_the_text(
             result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
-            if (
-                not MODEL.match(text)
-                and not MEAN_OF_STEPS.match(text)
-                and not (item and re.search(item.given, given))
-            ):
+            known = any(pattern.match(text) for pattern in (MODEL, MEAN_OF_STEPS, COUNTED[lines.notation.start]))
+            if not known and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
     supposed = [item for _, item in in_words(lines.theorem.supposed)]
     for phrase, item in in_words(lines.theorem.words):

@@ -329,3 +329,9 @@ def test_the_mean_that_a_text_defines_needs_no_line(formula):
 def test_another_mean_or_one_denied_is_asked_about(text):
     with pytest.raises(InputError, match="over steps or over clients"):
         read(text, MEAN)
+
+
+def test_how_steps_are_counted_is_no_hypothesis_where_the_points_are_counted_so():
+    start_1 = WHOLE.replace("w_0", "w_1").replace("T+1", "T")
+    assert read(r"for $t=1,2,\dots$", start_1)["gd"].unread == () == read(r"for $t = 0, 1, 2, \ldots$")["gd"].unread
+    assert read(r"for $t=1,2,\dots$")["gd"].unread and read(r"for $t=0,1,\dots$", start_1)["gd"].unread
