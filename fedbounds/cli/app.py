@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import typing
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -22,7 +23,7 @@ import click
 
 from fedbounds.cli.adapter import Entry, Group, say
 from fedbounds.cli.interrupt import INTERRUPTED
-from fedbounds.errors import DivergedError, InputError, explained, interruptible, readable
+from fedbounds.errors import DivergedError, InputError, StatementWarning, explained, interruptible, readable
 from fedbounds.plugins import nearest
 
 BAD_INPUT, UNREAD = 2, 141
@@ -126,13 +127,23 @@ def _failures() -> Iterator[None]:
 
 
 def _prepare() -> None:
-    """A termination ends like Ctrl-C, cleanly; letters that a stream cannot show are escaped."""
+    """A termination ends like Ctrl-C, cleanly; letters that a stream cannot show are escaped; warnings are lines."""
+    warnings.formatwarning = _in_a_line
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _in_a_line(
+    message: Warning | str, category: type[Warning], *where: Any, formatted: Any = warnings.formatwarning
+) -> str:
+    """A warning of a statement without the place in our code that gives it."""
+    if issubclass(category, StatementWarning):
+        return f"Warning: {message}.\n"
+    return str(formatted(message, category, *where))
 
 
 def _unprinted(wrong: OSError) -> None:

@@ -14,13 +14,15 @@ from fedbounds.theory import symbols
 
 # Points that are drawn to see a sign, and the symbols that are whole numbers at them.
 POINTS, WHOLE = 400, ("t", "T", "T_run", "R", "tau", "N", "m")
+# What is never negative of any run.
+ALWAYS = (symbols.L - symbols.mu, symbols.tau - 1, symbols.N - 1, symbols.m - 1, symbols.N - symbols.m)
 # Terms of a sum beyond which its sign is not looked for.
 MANY_TERMS = 6
 
 
 def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
     """What a side divides by or takes a root of though nothing gives it a sign, and the name of its term."""
-    facts = [*dict.fromkeys(map(sp.expand, [*_facts(claim), symbols.L - symbols.mu, symbols.tau - 1]))]
+    facts = [*dict.fromkeys(map(sp.expand, [*_facts(claim), *ALWAYS]))]
     yield from (pair for pair in _bases(claim) if not never_negative(pair[0], facts))
 
 

@@ -218,3 +218,17 @@ def test_an_interrupt_before_the_first_weighting_writes_nothing(monkeypatch):
     done = CliRunner().invoke(main, ["check", *SMALL, "--quiet"])
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr.strip() == "Interrupted: nothing further was written."
+
+
+def test_a_warning_of_a_statement_is_a_line_without_a_place_in_the_code(tmp_path):
+    file = tmp_path / "odd.py"
+    file.write_text(
+        "from fedbounds import Claim\nfrom fedbounds.theory import assumptions as a, symbols as s\n"
+        'terms = {"x": s.Delta / (1 - s.eta * s.mu), "y": s.sigma_sq * s.eta**2 / (s.N - 1)}\n'
+        "given = (a.smooth, a.strongly_convex, a.full_participation, a.unbiased)\n"
+        'CLAIMS = (Claim("odd", "", "a draft", "step", s.Delta_next, terms, assumptions=given),)\n'
+    )
+    command = [sys.executable, "-m", "fedbounds.cli", "referee", str(file), "--seconds", "1"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()
+    (warning,) = (line for line in lines if "Warning" in line)
+    assert warning.startswith("Warning: the sign of -eta*mu + 1 in x of claim odd is unknown: assume ")
