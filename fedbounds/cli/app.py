@@ -27,6 +27,7 @@ from fedbounds.errors import DivergedError, InputError, StatementWarning, explai
 from fedbounds.plugins import nearest
 
 BAD_INPUT, UNREAD = 2, 141
+formatted = warnings.formatwarning
 WIDTH = 100
 # Commands that have commands of their own.
 NESTED = {
@@ -138,12 +139,12 @@ def _prepare() -> None:
 
 
 def _in_a_line(
-    message: Warning | str, category: type[Warning], *where: Any, formatted: Any = warnings.formatwarning
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
     """A warning of a statement without the place in our code that gives it."""
     if issubclass(category, StatementWarning):
         return f"Warning: {message}.\n"
-    return str(formatted(message, category, *where))
+    return formatted(message, category, filename, lineno, line)
 
 
 def _unprinted(wrong: OSError) -> None:
