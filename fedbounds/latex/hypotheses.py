@@ -37,6 +37,7 @@ MODEL = re.compile(
     rf"F(\(w\))?={SUM}p_\{{[ik]\}}F_\{{[ik]\}}(\(w\))?$|{SUM}p_\{{[ik]\}}=1$|p_\{{[ik]\}}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
     rf"|w_\{{t\+1\}}\^\{{[ik]\}}=w_\{{t\}}\^\{{[ik]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ik]\}}=w_\{{0\}}$"
     rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ik]\}}w_\{{t\}}\^\{{[ik]\}}$|[ik]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$"
+    rf"|{SUM}p_\{{[ik]\}}<norm{AT_W_T}-\\nabla F\(w_\{{t\}}\)norm>\^\{{2\}}<=\\zeta\^\{{2\}}$"
     r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ik]\}\]?=\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}\)$|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
 )
 
@@ -72,7 +73,7 @@ HYPOTHESES = (
     Hypothesis(rf"{UPDATE}({WEIGHED}|{MEAN}){AT_W_T}$", r"\tau = 1, unbiased", r"\\tau|one-local"),
     Hypothesis(r"p_\{[ik]\}=(\\frac\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
     Hypothesis(r"\\mathbb\{E\}.*<norm.*norm>.*<=\\sigma", "bounded-variance", "bounded-variance|growing-variance"),
-    Hypothesis(r"<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),
+    Hypothesis(r"(\\mathbb\{E\}\[?)?<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),
 )
 
 

@@ -239,3 +239,22 @@ def test_the_displays_of_the_paper_that_are_claims_read_as_the_shipped_claims():
     assert sp.expand(read["homogeneous-step"].rhs - step) == 0
     bound = (4 * L * noise / (3 * mu**2 * s.rho_bar) + L * gamma * Delta_0 / 2) / (T + gamma)
     assert sp.expand(read["homogeneous-bound"].rhs - bound) == 0
+
+
+# The left sides of stranger.tex, in its order.
+STRANGER = (
+    *(Delta_next, s.Delta_round_next, gap, s.Delta_round_next, "gap_next", s.Delta_round_next),
+    *(s.Delta_round_next, gap, average_gap, s.Delta_round, "slope_sq", Delta_T, drift, Delta_next),
+    *(average_gap, s.Delta_round_next, s.gap_round_next, s.Delta_round, s.Delta_round_next, Delta_next),
+    *("optimum_to_mean", s.Delta_round_next, gap, gap),
+)
+
+
+def test_a_stranger_s_theorems_are_read_and_what_their_text_repeats_is_no_warning():
+    every = [claim_of(theorem) for theorem in theorems(Path(__file__).parent / "stranger.tex")]
+    assert [str(claim.lhs) for claim in every] == list(map(str, STRANGER))
+    assert {claim.key: claim.unread for claim in every if claim.unread}.keys() == {"15", "22"}
+    by_key = {claim.key: claim for claim in every}
+    floor = eta_0**2 * (tau - 1) ** 2 * zeta_star_sq
+    assert by_key["12"].rhs.coeff(zeta_star_sq) * zeta_star_sq - floor == 0
+    assert sp.expand(by_key["08"].rhs - by_key["24"].rhs).has(sigma_sq) and not by_key["08"].rhs.has(G_sq)
