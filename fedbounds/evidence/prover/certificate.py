@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from fedbounds.evidence.prover import forms
 from fedbounds.evidence.prover.forms import Form
-from fedbounds.evidence.prover.rationals import fraction, repaired_values, rounded_value, span_of, squares, symmetric
+from fedbounds.evidence.prover.rationals import repaired_values, rounded_value, span_of, squares, symmetric
+from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.evidence.sdp.solver import conic, infeasible
 from fedbounds.evidence.sdp.symmetry import corners
 from fedbounds.evidence.sdp.verification import factored

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from flint import fmpq, fmpq_mat
+from flint import fmpq
 from numpy.typing import NDArray
 
+from fedbounds.evidence.sdp.rational_functions import fraction, rational
+from fedbounds.evidence.sdp.rational_interpolation import solution
 from fedbounds.evidence.sdp.symmetry import corners
 
 # A form that is not positive term by term is multiplied by the letters' sum up to this often (Polya).
@@ -102,7 +104,7 @@ def span_of(R: NDArray[Any], zero: float) -> list[list[fmpq]]:
         return []
     _, _, order = qr(span.T, pivoting=True)
     reduced = (span @ np.linalg.inv(span[order[: span.shape[1]]])).T
-    return [[to_fmpq(Fraction(float(v)).limit_denominator(64)) for v in row] for row in reduced]
+    return [[rational(Fraction(float(v)).limit_denominator(64)) for v in row] for row in reduced]
 
 
 def repaired_values(
@@ -121,13 +123,11 @@ def repaired_values(
     if not order:
         return None
     rows = [[*(columns[j].get(key, fmpq(0)) for j in order), residual.get(key, fmpq(0))] for key in keys]
-    reduced, rank = fmpq_mat(rows).rref()
+    if (moved := solution(rows)) is None:
+        return None
     fixed = list(rounded)
-    for row in reduced.tolist()[:rank]:
-        pivot = next(k for k, value in enumerate(row) if value != 0)
-        if pivot == len(order):
-            return None
-        fixed[order[pivot]] += row[-1]
+    for pivot, value in moved.items():
+        fixed[order[pivot]] += value
     return fixed
 
 
@@ -143,16 +143,8 @@ def squares(factors: list[tuple[fmpq, list[fmpq]]], span: list[list[fmpq]]) -> l
     ]
 
 
-def fraction(value: fmpq) -> Fraction:
-    return Fraction(int(value.p), int(value.q))
-
-
-def to_fmpq(value: Fraction) -> fmpq:
-    return fmpq(value.numerator, value.denominator)
-
-
 def rounded_value(value: float, denominator: int) -> fmpq:
     """The nearest simple fraction, or, where it need not be simple, a multiple of a power of two."""
     if denominator > FINE:
         return fmpq(round(value * denominator), denominator)
-    return to_fmpq(Fraction(value).limit_denominator(denominator))
+    return fmpq(*Fraction(value).limit_denominator(denominator).as_integer_ratio())

@@ -174,7 +174,7 @@ class Function:
     def at(self, point: Fraction) -> Fraction:
         """The value at a point; ZeroDivisionError at a pole."""
         value = self.num(rational(point)) / self.den(rational(point))
-        return Fraction(int(value.p), int(value.q))
+        return fraction(value)
 
     def __float__(self) -> float:
         """The value somewhere inside, as an example in messages."""
@@ -183,7 +183,7 @@ class Function:
     @property
     def coefficients(self) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
         """Those of num and den, the constant first."""
-        num, den = (tuple(Fraction(int(v.p), int(v.q)) for v in item.coeffs()) for item in (self.num, self.den))
+        num, den = (tuple(map(fraction, item.coeffs())) for item in (self.num, self.den))
         return num or (Fraction(0),), den
 
     def to_json(self) -> dict[str, list[str]]:
@@ -206,6 +206,11 @@ def rational(value: Any) -> Any:
     from flint import fmpq
 
     return fmpq(value.numerator, value.denominator) if isinstance(value, Fraction) else fmpq(value)
+
+
+def fraction(value: Any) -> Fraction:
+    """A number of flint's as one of ours."""
+    return Fraction(int(value.p), int(value.q))
 
 
 def constant(value: Any) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, rational
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, fraction, rational
 
 # Values that a function must meet beyond those that determine it.
 SPARE = 2
@@ -17,7 +17,7 @@ def value_at(value: Any, x: Fraction | None) -> Fraction:
     if isinstance(value, Function):
         assert x is not None
         return value.at(x)
-    return value if isinstance(value, Fraction) else Fraction(int(value.p), int(value.q))
+    return value if isinstance(value, Fraction) else fraction(value)
 
 
 def through(points: Sequence[Fraction], values: Sequence[Any], over: Interval) -> Function | None:
@@ -73,6 +73,23 @@ def eliminated(
             return None
         row = [value if value == 0 else value / row[new] for value in row]
         result = {pivot: _less(other, other[new], row) for pivot, other in result.items()} | {new: row}
+    return result
+
+
+def solution(rows: Sequence[Sequence[Any]]) -> dict[int, Any] | None:
+    """{pivot: value} of numbers' equations sum_j row_j x_j = row_-1 where all others are 0; None for no solution.
+
+    Pivots are the first columns that span, so one of every unknown means that the solution is the only one.
+    """
+    from flint import fmpq_mat
+
+    reduced, rank = fmpq_mat([list(row) for row in rows]).rref()
+    result = {}
+    for row in reduced.tolist()[:rank]:
+        pivot = next(k for k, value in enumerate(row) if value != 0)
+        if pivot == len(row) - 1:
+            return None
+        result[pivot] = row[-1]
     return result
 
 

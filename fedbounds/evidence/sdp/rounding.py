@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.program import Expression, Form, Program, exact
+from fedbounds.evidence.sdp.rational_functions import fraction
+from fedbounds.evidence.sdp.rational_interpolation import solution
 from fedbounds.evidence.sdp.solver import Solution, Solved, interior, worst_case
 from fedbounds.evidence.sdp.verification import verify
 
@@ -126,8 +128,6 @@ def _repair(model: Program, multipliers: NDArray[Any], target: Form, face: Face 
     Columns are taken largest first, so that none turns negative, until they span. None where the equations
     have no solution.
     """
-    from flint import fmpq_mat
-
     columns, wanted = [list(row) for row in model.lin], list(target.lin)
     keep = np.ones(len(multipliers), dtype=bool)
     if face is not None:
@@ -143,10 +143,8 @@ def _repair(model: Program, multipliers: NDArray[Any], target: Form, face: Face 
             residual = [r - exact(value) * c for r, c in zip(residual, column, strict=True)]
     order = [int(j) for j in np.argsort(-multipliers) if keep[j]]
     rows = [[*(columns[j][k] for j in order), r] for k, r in enumerate(residual)]
-    reduced, rank = fmpq_mat(rows).rref()
-    for row in reduced.tolist()[:rank]:
-        pivot = next(k for k, value in enumerate(row) if value != 0)
-        if pivot == len(order):
-            return None
-        fixed[order[pivot]] += Fraction(int(row[-1].p), int(row[-1].q))
+    if (moved := solution(rows)) is None:
+        return None
+    for pivot, value in moved.items():
+        fixed[order[pivot]] += fraction(value)
     return fixed

@@ -18,7 +18,6 @@ from itertools import islice, product
 from typing import Any
 
 import numpy as np
-from flint import fmpq_mat
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point
@@ -29,7 +28,7 @@ from fedbounds.evidence.sdp.one_step.sampled_program import Array, Sample
 from fedbounds.evidence.sdp.one_step.written import Expressions
 from fedbounds.evidence.sdp.program import Arithmetic, Expression, Form, exact
 from fedbounds.evidence.sdp.rational_functions import Function
-from fedbounds.evidence.sdp.rational_interpolation import eliminated, through, value_at
+from fedbounds.evidence.sdp.rational_interpolation import eliminated, solution, through, value_at
 from fedbounds.evidence.sdp.symmetry import exchange
 from fedbounds.evidence.sdp.verification import verify
 
@@ -215,11 +214,9 @@ def _equations(forms: Sequence[Form], kernel: Array) -> list[Sequence[Any]]:
 
 def _consistent(rows: list[Sequence[Any]]) -> bool:
     """Whether equations have a solution, and no negative one if there is only one."""
-    reduced, rank = fmpq_mat([list(row) for row in rows]).rref()
-    *_, last = [[1], *reduced.tolist()[:rank]]
-    solvable = any(value != 0 for value in last[:-1]) or not rank
-    whole = rank == len(rows[0]) - 1
-    return solvable and not (whole and any(row[-1] < 0 for row in reduced.tolist()[:rank]))
+    values = solution(rows)
+    only = values is not None and len(values) == len(rows[0]) - 1
+    return values is not None and not (only and any(value < 0 for value in values.values()))
 
 
 def _at(form: Form, x: Fraction | None) -> Form:

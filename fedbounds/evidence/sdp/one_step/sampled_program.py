@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fedbounds.evidence.ball_arithmetic import in_bits
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.program import Expression, Form, exact
+from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.evidence.sdp.rounding import echelon
 from fedbounds.evidence.sdp.solver import conic
 from fedbounds.evidence.sdp.symmetry import exchange
@@ -145,8 +146,7 @@ def _newton(programme: Sequence[tuple[Any, Any]], values: list[arb], count: int)
 
 
 def _fraction(value: arb) -> Fraction:
-    exactly = value.mid().fmpq()
-    return Fraction(int(exactly.p), int(exactly.q)).limit_denominator(LARGEST)
+    return fraction(value.mid().fmpq()).limit_denominator(LARGEST)
 
 
 def reduced(rows: list[list[Any]], n: int) -> Array:
