@@ -13,6 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.grammar import ORDER, pairs
 from fedbounds.latex.marked_theorems import Line
+from fedbounds.latex.sentences import denied
 from fedbounds.latex.tokens import Token, expanded, normal, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope
@@ -41,13 +42,12 @@ MODEL = re.compile(
     r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ik]\}\]?=\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}\)$|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
 )
 
-# \bar w_T as the mean over steps with equal weights, and what in a text may deny it.
+# \bar w_T as the mean over steps with equal weights.
 MEAN_OF_STEPS = re.compile(
     r"\\bar\{w\}_\{T\}:?=(\\frac\{1\}\{T\}|1/T|T\^\{-1\}|\(1/T\))\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})w_\{t\}$"
 )
 # How the steps are counted, by the number of the first point.
 COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\[lc]?dots(,T(-1)?)?$") for first in ("0,1", "1(?=,2)")]
-DENIED = re.compile(r"\b(not|n't|unlike|instead|rather|never|nor|no)\b", re.IGNORECASE)
 
 
 class Hypothesis(NamedTuple):
@@ -93,10 +93,8 @@ def mean_of_steps(lines: CommentLines) -> bool:
         with contextlib.suppress(InputError):
             text = plain(lines.words.of(normal(expanded(line.tokens(), lines.theorem.macros)))).rstrip(".,;")
             if text.startswith((r"\bar{w}_{T}=", r"\bar{w}_{T}:=")):
-                around = [
-                    part for part in re.split(r"[.;]\s", lines.theorem.words) if " ".join(line.text.split()) in part
-                ]
-                defined.append(bool(MEAN_OF_STEPS.match(text)) and not any(map(DENIED.search, around)))
+                formula = " ".join(line.text.split())
+                defined.append(bool(MEAN_OF_STEPS.match(text)) and not denied(lines.theorem.words, formula))
     return bool(defined) and all(defined)
 
 

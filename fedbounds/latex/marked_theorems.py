@@ -191,10 +191,7 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
     text_alone = " ".join(DISPLAY.sub(" ", plain[slice(*span)]).split())
     before = hypotheses(plain[span[0] : displays[0].start()] if displays else "")
     if chance := CHANCE.search(plain, *span):
-        words = Token(
-            chance[0], plain.count("\n", 0, chance.start()) + 1, chance.start() - plain.rfind("\n", 0, chance.start())
-        )
-        faults.append(wrong(words, PROBABILITY, "state it in expectation"))
+        faults.append(wrong(Token(chance[0], *_place(plain, chance.start())), PROBABILITY, "state it in expectation"))
     if len(displays) != 1:
         count = "one display" if displays else "a display"
         remedy = "mark a theorem for each" if displays else "put the inequality into \\[ \\]"
@@ -203,16 +200,20 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
     group = next(name for name in "abc" if displays[0][name] is not None)
     statement, definitions = _apart(displays[0][group])
     start = displays[0].start(group)
-    tokens = scanned(statement, plain.count("\n", 0, start) + 1, start - plain.rfind("\n", 0, start))
+    tokens = scanned(statement, *_place(plain, start))
     stated = {re.sub(r"[\s{}]", "", line.text.partition("=")[0]) for line in lines if line.verb in ("let", "where")}
     for name, definition, offset in definitions:
-        at = start + offset
-        row, column = plain.count("\n", 0, at) + 1, at - plain.rfind("\n", 0, at)
+        at = _place(plain, start + offset)
         if re.sub(r"[\s{}]", "", name) in stated:
-            inline = (*inline, Line("mention", definition, row, column))
+            inline = (*inline, Line("mention", definition, *at))
         else:
-            lines = (*lines, Line("where", definition, row, column))
+            lines = (*lines, Line("where", definition, *at))
     return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone, before)
+
+
+def _place(text: str, at: int) -> tuple[int, int]:
+    """(line, column) of a character, from 1."""
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
 def _apart(display: str) -> tuple[str, list[tuple[str, str, int]]]:
@@ -245,23 +246,19 @@ def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:
     for result in INLINE.finditer(text, span[0]):
         group = next(name for name in "abc" if result[name] is not None)
         start = result.start(group)
-        line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
         stated = result.end() <= display and supposed(
             text[span[0] : display], *(at - span[0] for at in result.span())
         )
-        yield Line("assume" if stated else "mention", result[group], line, column)
+        yield Line("assume" if stated else "mention", result[group], *_place(text, start))
 
 
 def _lines(text: str, span: tuple[int, int], faults: Gathered) -> Iterator[Line]:
     """The comment lines; one that says nothing known is among the faults."""
     for result in MARK.finditer(text, *span):
-        start = result.start(1)
-        line = Line(
-            result[1], result[2].strip(), text.count("\n", 0, start) + 1, result.start(2) - text.rfind("\n", 0, start)
-        )
+        line = Line(result[1], result[2].strip(), *_place(text, result.start(2)))
         if line.verb not in VERBS:
-            place = Token(line.verb, line.line, start - text.rfind("\n", 0, start))
-            faults.append(wrong(place, f"a comment line says one of {', '.join(VERBS)}", "use one of them"))
+            verb = Token(line.verb, *_place(text, result.start(1)))
+            faults.append(wrong(verb, f"a comment line says one of {', '.join(VERBS)}", "use one of them"))
         else:
             yield line
 

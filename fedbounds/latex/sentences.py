@@ -12,6 +12,9 @@ from collections.abc import Iterator
 CUE = re.compile(r"\b(let|suppose|assume|assuming|given|if|where|with|for)\b", re.IGNORECASE)
 # A sentence ends there, and what follows "then" is a conclusion.
 END, THEN = re.compile(r"(?<=[.;:!?])\s|\n[ \t]*\n|\\item\b"), re.compile(r"\bthen\b", re.IGNORECASE)
+# What denies may go on behind a colon, but not behind these.
+STOP = re.compile(r"(?<=[.;])\s")
+DENIED = re.compile(r"\b(not|n't|unlike|instead|rather|never|nor|no)\b", re.IGNORECASE)
 FORMULA = re.compile(
     r"(?<!\\)\$[^$]+\$|\\\(.*?\\\)|\\begin\{math\}.*?\\end\{math\}|\\\w+(\{[\w:.,-]*\})?|~", re.DOTALL
 )
@@ -46,11 +49,16 @@ def hypotheses(text: str) -> str:
     return " ".join(item for item in several if CUE.search(_words(item)) and _is_neutral(_words(item)))
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def denied(text: str, formula: str) -> bool:
+    """Whether a sentence of a text that has the formula denies it."""
+    return any(DENIED.search(text[a:b]) for a, b in _sentences(text, STOP) if formula in text[a:b])
+
+
+def _sentences(text: str, end: re.Pattern[str] = END) -> Iterator[tuple[int, int]]:
     """(first, last) of each; a full stop within a formula ends none."""
     masked = FORMULA.sub(lambda m: "x" * len(m[0]) if m[0].startswith(("$", r"\(")) else m[0], text)
     first = 0
-    for mark in END.finditer(masked):
+    for mark in end.finditer(masked):
         yield first, mark.start()
         first = mark.end()
     yield first, len(text)

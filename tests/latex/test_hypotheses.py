@@ -322,6 +322,7 @@ def test_the_mean_that_a_text_defines_needs_no_line(formula):
         r"Let $\bar w_T = \frac1T\sum_{t=1}^{T}w_t$.",
         r"Let $\bar w_T = \frac{2}{T(T+1)}\sum_{t<T}(t+1)w_t$.",
         r"We do not use $\bar w_T = \frac1T\sum_{t<T}w_t$.",
+        r"We do not use $\bar w_T = \frac1T\sum_{t<T}w_t; $ here.",
         r"Let $\bar w_T = \sum_i p_i w_T^i$.",
         r"Here $\bar w_T = \frac1T\sum_{t<T}w_t$; later $\bar w_T = \sum_i p_i w_T^i$.",
     ],
