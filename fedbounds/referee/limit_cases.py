@@ -155,11 +155,15 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 continue
             if any(noise) and many and max(instance.eta) * L > 1:
                 continue  # its moments are not linear in the noise
-            share = instance.selection["C"]
-            seen = {"tau": tau, "N": len(p), "participation": share, "eta_L": [step * L for step in instance.eta]}
-            seen["weight_ratio"] = 1 if instance.weighting == "fedavg" else (0, 2)
-            if Coverage({axis: claimed.axes[axis] for axis in claimed.axes.keys() & seen.keys()}).contains(seen):
+            ratio = 1 if instance.weighting == "fedavg" else (0, 2)
+            if in_reach(claimed, instance, eta_L=[step * L for step in instance.eta], weight_ratio=ratio):
                 yield instance
+
+
+def in_reach(claimed: Coverage, instance: Instance, **further: object) -> bool:
+    """Whether an instance's sizes, and what else is known of it by axis, lie in a coverage."""
+    seen = {"tau": instance.tau, "N": instance.N, "participation": instance.selection["C"], **further}
+    return Coverage({axis: claimed.axes[axis] for axis in claimed.axes.keys() & seen.keys()}).contains(seen)
 
 
 @lru_cache(maxsize=4096)

@@ -52,27 +52,29 @@ def front(claim: Claim, reading: Reading) -> Iterator[Point]:
             setting = own_setting(
                 claim, round_setting(tau=TAU, kappa=KAPPA, alpha=alpha, p=WEIGHTS[0], reading=reading.name)
             )
-            names = [name for name in claim.terms if name != "contraction" and split(claim, setting, name).stated > 0]
+            every = {name: split(claim, setting, name).stated for name in claim.terms if name != "contraction"}
         except (InputError, ZeroDivisionError):
             continue
         where = f"kappa = {KAPPA}, tau = {TAU}, alpha = ({', '.join(map(str, alpha))})"
-        seen: list[Mapping[str, Fraction]] = []
+        stated = {name: number for name, number in every.items() if number > 0}
+        names, seen = [*stated], list[Mapping[str, Fraction]]()
         for k in range(len(names)):
-            constants = lowered(claim, setting, (*names[k:], *names[:k]))
+            constants = lowered(claim, setting, stated, (*names[k:], *names[:k]))
             if constants and constants not in seen:
                 seen.append(constants)
-                yield Point(where, {name: split(claim, setting, name).stated for name in names}, constants)
+                yield Point(where, stated, constants)
 
 
-def lowered(claim: Claim, setting: Setting, names: tuple[str, ...]) -> dict[str, Fraction]:
+def lowered(
+    claim: Claim, setting: Setting, stated: Mapping[str, Fraction], order: tuple[str, ...]
+) -> dict[str, Fraction]:
     """The constants of terms that are lowered one after the other; none where none is certified.
 
     A term that is 0 all over the class, or is certified hardly lower, stays as it is.
     """
-    stated = {name: split(claim, setting, name).stated for name in names}
     least: dict[str, Fraction] = {}
     best = replace(claim, key=f"{claim.key}-lowered")
-    for name in names:
+    for name in order:
         found = tight(best, setting, name)
         if found.certified is None or found.certified > stated[name] * (1 - NEAR):
             continue
@@ -80,4 +82,4 @@ def lowered(claim: Claim, setting: Setting, names: tuple[str, ...]) -> dict[str,
         share = sp.Rational(*least[name].as_integer_ratio()) / sp.sympify(claim.terms[name]).as_coeff_Mul()[0]
         kept = {other: term for other, term in best.terms.items() if other != name or share}
         best = replace(best, terms={other: term * (share if other == name else 1) for other, term in kept.items()})
-    return {name: least.get(name, stated[name]) for name in claim.terms if name in stated} if least else {}
+    return dict(stated) | least if least else {}

@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.stated_steps import with_steps
+from fedbounds.referee.limit_cases import in_reach
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
 
@@ -37,13 +38,10 @@ def variations(claim: Claim, known: Iterable[Instance]) -> Iterator[Instance]:
 
 def random_instances(claim: Claim, claimed: Coverage, rng: np.random.Generator) -> Iterator[Instance]:
     """Without end; those that a coverage leaves out by their sizes are not among them."""
-    axes = claimed.axes
     while True:
         with contextlib.suppress(InputError, KeyError):
             instance = with_steps(_any(claim, rng), claim.steps)
-            seen = {"tau": instance.tau, "N": instance.N, "participation": Q(instance.present, instance.N)}
-            inside = Coverage({axis: axes[axis] for axis in axes.keys() & seen.keys()}).contains(seen)
-            if inside and not instance.chance.too_many(OUTCOMES):
+            if in_reach(claimed, instance) and not instance.chance.too_many(OUTCOMES):
                 yield instance
 
 

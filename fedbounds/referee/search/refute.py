@@ -28,7 +28,7 @@ from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, f
 from fedbounds.referee.search.family import InstanceFamily, decode, dimension, families, schedule
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
 from fedbounds.referee.search.populations import OUTSIDE, objectives
-from fedbounds.referee.search.rounding import AS_THEY_ARE, ROUNDING, Judge, rationalise, round_to
+from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to, rounding_of
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.expressions import TUNED_TO
@@ -180,8 +180,8 @@ def _moved(search: Search, outcome: Outcome) -> float:
         for name in ("w0", "eta", "weights", "server_step")
         if (row := getattr(population, name)) is not None
     }
-    size = np.maximum(np.abs(copies["w0"]), np.abs(losses.minima).max(1))
-    copies["w0"] = copies["w0"] + ROUNDING * size * rng.uniform(-1, 1, size.shape)
+    size = rounding_of(copies["w0"], losses.minima)
+    copies["w0"] = copies["w0"] + size * rng.uniform(-1, 1, size.shape)
     moved = replace(population, losses=losses, **copies)
     values = objectives(search.claim, search.reading, moved, outcome.arm.scale).values
     return float(values[values < OUTSIDE].max(initial=outcome.margin))

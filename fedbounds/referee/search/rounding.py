@@ -12,6 +12,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.stated_steps import with_steps
+from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import RARE, Population, schedule
 from fedbounds.theory.claim import Claim
 
@@ -97,5 +98,9 @@ def round_to(population: Population, claim: Claim, denominator: int) -> Instance
 def at_rest(population: Population) -> bool:
     """Whether the first member starts at w* up to rounding: its sides may be nothing but rounding then."""
     start, star = population.w0[0], population.losses.w_star[0]
-    size = np.maximum(np.abs(start), np.abs(population.losses.minima[0]).max(0))
-    return bool((np.abs(start - star) <= ROUNDING * size).all())
+    return bool((np.abs(start - star) <= rounding_of(start, population.losses.minima[0])).all())
+
+
+def rounding_of(w0: Array, minima: Array) -> Array:
+    """What floats may be off by in a start (..., d) among minima (..., N, d)."""
+    return np.asarray(ROUNDING * np.maximum(np.abs(w0), np.abs(minima).max(-2)))
