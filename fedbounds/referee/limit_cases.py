@@ -155,7 +155,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 continue
             if any(noise) and many and max(instance.eta) * L > 1:
                 continue  # its moments are not linear in the noise
-            ratio = 1 if instance.weighting == "fedavg" else (0, 2)
+            ratio = 1 if instance.weighting == "fedavg" else (0, 1 / min(instance.p))
             if in_reach(claimed, instance, eta_L=[step * L for step in instance.eta], weight_ratio=ratio):
                 yield instance
 
@@ -179,6 +179,8 @@ def _weightings(
     keys = {assumption.key for assumption in claim.assumptions}
     if a.with_replacement.key in keys:
         return DRAWN if rounds < NOISY_STEPS and N > 1 else ()
+    if a.without_replacement.key in keys and not noise and N > 1:  # of unequal p, FedAvg does not share equally
+        return tuple({"weighting": "uniform"} | some for some in ({}, {"present": 1}, {"present": 2})[:N])
     sampled = any(together <= keys for together in SAMPLED)
     few = SOME_PRESENT if sampled and N > 2 and not noise else ()
     few = COINS if claim.by_coins and not noise else few

@@ -34,7 +34,7 @@ at_the_end = Assumption("own-horizon", "T is the last step of the run, to which 
 
 
 def _drawn(count: Any, rule: str) -> Found:
-    return bool(count > 0 and rule == "fedavg"), f"m = {count}, weighting {rule}"
+    return bool(count > 0 and rule in ("fedavg", "uniform")), f"m = {count}, weighting {rule}"
 
 
 without_replacement = Assumption(
@@ -102,7 +102,7 @@ def of_the_algorithm(other: str, server_step: bool) -> tuple[Assumption, ...]:
 def weighting(rule: str) -> Assumption:
     """That a run has one weighting: ``fedmax``, ``fedmax:3``, ``fedsoftmax:0.5`` or ``fixed``; none for any."""
     if not isinstance(rule, str) or not re.fullmatch(r"[a-z][a-z0-9_-]*(:[\w.,-]+)?", rule):
-        remedy = "write one that fedbounds list weightings shows, as fedmax:3"
+        remedy = "write one that fedbounds check --weighting takes, as fedmax:3"
         raise reject("a weighting must be named", repr(rule), remedy)
 
     def on_run(run: RunLike) -> Found:

@@ -224,6 +224,16 @@ def test_a_mean_of_norms_does_not_bound_the_second_moment_of_one_client_of_sever
     )
 
 
+def test_clients_that_share_equally_need_equal_p():
+    """Of unequal p the plain mean of the clients has another limit than w*; FedAvg on them hides it."""
+    base = (a.smooth, a.strongly_convex, a.full_gradients, a.without_replacement, a.one_local_step, a.small_steps)
+    floor = (1 - s.eta * s.mu) * s.Delta + s.eta**2 * s.G_sq * (s.N - s.m) / (s.m * (s.N - 1))
+    given = (*base, a.bounded_gradient, Assumption("two", "N >= 2", sp.Ge(s.N, 2)))
+    trial = try_claim(claim(s.Delta_next, floor, *given), seconds=20, suite=Suite(REGIMES[:4]))
+    assert trial.outcome is Outcome.FALSE
+    assert trial.refutation.data["instance"]["weighting"] == "uniform"
+
+
 def test_long_runs_of_drawn_clients_are_not_run_as_each_round_has_an_axis():
     shape = Shape("diagonal", 1, 1, 1, 60, "multinomial:1", "constant")
     assert shape.draws and shape.chance.count == 1

@@ -1,5 +1,7 @@
 """Weightings: simplex, limits, ties, permutation, extreme temperatures, and clear refusals."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import TIE, FedMax, top_k
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from fedbounds.weightings.power_of_choice import PowerOfChoice
+from fedbounds.weightings.uniform import Uniform
 
 
 class Stream:
@@ -49,6 +52,13 @@ def test_fedmax_commutes_with_renaming_the_clients(e, k, order):
     p = np.full(4, 0.25)
     alpha = FedMax(k)(p, e, 0, Stream(5))
     np.testing.assert_allclose(FedMax(k)(p, e[:, order], 0, Stream(5)), alpha[:, order], atol=1e-15)
+
+
+def test_the_plain_mean_shares_equally_among_those_present_and_exactly_in_fractions():
+    p = np.array([[0.7, 0.0, 0.3], [0.2, 0.2, 0.6]])
+    assert Uniform()(p, np.ones((2, 3)), 0, None).tolist() == [[0.5, 0.0, 0.5], [1 / 3] * 3]
+    exact = np.array([Fraction(7, 10), Fraction(0), Fraction(3, 10)])
+    assert Uniform()(exact, exact, 0, None).tolist() == [Fraction(1, 2), 0, Fraction(1, 2)]
 
 
 def test_ties_are_shared():

@@ -31,7 +31,7 @@ from fedbounds.referee.search.populations import Scale, at_rounds, constants_of,
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.assumptions import with_replacement
+from fedbounds.theory.assumptions import with_replacement, without_replacement
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
@@ -47,6 +47,8 @@ FEW_ROUNDS = 2
 CLOSE = 10**8
 # Rounds of drawn clients: each has an axis of its outcomes, even of one, and arrays have 32 axes.
 DRAWN_ROUNDS = 24
+# Rules that are tried where a claim asks for them, not beside every other.
+NAMED_RULES = ("fedavg", "fedmax", "uniform")
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "eta_growth", "t"})
 
 
@@ -178,8 +180,10 @@ def _kinds(
     biased = ["fedmax", *(f"fedmax:{k}" for k in range(2, min(shape.N, 4)) if several), "fixed", *others]
     # A client alone has all weight, whatever the weighting.
     choices = (["fedavg"],) if shape.present == 1 else (biased, ["fedavg"])
-    if any(item.key == with_replacement.key for item in assumed):
+    if with_replacement in assumed:
         choices = (["multinomial:1", "multinomial:2"] * (not shape.absent),)
+    elif without_replacement in assumed:
+        choices = (["uniform"], ["fedavg"])  # of unequal p only the first shares equally
     for losses, equal, weighting in itertools.product(family.losses, family.equal, choices):
         form = replace(shape, losses=losses, equal=equal)
         if losses == "one loss":
@@ -218,10 +222,10 @@ def _given(claim: Claim, reading: Reading, shape: Shape) -> bool:
 
 
 def _others(shape: Shape) -> list[str]:
-    """Every weighting but FedAvg and FedMax that needs no argument, no problem and no random numbers."""
+    """Every other weighting that needs no argument, no problem and no random numbers."""
     if shape.N == 1:
         return []
-    keys = [key for key, plugin in weightings().items() if not plugin.example and key not in ("fedavg", "fedmax")]
+    keys = [key for key, plugin in weightings().items() if not plugin.example and key not in NAMED_RULES]
     rules = {key: weighting_named(key) for key in keys}
     return [key for key, rule in rules.items() if not (rule.random or rule.needs_problem)]
 
