@@ -22,8 +22,11 @@ MANY_TERMS = 6
 
 def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
     """What a side divides by or takes a root of though nothing gives it a sign, and the name of its term."""
-    facts = [*dict.fromkeys(map(sp.expand, [*_facts(claim), *ALWAYS]))]
-    yield from (pair for pair in _bases(claim) if not never_negative(pair[0], facts))
+    defined = [sp.expand(fact.subs(claim.definitions)) for fact in (*_facts(claim), *ALWAYS)]
+    facts = [*dict.fromkeys(defined)]
+    for base, name in _bases(claim):
+        if not never_negative(base, facts) and not never_negative(sp.expand(base.subs(claim.definitions)), facts):
+            yield base, name
 
 
 def _facts(claim: Any) -> list[sp.Expr]:

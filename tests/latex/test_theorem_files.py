@@ -211,6 +211,14 @@ def test_a_term_whose_sign_is_unknown_is_named_with_the_remedy():
     assert "is unknown" not in read_back(claim)
 
 
+@pytest.mark.parametrize("gamma, known", [(r"\frac{8L}{\mu} + \tau", True), (r"\frac{L}{2\mu}", False)])
+def test_what_a_text_defines_has_the_sign_of_its_definition(gamma, known):
+    display = r"\mathbb{E}\|w_T - w^\star\|^2 \le \frac{G^2}{\mu^2 (T + \gamma - 2)}"
+    lines = rf"% fedbounds: where \gamma = {gamma}" + "\n% fedbounds: assume smooth, strongly-convex\n"
+    (claim,) = read_text(f"{lines}\\[ {display} \\]").values()
+    assert ("is unknown" not in read_back(claim)) is known
+
+
 @pytest.mark.parametrize("inside", [r"\|\nabla F(w_t)\|^2", r"[F(w_t) - F^\star]", r"\|w_t - w^\star\|^2"])
 def test_the_least_of_expectations_is_not_the_expected_least(inside):
     display = rf"\min_{{t<T}} \mathbb{{E}}{inside} \le \|w_0 - w^\star\|^2"
