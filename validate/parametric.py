@@ -1,4 +1,4 @@
-"""Certificates for every kappa, or every step size, at once: multipliers of the derivations, as rational functions.
+"""Certificates for every kappa, or every step size, at once: multipliers that are rational functions.
 
     python -m validate.parametric           (about a minute on one core)
 

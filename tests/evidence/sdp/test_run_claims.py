@@ -11,7 +11,7 @@ from fedbounds import referee
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
-from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
+from fedbounds.evidence.sdp.one_step.fitted_multipliers import contracting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee.case import Case
@@ -150,13 +150,9 @@ def test_the_number_of_local_steps_has_a_value_where_a_worst_case_is_replayed(sh
 
 
 def test_multipliers_are_known_where_a_step_contracts_everything():
-    """At eta = 1/mu, the limit of those of shorter steps."""
-    (at, *_), (near, *_) = (
-        candidates(round_setting(tau=3, step=2, eta=size, kappa=2))
-        for size in (Fraction(2), Fraction(2) - Fraction(1, 10**9))
-    )
-    assert at.keys() == near.keys()
-    assert all(float(at[label]) == pytest.approx(float(near[label]), rel=1e-6, abs=1e-6) for label in at)
+    """At eta = 1/mu, where a step from w_t0 reaches what it aims at."""
+    setting = round_setting(tau=3, step=2, eta=Fraction(2), kappa=2)
+    assert contracting({"G_sq": Fraction(5)}, setting) and not contracting({"G_sq": Fraction(3)}, setting)
 
 
 def of_drawn_clients(sampling=2, noise=1):

@@ -1,4 +1,5 @@
-"""Multipliers of a claim at a setting, or as rational functions over an interval, found with no proof by hand.
+"""Multipliers of a claim at a setting, or as rational functions over an interval, found with no proof by hand, and
+those of a drift after steps that contract, which are tight at one point of an interval and are not found.
 
 Constraints are dropped one by one while what is left has a proof at a few points. Mostly it has one proof there,
 whose remainder S vanishes on a kernel that is rational. The kernel is interpolated by rational functions, the
@@ -53,6 +54,8 @@ def fitted(
     lhs: str, rhs: Mapping[str, Any], setting: Setting, written: Expressions | None = None
 ) -> dict[str, Any] | None:
     """Multipliers that prove lhs <= sum_k rhs_k form_k at a setting, functions where it has an interval, or None."""
+    if lhs == "drift" and (known := contracting(rhs, setting, written)) is not None:
+        return known
     search = _Search(lhs, rhs, setting, written)
     count = len(search.orbits)
     if count > MOST or not search.proves(range(count), search.points(LOOK), 10 * PROVED):
@@ -60,6 +63,38 @@ def fitted(
     for support in islice(search.supports(), SUPPORTS):
         if (found := search.solved(support)) is not None:
             return found
+    return None
+
+
+def contracting(
+    rhs: Mapping[str, Any], setting: Setting, written: Expressions | None = None
+) -> dict[str, Any] | None:
+    """Multipliers that prove a bound on the drift where they do, all of its G^2 spent.
+
+    ||w_t^i - w_t0|| <= D with D <- (1 - eta mu) D + eta, times a bound on the gradient at w_t0 (`drift-full`):
+    co-coercivity between the step's start and w_t0 contracts, ||u + v||^2 <= (1 + b/a) ||u||^2 + (1 + a/b) ||v||^2.
+    """
+    reach, ways = None, dict[str, Any]()
+    for k, eta in enumerate(setting.eta[:-1]):
+        contraction = 1 - eta * setting.mu
+        if reach is not None:
+            share = contraction + eta / reach  # (1 + b/a) a for a = contraction * reach and b = eta, over reach
+            pairs = dict.fromkeys((f"x{k}|x0", f"x0|x{k}"), 2 * eta * share)
+            ways = {way: value * contraction * share for way, value in ways.items()} | pairs
+        reach = eta if reach is None else contraction * reach + eta
+    reach = Fraction(0) if reach is None else reach
+    # What the variance costs: alpha_i each, or 2 a alpha_i where a client has a > 1/2, and 2 a (1 - a) for that one:
+    # diag(cost - alpha) + alpha alpha^T then annihilates 1 - 2 e_h and has one negative entry on its diagonal.
+    weights, most = list(enumerate(setting.alpha)), max(setting.alpha)
+    if 2 * most > 1:
+        weights = [(i, 2 * most * (a if a != most else 1 - a)) for i, a in weights]
+    spare = rhs.get("G_sq", Fraction(0)) - reach**2 * sum(a for _, a in weights)
+    paid = {f"gradient {i} x0": reach**2 * a + spare * setting.alpha[i] for i, a in weights}
+    result = {f"interpolation {i} {way}": value * a for i, a in weights for way, value in ways.items()} | paid
+    model = build(setting, exact, written=written)
+    with contextlib.suppress(InputError, ZeroDivisionError, KeyError):  # a sign that changes, or no such constraints
+        if verify(model, model.sum(rhs) - model["drift"], result)[0]:
+            return {label: value for label, value in result.items() if value != 0}
     return None
 
 

@@ -3,8 +3,7 @@
 A claim HOLDS at a setting only where rational multipliers prove it (`one_step.certificate`); it is
 REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
 is UNDECIDED. It is proved for stochastic gradients where it can be, else for full ones, and the verdict's coverage
-says which; worst cases have full gradients. Over an interval multipliers are functions: those of derivations
-(`one_step.known_multipliers`), else such as `one_step.fitted_multipliers` finds.
+says which; worst cases have full gradients. Over an interval multipliers are functions (`fitted_multipliers`).
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client
 from fedbounds.evidence.sdp.one_step.fitted_multipliers import fitted
-from fedbounds.evidence.sdp.one_step.known_multipliers import derived
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
 from fedbounds.evidence.sdp.one_step.written import Expressions
@@ -158,11 +156,10 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     """
     lhs, rhs, whole = str(claim.lhs), coefficients(claim, setting, scale), setting.over is not None
 
-    def attempt(there: Setting, derivations: bool) -> Certificate | None:
+    def attempt(there: Setting, exactly: bool) -> Certificate | None:
         of_points = written_by(claim, there.how)
-        known = derived(lhs, rhs, there, of_points) if derivations else None
-        known = fitted(lhs, rhs, there, of_points) if whole and known is None else known
-        if derivations and known is None:
+        known = fitted(lhs, rhs, there, of_points) if exactly else None
+        if exactly and known is None:
             return None
         return certify_form(lhs, rhs, there, claim.key, scale, known=known, written=of_points)
 
