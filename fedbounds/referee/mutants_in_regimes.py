@@ -1,14 +1,13 @@
-"""Every mutant of a claim against the regimes: what surviving the regimes is worth.
+"""What the regimes would notice: every mutant of a claim against them.
 
-A mutant is refuted, survives, is proved still true, is weaker than the claim, says nothing (a division by zero), or
-changes nothing in any regime.
+A mutant is refuted, survives, is weaker than the claim, says nothing (a division by zero), or changes nothing in any
+regime.
 """
 
 import enum
-import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -20,7 +19,6 @@ from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
     Mutant,
-    Part,
     as_read,
     at_factor,
     bare,
@@ -29,85 +27,51 @@ from fedbounds.referee.mutants import (
     parts,
     scaled,
     shifted,
+    slips,
     swapped,
 )
-from fedbounds.referee.proved_mutants import why_still_true
-from fedbounds.referee.regime import NEGLIGIBLE, Regime, RegimeRun, Suite, closest, examined
+from fedbounds.referee.regime import NEGLIGIBLE, Regime, RegimeRun, Suite, examined
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
 
 
 class Outcome(enum.StrEnum):
     REFUTED = "refuted"
     SURVIVES = "survives"
-    STILL_TRUE = "still true"
     WEAKER = "weaker"
     NOT_EXERCISED = "not exercised"
     UNDEFINED = "undefined"
-    FALSE_AS_STATED = "false as stated"
-    HOLDS = "holds"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One mutant's fate, or (``change`` empty) the unmutated claim's.
+    """One mutant's fate."""
 
-    ``regimes`` refute it; ``closest`` is the smallest bound over measured in any regime; ``proof`` says why it is
-    still true.
-    """
-
-    claim: str
-    reading: str
     part: str
     change: str
     outcome: Outcome
-    regimes: tuple[str, ...] = ()
-    closest: float | None = None
-    proof: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
 
 
-def mutant_rows(
-    claim: Claim, suite: Suite, more: Callable[[Claim], Iterable[Mutant]] = lambda claim: ()
-) -> Iterator[Row]:
-    """One row a mutant, after one for the claim in each reading; ``more`` gives mutants of the right side alone.
-
-    Mutants are made in the repaired reading where there is one. A claim already false there has no mutants.
-    """
-    baseline, verdicts = [], {}
-    for name in claim.readings:
-        result = verdicts[name] = list(verdicts_in(claim, READINGS[name], suite))
-        baseline.append(_row(claim, READINGS[name], "", "", result, Outcome.FALSE_AS_STATED, Outcome.HOLDS))
-    reading = READINGS["repaired" if "repaired" in claim.readings else claim.readings[0]]
-    of_reading = next(row for row in baseline if row.reading == reading.name)
-    yield from baseline
-    if of_reading.outcome is not Outcome.HOLDS:
+def mutant_rows(claim: Claim, reading: Reading, suite: Suite) -> Iterator[Row]:
+    """One row a mutant; a claim that is false in the regimes, or speaks of none, has no mutants."""
+    unmutated = list(verdicts_in(claim, reading, suite))
+    statuses = {verdict.status for _, verdict in unmutated}
+    if Status.REFUTED in statuses or statuses <= {Status.NOT_APPLICABLE}:
         return
     regime_runs = regime_runs_of(claim, reading, suite)
     for part in parts(claim):
-        yield from _part_rows(claim, reading, part, regime_runs)
+        read = as_read(scaled(claim, part, FACTOR).claim, reading)
+        mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
+        outcomes = {change: _of_right_side(mutant, regime_runs) for change, mutant in mutants.items()}
+        idle = set(outcomes.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}
+        outcomes = {"any": Outcome.NOT_EXERCISED} if idle else outcomes
+        yield from (Row(part.label, change, outcome) for change, outcome in outcomes.items())
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
-        yield _whole_row(mutant, reading, regime_runs, suite, verdicts[reading.name])
-    yield from (_right_side_row(mutant, reading, regime_runs) for mutant in more(claim))
-
-
-def _row(
-    claim: Claim,
-    reading: Reading,
-    part: str,
-    change: str,
-    verdicts: Sequence[tuple[Regime, Verdict]],
-    bad: Outcome = Outcome.REFUTED,
-    good: Outcome = Outcome.SURVIVES,
-) -> Row:
-    refuting = tuple(regime.name for regime, verdict in verdicts if verdict.status is Status.REFUTED)
-    close = [v.tightness for _, v in verdicts if v.tightness is not None and math.isfinite(v.tightness)]
-    applied = any(verdict.status is not Status.NOT_APPLICABLE for _, verdict in verdicts)
-    outcome = bad if refuting else good if applied else Outcome.NOT_EXERCISED
-    return Row(claim.key, reading.name, part, change, outcome, refuting, min(close, default=None))
+        yield Row(mutant.part, mutant.change, _of_the_whole(mutant, reading, regime_runs, suite, unmutated))
+    for mutant in slips(claim):
+        outcome = _of_right_side(bare(as_read(mutant.claim, reading)), regime_runs)
+        yield Row(mutant.part, mutant.change, outcome)
 
 
 def verdicts_in(
@@ -136,33 +100,14 @@ def regime_runs_of(claim: Claim, reading: Reading, suite: Suite) -> list[RegimeR
     return result
 
 
-def _part_rows(claim: Claim, reading: Reading, part: Part, regime_runs: Sequence[RegimeRun]) -> list[Row]:
-    """The part deleted, flipped, divided and multiplied."""
-    read = as_read(scaled(claim, part, FACTOR).claim, reading)
-    mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
-    effects = {change: _effect(mutant, regime_runs) for change, mutant in mutants.items()}
-    if set(effects.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}:
-        return [Row(claim.key, reading.name, part.label, "any", Outcome.NOT_EXERCISED)]
-    rows = []
-    for change, effect in effects.items():
-        if effect is not None:
-            rows.append(Row(claim.key, reading.name, part.label, change, effect))
-            continue
-        row = _row(claim, reading, part.label, change, closest(mutants[change], regime_runs))
-        if row.outcome is Outcome.SURVIVES:
-            row = _if_proved(row, scaled(claim, part, FACTORS[change], change), reading)
-        rows.append(row)
-    return rows
-
-
-def _right_side_row(mutant: Mutant, reading: Reading, regime_runs: Sequence[RegimeRun]) -> Row:
-    """A mutant that has the claim's left side and assumptions."""
-    read = bare(as_read(mutant.claim, reading))
-    effect = _effect(read, regime_runs)
-    if effect is not None:
-        return Row(mutant.of.key, reading.name, mutant.part, mutant.change, effect)
-    row = _row(mutant.of, reading, mutant.part, mutant.change, closest(read, regime_runs))
-    return _if_proved(row, mutant, reading) if row.outcome is Outcome.SURVIVES else row
+def _of_right_side(read: Claim, regime_runs: Sequence[RegimeRun]) -> Outcome:
+    """The fate of a mutant that has the claim's left side and assumptions."""
+    outcome = _effect(read, regime_runs)
+    if outcome is not None:
+        return outcome
+    verdicts = (examined(read, item.run) for item in regime_runs if item.may_refute(read))
+    refuted = any(verdict is not None and verdict.status is Status.REFUTED for verdict in verdicts)
+    return Outcome.REFUTED if refuted else Outcome.SURVIVES
 
 
 def _effect(read: Claim, regime_runs: Sequence[RegimeRun]) -> Outcome | None:
@@ -180,19 +125,14 @@ def _effect(read: Claim, regime_runs: Sequence[RegimeRun]) -> Outcome | None:
     return Outcome.WEAKER if moved else Outcome.NOT_EXERCISED
 
 
-def _if_proved(row: Row, mutant: Mutant, reading: Reading) -> Row:
-    proof = why_still_true(mutant, reading)
-    return replace(row, outcome=Outcome.STILL_TRUE, proof=proof) if proof else row
-
-
-def _whole_row(
+def _of_the_whole(
     mutant: Mutant,
     reading: Reading,
     regime_runs: Sequence[RegimeRun],
     suite: Suite,
     unmutated: Sequence[tuple[Regime, Verdict]],
-) -> Row:
-    """A mutant of the claim as a whole (a shift, a swap, a dropped condition), its own assumptions checked.
+) -> Outcome:
+    """The fate of a shift, a swap or a dropped condition, its own assumptions checked.
 
     Where the claim was decided, one that says the same under fewer conditions is decided likewise.
     """
@@ -204,28 +144,15 @@ def _whole_row(
         mutant.of.steps,
     )
     decided = {r.name: v for r, v in unmutated if fewer and same and v.status in (Status.HOLDS, Status.REFUTED)}
-    verdicts = list(verdicts_in(mutant.claim, reading, suite, decided))
-    row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)
-    if row.outcome is not Outcome.SURVIVES:
-        return row
+    statuses = [verdict.status for _, verdict in verdicts_in(mutant.claim, reading, suite, decided)]
+    applied = len(statuses) - statuses.count(Status.NOT_APPLICABLE)
+    if Status.REFUTED in statuses:
+        return Outcome.REFUTED
     if len(mutant.claim.assumptions_in(reading)) < len(mutant.of.assumptions_in(reading)):
-        applied = sum(verdict.status is not Status.NOT_APPLICABLE for _, verdict in verdicts)
-        if applied <= len(regime_runs):
-            return replace(row, outcome=Outcome.NOT_EXERCISED)
-    elif mutant.claim.eta == mutant.of.eta and mutant.claim.lhs == mutant.of.lhs:
-        effect = _effect(read, regime_runs)
-        if effect is not None:
-            return replace(row, outcome=effect)
-    return _if_proved(row, mutant, reading)
-
-
-def tally(rows: Iterable[Row]) -> Mapping[str, int]:
-    """How many mutants met each outcome (the claims' own rows left out)."""
-    counts: dict[str, int] = {}
-    for row in rows:
-        if row.change:
-            counts[str(row.outcome)] = counts.get(str(row.outcome), 0) + 1
-    return counts
+        return Outcome.NOT_EXERCISED if applied <= len(regime_runs) else Outcome.SURVIVES
+    alike = mutant.claim.eta == mutant.of.eta and mutant.claim.lhs == mutant.of.lhs
+    outcome = _effect(read, regime_runs) if alike else None
+    return Outcome.NOT_EXERCISED if applied == 0 else outcome or Outcome.SURVIVES
 
 
 # What the sentence on slips has.
@@ -233,15 +160,14 @@ SLIPS = "slips such as drafts have"
 
 # Mutants that count neither for nor against the regimes.
 UNJUDGED = {
-    "weaker": "are weaker claims",
-    "still true": "are proved to be true",
-    "not exercised": "change nothing in any regime",
+    Outcome.WEAKER: "are weaker claims",
+    Outcome.NOT_EXERCISED: "change nothing in any regime",
 }
 
 
 def in_words(rows: Sequence[Row]) -> tuple[str, ...]:
     """How many changes of each kind the regimes notice, and by name those that they do not."""
-    judged = [row for row in rows if row.change and row.outcome in (Outcome.REFUTED, Outcome.SURVIVES)]
+    judged = [row for row in rows if row.outcome in (Outcome.REFUTED, Outcome.SURVIVES)]
     if not judged:
         return ("the regimes judge no mutant of it, so that nothing is known of what they would notice",)
     noticed = Counter(kind(row.change) for row in judged if row.outcome is Outcome.REFUTED)
@@ -255,8 +181,8 @@ def in_words(rows: Sequence[Row]) -> tuple[str, ...]:
     lines = [f"of {len(judged)} {SLIPS}, the runs of the regimes, on quadratics, {words}"]
     lines += [f"  {name}: {noticed[name]} of {n}" for name, n in every.items()]
     lines += [f"  missed, {name}: {', '.join(changes)}" for name, changes in missed.items()]
-    counts = tally(rows)
-    rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
+    counts = Counter(row.outcome for row in rows)
+    rest = [f"{counts[outcome]} {words}" for outcome, words in UNJUDGED.items() if outcome in counts]
     return (*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else []))
 
 

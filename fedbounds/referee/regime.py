@@ -1,6 +1,5 @@
 """What a regime is, how to write one in a line, a suite of them run once each, and a claim's sides in each."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -179,10 +178,10 @@ class RegimeRun:
         """The larger of both sides."""
         return np.asarray(np.maximum(np.abs(self.sides.lhs), np.abs(self.sides.rhs)))
 
-    def rhs(self, read: Claim, **values: float) -> np.ndarray:
+    def rhs(self, read: Claim) -> np.ndarray:
         """The right side of a mutant with the claim's left side, in floats."""
         with np.errstate(all="ignore"):
-            result = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **values})
+            result = evaluate(read.sides(self.run.reading).rhs, self.sides.values)
         return np.broadcast_to(result, self.sides.lhs.shape)
 
     def compared(self, read: Claim) -> np.ndarray:
@@ -192,35 +191,19 @@ class RegimeRun:
             return rhs
         return empirical.compare(read, self.run).rhs
 
-    def nearest(self, read: Claim, **values: float) -> float:
-        """A lower bound of the tightness of a mutant that this run cannot refute; -infinity where it may.
+    def may_refute(self, read: Claim) -> bool:
+        """Whether this run may refute a mutant: not where the left side is nowhere above.
 
-        It cannot where the left side is nowhere above: all that rounding may do then is to leave columns out.
+        All that rounding may do then is to leave columns out.
         """
-        lhs, rhs = self.sides.lhs, self.rhs(read, **values)
+        lhs, rhs = self.sides.lhs, self.rhs(read)
         if read.scope == "point":
             lhs, rhs = lhs.reshape(1, -1), rhs.reshape(1, -1)
         plain = read.kind is Kind.INEQUALITY and lhs.size > 0
         if not (plain and np.isfinite(lhs).all() and np.isfinite(rhs).all()):
-            return -math.inf
+            return True
         # Of a horizon every repetition counts: each that seems to fail is computed again in more digits.
-        if (lhs > rhs).any() if read.scope == "horizon" else ((lhs - rhs).mean(axis=0) > 0).any():
-            return -math.inf
-        lhs, rhs = lhs.mean(axis=0), rhs.mean(axis=0)
-        return float(np.min(rhs[lhs > 0] / lhs[lhs > 0], initial=math.inf)) * (1 - NEGLIGIBLE)
-
-
-def closest(bare: Claim, regime_runs: Sequence[RegimeRun]) -> list[tuple[Regime, Verdict]]:
-    """A mutant examined where its claim applies, but in regimes that cannot refute it nor come closer than others."""
-    verdicts, best = {}, math.inf
-    for near, k in sorted((regime_run.nearest(bare), k) for k, regime_run in enumerate(regime_runs)):
-        if best <= near and best < math.inf:
-            break
-        verdict = examined(bare, regime_runs[k].run)
-        if verdict is not None:
-            verdicts[k] = regime_runs[k].regime, verdict
-            best = min(best, *(t for t in (verdict.tightness,) if t is not None and math.isfinite(t)), math.inf)
-    return [verdicts[k] for k in sorted(verdicts)]
+        return bool((lhs > rhs).any() if read.scope == "horizon" else ((lhs - rhs).mean(axis=0) > 0).any())
 
 
 def examined(claim: Claim, run: MeasuredRun) -> Verdict | None:

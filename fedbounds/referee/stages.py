@@ -26,7 +26,6 @@ from fedbounds.referee.case import Case, StageResult
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, inherited
-from fedbounds.referee.mutants import slips
 from fedbounds.referee.mutants_in_regimes import (
     Row,
     after_the_start,
@@ -265,7 +264,7 @@ def strength(case: Case) -> StageResult:
     if _needless(case):
         return StageResult(("not counted, as no slip can be in a claim that is proved; the large budget counts",))
     rows: list[Row] = []
-    for row in mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips):
+    for row in mutant_rows(case.claim, case.reading, case.suite):
         rows.append(row)
         case.so_far(lambda: StageResult(in_words(rows)))
     return StageResult(in_words(rows))

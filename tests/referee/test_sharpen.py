@@ -115,3 +115,8 @@ def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_hal
     contraction = (1 - s.eta * s.mu * (1 + s.rho_bar)) * s.Delta
     assert found.finished and (found.claim.rhs - drift - contraction - claim.terms["bias"]).equals(0)
     assert a.bounded_variance not in found.claim.assumptions and a.small_steps in found.claim.assumptions
+
+
+def test_what_may_be_negative_is_not_said_never_to_be():
+    assert not never_negative(s.Delta_0 - s.tau, {})
+    assert never_negative(s.Delta_0 * (s.L - s.mu), {s.L: s.mu + SLACK[0]})

@@ -261,7 +261,7 @@ def test_an_open_trial_says_first_what_was_not_covered():
 def test_slips_are_counted_by_kind_and_the_missed_ones_named():
     refuted, survives = mutants.Outcome.REFUTED, mutants.Outcome.SURVIVES
     judged = [(refuted, "deleted"), (survives, "deleted"), (survives, "condition dropped")]
-    rows = [mutants.Row("draft", "plain", "bound", change, outcome) for outcome, change in judged]
+    rows = [mutants.Row("bound", change, outcome) for outcome, change in judged]
     lines = mutants.in_words(rows)
     said = "on quadratics, notice 1 and miss constant or sign (1 of 2), an assumption dropped (1 of 1)"
     assert lines[0] == f"of 3 slips such as drafts have, the runs of the regimes, {said}"

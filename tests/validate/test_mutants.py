@@ -1,4 +1,4 @@
-"""Mutants are caught, and survivors are said to survive with a proof that checks."""
+"""Mutants are made and caught; false alarms are as rare as promised."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,6 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
-from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import (
     FACTORS,
     as_read,
@@ -26,14 +25,13 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.mutants_in_regimes import Outcome, _part_rows, regime_runs_of
-from fedbounds.referee.proved_mutants import argument_for, why_still_true
+from fedbounds.referee.mutants_in_regimes import Outcome, mutant_rows
 from fedbounds.referee.regime import ERROR_RATE, Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.bounds import main_bound
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, eta, mu, rho_bar, tau
+from fedbounds.theory.symbols import Delta, Delta_next, eta, mu, rho_bar
 from fedbounds.theory.verdict import Status
 from validate import false_alarms
 
@@ -94,14 +92,6 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_false_variants_are_refuted(suite, name):
     assert refuting(suite, *WRONG[name])
-
-
-def test_the_contraction_of_theorem_1_may_grow_to_1_and_no_further(suite):
-    claim = KNOWN["theorem-1"]
-    third = part(claim, ": 3*rho_bar/8")
-    assert refuting(suite, scaled(claim, third, sp.Rational(8, 3)).claim, REPAIRED) == []
-    assert why_still_true(scaled(claim, third, sp.Rational(8, 3)), REPAIRED)
-    assert not why_still_true(scaled(claim, third, sp.Rational(27, 10)), REPAIRED)
 
 
 def test_parts_are_terms_and_every_addend():
@@ -167,82 +157,11 @@ def test_as_read_says_the_same(suite, key):
             np.testing.assert_allclose(first.margin or 0.0, second.margin or 0.0, rtol=1e-9)
 
 
-def admissible(rng, key, n=4000):
-    """n points that meet a claim's conditions, many on their boundary, drawn with no look at the proof's slacks."""
-
-    def spread(low, high, often):
-        return np.where(rng.random(n) < 0.5, often, 10 ** rng.uniform(low, high, n))
-
-    mu, N = 10 ** rng.uniform(-1, 1, n), rng.integers(1, 6, n).astype(float)
-    L = mu * spread(0, 4, 1.0)
-    sigma_sq, tau = spread(-3, 3, 0.0), rng.choice([1.0, 1.0, 2.0, 7.0], n)
-    cap = 8 / 3 * (4 * L / mu - 1)
-    rho_bar = cap * spread(-3, 0, 1.0)
-    return {
-        **{"mu": mu, "L": L, "N": N, "tau": tau, "sigma_sq": sigma_sq, "gamma": 4 * L / mu, "rho_bar": rho_bar},
-        "G_sq": sigma_sq + spread(-3, 3, 1.0),
-        "Gamma": np.zeros(n) if key.startswith("error-free") else spread(-3, 3, 0.0),
-        "rho_tilde": spread(-3, 3, 0.0) if key == "theorem-1" else rho_bar + spread(-3, 3, 0.0),
-        "eta": spread(-3, 0, 1.0) / L,
-        "pi_min": spread(-2, 0, 1.0),
-        "p_min": spread(-2, 0, 1.0) / N,
-        "Delta": spread(-3, 3, 0.0),
-        "Delta_0": spread(-3, 3, 0.0),
-        "T": np.floor(spread(0, 3, 0.0)),
-    }
-
-
-@pytest.mark.parametrize("key", ["theorem-1", "error-free-step", "corollary", "error-free", "final-bound"])
-def test_proofs_hold_on_numbers(key):
-    """A proved mutant's right-hand side is above the proved bound wherever the claim's conditions hold."""
-    claim, rng = KNOWN[key], np.random.default_rng(5)
-    argument, result = argument_for(claim), 0
-    for p in parts(claim):
-        factors = [0] if why_still_true(scaled(claim, p, 0), REPAIRED) else []
-        for factor in factors:
-            result += 1
-            right = scaled(claim, p, factor).claim.rhs.subs(dict(claim.definitions))
-            for bound in argument.bounds:
-                values = admissible(rng, key)
-                left, above = (evaluate(side, values) for side in (bound, right))
-                size = np.max([np.abs(evaluate(term, values)) for term in (*sp.Add.make_args(right), bound)], axis=0)
-                wrong = above - left < -1e-9 * size
-                assert not wrong.any(), (p.label, factor, {k: v[wrong][:1] for k, v in values.items()})
-    assert result >= 1
-
-
-def test_the_summed_bound_bounds_the_recursion():
-    """Delta_{t+1} at its worst under the one-step inequality, step by step, against the bound the proofs rest on."""
-    values = admissible(np.random.default_rng(6), "corollary")
-    values["eta"] = 1 / (values["mu"] * values["gamma"])
-    argument = argument_for(KNOWN["corollary"])
-    Delta, weaker = values["Delta_0"], 1 + 3 * values["rho_bar"] / 8
-    for T in range(60):
-        at = {**values, "T": float(T)}
-        bound = np.maximum(*(evaluate(b, at) for b in argument.bounds))
-        assert (values["L"] / 2 * Delta <= bound * (1 + 1e-9)).all()
-        eta = 1 / (values["mu"] * (T + values["gamma"]))
-        step = {**values, "eta": eta, "Delta": Delta, "drift": 16 * eta**2 * values["tau"] ** 2 * values["G_sq"]}
-        rest = sum(evaluate(SHARPER_STEP.terms[name], step) for name in ("gradient", "drift", "bias"))
-        Delta = (1 - eta * values["mu"] * weaker) * Delta + rest
-
-
-def test_what_is_needed_is_not_proved_redundant():
-    claim = KNOWN["theorem-1"]
-    for name in ("drift", "bias", "contraction"):
-        assert not why_still_true(scaled(claim, part(claim, name), 0), REPAIRED)
-    # Half the constant is not enough for the proof, 17/32 is.
-    assert not why_still_true(scaled(claim, part(claim, "drift"), sp.Rational(1, 2)), REPAIRED)
-    assert why_still_true(scaled(claim, part(claim, "drift"), sp.Rational(17, 32)), REPAIRED)
-    assert why_still_true(scaled(claim, part(claim, "drift"), 1), LITERAL) == ""
-    assert not never_negative(Delta_0 - tau, {}) and never_negative(Delta_0 * (L - mu), {L: mu + SLACK[0]})
-
-
 def test_a_mutant_that_divides_by_zero_is_called_undefined():
     claim = KNOWN["fedavg-contraction"]
     gone = [p for p in parts(claim) if scaled(claim, p, 0).claim.rhs.has(sp.zoo, sp.nan)]
-    places = regime_runs_of(claim, LITERAL, Suite([regime for regime in REGIMES if regime.name == "drift"]))
-    rows = _part_rows(claim, LITERAL, gone[0], places)
+    few = Suite([regime for regime in REGIMES if regime.name == "drift"])
+    rows = [row for row in mutant_rows(claim, LITERAL, few) if row.part == gone[0].label]
     assert [row.change for row in rows if row.outcome is Outcome.UNDEFINED] == ["deleted"]
     with pytest.raises(InputError, match="must have a real value"):
         evaluate(scaled(claim, gone[0], 0).claim.rhs, {})
