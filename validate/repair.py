@@ -1,7 +1,7 @@
 """Repairs of false theorems: is what was there before the slip, or more, among the first three statements shown?
 
     python -m validate.repair [--set slips hidden outside] [--count 20] [--seed 11] [--seconds 45] [--attack 20]
-                              [--record]
+                              [--record] [--resume]
 
 *slips* are shipped, proved claims with one change at random, which an exact instance violates (`specimens`);
 *hidden* are the same, where the shipped claim itself neither proves a candidate nor is one; *outside* are the false
@@ -9,7 +9,7 @@ statements of `outside_theorems` whose correction is written down (`corrected`),
 restored where one of the first three statements shown has a right side that is nowhere above the correct one's at
 random values of the symbols, under no further assumptions. Every statement shown is attacked: with all runs of the
 pool, in fractions, and where it is not proved by a trial with the large budget, ended after the seconds given. The
-record keeps each set's last run, with every theorem tried so far.
+record keeps each set's last run, with every theorem tried so far; ``--resume`` goes on with one of the same options.
 
 *constants* are one-step claims at a setting: the smallest constant of a term that is certified, and by how much
 smaller one is violated by the solver's worst case, replayed as a run: a thousandth, unless that takes more.
@@ -227,9 +227,14 @@ def attacked(one: Theorem, item: Alternative, seed: int, seconds: float) -> dict
     return row | {"false": false}
 
 
-def measured(name: str, count: int, seed: int, seconds: float, attack: float) -> Iterator[dict[str, Any]]:
-    """What became of each theorem of a set."""
+def measured(
+    name: str, count: int, seed: int, seconds: float, attack: float, known: Mapping[str, dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """What became of each theorem of a set, but for those of which it is known."""
     for one in outside(count) if name == "outside" else slips(seed, count, name == "hidden"):
+        if one.name in known:
+            yield known[one.name]
+            continue
         shown = repaired(one, seconds)
         rows = [attacked(one, item, seed, attack) for item in shown]
         true = tuple(item for item, row in zip(shown, rows, strict=True) if not row["false"])
@@ -262,6 +267,11 @@ def in_line(item: Mapping[str, Any]) -> str:
     return f"{item['change']}: {item['outcome']} ({item['runs']} runs{trial}){' FALSE' * item['false']}"
 
 
+def stored() -> dict[str, Any]:
+    """What the record holds."""
+    return dict(json.loads(RECORD.read_text(encoding="utf-8"))) if RECORD.exists() else {}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m validate.repair", description=__doc__)
     parser.add_argument("--set", nargs="+", choices=SETS, default=SETS, help="which theorems")
@@ -270,6 +280,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="processor seconds a theorem")
     parser.add_argument("--attack", type=float, default=ATTACKING, help="processor seconds a statement without proof")
     parser.add_argument("--record", action="store_true", help=f"store the results in {RECORD.name}")
+    parser.add_argument("--resume", action="store_true", help="keep what is stored of a run with the same options")
     chosen = parser.parse_args()
     if "constants" in chosen.set:
         rows: list[dict[str, Any]] = list(constants())
@@ -278,17 +289,17 @@ def main() -> None:
             end="",
         )
         if chosen.record:
-            write_json(RECORD, json.loads(RECORD.read_text(encoding="utf-8")) | {"constants": rows})
+            write_json(RECORD, stored() | {"constants": rows})
     for name in (name for name in chosen.set if name != "constants"):
-        rows = []
-        for row in measured(name, chosen.count, chosen.seed, chosen.seconds, chosen.attack):
+        rows, made = [], {"seed": chosen.seed, "seconds": chosen.seconds, "attack": chosen.attack}
+        kept = stored().get(name, {}) if chosen.resume else {}
+        known = {row["theorem"]: row for row in kept["theorems"]} if made.items() <= kept.items() else {}
+        for row in measured(name, chosen.count, **made, known=known):
             rows.append(row)
             print(f"{row['theorem']}: {'restored' if row['restored'] else 'not restored'}", flush=True)
             print("".join(f"    {in_line(item)}\n" for item in row["shown"]), end="", flush=True)
             if chosen.record:
-                known = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-                made = {"seed": chosen.seed, "seconds": chosen.seconds, "attack": chosen.attack, "theorems": rows}
-                write_json(RECORD, known | {name: made})
+                write_json(RECORD, stored() | {name: made | {"theorems": rows}})
         back, false = sum(row["restored"] for row in rows), sum(row["false"] for row in rows)
         print(f"{name}: restored {back} of {len(rows)}; {false} of the statements shown are false", flush=True)
 

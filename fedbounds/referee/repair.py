@@ -62,7 +62,7 @@ def alternatives(
         with contextlib.suppress(TimeSpent), at_most(seconds):
             runs = screen(claim, reading, instances_of(refutation.data), seconds * SHARE_OF_RUNS)
             search = Search(reading, runs, time.process_time() + seconds * SHARE_OF_MORE, theorems.values())
-            ladders = search.standing(candidates(claim, reading, theorems))
+            ladders = search.standing(candidates(claim, reading, theorems, runs.negative))
             search.end = end - seconds * SHARE_OF_TRIALS
             # What shipped proofs say takes no time: all of it is heard, and the strongest of it kept.
             rest = [ladder for ladder in ladders if not search.prove(ladder, proved, search.inherited)]
@@ -112,10 +112,10 @@ def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alte
 Prover = Callable[[Claim, Reading], Verdict | None]
 
 
-def in_time(prover: Prover, claim: Claim, reading: Reading) -> Verdict | None:
-    """What a prover finds in a few processor seconds."""
+def in_time(prover: Prover, claim: Claim, reading: Reading, seconds: float | None = None) -> Verdict | None:
+    """What a prover finds in so many processor seconds, a few unless given."""
     try:
-        with at_most(ONE_PROOF):
+        with at_most(ONE_PROOF if seconds is None else seconds):
             return prover(claim, reading)
     except TimeSpent as spent:
         if spent.args[0]:
@@ -153,7 +153,7 @@ class Search:
                     low, high = (middle + 1, high) if runs.violates(ladder[middle][1]()) else (low, middle)
                 standing = [(change, make()) for change, make in ladder[low:]]
                 claim = standing[0][1]
-                if self._is_new(claim):
+                if self._is_new(claim) and not self.useless(claim):
                     found.append(((bool(misprints(claim, self.reading)), k, runs.room(claim)), standing))
         return [standing for _, standing in sorted(found, key=lambda item: item[0])]
 
@@ -166,13 +166,23 @@ class Search:
             self.other_runs[claim.steps] = screen(claim, self.reading, known, OTHER_STEPS)
         return self.other_runs[claim.steps]
 
-    def doubtful(self, claim: Claim) -> tuple[bool, bool, bool]:
-        """Whether it bounds 0, may be outgrown by longer runs, or hardly says anything in other terms."""
+    def useless(self, claim: Claim) -> bool:
+        """Whether it says nothing: its left side is on the right too, or is 0 wherever it speaks."""
+        left, right, _ = claim.sides(self.reading)
+        return (not left.is_Number and right.has(left)) or self.runs_of(claim).trivial(claim)
+
+    def implausible(self, claim: Claim) -> bool:
+        """Whether nobody would believe or state it without a proof: longer runs outgrow it, or its form is absurd."""
         runs = self.runs_of(claim)
+        return runs.outgrown(claim) or runs.absurd(claim)
+
+    def doubtful(self, claim: Claim) -> tuple[bool, bool]:
+        """Whether it has a new term that is negative throughout, or hardly says anything in other terms."""
+        runs, stated = self.runs_of(claim), self.runs.claim
+        new = set(claim.terms.values()) - set(stated.terms.values())
         return (
-            runs.trivial(claim),
-            runs.outgrown(claim),
-            not as_stated(claim, self.runs.claim) and runs.room(claim) > LOOSE,
+            any(runs.negative(term, always=True) for term in new),
+            not as_stated(claim, stated) and runs.room(claim) > LOOSE,
         )
 
     def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:
@@ -195,6 +205,12 @@ class Search:
                 low = middle + 1
         proved += [best] if best else []
         return best is not None
+
+    def later_proof(self, claim: Claim, seconds: float) -> Verdict | None:
+        """A proof that takes longer than those that were looked for."""
+        with self._passed_over():
+            return in_time(automatic.examine, claim, self.reading, seconds) if seconds > 0 else None
+        return None
 
     @property
     def late(self) -> bool:

@@ -49,7 +49,7 @@ EXCHANGES: tuple[Mapping[sp.Symbol, sp.Expr], ...] = (
     *({s.sigma_sq / s.N: s.sigma_p_sq}, {s.sigma_p_sq: s.sigma_sq}, {1 / s.N: sp.Integer(1)}, {s.N: s.m}),
     *({p_sq: sp.Integer(1)}, {p_sq: 1 / s.N}, {spread_of_optima: optimum_spread}),
     *({s.mu: s.L}, {s.L: s.mu}, {s.pi_min: s.pi_max}, {s.pi_max: s.pi_min}, {s.eta: s.eta_0}),
-    *({s.T: s.T - 1}, {s.T: s.T + 1}, {s.tau: s.tau - 1}, {s.tau: s.tau + 1}, {s.N: s.N - 1}, {s.N: s.N + 1}),
+    *({s.T: s.T - 1}, {s.T: s.T + 1}, {s.tau: s.tau - 1}, {s.tau: s.tau + 1}),
     *({s.Delta_next: s.Delta}, {s.Delta: s.Delta_next}),
 )
 # Coefficients that theorems have; one that must be larger than these is a sign that none will do.
@@ -67,11 +67,20 @@ DIFFERENCES = 2
 Change = tuple[str, Callable[[], Claim]]
 
 
-def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Sequence[Iterable[Change]]]:
-    """Groups of ladders of changes, the likely slips first; on a ladder each change makes a weaker claim."""
+def candidates(
+    claim: Claim,
+    reading: Reading,
+    shipped: Mapping[str, Claim],
+    negative: Callable[[sp.Expr], bool] = lambda expression: True,
+) -> Iterator[Sequence[Iterable[Change]]]:
+    """Groups of ladders of changes, the likely slips first; on a ladder each change makes a weaker claim.
+
+    The sign of a term or addend is in doubt only where the term, or the sum, is ``negative`` in some run.
+    """
     nonzero = [part for part in parts(claim) if part.expression != 0]
     near = sorted(_near(claim, reading, shipped), key=lambda item: item[0])
-    signs = (_times(claim, part, sp.Integer(-1), "the sign changed") for part in nonzero)
+    wrong = (part for part in nonzero if negative(part.whole))
+    signs = (_times(claim, part, sp.Integer(-1), "the sign changed") for part in wrong)
     alike = (change for differences, change in near if differences == 1)
     yield [[change] for change in (*alike, *_exchanged(claim), *signs)]
     conditions = (*_assumed(claim, reading), *_other_steps(claim))
@@ -81,7 +90,7 @@ def candidates(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> 
     powers = [[change] for part in nonzero for change in _to_a_power(claim, part)]
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
-        others = (*(wrong for _, wrong in slipped(term)), *(term * factor for factor in FACTORS))
+        others = (*(other for _, other in slipped(term)), *(term * factor for factor in FACTORS))
         powers += [[_in_place(claim, name, other)] for other in others]
     yield powers
     added = TERMS if claim.scope == "step" else RATIOS if claim.scope == "constant" else ()

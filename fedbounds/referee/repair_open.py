@@ -15,9 +15,12 @@ from fedbounds.referee.screen import Screen
 from fedbounds.referee.stages import STAGES
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.verdict import Verdict
 
 # Processor seconds for an attack at least and at most.
 LEAST, MOST = 5.0, 20.0
+# The same for the proof of one that is left standing.
+LATER_PROOF = 10.0
 # A ladder on which so many attacks refuted a claim is left: its constant grows with the instances that are found.
 REFUTED = 2
 # What a trial does to refute; proofs were looked for before.
@@ -33,8 +36,14 @@ class Known(Protocol):
     def runs_of(self, claim: Claim) -> Screen:
         """The runs for claims with its steps."""
 
+    def implausible(self, claim: Claim) -> bool:
+        """Whether nobody would believe or state it without a proof."""
+
     def doubtful(self, claim: Claim) -> tuple[bool, ...]:
         """The larger, the more speaks against it."""
+
+    def later_proof(self, claim: Claim, seconds: float) -> Verdict | None:
+        """A proof that takes longer than those that were looked for."""
 
 
 def not_refuted(
@@ -51,7 +60,7 @@ def not_refuted(
         ladder = _strongest(search, _in_other_terms(queue, trial.claim, shown) or queue)
         queue.remove(ladder)
         change, changed = ladder[0]
-        if any(says_more(search, other, changed) for other in shown):
+        if any(says_more(search, other, changed) for other in shown) or search.implausible(changed):
             continue
         if search.runs_of(changed).violates(changed):
             queue = _again(search, queue, ladder)
@@ -61,8 +70,7 @@ def not_refuted(
         if not attacked.finished and not attacked.fault:
             raise KeyboardInterrupt  # which a trial takes for its own end
         if attacked.outcome in (Outcome.OPEN, Outcome.PROVED) and attacked.violation_in_floats is None:
-            certified = f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
-            yield Alternative(change, changed, attacked.outcome, certified or "no violation was found")
+            yield _with_grounds(search, change, attacked, end)
             shown.append(changed)
             count -= 1
             continue
@@ -72,6 +80,15 @@ def not_refuted(
         fallen[first] = fallen.get(first, 0) + 1
         if fallen[first] < REFUTED:
             queue = _again(search, queue, ladder)
+
+
+def _with_grounds(search: Known, change: str, attacked: Trial, end: float) -> Alternative:
+    """What an attack left standing: with a proof, if one is found late, or else with where it is certified."""
+    claim, certified = attacked.claim, f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
+    proof = attacked.whole_proof or search.later_proof(claim, min(LATER_PROOF, end - time.process_time()))
+    if proof is not None:
+        return Alternative(change, claim, Outcome.PROVED, proof.detail)
+    return Alternative(change, claim, Outcome.OPEN, certified or "no violation was found")
 
 
 def _in_other_terms(queue: Sequence[Changes], claim: Claim, shown: Sequence[Claim]) -> list[Changes]:

@@ -24,12 +24,15 @@ from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import Delta
 from fedbounds.theory.verdict import Status
 
 # A violation of less than this, relative to the sides, may be rounding.
 VISIBLE = 1e-9
 # The share of the time for what is no random instance.
 SHARE_OF_FIXED = 0.6
+# So many runs under noise over more rounds than these come first: they show what a bound on whole runs is outgrown by.
+LONG, MANY = 4, 20
 # Growth goes on where the last doubling of a run adds nearly all of what the one before it did.
 NEARLY = 0.9
 
@@ -85,15 +88,44 @@ class Screen:
         lhs = np.broadcast_to(self._value(changed.sides(self.reading).lhs), self.column("tau").shape)
         return not np.any(lhs[self._shares(changed)[1]])
 
+    def negative(self, expression: sp.Expr, always: bool = False) -> bool:
+        """Whether an expression is negative in some run, and positive in none if it is to be ``always``."""
+        with np.errstate(all="ignore"):
+            value = np.broadcast_to(self._value(expression), self.column("tau").shape)
+        seen = value[np.isfinite(value)]
+        return bool(np.any(seen < -VISIBLE)) and not (always and np.any(seen > VISIBLE))
+
+    def absurd(self, changed: Claim) -> bool:
+        """Whether nobody would state it: a factor of a term is negative throughout, or Delta_t is not reduced.
+
+        Not where the claim has that factor, or does not reduce Delta_t either.
+        """
+        own, terms = self._factors(self.claim), self._factors(changed)
+        if any(self.negative(factor, always=True) for factor in terms - own):
+            return True
+        before, after = (sp.expand(item.sides(self.reading).rhs).coeff(Delta) for item in (self.claim, changed))
+        return after != before and self.negative(before - 1) and not self.negative(after - 1)
+
+    def _factors(self, claim: Claim) -> set[sp.Expr]:
+        """The sums that are factors of terms."""
+        terms = claim.sides(self.reading).terms.values()
+        bases = (factor.as_base_exp()[0] for term in terms for factor in sp.Mul.make_args(sp.sympify(term)))
+        return {base for base in bases if base.is_Add}
+
     def outgrown(self, changed: Claim) -> bool:
-        """Whether the left side's share of a bound on whole runs grows with T, and no slower at the end of a run."""
+        """Whether the left side's share of a bound on whole runs grows with T, and no slower at the end of a run.
+
+        Of a run whose first quarter is long enough for the start to fade.
+        """
         if self.claim.scope != "horizon":
             return False
         share, there = self._shares(changed)
         ends = np.cumsum([len(item.times(self.claim.scope)) for _, item in self.runs])
-        for ratio in np.split(np.where(there, 1 - share, np.nan), ends[:-1]):
-            first, before, last = (ratio[(len(ratio) - 1) // part] for part in (4, 2, 1))
-            if len(ratio) > 4 and before - first > VISIBLE and last - before >= NEARLY * (before - first):
+        for (instance, _), ratio in zip(self.runs, np.split(np.where(there, 1 - share, np.nan), ends[:-1]), strict=True):
+            quarter = (len(ratio) - 1) // 4
+            first, before, last = (ratio[part * quarter] for part in (1, 2, 4))
+            settled = quarter > 1 and quarter * instance.eta[0] * instance.mu >= 1
+            if settled and before - first > VISIBLE and last - before >= NEARLY * (before - first):
                 return True
         return False
 
@@ -154,8 +186,9 @@ def screen(claim: Claim, reading: Reading, known: Sequence[Instance], seconds: f
     """What exact instances are worth against claims near this one: those ``known``, the battery, and random ones."""
     begun, claimed = time.process_time(), claim.coverage(reading)
     result = Screen(claim, reading, [], known)
-    fixed = evenly_spaced(sorted(battery(claim, claimed), key=cost))
-    plain = itertools.chain(known, variations(claim, known), fixed)
+    fixed = sorted(battery(claim, claimed), key=cost)
+    growing = [instance for instance in fixed if any(instance.noise) and instance.rounds > MANY]
+    plain = itertools.chain(known, variations(claim, known), growing[:LONG], evenly_spaced(fixed))
     for share, instances in (
         (SHARE_OF_FIXED, plain),
         (1.0, random_instances(claim, claimed, np.random.default_rng(0))),

@@ -21,6 +21,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.path_quantities import gap_sum
 from fedbounds.theory.point_quantities import slope_sq, spread_of_optima
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
@@ -132,12 +133,16 @@ def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
     assert 0 < runs._shares(limited)[1].sum() < runs._shares(claim)[1].sum()
 
 
-def test_a_share_that_grows_with_T_is_told_from_one_that_falls():
-    claim = whole_run(s.Delta_0 + s.sigma_sq, a.full_participation, a.unbiased, a.equal_p)
-    runs = screen(claim, PLAIN, [from_json(NOISY)], 0.0)
-    runs.add(from_json(NOISY))
-    assert runs.runs and runs.outgrown(claim)
-    assert not runs.outgrown(replace(claim, terms={"bound": s.Delta_0 + s.sigma_sq * (s.T + 1)}))
+def test_a_share_that_grows_with_T_once_the_start_has_faded_is_told_from_one_that_falls():
+    claim = whole_run(64 * s.sigma_sq / s.mu, a.full_participation, a.unbiased, a.equal_p)
+    summed = replace(claim, lhs=gap_sum)
+    runs = screen(summed, PLAIN, [], 0.0)
+    runs.add(from_json({**NOISY, "eta": ["1"] * 8}))
+    assert runs.runs and runs.outgrown(summed)
+    assert not runs.outgrown(replace(summed, terms={"bound": s.sigma_sq * (s.T + 1) / s.mu}))
+    slow = screen(claim, PLAIN, [], 0.0)
+    slow.add(from_json(NOISY))  # it grows all along, and no longer run leaves sigma^2/mu^2 behind
+    assert slow.runs and not slow.outgrown(claim)
 
 
 def test_what_bounds_nothing_but_0_is_told():
@@ -145,6 +150,22 @@ def test_what_bounds_nothing_but_0_is_told():
     runs = screen(spread, PLAIN, [], 3.0)
     assert runs.runs and not runs.trivial(spread)
     assert runs.trivial(replace(spread, assumptions=(*spread.assumptions, a.homogeneous)))
+
+
+def test_what_nobody_would_state_is_not_shown():
+    step = claim_named("cho-2020-step")
+    how = READINGS["repaired"]
+    runs = screen(step, how, [], 3.0)
+    search = repair.Search(how, runs, float("inf"), shipped=())
+    name, term = "heterogeneity", sp.sympify(step.terms["heterogeneity"])
+    other_way_round = replace(step, key="other", terms={**step.terms, name: term.subs(s.pi_min, s.pi_max)})
+    assert search.implausible(other_way_round) and not search.implausible(step)
+    grows = replace(step, key="grows", terms={**step.terms, "contraction": (1 + s.eta * s.mu) * s.Delta})
+    assert search.implausible(grows)
+    assert search.useless(replace(step, key="next", terms={"bound": s.Delta_next}))
+    # a sign is in doubt where the sum is negative in some run
+    changes = dict(change for group in repair.candidates(step, how, {}, runs.negative) for one in group for change in one)
+    assert not any(change.startswith("contraction") and "sign" in change for change in changes)
 
 
 def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved():

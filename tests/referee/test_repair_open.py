@@ -55,8 +55,9 @@ def attacks(monkeypatch):
         falls = claim.rhs.subs(s.pi_max, 1) < 1
         outcome = Outcome.FALSE if falls else Outcome.OPEN
         return SimpleNamespace(
-            finished=True, fault="", outcome=outcome, certified=(), violation_in_floats=None, refutation=None
-        )
+            claim=claim, finished=True, fault="", outcome=outcome, certified=(), violation_in_floats=None,
+            refutation=None, whole_proof=None,
+        )  # fmt: skip
 
     monkeypatch.setattr(repair_open, "try_claim", attack)
     return asked
