@@ -16,7 +16,7 @@ from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, build
-from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
+from fedbounds.evidence.sdp.one_step.tight_constants import split, tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
 from fedbounds.evidence.sdp.one_step.worst_instance import Interpolant, replay
 from fedbounds.evidence.sdp.solver import Solved, worst_case
@@ -199,9 +199,15 @@ class TestReplay:
             assert np.linalg.norm(gb - ga) <= L * np.linalg.norm(b - a) * (1 + 1e-6)
 
 
-def test_a_constant_just_below_the_certified_one_is_refuted_by_a_run_where_only_a_term_measures_the_violation():
-    claim, setting = claim_named("star-step"), at(10, 3, "skewed")
-    smaller = tight(claim, setting, "heterogeneity").certified * F(999, 1000) / 2
-    below = sp.Rational(smaller.numerator, smaller.denominator) * claim.terms["heterogeneity"]
-    changed = replace(claim, key="below", terms={**claim.terms, "heterogeneity": below})
+@pytest.mark.parametrize(
+    ("key", "term", "weights"),
+    [("star-step", "heterogeneity", "skewed"), ("fedavg-step", "drift", "fedavg")],  # the second is tight in a limit
+)
+def test_a_constant_just_below_the_certified_one_is_refuted_by_a_run_where_only_a_term_measures_the_violation(
+    key, term, weights
+):
+    claim, setting = claim_named(key), at(10, 3, weights)
+    smaller = tight(claim, setting, term).certified * F(999, 1000) / split(claim, setting, term).stated
+    below = sp.Rational(smaller.numerator, smaller.denominator) * claim.terms[term]
+    changed = replace(claim, key="below", terms={**claim.terms, term: below})
     assert examine(changed, setting).status is Status.REFUTED

@@ -13,6 +13,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
+from operator import add
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
@@ -33,6 +35,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Solvers are accurate to about 1e-8 on problems scaled to size 1; a violation must stand clear of that.
 VIOLATION = 1e-6
+# How much of every term is in a unit of one.
+LITTLE = Fraction(1, 1000)
 # A ratio lhs / rhs below this is a left side of zero, up to the solver.
 NOTHING = 1e-7
 
@@ -136,10 +140,12 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
 def _violation(model: Model, gap: Expression, terms: Sequence[Expression]) -> Solution:
     """The worst case of lhs - rhs, in the first unit of measurement that shows a violation, else in the first.
 
-    Violations are rays, so any unit will do; at extreme weights solvers manage some and not others.
+    Violations are rays, so any unit will do; at extreme weights solvers manage some and not others. Where a term is
+    needed in a limit only, as it vanishes beside the others, a unit of it with a little of all keeps both in sight.
     """
     units = [size(model), *(model[name] for name in ("G_sq", "Delta_next", "Delta"))]
-    units += [model.sum(dict.fromkeys(("own", "spread", "Delta_start"), Fraction(1))), *terms]
+    units += [model.sum(dict.fromkeys(("own", "spread", "Delta_start"), Fraction(1)))]
+    units += [reduce(add, [other * LITTLE for other in terms], term) for term in terms]
     first = solution = worst_case(model, -gap, units[:1])
     for unit in units[1:]:
         if solution.outcome is Solved.OPTIMAL and solution.value > VIOLATION:
