@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import sympy as sp
 
@@ -38,6 +39,11 @@ class Point:
         words |= {name: " as stated" for name, value in self.constants.items() if value == stated[name]}
         numbers = (name + said for name, said in words.items())
         return f"{self.where}: {', '.join(numbers)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The point as a JSON object, its numbers as fractions."""
+        numbers = {name: {"stated": str(self.stated[name]), "certified": str(x)} for name, x in self.constants.items()}
+        return {"where": self.where, "constants": numbers}
 
 
 def front(claim: Claim, reading: Reading) -> Iterator[Point]:

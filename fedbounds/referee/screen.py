@@ -130,8 +130,12 @@ class Screen:
         return False
 
     def implies(self, other: Claim, changed: Claim) -> bool:
-        """Whether another claim speaks wherever one does, and its right side is no larger there."""
+        """Whether another claim speaks wherever one does, and its right side is no larger there.
+
+        At the start of a run, where bounds may have log T, neither need.
+        """
         here, there = self._shares(changed)[1], self._shares(other)[1]
+        here = here & (self.column("T") > 0) if self.claim.scope == "horizon" else here
         with np.errstate(all="ignore"):
             both = (self._value(item.sides(self.reading).rhs) for item in (changed, other))
             larger, smaller = (np.broadcast_to(values, here.shape)[here] for values in both)

@@ -10,7 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
@@ -64,6 +64,18 @@ class Sharpened:
     finished: bool
     front: tuple[Point, ...] = ()
 
+    @property
+    def never_needed(self) -> tuple[str, ...]:
+        """What of the right side as stated is too much, and the assumptions that are not used."""
+        if self.proof is None or any(WIDENED in change for change in self.changes):
+            return ()
+        stated = _with_repair(self.of, READINGS[self.proof.reading]).assumptions
+        wider = any("eta" in item.symbols() for item in self.claim.assumptions if item not in stated)
+        unused = (item for item in stated if item not in self.claim.assumptions)
+        less = (sp.factor(self.of.terms[name] - term) for name, term in self.claim.terms.items())
+        needless = [str(term) for term in less if term != 0]
+        return (*needless, *(item.statement for item in unused if not (wider and "eta" in item.symbols())))
+
     def __str__(self) -> str:
         """The answer in a few lines."""
         ended = "" if self.finished else " (ended early: not every change was tried)"
@@ -77,12 +89,31 @@ class Sharpened:
             lines = [f"{self.of.key}: {about} PROVED{ended}.", f"  {in_words(left_of(self.claim))}"]
             lines += [f"  assuming: {'; '.join(item.statement for item in self.claim.assumptions)}"]
             lines += [f"  {change}" for change in self.changes]
+        lines += [f"Never needed: {', '.join(self.never_needed)}."] * bool(self.never_needed)
         lines += [f"Its terms as they are: PROVED for {change}" for change in self.longer]
         lines += ["False, by an instance in fractions:"] * bool(self.refuted)
         lines += [f"  {change}" for change in self.refuted]
         lines += [f"{sharper}." for sharper in self.shipped]
         lines += [TOGETHER] * bool(self.front) + [f"  {point}" for point in self.front]
         return "\n".join([*lines, f"Of the forms tried ({TRIED}) this is the strongest; others may be stronger."])
+
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as a JSON object."""
+        return {
+            "claim": self.of.key,
+            "proved": self.proof is not None,
+            "statement": in_words(left_of(self.claim)),
+            "assumptions": [item.statement for item in self.claim.assumptions],
+            "terms": {name: str(term) for name, term in self.claim.terms.items()},
+            "changes": list(self.changes),
+            "never needed": list(self.never_needed),
+            "as stated for": list(self.longer),
+            "refuted": list(self.refuted),
+            "sharper": list(self.shipped),
+            "constants together": [point.to_json() for point in self.front],
+            "finished": self.finished,
+        }
 
 
 def sharpen(
@@ -103,14 +134,7 @@ def sharpen(
     >>> sharpen("ratio-bound", seconds=1).of.key
     'ratio-bound'
     """
-    chosen = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
-    if len(chosen) > 1:
-        raise reject("one claim is sharpened at a time", ", ".join(chosen), "name it with --theorem")
-    (claim,) = chosen.values()
-    claim, reading = checked(claim, reading, "small", 0, seconds)
-    how = READINGS[reading]
-    if claim.kind is not Kind.INEQUALITY:
-        raise reject("only an inequality is sharpened", claim.key, "fedbounds referee judges it")
+    claim, how = chosen(theorem, reading, label, seconds, plugins)
     search = Search(how, Screen(claim, how, []), time.process_time() + seconds)
     best = _Best(_with_repair(claim, how), None, search, progress)
     sharper, longer = tuple[str, ...](), tuple[str, ...]()
@@ -127,6 +151,23 @@ def sharpen(
         finished = not best.search.late
     kept, false = tuple(best.changes), tuple(best.false)
     return Sharpened(claim, best.claim, best.proof, kept, longer, false, sharper, finished, tuple(points))
+
+
+def chosen(
+    theorem: Theorem, reading: str | None, label: str | None, seconds: float, plugins: Plugins
+) -> tuple[Claim, Reading]:
+    """The one claim to sharpen, and its reading. Raises InputError where the claim is no inequality.
+
+    >>> chosen("ratio-bound", None, None, 1.0, ())[1].name
+    'repaired'
+    """
+    every = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
+    if len(every) > 1:
+        raise reject("one claim is sharpened at a time", ", ".join(every), "name it with --theorem")
+    claim, reading = checked(*every.values(), reading, "small", 0, seconds)
+    if claim.kind is not Kind.INEQUALITY:
+        raise reject("only an inequality is sharpened", claim.key, "fedbounds referee judges it")
+    return claim, READINGS[reading]
 
 
 def _with_repair(claim: Claim, how: Reading) -> Claim:

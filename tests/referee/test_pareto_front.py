@@ -1,5 +1,6 @@
 """How small a claim's constants can be together."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -55,6 +56,8 @@ def test_no_point_is_better_than_another(points):
 def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points):
     claim = claim_named("sharper-step")
     text = str(Sharpened(claim, claim, None, (), (), (), (), True, tuple(points)))
+    said = json.loads(json.dumps([point.to_json() for point in points]))
+    assert {"stated": "1", "certified": "0"} in [point["constants"]["drift"] for point in said]
     assert TOGETHER in text and "gradient as stated, drift 0 (of 1), bias 1.78" in text
     assert not list(front(claim_named("corollary"), HOW))
     assert TOGETHER not in str(Sharpened(claim, claim, None, (), (), (), (), True))

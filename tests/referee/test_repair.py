@@ -152,6 +152,13 @@ def test_what_bounds_nothing_but_0_is_told():
     assert runs.trivial(replace(spread, assumptions=(*spread.assumptions, a.homogeneous)))
 
 
+def test_a_bound_with_a_logarithm_says_more_than_one_with_T():
+    claim = replace(whole_run(s.sigma_sq / s.mu, a.full_participation, a.unbiased, a.equal_p), lhs=gap_sum)
+    runs = screen(claim, PLAIN, [from_json({**NOISY, "eta": ["1"] * 4})], 0.5)
+    linear, slower = (replace(claim, terms={"bound": f * claim.rhs}) for f in (s.T, 1 + sp.log(s.T)))
+    assert runs.implies(slower, linear) and not runs.implies(linear, slower)
+
+
 def test_what_nobody_would_state_is_not_shown():
     step = claim_named("cho-2020-step")
     how = READINGS["repaired"]

@@ -1,5 +1,6 @@
 """The strongest form of a proved claim."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -40,6 +41,10 @@ def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
     )
     assert 0 < sp.Rational(1, 2) - refuted <= NEAR
     assert "a sharper statement is PROVED." in str(result)
+    assert result.never_needed[0] == "mean_slope_sq/(2*mu)" and "Never needed: mean_slope_sq/(2*mu)" in str(result)
+    said = json.loads(json.dumps(result.to_json()))
+    assert said["never needed"] == list(result.never_needed) and said["proved"] and said["finished"]
+    assert sp.sympify(said["terms"]["gradient"]).equals(sp.Symbol("mean_slope_sq") / (2 * sp.Symbol("mu")))
 
 
 def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
@@ -47,7 +52,7 @@ def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
     result = sharpen(replace(LOOSE, terms={"gradient": mean_slope_sq / (4 * s.mu)}), progress=kept.append)
     assert "not proved as stated; this statement is PROVED." in str(result)
     assert result.claim.rhs.equals(mean_slope_sq / (2 * s.mu))
-    assert kept == list(result.changes) and kept[0] == "2 times the right side"
+    assert kept == list(result.changes) and kept[0] == "2 times the right side" and not result.never_needed
 
 
 def test_the_longest_steps_are_found(monkeypatch):
@@ -115,6 +120,9 @@ def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_hal
     contraction = (1 - s.eta * s.mu * (1 + s.rho_bar)) * s.Delta
     assert found.finished and (found.claim.rhs - drift - contraction - claim.terms["bias"]).equals(0)
     assert a.bounded_variance not in found.claim.assumptions and a.small_steps in found.claim.assumptions
+    said = {sp.sympify(term, {str(x): x for x in claim.rhs.free_symbols}) for term in found.never_needed[:4]}
+    assert {s.eta**2 * s.sigma_sq, 6 * s.eta**2 * s.L * s.rho_bar * s.Gamma} < {sp.expand(term) for term in said}
+    assert any((term - s.eta**2 * (16 * s.tau**2 - 1) * s.G_sq).equals(0) for term in said)
 
 
 def test_what_may_be_negative_is_not_said_never_to_be():

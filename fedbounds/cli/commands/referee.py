@@ -154,6 +154,7 @@ def sharpen(
     reading: str | None = None,
     seconds: Annotated[float, click.FloatRange(min=0, min_open=True)] = 30.0,
     plugins: tuple[ModuleType, ...] = (),
+    format: Literal["text", "json"] = "text",
 ) -> None:
     """Find the strongest form of THEOREM that is proved: smaller terms, fewer assumptions, longer steps.
 
@@ -163,13 +164,15 @@ def sharpen(
     label: The claim of a file with this key, or label in LaTeX.
     seconds: Processor seconds to spend, about.
     """
+    from fedbounds.referee.sharpen import chosen
     from fedbounds.referee.sharpen import sharpen as sharpened
 
+    chosen(theorem, reading, label, seconds, plugins)  # what is wrong with it is said alone
     say(f"Up to about {seconds:g} s. Changes that are proved:")
     found = sharpened(
         theorem, reading, label=label, seconds=seconds, plugins=plugins, progress=lambda change: say(f"  {change}")
     )
-    show(str(found))
+    show_json(found.to_json()) if format == "json" else show(str(found))
 
 
 def _say(k: int, step: Step, stage: Stage | None) -> None:
