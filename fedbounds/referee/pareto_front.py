@@ -42,7 +42,9 @@ class Point:
 
     def to_json(self) -> dict[str, Any]:
         """The point as a JSON object, its numbers as fractions."""
-        numbers = {name: {"stated": str(self.stated[name]), "certified": str(x)} for name, x in self.constants.items()}
+        numbers = {
+            name: {"stated": str(self.stated[name]), "certified": str(x)} for name, x in self.constants.items()
+        }
         return {"where": self.where, "constants": numbers}
 
 

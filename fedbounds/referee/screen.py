@@ -31,7 +31,7 @@ from fedbounds.theory.verdict import Status
 VISIBLE = 1e-9
 # The share of the time for what is no random instance.
 SHARE_OF_FIXED = 0.6
-# So many runs under noise over more rounds than these come first: they show what a bound on whole runs is outgrown by.
+# So many runs under noise over more rounds than these come first: they show what a bound is outgrown by.
 LONG, MANY = 4, 20
 # Growth goes on where the last doubling of a run adds nearly all of what the one before it did.
 NEARLY = 0.9
@@ -121,7 +121,9 @@ class Screen:
             return False
         share, there = self._shares(changed)
         ends = np.cumsum([len(item.times(self.claim.scope)) for _, item in self.runs])
-        for (instance, _), ratio in zip(self.runs, np.split(np.where(there, 1 - share, np.nan), ends[:-1]), strict=True):
+        for (instance, _), ratio in zip(
+            self.runs, np.split(np.where(there, 1 - share, np.nan), ends[:-1]), strict=True
+        ):
             quarter = (len(ratio) - 1) // 4
             first, before, last = (ratio[part * quarter] for part in (1, 2, 4))
             settled = quarter > 1 and quarter * instance.eta[0] * instance.mu >= 1

@@ -97,7 +97,6 @@ class Sharpened:
         lines += [TOGETHER] * bool(self.front) + [f"  {point}" for point in self.front]
         return "\n".join([*lines, f"Of the forms tried ({TRIED}) this is the strongest; others may be stronger."])
 
-
     def to_json(self) -> dict[str, Any]:
         """The answer as a JSON object."""
         return {
@@ -164,7 +163,8 @@ def chosen(
     every = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
     if len(every) > 1:
         raise reject("one claim is sharpened at a time", ", ".join(every), "name it with --theorem")
-    claim, reading = checked(*every.values(), reading, "small", 0, seconds)
+    (claim,) = every.values()
+    claim, reading = checked(claim, reading, "small", 0, seconds)
     if claim.kind is not Kind.INEQUALITY:
         raise reject("only an inequality is sharpened", claim.key, "fedbounds referee judges it")
     return claim, READINGS[reading]

@@ -171,7 +171,9 @@ def test_what_nobody_would_state_is_not_shown():
     assert search.implausible(grows)
     assert search.useless(replace(step, key="next", terms={"bound": s.Delta_next}))
     # a sign is in doubt where the sum is negative in some run
-    changes = dict(change for group in repair.candidates(step, how, {}, runs.negative) for one in group for change in one)
+    changes = dict(
+        change for group in repair.candidates(step, how, {}, runs.negative) for one in group for change in one
+    )
     assert not any(change.startswith("contraction") and "sign" in change for change in changes)
 
 
