@@ -34,17 +34,21 @@ UPDATE = r"w_\{t\+1\}=w_\{t\}-"
 WEIGHED = rf"\\eta(_\{{t\}})?{SUM}p_\{{[ik]\}}"
 MEAN = rf"(\\frac\{{\\eta(_\{{t\}})?\}}\{{N\}}|\\eta(_\{{t\}})?\\frac\{{1\}}\{{N\}}){SUM}"
 AT_W_T = r"\\nabla F_\{[ik]\}\(w_\{t\}\)"
+P_I = r"p_\{[ik]\}"
+APART = rf"{SUM}{P_I}<norm{AT_W_T}-\\nabla F\(w_\{{t\}}\)norm>\^\{{2\}}<=\\zeta\^\{{2\}}$"
+STEPS_TO_T = r"\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})"
 MODEL = re.compile(
     rf"F(\(w\))?={SUM}p_\{{[ik]\}}F_\{{[ik]\}}(\(w\))?$|{SUM}p_\{{[ik]\}}=1$|p_\{{[ik]\}}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
     rf"|w_\{{t\+1\}}\^\{{[ik]\}}=w_\{{t\}}\^\{{[ik]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ik]\}}=w_\{{0\}}$"
-    rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ik]\}}w_\{{t\}}\^\{{[ik]\}}$|[ik]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$"
-    rf"|{SUM}p_\{{[ik]\}}<norm{AT_W_T}-\\nabla F\(w_\{{t\}}\)norm>\^\{{2\}}<=\\zeta\^\{{2\}}$"
+    rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ik]\}}w_\{{t\}}\^\{{[ik]\}}$|[ik]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$|[ik]=1,(2,)?\\[lc]?dots,N$"
+    rf"|{APART}|\\bar\{{w\}}_\{{T\}}\^\{{\\eta\}}:?={STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}/{STEPS_TO_T}\\eta_\{{t\}}$"
+    rf"|\\bar\{{w\}}_\{{T\}}\^\{{\\eta\}}:?=\\frac\{{{STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}\}}\{{{STEPS_TO_T}\\eta_\{{t\}}\}}$"
     r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ik]\}\]?=\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}\)$|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
 )
 
 # \bar w_T as the mean over steps with equal weights.
 MEAN_OF_STEPS = re.compile(
-    r"\\bar\{w\}_\{T\}:?=(\\frac\{1\}\{T\}|1/T|T\^\{-1\}|\(1/T\))\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})w_\{t\}$"
+    rf"\\bar\{{w\}}_\{{T\}}:?=(\\frac\{{1\}}\{{T\}}|1/T|T\^\{{-1\}}|\(1/T\)){STEPS_TO_T}w_\{{t\}}$"
 )
 # How the steps are counted, by the number of the first point.
 COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\[lc]?dots(,T(-1)?)?$") for first in ("0,1", "1(?=,2)")]
@@ -70,7 +74,13 @@ HYPOTHESES = (
     # The update of the average of the local models, as far as their weights are p.
     Hypothesis(rf"{UPDATE}{WEIGHED}{GRADIENT}$", "unbiased", "unbiased"),
     Hypothesis(rf"{UPDATE}{MEAN}{GRADIENT}$", "equal-p, unbiased", "equal-p.*unbiased|unbiased.*equal-p"),
-    Hypothesis(rf"{UPDATE}({WEIGHED}|{MEAN}){AT_W_T}$", r"\tau = 1, unbiased", r"\\tau|one-local"),
+    Hypothesis(
+        rf"{UPDATE}({WEIGHED}|{MEAN})({AT_W_T}|g_\{{[ik]\}}\(w_\{{t\}}[^)]*\))$",
+        r"\tau = 1, unbiased",
+        r"\\tau|one-local",
+    ),
+    Hypothesis(rf"(\\frac\{{1\}}\{{N\}}|1/N){APART.replace(P_I, '', 1)}", "equal-p", "equal-p"),
+    Hypothesis(r"F_\{[ik]\}=F$|F_\{1\}=(F_\{2\}=)?\\[lc]?dots=F_\{N\}(=F)?$", "identical", "identical"),
     Hypothesis(r"p_\{[ik]\}=(\\frac\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
     Hypothesis(r"\\mathbb\{E\}.*<norm.*norm>.*<=\\sigma", "bounded-variance", "bounded-variance|growing-variance"),
     Hypothesis(r"(\\mathbb\{E\}\[?)?<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),

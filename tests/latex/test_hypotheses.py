@@ -100,6 +100,12 @@ def test_what_is_no_hypothesis_that_can_be_read_is_a_warning(text):
         (r"$\Gamma=F^*-\sum_ip_iF_i^*$", True),
         (r"$p_i = 1/N$", False),
         (r"$p_i = \frac1N$", False),
+        (r"$i = 1, \dots, N$", True),
+        (r"$F_i = F$", False),
+        (r"$F_1 = \dots = F_N = F$", False),
+        (r"$\frac1N\sum_i\|\nabla F_i(w_t)-\nabla F(w_t)\|^2\le\zeta^2$", False),
+        (r"$w_{t+1} = w_t - \eta\sum_i p_i g_i(w_t)$", False),
+        (r"$\bar w_T^{\eta} = \sum_{t<T}\eta_t w_t\big/\sum_{t<T}\eta_t$", True),
         (r"$\|\nabla F_i(w_t^i)\|\le G$", False),
         (r"$\mathbb{E}\|g_t^i-\nabla F_i(w_t^i)\|^2\le\sigma_i^2$", False),
     ],
@@ -107,7 +113,8 @@ def test_what_is_no_hypothesis_that_can_be_read_is_a_warning(text):
 def test_what_is_the_model_is_no_warning_and_what_is_not_names_its_line(text, silent):
     (claim,) = read(text).values()
     assert (claim.unread == ()) == silent
-    (again,) = read(text, keys=f"{FULL}, equal-p, bounded-gradient, bounded-variance").values()
+    every = f"{FULL}, equal-p, bounded-gradient, bounded-variance, identical, one-local-step"
+    (again,) = read(text, keys=every).values()
     assert (again.unread == ()) == (r"2\eta" not in text)
 
 
