@@ -8,9 +8,11 @@ semidefinite programme finds them for all parameters at once; they are then roun
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -148,11 +150,12 @@ def _system(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> tup
     raw: list[Form] = []
     names: list[tuple[int, int] | None] = []
     bounded, cones = [], []
+    times = cache(operator.mul)  # few coefficients differ, and each product is a quotient to be cancelled
     for k, part in enumerate(parts):
         for j, multiplier in enumerate(part.multipliers):
             if not part.free:
                 bounded.append(len(raw))
-            raw.append({key: value * multiplier for key, value in part.form.items()})
+            raw.append({key: times(value, multiplier) for key, value in part.form.items()})
             names.append((k, j))
     for k, block in enumerate(blocks):
         size = len(block.vectors)
@@ -162,24 +165,30 @@ def _system(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> tup
             cones.append(((k, j), identity, [len(raw) + place for place in range(len(rows))]))
             for r, c in zip(rows, columns, strict=True):
                 pair = sorted((block.vectors[r], block.vectors[c]), key=sp.default_sort_key)
-                value = multiplier * block.scales[r] * block.scales[c] * (1 if r == c else 2)
-                raw.append({("gram", block.name, *pair): value})
+                value = times(times(multiplier, block.scales[r]), block.scales[c])
+                raw.append({("gram", block.name, *pair): value if r == c else times(value, 2)})
                 names.append(None)
-    denominators: dict[Any, Any] = {}
+    result, wanted = _rows(raw, target)
+    return _System(result, names, bounded, cones), wanted
+
+
+def _rows(raw: Sequence[Form], target: Form) -> tuple[list[dict[Any, Any]], dict[Any, Any]]:
+    """(key, monomial) -> rational coefficient of each form, each key's equation over its common denominator."""
+    multiple, denominators = cache(lambda one, other: one.lcm(other)), dict[Any, Any]()
     for form in (target, *raw):
         for key, value in form.items():
-            denominators[key] = denominators.get(key, value.denom).lcm(value.denom)
-    return _System([_rows(form, denominators) for form in raw], names, bounded, cones), _rows(target, denominators)
+            denominators[key] = multiple(denominators.get(key, value.denom), value.denom)
 
+    @cache
+    def over(value: Any, denominator: Any) -> list[tuple[Any, fmpq]]:
+        terms = (value.numer * denominator.quo(value.denom)).terms()
+        return [(monomial, fmpq(int(number.numerator), int(number.denominator))) for monomial, number in terms]
 
-def _rows(form: Form, denominators: dict[Any, Any]) -> dict[Any, Any]:
-    """(key, monomial) -> rational coefficient, each key's equation over its common denominator."""
-    result: dict[Any, Any] = {}
-    for key, value in form.items():
-        polynomial = value.numer * (denominators[key].quo(value.denom))
-        for monomial, coefficient in polynomial.terms():
-            result[key, monomial] = fmpq(int(coefficient.numerator), int(coefficient.denominator))
-    return result
+    def rows(form: Form) -> dict[Any, Any]:
+        read = ((key, over(value, denominators[key])) for key, value in form.items())
+        return {(key, monomial): number for key, terms in read for monomial, number in terms}
+
+    return [rows(form) for form in raw], rows(target)
 
 
 def _matrix(system: _System, wanted: dict[Any, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
