@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from fedbounds.evidence.exact.instance_json import fraction
-from fedbounds.report.number_format import with_decimal
+from fedbounds.report.number_format import SHOWN, with_decimal
+
+# So many equal numbers are written once.
+MANY = 4
 
 
 def instance(data: Mapping[str, Any]) -> list[str]:
@@ -16,7 +19,7 @@ def instance(data: Mapping[str, Any]) -> list[str]:
         if "bits" in data:  # two numbers between the sides
             above = fraction(data["lhs"]) > fraction(data["rhs"])
             left, right = (">= ", "<= ")[not above] + left, ("<= ", ">= ")[not above] + right
-        constants = {name: value for name, value in data.get("constants", {}).items() if name not in given}
+        constants = {name: _short(x) for name, x in data.get("constants", {}).items() if name not in given}
         alpha = data.get("alpha")
         lines += fields({"alpha": alpha} if alpha != [given.get("p")] else {}) + fields(constants)
         lines += [*fields(data.get("varying", {})), *fields({"left": left})]
@@ -53,7 +56,14 @@ def fields(data: Mapping[str, Any], kind: str = "") -> list[str]:
     return [f"  {name:<10} {_flat(value)}" for name, value in data.items()]
 
 
+def _short(value: Any) -> Any:
+    """A number that follows from the instance, as a decimal where its fraction is long."""
+    return with_decimal(value) if isinstance(value, str) and len(value) > SHOWN else value
+
+
 def _flat(value: Any) -> str:
+    if isinstance(value, list) and len(value) >= MANY and value.count(value[0]) == len(value):
+        return f"({len(value)} times {_flat(value[0])})"
     if isinstance(value, Mapping):
         return ", ".join(f"{key} = {_flat(part)}" for key, part in value.items())
     return "(" + ", ".join(map(_flat, value)) + ")" if isinstance(value, list) else str(value)

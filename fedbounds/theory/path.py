@@ -177,15 +177,14 @@ def gradients_and_their_mean(path: Path) -> tuple[Numbers, Numbers]:
     return slopes, (slopes * path.losses.p[:, None]).sum(-2)
 
 
-def gap_of_average(weights: Callable[[Path], Numbers], tail: int = 0) -> Callable[[Path], Numbers]:
-    """The path's F(sum_t c_t w_t / sum_t c_t) - F* over t < T, at every T; the first T // tail steps left out."""
+def averages(c: Numbers, w: Numbers, tail: int = 0) -> Numbers:
+    """sum_t c_t w_t / sum_t c_t over t < T at every T, of c (..., T) and w (..., T + 1, d); w_0 at T = 0.
 
-    def gaps(path: Path) -> Numbers:
-        c = weights(path)
-        ends = np.arange(1, len(path.w))
-        starts = ends // tail if tail else 0 * ends
-        above, below = (np.append(0 * s[:1], np.cumsum(s, axis=0), axis=0) for s in (c[:, None] * path.w[:-1], c))
-        means = (above[ends] - above[starts]) / (below[ends] - below[starts])[:, None]
-        return path.losses.gap(np.append(path.w[:1], means, axis=0))
-
-    return gaps
+    The first T // tail steps are left out, where tail is not 0.
+    """
+    ends = np.arange(1, w.shape[-2])
+    starts = ends // tail if tail else 0 * ends
+    parts = c[..., None] * w[..., :-1, :], c[..., None]
+    above, below = (np.append(0 * s[..., :1, :], np.cumsum(s, axis=-2), axis=-2) for s in parts)
+    means = (above[..., ends, :] - above[..., starts, :]) / (below[..., ends, :] - below[..., starts, :])
+    return np.append(w[..., :1, :], means, axis=-2)

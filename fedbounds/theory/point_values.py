@@ -48,11 +48,12 @@ class WeightedGap:
     tail: int = 0
 
     def __call__(self, path: Path) -> Numbers:
-        weights = self.weights
-        return on.gap_of_average(self._written if isinstance(weights, sp.Expr) else weights, self.tail)(path)
+        return path.losses.gap(on.averages(self.coefficients(path), path.w, self.tail))
 
-    def _written(self, path: Path) -> Numbers:
-        return PointFormula(self.weights)(path)[: len(path.eta)]
+    def coefficients(self, path: Path) -> Numbers:
+        """c_t (T,) on a path."""
+        weights = self.weights
+        return PointFormula(weights)(path)[: len(path.eta)] if isinstance(weights, sp.Expr) else weights(path)
 
 
 @dataclass(frozen=True)

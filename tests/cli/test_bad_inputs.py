@@ -165,6 +165,12 @@ def test_a_call_answers_in_one_sentence(name, result):
 
 def test_a_long_name_stands_apart_from_its_value():
     assert instance({"instance": {"Delta_round_next": "3554/7"}}) == ["  Delta_round_next 3554/7"]
+    long = {"instance": {"eta": ["1/4"] * 92}, "constants": {"average_gap": "1" * 50 + "/" + "7" * 51}, "terms": {}}
+    assert instance({**long, "lhs": "1", "rhs": "1/2"})[:3] == [
+        "  eta        (92 times 1/4)",
+        "  alpha      None",
+        "  average_gap 0.01429",
+    ]
 
 
 def test_the_target_keeps_its_units_where_nothing_is_standardised():

@@ -16,10 +16,12 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import _affordable
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
+from fedbounds.referee.search.refute import refute
 from fedbounds.referee.stages import certificates, read_back, regimes
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import Claim, quantity
@@ -222,6 +224,33 @@ def test_a_mean_of_norms_does_not_bound_the_second_moment_of_one_client_of_sever
         outcome(claim(s.Delta_round, bound, *base, a.steps_up_to_2_over_L_plus_mu, line_only, **more))
         is Outcome.FALSE
     )
+
+
+@pytest.mark.parametrize("gap", [s.average_gap, s.eta_average_gap, s.tail_gap])
+def test_the_gap_at_an_average_is_that_of_each_member_of_a_population(gap):
+    mine = claim(gap, s.L * s.Delta_0, a.smooth, scope="horizon")
+    for shape in (
+        Shape("diagonal", 2, 2, 2, 2, "fedavg", "free", noise="additive"),
+        Shape("diagonal", 2, 1, 1, 6, "fedavg", "free", absent=1),
+        Shape("long-runs", 2, 1, 5, 50, "fedmax", "constant"),
+        Shape("diagonal", 2, 1, 2, 2, "multinomial:2", "constant"),
+    ):
+        family = families()[shape.family]
+        cube = np.random.default_rng(0).random((3, dimension(shape, family)))
+        run = simulate_population(decode(shape, family, cube, mine))
+        members = [run.member(mine, PLAIN.virtual, k).fields[gap.name] for k in range(3)]
+        assert computed(run, mine, PLAIN).fields[gap.name] == pytest.approx(np.array(members, dtype=float))
+
+
+def test_a_drift_that_shows_after_many_local_steps_refutes_a_theorem_on_averages():
+    """(tau - 1) for (tau - 1)(2 tau - 1) is enough up to five local steps."""
+    given = (a.smooth, a.convex, a.bounded_gradient, a.full_gradients, a.full_participation, a.unbiased)
+    start = s.Delta_0 / (s.eta_0 * s.T)
+    false = start + s.eta_0**2 * s.L * s.G_sq * (s.tau - 1) / 4
+    mine = claim(s.average_gap, false, *given, a.quarter_steps, scope="horizon", eta=s.eta_0)
+    only = replace(families()["long-runs"], lengths={"horizon": ((50, 2),)}, losses=("any",), noises=("",))
+    budget = replace(BUDGETS["small"], polish=1, shrink=1000)
+    assert refute(mine, PLAIN, budget, by_family={"long-runs": only}).status is Status.REFUTED
 
 
 def test_clients_that_share_equally_need_equal_p():

@@ -27,7 +27,7 @@ from fedbounds.referee.search.family import (
     dimension,
     families,
 )
-from fedbounds.referee.search.populations import Scale, at_rounds, constants_of, scales, simulate
+from fedbounds.referee.search.populations import Scale, constants_of, on_populations, scales, simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -99,7 +99,7 @@ def expected_seconds(claim: Claim, budget: Budget, chosen: Iterable[Arm]) -> flo
 
 def functions(claim: Claim) -> int:
     """How many quantities of a claim are functions that each path of each instance is put to."""
-    return sum(q.statistic not in ("constant", "scheduled") and at_rounds(q) is None for q in claim.computed)
+    return sum(not on_populations(q) for q in claim.computed)
 
 
 def _affordable_arms(every: list[Arm], costs: list[float], seconds: float) -> list[Arm]:

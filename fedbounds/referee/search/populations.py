@@ -24,7 +24,9 @@ from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import Population
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.measurement import first_of
+from fedbounds.theory.path import averages
 from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_round_next
+from fedbounds.theory.point_values import WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta_next
@@ -37,6 +39,12 @@ AT_ROUNDS = (
     (gap_round, "gap", False),
     (gap_round_next, "gap", True),
 )
+
+
+def on_populations(symbol: Quantity) -> bool:
+    """Whether a quantity is computed of a whole population at once, not of each member on each path."""
+    whole = symbol.statistic in ("constant", "scheduled") or isinstance(symbol.on_path, WeightedGap)
+    return whole or at_rounds(symbol) is not None
 
 
 def at_rounds(symbol: Quantity) -> tuple[str, bool] | None:
@@ -68,8 +76,10 @@ def computed(run: Measured, claim: Claim, reading: Reading) -> Values:
         return Values()
     nothing = np.full(1, np.nan)
     measured = {symbol: source for symbol in claim.computed if (source := at_rounds(symbol))}
-    names = {symbol.name for symbol in claim.computed if symbol not in measured}
-    members = [run.member(claim, reading.virtual, k, measured) for k in range(len(run.eta)) if names]
+    averaged = {symbol: symbol.on_path for symbol in claim.computed if isinstance(symbol.on_path, WeightedGap)}
+    whole = [*measured, *averaged]
+    names = {symbol.name for symbol in claim.computed if symbol not in whole}
+    members = [run.member(claim, reading.virtual, k, whole) for k in range(len(run.eta)) if names]
     constants = {n for result in members for n in result.constants}
     table: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
     for n in names:
@@ -81,7 +91,18 @@ def computed(run: Measured, claim: Claim, reading: Reading) -> Values:
         times = np.arange(run.eta.shape[-1] + (claim.scope == "horizon" and not later))
         at = times - times % run.tau + later * run.tau
         varying[symbol.name] = run.paths[reading.virtual][name][:, at]
+    varying |= {symbol.name: _gap_of_average(gap, run, reading.virtual) for symbol, gap in averaged.items()}
     return Values(constant, varying)
+
+
+def _gap_of_average(gap: WeightedGap, run: Measured, virtual: str) -> Array:
+    """E F(sum_t c_t w_t / sum_t c_t) - F* (P, T + 1) of every member at once."""
+    whole = run.whole(virtual)
+    firsts = (next(whole.of(k, run.tau, eta, run.losses.rows(k)))[1] for k, eta in enumerate(run.eta))
+    c = np.stack([np.broadcast_to(gap.coefficients(path), path.eta.shape) for path in firsts])
+    points = np.moveaxis(averages(c, whole.w, gap.tail), 2, 0)
+    odds = whole.odds.reshape(len(whole.odds), -1)
+    return np.asarray((odds * run.losses.gap(points)).sum(1).T, dtype=float)
 
 
 def constants_of(run: Measured, claim: Claim, virtual: str, count: int) -> dict[str, Array]:
