@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from fedbounds.model.problem import Problem as Problem
     from fedbounds.model.trajectory import Trajectory as Trajectory
     from fedbounds.model.weighting import Weighting as Weighting
-    from fedbounds.referee.refute_claims import refute as refute
     from fedbounds.referee.theorems import referee as referee
+    from fedbounds.referee.theorems import refute as refute
     from fedbounds.referee.trial import Trial as Trial
     from fedbounds.study.bounds import bounds as bounds
     from fedbounds.study.certify import certify as certify
@@ -55,7 +55,7 @@ _HOME = {
     "derive": "study.derive",
     "ledger": "study.ledger",
     "referee": "referee.theorems",
-    "refute": "referee.refute_claims",
+    "refute": "referee.theorems",
     "simulate": "engine.simulate",
     "sweep": "study.sweep",
     "worst": "study.worst",

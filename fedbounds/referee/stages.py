@@ -22,7 +22,7 @@ from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import certificate_settings, limit_cases
-from fedbounds.referee.case import Case, StageResult
+from fedbounds.referee.case import Case, StageResult, left_open
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, inherited
@@ -37,7 +37,6 @@ from fedbounds.referee.mutants_in_regimes import (
 from fedbounds.referee.nearby_claims import neighbours
 from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
-from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind

@@ -14,12 +14,11 @@ from typing import Any
 
 from fedbounds import io, plugins
 from fedbounds.errors import explained, of_kind, reject, whole
-from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, processor_seconds
+from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, WorkItems, processor_seconds
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.stages import STAGES, Step, with_estimate
-from fedbounds.referee.work_items import WorkItems
 from fedbounds.study.claim_identity import identity
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line

@@ -18,7 +18,7 @@ from fedbounds.model.problem import Array, Indices
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import idx, partition
 from fedbounds.problems.data import sources as data
-from fedbounds.problems.data.shares import proportional
+from fedbounds.problems.data.partition import proportional
 
 Pixels = NDArray[np.uint8]
 

@@ -26,6 +26,7 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, text
 from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
+from fedbounds.referee.case import WorkItems
 from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, arms
@@ -35,7 +36,6 @@ from fedbounds.referee.search.populations import OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size
-from fedbounds.referee.work_items import WorkItems
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import (
     full_gradients,

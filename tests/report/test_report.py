@@ -16,7 +16,7 @@ import made_study
 import pytest
 
 from fedbounds import plugins
-from fedbounds.report.html import mathml, shipped_evidence
+from fedbounds.report.html import study_sections, templates
 from fedbounds.report.html.study_sections import command, write_page
 from fedbounds.study.ledger import ledger_lines
 from fedbounds.study.settings import NAMES, Settings
@@ -142,7 +142,7 @@ def test_every_claim_has_its_section_with_its_statement(html):
     for key in ("theorem-1", "corollary", "li-2020", "lemma-2"):
         section = html[html.index(f'id="claim-{key}"') :]
         (shown,) = re.findall(r'data-label="Formula">(<math.*?</math>)', section, re.DOTALL)[:1]
-        assert shown == str(mathml.formula(statement(plugins.claim_named(key)))), key
+        assert shown == str(templates.formula(statement(plugins.claim_named(key)))), key
 
 
 def test_proofs_and_counterexamples_are_shown(html):
@@ -170,7 +170,7 @@ def test_a_study_made_in_python_has_no_command(study):
 
 def test_every_statement_of_the_package_becomes_mathml():
     for claim in plugins.claims().values():
-        tree = ET.fromstring(mathml.formula(statement(claim)))
+        tree = ET.fromstring(templates.formula(statement(claim)))
         assert tree.tag == "math" and tree.find(".//merror") is None
         assert "\\" not in "".join(tree.itertext())
 
@@ -186,21 +186,21 @@ def test_every_statement_of_the_package_becomes_mathml():
     ],
 )
 def test_prose_reads_as_the_paper_writes(text, shown):
-    assert str(mathml.prose(text)) == shown
+    assert str(templates.prose(text)) == shown
 
 
 def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = shipped_evidence.evidence()
+    made = study_sections.evidence()
     (path,) = (tmp_path / "fedbounds").glob("evidence-*")
     assert any("steps check" in item.title for item in made["theorem-1"]) and len(made[""]) > 10
-    monkeypatch.setattr(shipped_evidence, "_checked", lambda: pytest.fail("it was made once more"))
-    assert shipped_evidence.evidence() == made
+    monkeypatch.setattr(study_sections, "_checked", lambda: pytest.fail("it was made once more"))
+    assert study_sections.evidence() == made
     for broken in ([], {"theorem-1": 1}):
         text = json.dumps(broken)
         path.write_text(f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")
         with pytest.raises(pytest.fail.Exception, match="once more"):
-            shipped_evidence.evidence()
+            study_sections.evidence()
 
 
 # ---- the command ----
