@@ -113,31 +113,35 @@ class Screen:
         return {base for base in bases if base.is_Add}
 
     def outgrown(self, changed: Claim) -> bool:
-        """Whether the left side's share of a bound on whole runs grows with T, and no slower at the end of a run.
+        """Whether a bound on whole runs falls behind: the left side grows with T, by no less at the end of a run, and
+        by more than the right; or it shrinks, and its share of the right side grows likewise.
 
         Of a run whose first quarter is long enough for the start to fade.
         """
         if self.claim.scope != "horizon":
             return False
         share, there = self._shares(changed)
+        with np.errstate(all="ignore"):
+            sides = [np.broadcast_to(self._value(side), share.shape) for side in changed.sides(self.reading)[:2]]
         ends = np.cumsum([len(item.times(self.claim.scope)) for _, item in self.runs])
-        for (instance, _), ratio in zip(
-            self.runs, np.split(np.where(there, 1 - share, np.nan), ends[:-1]), strict=True
-        ):
-            quarter = (len(ratio) - 1) // 4
-            first, before, last = (ratio[part * quarter] for part in (1, 2, 4))
-            settled = quarter > 1 and quarter * instance.eta[0] * instance.mu >= 1
-            if settled and before - first > VISIBLE and last - before >= NEARLY * (before - first):
-                return True
-        return False
+        parts = [np.split(np.where(there, column, np.nan), ends[:-1]) for column in (*sides, 1 - share)]
+        return any(
+            self._settled(instance, len(lhs)) and _falls_behind(lhs, rhs, ratio)
+            for (instance, _), lhs, rhs, ratio in zip(self.runs, *parts, strict=True)
+        )
+
+    @staticmethod
+    def _settled(instance: Instance, places: int) -> bool:
+        """Whether a quarter of a run is long beside 1/(eta mu)."""
+        quarter = (places - 1) // 4
+        return bool(quarter > 1 and quarter * instance.eta[0] * instance.mu >= 1)
 
     def implies(self, other: Claim, changed: Claim) -> bool:
         """Whether another claim speaks wherever one does, and its right side is no larger there.
 
         At the start of a run, where bounds may have log T, neither need.
         """
-        here, there = self._shares(changed)[1], self._shares(other)[1]
-        here = here & (self.column("T") > 0) if self.claim.scope == "horizon" else here
+        here, there = self._shares(changed)[1] & self._begun, self._shares(other)[1]
         with np.errstate(all="ignore"):
             both = (self._value(item.sides(self.reading).rhs) for item in (changed, other))
             larger, smaller = (np.broadcast_to(values, here.shape)[here] for values in both)
@@ -145,9 +149,16 @@ class Screen:
         return bool(here.any() and there[here].all() and below.all())
 
     def room(self, changed: Claim) -> float:
-        """The mean of (rhs - lhs)/max(|lhs|, |rhs|) over the places, 1 where a claim says nothing."""
+        """The mean of (rhs - lhs)/max(|lhs|, |rhs|) over the places after the start, 1 where a claim says nothing."""
         share, there = self._shares(changed)
-        return float(np.mean(np.where(there, share, 1.0))) if len(share) else 1.0
+        begun = np.where(there, share, 1.0)[self._begun]
+        return float(np.mean(begun)) if len(begun) else 1.0
+
+    @property
+    def _begun(self) -> NDArray[np.bool_]:
+        """The places that are not the start of a whole run."""
+        tau = self.column("tau")
+        return self.column("T") > 0 if self.claim.scope == "horizon" else np.ones(tau.shape, dtype=bool)
 
     def _shares(self, changed: Claim) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """(rhs - lhs)/max(|lhs|, |rhs|) at every place, and where a claim says something."""
@@ -177,6 +188,15 @@ class Screen:
         first, second = self._value(part.left), self._value(part.right)
         near = np.abs(first - second) <= VISIBLE * np.maximum(np.abs(first), np.abs(second))
         return np.asarray(near if part.sign == "=" else near | (first < second))
+
+
+def _falls_behind(lhs: NDArray[Any], rhs: NDArray[Any], ratio: NDArray[Any]) -> bool:
+    """Whether the left side of a run grows by more than the right when T doubles, or its share does if it shrinks."""
+    places = [part * ((len(lhs) - 1) // 4) for part in (1, 2, 4)]
+    rises = lhs[places[2]] - lhs[places[1]] > VISIBLE * abs(lhs[places[2]])
+    first, before, last = (lhs if rises else ratio)[places]
+    faster = not rises or last - before > rhs[places[2]] - rhs[places[1]]
+    return bool(faster and before - first > VISIBLE * abs(before) and last - before >= NEARLY * (before - first))
 
 
 def _values(run: Measurement[Any], scope: Any, name: str) -> NDArray[np.float64]:
