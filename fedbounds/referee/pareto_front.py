@@ -13,6 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.coverage import own_setting
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
+from fedbounds.referee.constants_in_kappa import Curve, curves
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
@@ -48,10 +49,14 @@ class Point:
         return {"where": self.where, "constants": numbers}
 
 
-def front(claim: Claim, reading: Reading) -> Iterator[Point]:
+Line = Point | Curve
+
+
+def front(claim: Claim, reading: Reading) -> Iterator[Line]:
     """Points of the Pareto front: one term is lowered as far as is certified, then each of the others in turn.
 
-    Contractions stay as they are. Nothing of what is no statement of one step in the certificates' quantities.
+    Then the constants of one term that are a simple function of kappa. Contractions stay as they are. Nothing of what
+    is no statement of one step in the certificates' quantities.
     """
     if not applies(claim, reading):
         return
@@ -71,6 +76,7 @@ def front(claim: Claim, reading: Reading) -> Iterator[Point]:
             if constants and constants not in seen:
                 seen.append(constants)
                 yield Point(where, stated, constants)
+    yield from curves(claim, reading, TAU, WEIGHTS)
 
 
 def lowered(

@@ -20,7 +20,7 @@ from fedbounds.plugins import Plugins
 from fedbounds.referee import sharper_changes as changes
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import Source, conditions, follows
-from fedbounds.referee.pareto_front import Point, front
+from fedbounds.referee.pareto_front import Line, front
 from fedbounds.referee.repair import Search, in_time
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.sharper_changes import Change
@@ -62,7 +62,7 @@ class Sharpened:
     refuted: tuple[str, ...]
     shipped: tuple[str, ...]
     finished: bool
-    front: tuple[Point, ...] = ()
+    front: tuple[Line, ...] = ()
 
     @property
     def never_needed(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def sharpen(
     search = Search(how, Screen(claim, how, []), time.process_time() + seconds)
     best = _Best(_with_repair(claim, how), None, search, progress)
     sharper, longer = tuple[str, ...](), tuple[str, ...]()
-    finished, points = False, list[Point]()
+    finished, points = False, list[Line]()
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds * SHARE_OF_FRONT):
         points.extend(front(claim, how))
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):

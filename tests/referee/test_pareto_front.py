@@ -10,7 +10,8 @@ from fedbounds.evidence.sdp.one_step.coverage import own_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examine
 from fedbounds.plugins import claim_named
-from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, front
+from fedbounds.referee.constants_in_kappa import PLACES, Curve, curves, fitted, kappa
+from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, Point, front
 from fedbounds.referee.sharpen import TOGETHER, Sharpened
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -20,7 +21,7 @@ HOW = READINGS["repaired"]
 
 @pytest.fixture(scope="module")
 def points():
-    return list(front(claim_named("sharper-step"), HOW))
+    return [line for line in front(claim_named("sharper-step"), HOW) if isinstance(line, Point)]
 
 
 def with_constants(constants, stated):
@@ -61,3 +62,22 @@ def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points
     assert TOGETHER in text and "gradient as stated, drift 0 (of 1), bias 1.78" in text
     assert not list(front(claim_named("corollary"), HOW))
     assert TOGETHER not in str(Sharpened(claim, claim, None, (), (), (), (), True))
+
+
+def test_a_constant_is_given_as_a_function_of_kappa_and_none_smaller_is_certified():
+    claim = claim_named("lemma-2")
+    (curve,) = curves(claim, HOW, TAU, WEIGHTS[:1])
+    assert curve.term == "drift" and curve.stated == 16
+    assert curve.constant.equals(sp.Rational(4, 9) * ((2 * kappa + 1) / (2 * kappa + sp.Rational(1, 2))) ** 2)
+    assert str(curve).endswith("drift 16*(2*kappa + 1)**2/(9*(4*kappa + 1)**2) (of 16), the others as stated")
+    where = own_setting(claim, round_setting(tau=TAU, kappa=7, alpha=WEIGHTS[0], p=WEIGHTS[0], reading=HOW.name))
+    for share, status in ((1, Status.HOLDS), (sp.Rational(999, 1000), Status.REFUTED)):
+        drift = share * curve.constant.subs(kappa, 7) / 16 * claim.terms["drift"]
+        assert examine(replace(claim, key="lowered", terms={"drift": drift}), where).status is status
+    assert curve in list(front(claim, HOW)) and isinstance(curve, Curve)
+
+
+def test_only_a_simple_function_is_fitted():
+    assert fitted([float(place) ** 0.5 for place in PLACES]) is None
+    assert fitted([float("nan"), *[1.0] * (len(PLACES) - 1)]) is None
+    assert fitted([0.5] * len(PLACES)) == sp.Rational(1, 2)
