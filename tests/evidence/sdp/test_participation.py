@@ -17,7 +17,7 @@ from fedbounds.evidence.sdp.multi_round.drawn_rounds import ROUNDS, drawn_rounds
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import second_moments, with_sets
+from fedbounds.evidence.sdp.multi_round.sampled_clients import _from_wedge, second_moments, with_sets
 from fedbounds.plugins import claim_named
 from fedbounds.study.worst import worst
 from fedbounds.theory import symbols as sy
@@ -83,24 +83,29 @@ def by_coins(N, q, rounds):
         yield [[i for i in range(N) if one[i]] for one in several], q**count * (1 - q) ** (N * rounds - count)
 
 
-@pytest.mark.parametrize("measure", ["distance", "gap"])
-def test_moments_by_coins_are_the_mean_over_every_pattern(measure):
+@pytest.mark.parametrize(("measure", "sigma"), [("distance", 0), ("gap", 0), ("distance", 0.7)])
+def test_moments_by_coins_are_the_mean_over_every_pattern(measure, sigma):
     N, shape, total = 3, np.array([0.3, 0.2, 0.9, 0.6, 1.1]), 0.0
-    run, u, H = replace(run_of(2, 2, (Q(2, 5), N)), measure=measure), simplex(N), hessians(shape, N)
+    tau = 1 if sigma else 2
+    run, u, H = replace(run_of(2, tau, (Q(2, 5), N)), measure=measure), simplex(N), hessians(shape, N)
+    along = sigma * (np.cos(1.1) * np.eye(N + 1)[0] + np.sin(1.1) * u)
     for pattern, share in by_coins(N, 0.4, 2):
-        w = ran(filter(None, pattern), 2, N, lambda i, x: H[i] @ x + u[i])
-        total += share * (w @ w if measure == "distance" else w @ np.mean(H, axis=0) @ w / 2)
-    assert second_moments(run, shape[:, None], 1.0, 1.0, 0.0)[0] == pytest.approx(total, rel=1e-12)
+        signs = list(itertools.product((-1, 1), repeat=sum(map(len, pattern)))) if sigma else [(0,) * 99]
+        for several in signs:
+            left = iter(several)
+            w = ran(filter(None, pattern), tau, N, lambda i, x, left=left: H[i] @ x + u[i] + next(left) * along[i])
+            total += share / len(signs) * (w @ w if measure == "distance" else w @ np.mean(H, axis=0) @ w / 2)
+    assert second_moments(run, shape[:, None], 1.0, 1.0, sigma**2)[0] == pytest.approx(total, rel=1e-12)
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
 def test_drawn_runs_by_coins_are_the_mean_over_every_pattern(rounds):
-    N, angles, total = 3, (-0.1, -0.6), 0.0
-    run, u = run_of(rounds, 2, (Q(2, 5), N)), simplex(N)
+    N, wedge, total = 3, (-0.1, -0.6, 0.4, 0.9), 0.0
+    run = run_of(rounds, 2, (Q(2, 5), N))
     for pattern, share in by_coins(N, 0.4, rounds):
-        w = ran(filter(None, pattern), 2, N, lambda i, x: set_gradient(x, u[i], 1.0, angles, False))
+        w = ran_of_sets(list(filter(None, pattern)), 2, N, wedge, False, 0.7)
         total += share * (w @ w)
-    values = with_sets(run, angles, False, (1.0, 1.0), 20000)
+    values = with_sets(run, wedge, False, (1.0, 1.0, 0.49), 20000)
     assert values.mean() == pytest.approx(total, rel=1e-12 if rounds == 1 else 1e-2)
 
 
@@ -180,51 +185,128 @@ def test_random_clients_stay_below(tau, present):
     assert 0.3 * limit.value < highest < limit.value
 
 
-def set_gradient(x, u, pull, angles, cone):
-    """That of mu/2 ||x||^2 + (L - mu)/2 dist(x, C)^2 + <s, x>, by the angle of x."""
-    first = np.eye(len(x))[0]
-    z = x @ u
-    aside = x - z * u if cone else x[0] * first
+def set_gradient(x, u, own, pull, wedge, cone):
+    """That of mu/2 ||x||^2 + (L - mu)/2 dist(x, C)^2 + <s, x>; ``own`` are the coordinates of the client's noise."""
+    first, z = np.eye(len(x))[0], x @ u
+    noise = np.where(own, x, 0)
+    aside = np.where(own, 0, x) - z * u if cone else x[0] * first
     p = np.linalg.norm(aside) if cone else x[0]
-    middle, half = (angles[0] + angles[1]) / 2, (angles[0] - angles[1]) / 2
-    turned = (np.arctan2(z, p) - middle + np.pi) % (2 * np.pi) - np.pi
-    ray = np.array([np.cos(middle + np.clip(turned, -half, half)), np.sin(middle + np.clip(turned, -half, half))])
-    slope = np.array([p, z]) - max(ray @ [p, z], 0) * ray
+    r = np.linalg.norm(noise)
+    slope = [float(item[0]) for item in _from_wedge(*(np.array([one]) for one in (p, z, r)), wedge)]
     direction = aside / p if cone and p else first
-    return 0.1 * x + 0.9 * (slope[0] * direction + slope[1] * u) + pull * u
+    return 0.1 * x + 0.9 * (slope[0] * direction + slope[1] * u + slope[2] * noise / (r or 1)) + pull * u
 
 
-SETS = [((-0.3, 0.3 - np.pi), True), ((-0.1, -0.6), False), ((0.1, -1.4), False)]
+def ran_of_sets(rounds, tau, N, wedge, cone, sigma):
+    """w after steps of 1/2 of those who take part, with noise of each step in a coordinate of its own."""
+    steps = len(rounds) * tau
+    u = np.pad(simplex(N), ((0, 0), (0, N * steps)))
+    places = 1 + N + np.arange(N * steps).reshape(N, len(rounds), tau)
+    own = [np.isin(np.arange(u.shape[1]), places[i]) for i in range(N)]
+    w = np.eye(u.shape[1])[0]
+    for t, those in enumerate(rounds):
+        ends = []
+        for i in those:
+            x = w
+            for k in range(tau):
+                noise = sigma * np.eye(len(w))[places[i, t, k]]
+                x = x - 0.5 * (set_gradient(x, u[i], own[i], 1.0, wedge, cone) + noise)
+            ends.append(x)
+        w = np.mean(ends, axis=0)
+    return w
 
 
-@pytest.mark.parametrize(("angles", "cone"), SETS)
-def test_distances_to_wedges_and_cones_are_of_the_class(angles, cone):
-    rng, u = np.random.default_rng(0), simplex(4)[1]
-    for x, y in rng.normal(size=(200, 2, 5)):
+SETS = [
+    ((-0.3, 0.3 - np.pi, 0, 0), True, 0),
+    ((-0.1, -0.6, 0, 0), False, 0),
+    ((0.1, -1.4, 0, 0), False, 0.5),
+    ((0.1, -0.6, 0.5, 1.5), False, 0.7),
+    ((-0.4, -2.7, 1.2, 0.1), False, 1),
+]
+
+
+def test_what_is_less_than_the_nearest_point_of_a_leaning_wedge():
+    """x - y with y in the wedge, orthogonal to y, and of no positive product with the wedge's edges and rays."""
+    rng = np.random.default_rng(1)
+    for _ in range(2000):
+        first, lean = rng.uniform(-4, 4), np.abs(rng.normal(size=2)) * rng.choice([0, 0.3, 1, 20])
+        wedge = (first, first - rng.choice([1e-3, 1, np.pi - 1e-3, rng.uniform(0.01, 3.1)]), *lean)
+        x = rng.normal(size=(3, 20)) * rng.choice([0.1, 1, 10], size=(3, 1))
+        x[2] = np.abs(x[2])
+        g = np.array(_from_wedge(*x, wedge))
+        y, turned = x - g, (first + np.pi / 2, wedge[1] - np.pi / 2)
+        faces = np.array([[np.cos(a), np.sin(a), b] for a, b in zip(turned, lean, strict=True)])
+        assert (faces @ y / np.linalg.norm(faces, axis=1)[:, None] < 1e-8).all() and (y[2] > -1e-9).all()
+        assert np.abs((g * y).sum(0)).max() < 1e-7
+        inside = rng.normal(size=(3, 400))
+        inside[2] = np.abs(inside[2])
+        inside = inside[:, (faces @ inside <= 0).all(0)]
+        assert inside.size == 0 or (g.T @ inside).max() < 1e-7
+
+
+@pytest.mark.parametrize(("wedge", "cone", "_"), SETS)
+def test_distances_to_wedges_and_cones_are_of_the_class(wedge, cone, _):
+    rng, u, own = np.random.default_rng(0), np.pad(simplex(4)[1], (0, 3)), np.arange(8) > 4
+    for x, y in rng.normal(size=(200, 2, 8)):
         dx = x - y
-        dg = set_gradient(x, u, 1.0, angles, cone) - set_gradient(y, u, 1.0, angles, cone)
+        dg = set_gradient(x, u, own, 1.0, wedge, cone) - set_gradient(y, u, own, 1.0, wedge, cone)
         assert (dg - 0.1 * dx) @ (dx - dg) >= -1e-9  # mu-strongly monotone and L-Lipschitz with L = 1
-    assert set_gradient(np.zeros(5), u, 1.0, angles, cone) == pytest.approx(u)
+    assert set_gradient(np.zeros(8), u, own, 1.0, wedge, cone) == pytest.approx(u)
 
 
-@pytest.mark.parametrize(("angles", "cone"), SETS)
+@pytest.mark.parametrize(("wedge", "cone", "sigma"), SETS)
 @pytest.mark.parametrize("present", [(2, 4), (1, 3)])
-def test_drawn_runs_of_wedges_and_cones_are_the_mean_over_every_draw(angles, cone, present):
-    """Two rounds: every first draw has the same value, and the last draw is not sampled."""
+def test_drawn_runs_of_wedges_and_cones_are_the_mean_over_every_draw(wedge, cone, sigma, present):
+    """Two rounds: every first draw has the same value, the last draw is not sampled, and no sign of noise matters."""
     (K, N), run, total, count = present, run_of(2, 3, present), 0.0, 0
-    u, of_round = simplex(N), list(itertools.combinations(range(N), K))
-    for draw in itertools.product(of_round, repeat=2):
-        w = ran(draw, 3, N, lambda i, x: set_gradient(x, u[i], 1.0, angles, cone))
+    for draw in itertools.product(itertools.combinations(range(N), K), repeat=2):
+        w = ran_of_sets(draw, 3, N, wedge, cone, sigma)
         total, count = total + w @ w, count + 1
-    assert with_sets(run, angles, cone, (1.0, 1.0), 5) == pytest.approx(np.full(5, total / count), rel=1e-12)
+    values = with_sets(run, wedge, cone, (1.0, 1.0, sigma**2), 5)
+    assert values == pytest.approx(np.full(5, total / count), rel=1e-12)
 
 
-@pytest.mark.parametrize(("angles", "cone"), SETS)
-def test_drawn_runs_of_many_clients_are_near_those_of_any_number(angles, cone):
-    values = with_sets(run_of(3, 3, (2, 3000)), angles, cone, (1.0, 1.0), 20)
-    assert values.mean() == pytest.approx(
-        with_sets(run_of(3, 3, (2, None)), angles, cone, (1.0, 1.0), 1)[0], rel=5e-3
-    )
+@pytest.mark.parametrize(("wedge", "cone", "sigma"), SETS)
+def test_drawn_runs_of_many_clients_are_near_those_of_any_number(wedge, cone, sigma):
+    given = (1.0, 1.0, sigma**2)
+    many, every = (with_sets(run_of(3, 3, (2, N)), wedge, cone, given, 20) for N in (3000, None))
+    assert many.mean() == pytest.approx(every[0], rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    ("present", "rounds", "step", "most"),
+    [("1/10", 1, "1/4", 1.02), ("1/10", 10, "1/4", 1.1), ("5/10", 10, "1/4", 1.13), ("q=0.2/10", 10, "1/4", 1.07)],
+)
+def test_noise_of_drawn_clients_comes_near_the_bound(present, rounds, step, most):
+    (result,) = worst(rounds=rounds, tau=4, step=step, participation=present, sigma=1)
+    assert result.certified and 1 <= result.worst / result.lower < most
+    if rounds == 10:
+        page = (Path(__file__).parents[3] / "docs" / "worst.md").read_text(encoding="utf-8")
+        assert f"{result.worst / result.lower:.2f}" in page
+
+
+@pytest.mark.parametrize("tau", [1, 2])
+def test_noise_by_coins_is_bounded_above_every_pattern(tau):
+    """The bound of clients who come with a probability, against runs of sets in every pattern of presence."""
+    N, rounds, rng = 2, 2, np.random.default_rng(2)
+    run, patterns = run_of(rounds, tau, (Q(2, 5), N)), list(by_coins(N, 0.4, rounds))
+    limit, nearest = noisy(run, Q(1), Q(1), Q(1, 2)), 0.0
+    for _ in range(60):
+        first = rng.uniform(-1, 0.5)
+        wedge = (first, first - rng.uniform(0.01, 3), *rng.exponential(size=2))
+        ends = [
+            (ran_of_sets(list(filter(None, one)), tau, N, wedge, False, 0.5**0.5), share) for one, share in patterns
+        ]
+        nearest = max(nearest, sum(share * (w @ w) for w, share in ends))
+    assert limit.certified and 0.7 * limit.value < nearest < limit.value
+    assert noise.verify(run, limit.steps, limit.potentials)
+    for present in ((Q(1, 2), N), (Q(3, 10), N), (Q(2, 5), 3), (1, 2)):
+        assert not noise.verify(replace(run, present=present), limit.steps, limit.potentials)
+
+
+def test_noise_by_coins_of_a_probability_near_one_is_that_of_everybody():
+    near, everyone = (noisy(run_of(3, 2, present), Q(1), Q(1), Q(1)) for present in ((1 - Q(1, 10**6), 5), (5, 5)))
+    assert near.value == pytest.approx(everyone.value, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -351,7 +433,6 @@ def test_bad_input_is_one_sentence():
         "--participation q=2/10",
         "--participation q=a/10",
         "--participation q=0.2/any",
-        "--participation q=0.2/10 --sigma 1",
         "--participation 1/2 --measure average --tau 2",
         "--participation 1/2 --server 2",
         "--participation 1/2 --weights 1/2,1/2",

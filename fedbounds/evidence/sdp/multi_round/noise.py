@@ -5,8 +5,8 @@ different clients is uncorrelated. With c, v and d as in `multi_round.program`, 
 
     V_k = A_k ||m||^2 + sum_i p_i (B_k ||d_i||^2 + 2 C_k <d_i, s_i> + D_k ||s_i||^2),    V_T = ||m||^2,
 
-where at a round's end, as the d_i are set to 0, B = C = 0; where K of N clients are drawn B is A times the variance
-of their mean, (N - K)/(K (N - 1)). Co-convexity with K = L - mu gives
+where at a round's end, as the d_i are set to 0, B = C = 0; where clients are drawn B is A times the variance of their
+mean, `Run.sampling`, and a round of nobody leaves V as it was. Co-convexity with K = L - mu gives
 
     <c, m> - ||c||^2/K + sum_i p_i (<v_i - s_i, d_i> - ||v_i - s_i||^2/K) >= 0.
 
@@ -74,9 +74,22 @@ def shares(run: Run) -> tuple[Fraction, Fraction]:
 def gathered(run: Run, k: int, V: Potential) -> Potential:
     """The potential V before step ``k``, as one of the models that step k - 1 left.
 
-    At a round's end those present are averaged: ||w||^2 is then ||m||^2 + `Run.sampling` sum_i p_i ||d_i||^2 in mean.
+    At a round's end those present are averaged, if there are any: ||w||^2 is then ||m||^2 + `Run.sampling`
+    sum_i p_i ||d_i||^2 in mean. D counts whether there are any or not.
     """
-    return V if k % run.tau else (V[0], run.sampling * V[0] if run.sampling else 0 * V[1], 0 * V[2], V[3])
+    if k % run.tau:
+        return V
+    busy = _times(1 - run.idle, V[0])
+    return busy, _times(run.sampling, busy), 0 * V[2], V[3]
+
+
+def _stayed(run: Run, k: int, V: Potential, later: Potential) -> Potential:
+    """The potential V before step ``k`` with what rounds of nobody add, if ``later`` is that of the next round."""
+    return V if k % run.tau else (V[0] + _times(run.idle, later[0]), *V[1:])
+
+
+def _times(number: Fraction, entry: Any) -> Any:
+    return entry * (number if isinstance(entry, Fraction) else float(number))
 
 
 def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> NoisyBound | None:
@@ -85,8 +98,6 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         received = "weights that are not p" if run.biased else f"the {run.measure}"
         what = "noise needs the measure distance and a server with the weights p"
         raise reject(what, received, "leave out the noise")
-    if run.by_coins:
-        raise reject("noise needs a fixed number of clients a round", "a probability", "take K/N, or no noise")
     if run.server != 1:
         raise reject("noise needs the server's step 1", run.server, "leave out the noise")
     if delta_0 <= 0 or zeta_sq < 0 or sigma_sq < 0:
@@ -138,7 +149,8 @@ def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potent
         convex = c @ m - bend * c.squared + (v - s) @ here - bend * (v - s).squared
         after = _potential(gathered(run, k + 1, potentials[k + 1]), q * m - eta * c, q * here - eta * v, s)
         program = Program(tuple(symbols), (), (Constraint("convexity", -1, "", convex),), {}, exact, apart=True)
-        gap = _potential(potentials[k], m, here, s) - after
+        stayed = exact(run.idle * potentials[k + run.tau][0]) * m.squared if k % run.tau == 0 else Expression()
+        gap = _potential(potentials[k], m, here, s) - stayed - after
         if not verification.verify(program, gap, {"convexity": each})[0]:
             return False
     return True
@@ -204,9 +216,12 @@ def _proof(run: Run, ratios: Array) -> tuple[tuple[Fraction, ...], tuple[Potenti
     """
     unit, zero = Fraction(1, 2**BITS), Fraction(0)
     multipliers, result = [], [(Fraction(1), zero, zero, zero)]
+    later = result[0]
     for k in reversed(range(run.T)):
-        multipliers.append(Fraction(float(ratios[k])) * result[-1][0])
-        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], gathered(run, k + 1, result[-1])))
+        later = later if (k + 1) % run.tau else result[-1]
+        after = gathered(run, k + 1, result[-1])
+        multipliers.append(Fraction(float(ratios[k])) * after[0])
+        A, B, C, D = _stayed(run, k, _least(_step(run, run.sizes[k], multipliers[-1], after)), later)
         A, D, B = (math.ceil(entry / unit) * unit + more for entry, more in ((A, zero), (D, unit), (B, unit)))
         result.append((A, zero, zero, D) if k % run.tau == 0 else (A, B, round(C / unit) * unit, D))
     return tuple(reversed(multipliers)), tuple(reversed(result))
@@ -217,16 +232,17 @@ def _searched(ratios: Array, run: Run, given: Given) -> tuple[float, Array]:
 
     The slopes are imaginary parts: each ratio has a column of its own in which it is moved by IMAGINARY.
     """
-    (delta_0, zeta_sq, spread), T, sampling = given, run.T, float(run.sampling)
+    (delta_0, zeta_sq, spread), T = given, run.T
     moved: Array = ratios[:, None] + 1j * IMAGINARY * np.eye(T)
     V: tuple[Any, ...] = (1.0, 0.0, 0.0, 0.0)
+    later = V
     noise = np.zeros(T, dtype=complex)
     for k in reversed(range(T)):
-        V = V if (k + 1) % run.tau else (V[0], sampling * V[0], 0.0, V[3])
+        later, V = later if (k + 1) % run.tau else V, gathered(run, k + 1, V)
         entries = _step(run, run.sizes[k], moved[k] * V[0], V)
         if not max(entries[2][0].real, entries[6][0].real) < 0:
             return math.inf, np.zeros(T)
         noise += float(run.sizes[k]) ** 2 * (V[0] * spread[0] + V[1] * spread[1])
-        V = _least(entries)
+        V = _stayed(run, k, _least(entries), later)
     bound = V[0] * delta_0 + V[3] * zeta_sq + noise
     return float(bound[0].real), bound.imag / IMAGINARY

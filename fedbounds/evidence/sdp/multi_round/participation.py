@@ -59,6 +59,16 @@ def sampling(present: Present | None) -> Fraction:
     return sum((share * Fraction(N - k, k * (N - 1)) for k, share in several.items()), Fraction(0))
 
 
+def inverse(present: Present) -> Fraction:
+    """The mean of one over the number of those present, if there are any.
+
+    >>> inverse((2, 4)), inverse((2, None)), inverse((Fraction(1, 2), 2))
+    (Fraction(1, 2), Fraction(1, 2), Fraction(5, 6))
+    """
+    alone = Fraction(1, present[1]) if present[1] else Fraction(0)
+    return alone + sampling(present) * (1 - alone)
+
+
 class Moment(Vector):
     """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix.
 

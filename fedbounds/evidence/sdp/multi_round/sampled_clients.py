@@ -6,14 +6,17 @@ E w w^T is E x^2 and E||y||^2, and those present have the mean x-bar plus the de
 
     E||w'||^2 = (1 - v) E||x-bar||^2 + v mean_i E||x_i||^2 + (noise of all)/K,    v = (N - K)/(K (N - 1)),
 
-a recursion without any sampling; where the number present is random v is a mean, and a round of nobody changes
-nothing. Other clients go farther where there is no noise:
+a recursion without any sampling; where the number present is random v and 1/K are means, and a round of nobody
+changes nothing. Other clients go farther:
 
     F_i(x) = mu/2 ||x||^2 + (L - mu)/2 dist(x, C_i)^2 + <s_i, x>
 
-with C_i a wedge in the plane of w_0 and u_i, or a cone about u_i. Of any number of clients the pulls are orthogonal
-to each other and to w_0, and nobody is drawn twice: then w moves by no random length. Of N clients rounds are drawn,
-and the value is the lower end of a band for the mean over `DRAWS` sequences of draws; the last draw is not sampled.
+with C_i a wedge in the plane of w_0 and u_i, or a cone about u_i. Noise is always in a new direction that nothing
+else has part in, so that all lengths are the same whatever its sign is. With r the length of what client i's own
+noise is in x, its wedge is between the faces <n_k, x> + b_k r <= 0, k = 1, 2. Of any number of clients the pulls are
+orthogonal to each other and to w_0, and nobody is drawn twice: then w moves by no random length. Of N clients rounds
+are drawn, and the value is the lower end of a band for the mean over `DRAWS` sequences of draws; the last draw is not
+sampled.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import numpy as np
 
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.evidence.sdp.multi_round.lower_bound import FLOATS, FRACTIONS, alike, symmetric
+from fedbounds.evidence.sdp.multi_round.participation import inverse
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.problem import Array
 
@@ -34,16 +38,23 @@ RANDOM, STARTS, TIMES = 600, 3, 14
 SEARCHED, DRAWS, ERROR_RATE = 128, 2**14, 1e-6
 # Values that differ by less, relatively, are one.
 SAME = 1e-12
-# Wedges (first and last angle) from which the best is searched for, and how often one is tried; cones by their first.
-WEDGES, TRIED, CONES = ((-0.05, -0.4), (-0.5, -1.4)), 40, np.linspace(-1.4, -0.05, 28)
+# Wedges (first and last angle) from which the best is searched for, and how often one is tried for each number that
+# is searched; cones by their first; how far the faces lean with noise. A wedge is no ray and no half-plane.
+WEDGES, TRIED, CONES, LEAN = ((-0.05, -0.4), (-0.5, -1.4)), 20, np.linspace(-1.4, -0.05, 28), 0.5
+NARROWEST = 1e-3
+
+# First and last angle, and how much each face leans.
+Wedge = tuple[float, float, float, float]
+# Delta_0, zeta_*^2, sigma^2.
+Given = tuple[float, float, float]
 
 
 def highest(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> float:
-    """A lower bound on what the run measures in mean: an exact one, or where there is no noise one at ERROR_RATE."""
+    """A lower bound on what the run measures in mean, that of quadratics or of sets at ERROR_RATE."""
     exact = sampled(run, delta_0, zeta_sq, sigma_sq)[0]
-    if sigma_sq or not zeta_sq or run.measure != "distance":
+    if not zeta_sq or run.measure != "distance":
         return exact
-    return max(exact, _of_sets(run, delta_0, zeta_sq))
+    return max(exact, _of_sets(run, (delta_0, zeta_sq, sigma_sq)))
 
 
 def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> tuple[float, Array]:
@@ -60,8 +71,8 @@ def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> tuple[
             shape, reach = tried[:, np.argmax(values)], reach / 2
         found.append((float(values.max()), shape))
     value, shape = max(found, key=lambda item: item[0])
-    if sigma_sq and run.present and run.measure == "distance":
-        value = max(value, float(alike(run, Fraction(delta_0), Fraction(sigma_sq) / run.present[0])))
+    if sigma_sq and run.present and not run.by_coins and run.measure == "distance":
+        value = max(value, float(alike(run, Fraction(delta_0), Fraction(sigma_sq) * inverse(run.present))))
     return value, shape
 
 
@@ -82,8 +93,9 @@ def in_fractions(run: Run, shape: Array, zeta_sq: Fraction) -> tuple[Fraction, F
 def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tuple[Any, ...]) -> Any:
     """What is measured, given ||w_0||, zeta_* and sigma^2, from E x, E x^2 and E||y||^2."""
     assert run.present is not None
-    (size, pull, sigma_sq), (number, cos, sin, _), (K, N) = given, arithmetic, run.present
+    (size, pull, sigma_sq), (number, cos, sin, _), (_, N) = given, arithmetic, run.present
     n, v = number(Fraction(0) if N is None else Fraction(1, N - 1)), number(run.sampling)
+    one_over = number(inverse(run.present))
     idle = number(run.idle)
     H, rest = _hessian(cos(shape[0]), sin(shape[0]), shape[1], shape[2]), shape[3]
     along = np.stack([cos(shape[4]), sin(shape[4])], axis=-1)
@@ -99,7 +111,7 @@ def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tupl
         y_mean = (keep + (P[:, 1, 1] - keep) * n) ** 2 * yy
         y_each = P[:, 1, 0] ** 2 * xx + q[:, 1] ** 2 + 2 * P[:, 1, 0] * q[:, 1] * x
         y_each = y_each + (P[:, 1, 1] ** 2 * n + keep**2 * (1 - n)) * yy
-        noise = sigma_sq / K
+        noise = sigma_sq * one_over
         x = (1 - idle) * (P[:, 0, 0] * x + q[:, 0]) + idle * x
         xx = (1 - idle) * ((1 - v) * of_mean + v * of_each + noise * C[:, 0, 0]) + idle * xx
         yy = (1 - idle) * ((1 - v) * y_mean + v * y_each + noise * C[:, 1, 1]) + idle * yy
@@ -123,51 +135,63 @@ def _round(H: Array, pull: Any, sizes: list[Any], along: Array) -> tuple[Array, 
     return P, q, C
 
 
-def _of_sets(run: Run, delta_0: float, zeta_sq: float) -> float:
+def _of_sets(run: Run, given: Given) -> float:
     """The value of the best wedge or cone that was found."""
     from scipy.optimize import minimize
 
-    def value(first: float, last: float, cone: bool, draws: int = SEARCHED) -> Array:
-        last = min(max(last, first - np.pi), first)
-        return with_sets(run, (float(first), float(last)), cone, (delta_0, zeta_sq), draws)
+    def value(shape: Any, cone: bool, draws: int = SEARCHED) -> Array:
+        first, last, *lean = map(float, shape)
+        last = min(max(last, first - np.pi + NARROWEST), first - NARROWEST)
+        return with_sets(run, (first, last, *map(abs, lean)), cone, given, draws)
 
-    best = max((float(value(first, -np.pi - first, True).mean()), first, -np.pi - first, True) for first in CONES)
+    best = max((float(value(one, True).mean()), one, True) for one in ((at, -np.pi - at, 0, 0) for at in CONES))
+    many = 4 if given[2] else 2
     for start in WEDGES:
-        simplex = np.array(start) + np.array([[0, 0], [0.1, 0], [0, -0.1]])
-        options = {"maxfev": TRIED, "initial_simplex": simplex}
-        found = minimize(lambda at: -value(at[0], at[1], False).mean(), start, method="Nelder-Mead", options=options)
-        best = max(best, (-float(found.fun), float(found.x[0]), float(found.x[1]), False))
-    values = value(best[1], best[2], best[3], DRAWS)
+        begin = np.array([*start, LEAN, LEAN])
+        simplex = begin + np.append(np.zeros((1, 4)), np.diag([0.1, -0.1, 0.3, 0.3]), axis=0)[: many + 1]
+
+        def below(at: Array, begin: Array = begin) -> float:
+            return -float(value(np.append(at, begin[many:]), False).mean())
+
+        options = {"maxfev": TRIED * many, "initial_simplex": simplex[:, :many]}
+        found = minimize(below, begin[:many], method="Nelder-Mead", options=options)
+        best = max(best, (-float(found.fun), (*map(float, found.x), *begin[many:]), False))
+    values = value(best[1], best[2], DRAWS)
     if np.ptp(values) <= SAME * values.max():  # up to two rounds, or of any number, every sequence has the same
         return float(values.min())
     return float(band(values[:, None], ERROR_RATE).lower[0])
 
 
-def with_sets(run: Run, angles: tuple[float, float], cone: bool, given: tuple[float, float], draws: int) -> Array:
+def with_sets(run: Run, wedge: Wedge, cone: bool, given: Given, draws: int) -> Array:
     """E||w_R||^2 given the first R - 1 draws, of several sequences (draws,); of any number of clients (1,)."""
     assert run.present is not None
-    (K, N), (delta_0, zeta_sq), rng = run.present, given, np.random.default_rng(0)
+    (K, N), delta_0, rng = run.present, given[0], np.random.default_rng(0)
     if N is None:
-        return _of_new_clients(run, angles, cone, given)
+        return _of_new_clients(run, wedge, cone, given)
     idle = float(run.idle)
-    x, y, v = np.full(draws, delta_0**0.5), np.zeros((draws, N)), float(run.sampling)
+    # w along w_0 and u_i, and the squared length of what the noise of each client is in it.
+    x, y, noise, v = np.full(draws, delta_0**0.5), np.zeros((draws, N)), np.zeros((draws, N)), float(run.sampling)
     unit = (N / (N - 1)) ** 0.5  # u_i = unit (e_i - mean of all e_i)
     for start in range(0, run.T, run.tau):
         z = unit * y
-        rest = np.sqrt(np.maximum(x[:, None] ** 2 + (y**2).sum(1, keepdims=True) - z**2, 0)) if cone else x[:, None]
-        p, q, outside = _after(run, start, angles, rest, z, zeta_sq**0.5)
+        others = (y**2).sum(1, keepdims=True) - z**2
+        rest = np.sqrt(np.maximum(x[:, None] ** 2 + others, 0)) if cone else x[:, None]
+        p, q, own, added, outside = _after(run, start, wedge, rest, z, noise, given)
         keep: Array = p / np.maximum(rest, np.finfo(float).tiny) if cone else np.full(z.shape, outside)
         along, moved = (keep * x[:, None] if cone else p), q - keep * z
         if start + run.tau == run.T:
-            each = along**2 + keep**2 * ((y**2).sum(1, keepdims=True) - z**2) + q**2
+            of_noise = outside**2 * (noise.sum(1, keepdims=True) - noise) + own**2 * noise + added
+            each = along**2 + keep**2 * others + q**2 + of_noise
             middle = _mean_of(moved, unit, np.full(z.shape, 1 / N)) + keep.mean(1)[:, None] * y
-            ends = (1 - v) * (along.mean(1) ** 2 + (middle**2).sum(1)) + v * each.mean(1)
-            return np.asarray((1 - idle) * ends + idle * (x**2 + (y**2).sum(1)))
+            of_noise = (outside + (own - outside) / N) ** 2 * noise + added / N**2
+            ends = (1 - v) * (along.mean(1) ** 2 + (middle**2 + of_noise).sum(1)) + v * each.mean(1)
+            return np.asarray((1 - idle) * ends + idle * (x**2 + (y**2 + noise).sum(1)))
         coins = rng.random(z.shape)
         those = coins < K if run.by_coins else coins.argsort(1).argsort(1) < K
         some, share = those.any(1), those / np.maximum(those.sum(1, keepdims=True), 1)
         y = np.where(some[:, None], _mean_of(moved, unit, share) + (share * keep).sum(1)[:, None] * y, y)
         x = np.where(some, (share * along).sum(1), x)
+        noise = np.where(some[:, None], (outside + share * (own - outside)) ** 2 * noise + share**2 * added, noise)
     return np.empty(0)
 
 
@@ -177,39 +201,64 @@ def _mean_of(moved: Array, unit: float, share: Array) -> Array:
     return np.asarray(several - several.mean(1, keepdims=True))
 
 
-def _of_new_clients(run: Run, angles: tuple[float, float], cone: bool, given: tuple[float, float]) -> Array:
+def _of_new_clients(run: Run, wedge: Wedge, cone: bool, given: Given) -> Array:
     """The same where every client is new: the length of w is no random number."""
     assert run.present is not None
-    (delta_0, zeta_sq), K = given, float(run.present[0])
-    x, yy = np.array([delta_0**0.5]), np.zeros(1)
+    delta_0, K = given[0], float(run.present[0])
+    x, rest = np.array([delta_0**0.5]), np.zeros(1)
     for start in range(0, run.T, run.tau):
         if cone:
-            x, yy = np.sqrt(x**2 + yy), 0 * yy
-        x, q, keep = _after(run, start, angles, x, 0 * x, zeta_sq**0.5)
-        yy = keep**2 * yy + q**2 / K
-    return np.asarray(x**2 + yy)
+            x, rest = np.sqrt(x**2 + rest), 0 * rest
+        x, q, _, added, keep = _after(run, start, wedge, x, 0 * x, 0 * x, given)
+        rest = keep**2 * rest + (q**2 + added) / K
+    return np.asarray(x**2 + rest)
 
 
 def _after(
-    run: Run, start: int, angles: tuple[float, float], p: Array, z: Array, pull: float
-) -> tuple[Array, Array, float]:
-    """(p, z) in the plane of the set after a round's local steps, and what is left of a direction outside it."""
+    run: Run, start: int, wedge: Wedge, p: Array, z: Array, noise: Array, given: Given
+) -> tuple[Array, Array, Array, Array, float]:
+    """A client after a round's local steps: (p, z) in the plane of its set, what is left of its own noise, the square
+    of the noise added, and what is left of a direction outside.
+    """
     mu, bend, keep = float(run.mu), float(run.L - run.mu), 1.0
+    (_, zeta_sq, sigma_sq), own, added = given, np.ones(z.shape), np.zeros(z.shape)
     for eta in map(float, run.sizes[start : start + run.tau]):
-        slope = _from_wedge(p, z, *angles)
-        p, z = p - eta * (mu * p + bend * slope[0]), z - eta * (mu * z + bend * slope[1] + pull)
+        r = np.sqrt(own**2 * noise + added)
+        slope = _from_wedge(p, z, r, wedge)
+        left = 1 - eta * (mu + bend * slope[2] / np.maximum(r, np.finfo(float).tiny))
+        p, z = p - eta * (mu * p + bend * slope[0]), z - eta * (mu * z + bend * slope[1] + zeta_sq**0.5)
+        own, added = own * left, left**2 * added + eta**2 * sigma_sq
         keep *= 1 - eta * mu
-    return p, z, keep
+    return p, z, own, added, keep
 
 
-def _from_wedge(p: Array, z: Array, first: float, last: float) -> tuple[Array, Array]:
-    """(p, z) less the nearest point of the wedge between two angles, last <= first <= last + pi."""
-    rays = [(np.cos(angle), np.sin(angle)) for angle in (first, last)]
-    lengths = [np.maximum(p * c + z * s, 0) for c, s in rays]
-    upper = lengths[0] >= lengths[1]
-    nearest = [np.where(upper, lengths[0] * rays[0][k], lengths[1] * rays[1][k]) for k in (0, 1)]
-    (c0, s0), (c1, s1) = rays
-    inside = (c0 * z - s0 * p <= 0) & (c1 * z - s1 * p >= 0)
-    if first == last:
-        inside = np.zeros(p.shape, dtype=bool)
-    return np.where(inside, 0.0, p - nearest[0]), np.where(inside, 0.0, z - nearest[1])
+def _from_wedge(p: Array, z: Array, r: Array, wedge: Wedge) -> tuple[Array, Array, Array]:
+    """(p, z, r >= 0) less the nearest point of the wedge, last < first < last + pi, that leans with r."""
+    first, last, *lean = wedge
+    turned = first + np.pi / 2, last - np.pi / 2
+    flat = np.array([[np.cos(angle), np.sin(angle), 0.0] for angle in turned])
+    faces = np.array([np.array([*one[:2], b]) / np.hypot(1, b) for one, b in zip(flat, lean, strict=True)])
+    leaning = _beyond(p, z, r, faces)
+    if not r.any():
+        return leaning if not any(lean) else _beyond(p, z, r, flat)
+    upright = _beyond(p, z, 0 * r, flat)  # where the nearest point would have r < 0 it has r = 0
+    below = r < leaning[2]
+    return (
+        np.where(below, upright[0], leaning[0]),
+        np.where(below, upright[1], leaning[1]),
+        np.where(below, r, leaning[2]),
+    )
+
+
+def _beyond(p: Array, z: Array, r: Array, faces: Array) -> tuple[Array, Array, Array]:
+    """(p, z, r) less the nearest point of two half-spaces <n_k, .> <= 0 with unit normals."""
+    above = [n[0] * p + n[1] * z + n[2] * r for n in faces]
+    cosine = float(faces[0] @ faces[1])
+    both = [(above[k] - cosine * above[1 - k]) / (1 - cosine**2) for k in (0, 1)]
+    edge = (both[0] > 0) & (both[1] > 0)
+    alone = [(above[k] > 0) & (both[1 - k] <= 0) for k in (0, 1)]
+    lengths = [np.where(edge, both[k], np.where(alone[k], above[k], 0.0)) for k in (0, 1)]
+    result = [lengths[0] * faces[0][j] + lengths[1] * faces[1][j] for j in range(3)]
+    if not faces[:, 2].any():  # where nearest is the corner, without rounding
+        result[:2] = (np.where(edge, x, one) for x, one in zip((p, z), result[:2], strict=True))
+    return result[0], result[1], result[2]
