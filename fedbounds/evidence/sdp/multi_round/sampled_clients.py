@@ -140,9 +140,9 @@ def _of_sets(run: Run, given: Given) -> float:
     from scipy.optimize import minimize
 
     def value(shape: Any, cone: bool, draws: int = SEARCHED) -> Array:
-        first, last, *lean = map(float, shape)
+        first, last, one, other = map(float, shape)
         last = min(max(last, first - np.pi + NARROWEST), first - NARROWEST)
-        return with_sets(run, (first, last, *map(abs, lean)), cone, given, draws)
+        return with_sets(run, (first, last, abs(one), abs(other)), cone, given, draws)
 
     best = max((float(value(one, True).mean()), one, True) for one in ((at, -np.pi - at, 0, 0) for at in CONES))
     many = 4 if given[2] else 2
