@@ -21,6 +21,7 @@ from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import pairs
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
+from fedbounds.latex.ranges import STEPS, TO_T, ends
 from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
@@ -29,7 +30,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG
 from fedbounds.theory.quantity import Quantity, Scope, measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import R, T, eta, eta_0, t, tau
+from fedbounds.theory.symbols import QUANTITIES, R, T, eta, eta_0, t, tau
 from fedbounds.theory.units import same_units
 
 RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
@@ -50,7 +51,30 @@ class CommentLines:
         words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
         first = "1" if "1" in self.words.indices and "0" not in self.words.indices else "0"
         start, of_steps = int(self.choice("start", first, ("0", "1"))), r"\bar{w}" in self.let
-        return Notation(names, start=start, averages="unbiased" in words and not of_steps, of_steps=of_steps)
+        steps = TO_T if not start and self._to_the_end() else STEPS[start]
+        names |= {("T", ""): T - 1} if steps == TO_T else {}
+        names |= {("r", ""): R} if r"r\tau" in self._written or r"(r+1)\tau" in self._written else {}
+        averages = "unbiased" in words and not of_steps
+        return Notation(names, start=start, averages=averages, of_steps=of_steps, steps=steps)
+
+    @cached_property
+    def _display(self) -> list[Token]:
+        """The display in the notation of the table; nothing where it cannot be read."""
+        with contextlib.suppress(InputError):
+            return self.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
+        return []
+
+    @property
+    def _written(self) -> set[str]:
+        return {spelled(token.inside) for token in self._display}
+
+    def _to_the_end(self) -> bool:
+        """Whether a sum or a least value of the display runs from 0 to T itself, and so over T + 1 steps."""
+        for k, token in enumerate(self._display):
+            scripts = {script.text: spelled(script.inside) for script in self._display[k + 1 : k + 3]}
+            if token.text in (r"\sum", r"\min") and ends(scripts.get("_", ""), scripts.get("^", ""))[1:] == TO_T:
+                return True
+        return False
 
     def declared(self, *verbs: str) -> Iterable[tuple[Token, list[Token], list[Token]]]:
         """The name, its scripts and its body in every such line that can be read."""
@@ -229,9 +253,13 @@ def _without_divisors(relation: Any) -> Any:
     return relation.func(*(sp.cancel(side * divisor) for side in relation.args), evaluate=False)
 
 
-def require_same_units(parts: Iterable[sp.Expr], place: Token) -> None:
+def require_same_units(parts: Sequence[sp.Expr], place: Token) -> None:
     try:
         same_units(parts)
     except InputError as fault:
-        what = str(fault).partition(", but received")[0]
-        raise wrong(place, what, "correct it, or add % fedbounds: units as written") from None
+        symbols = [q for part in parts for q in sp.sympify(part).free_symbols]
+        letters = {q.name: q.latex for q in (*symbols, *QUANTITIES.values()) if isinstance(q, Quantity)}
+        named = re.sub(r"[A-Za-z]\w*", lambda m: letters.get(m[0], m[0]), str(fault))
+        what, _, units = named.rpartition(": ")[0].partition(", but received ")
+        remedy = "correct it, or add % fedbounds: units as written"
+        raise wrong(replace(place, text=units), what, remedy) from None

@@ -67,29 +67,29 @@ class Words:
                 raise wrong(
                     token, "an abbreviation may not stand for itself", "define it by the symbols of the table"
                 )
-            if token.text not in self.short or token.text in inside:
+            keys = (key_of(token.text, tokens[place : place + several]) for several in (2, 1, 0))
+            key = next((key for key in keys if key in self.short), token.text)
+            if key not in self.short or key in inside:
                 within = tuple(self._short(token.inside, depth + 1, inside)) if token.inside else ()
                 result.append(replace(token, inside=within))
                 continue
-            scripts, body = self.short[token.text]
+            scripts, body = self.short[key]
             used = tuple(tokens[place : place + len(scripts)])
             other = [item.text for item in used] != [script.text for script in scripts] or spelled(used) in STARRED
-            fixed = spelled(used) != spelled(scripts) and fixed_index(scripts)
-            # A letter of the table stays what it is beside one with an index, as L beside L_s.
-            bare = fixed_index(scripts) and (token.text, "") in shipped_names()
-            if (token.text in OTHERWISE or bare) and (other or fixed or r"\tau" in spelled(used)):
+            if key in OTHERWISE and (other or r"\tau" in spelled(used)):
                 result.append(token)
                 continue
             place += len(scripts)
-            itself = inside | {token.text} if any(item.text == token.text for item in body) else inside
+            itself = inside | {key} if any(item.text == token.text for item in body) else inside
             inner = self._short(_shifted(token, scripts, used, body), depth + 1, itself)
             result += [replace(token, text="{"), *inner, replace(token, text="}")]
         return result
 
 
-def fixed_index(scripts: Sequence[Token]) -> bool:
-    """Whether the first index of a name does not count steps or rounds."""
-    return spelled(scripts[:1]).strip("^_{}") not in ("", "t", "r")
+def key_of(name: str, scripts: Sequence[Token]) -> str:
+    """What an abbreviation is known by: its name alone where its first index counts steps or rounds."""
+    moves = spelled(scripts[:1]).strip("^_{}") in ("", "t", "r")
+    return name if moves or any(script.text not in ("^", "_") for script in scripts) else name + spelled(scripts)
 
 
 def _shifted(token: Token, scripts: Sequence[Token], used: Sequence[Token], body: Sequence[Token]) -> list[Token]:
@@ -185,9 +185,11 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
             names[letter] = [Token("t", 1, 1)]
     moved = {}
     for text, (before, after) in words.short.items():
-        (key,) = names.get(text, [Token(text, 1, 1)])
+        name = text.removesuffix(spelled(before)) if key_of("", before) else text
+        (key,) = names.get(name, [Token(name, 1, 1)])
         body = renamed(_phrased(after, words.whole), names)
-        moved[key.text] = tuple(renamed(before, names)), tuple(_phrased(body, _shipped_phrases()))
+        scripts = tuple(renamed(before, names))
+        moved[key_of(key.text, scripts)] = scripts, tuple(_phrased(body, _shipped_phrases()))
     return Words(names, moved, words.whole, numbers_of(theorem), frozenset(indices), usual)
 
 
@@ -245,7 +247,9 @@ class _Declared:
             return
         if line.verb == "let" and not scripts and len(body) == 1:
             self.names[name.text] = body
-        elif spelled(self.short.setdefault(name.text, (tuple(scripts), tuple(body)))[1]) != spelled(body):
+            return
+        declared = self.short.setdefault(key_of(name.text, scripts), (tuple(scripts), tuple(body)))
+        if spelled(declared[1]) != spelled(body):
             raise wrong(name, "a name must be declared once", "rename one")
 
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
-from fedbounds.latex import sums
-from fedbounds.latex.grammar import CONDITION, Leaf, Tree, apart, parsed
+from fedbounds.latex import ranges, sums
+from fedbounds.latex.grammar import Leaf, Tree, apart, condition, parsed, product
 from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
@@ -78,7 +78,7 @@ def _placed(tree: Any, notation: Notation) -> list[Term]:
             continue
         so_far = len(notation.faults)
         try:
-            terms.append(Term(sign * _run(*_product(child), notation), _at(child, notation)))
+            terms.append(Term(sign * _run(*product(child), notation), _at(child, notation)))
         except InputError as fault:
             if len(notation.faults) == so_far:
                 notation.faults.append(fault)
@@ -87,19 +87,6 @@ def _placed(tree: Any, notation: Notation) -> list[Term]:
     if any(vectors) != all(vectors) and len(notation.faults) == before:
         raise wrong(_at(tree, notation), "numbers and vectors cannot be added", "take a norm")
     return terms
-
-
-def _product(tree: Any) -> tuple[list[Any], list[str]]:
-    """The factors of a product, and the operators before them."""
-    factors: list[Any] = []
-    operators: list[str] = []
-    operator = ""
-    for child in tree.children:
-        if isinstance(child, Leaf):
-            operator = str(child)
-        else:
-            factors, operators, operator = [*factors, child], [*operators, operator], ""
-    return factors, operators
 
 
 def _run(factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
@@ -150,12 +137,12 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     bracket = "" if following is None or isinstance(following.children[0], Leaf) else following.children[0].data
     if kind == "EXPECT":
         if scripts:
-            raise wrong(_at(head, notation), *CONDITION)
+            raise wrong(_at(head, notation), *condition(notation.tokens[scripts[0].start_pos]))
         end = place + 2 if bracket in ("round", "square", "curly") and len(following.children) == 1 else len(factors)
         inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
         return sums.expected(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
-        return _total(scripts, factors[place + 1 :], ["", *operators[place + 2 :]], notation), len(factors)
+        return _total(factors[place:], ["", *operators[place + 2 :]], notation), len(factors)
     behind = None if following is None else following.children[0]
     if kind == "BIG" and head == r"\min" and (getattr(behind, "type", "") == "EXPECT" or (scripts and behind == "F")):
         inner, end = _next(factors, operators, place + 1, notation)
@@ -226,7 +213,7 @@ def _factor(tree: Any, notation: Notation) -> sp.Expr:
     result = _atom(head, notation)
     for script in leaves:
         if script.text == "_":
-            if not (isinstance(head, Tree) and head.data == "norm" and spelled(script.inside) == "2"):
+            if not (isinstance(head, Tree) and head.data == "norm" and spelled(script.inside) in sums.EUCLIDEAN):
                 raise wrong(script, "only a letter may have an index", "take it away")
         elif isinstance(head, Leaf) and len(str(head)) > 1 and str(head).startswith("0"):
             raise wrong(script, "a number must be written plainly", "write 2^2")
@@ -270,28 +257,29 @@ def _parts(tree: Any, notation: Notation) -> list[sp.Expr]:
     """The factors of one side of a fraction, so that 1/(2 (a + b)) keeps its form."""
     tree = tree.children[0] if tree.data == "braces" else tree
     if tree.data == "sum" and len(tree.children) == 1:
-        return _values(*_product(tree.children[0]), notation)
+        return _values(*product(tree.children[0]), notation)
     return [_sum(tree, notation) if tree.data == "sum" else _atom(tree, notation)]
 
 
-def _total(scripts: Sequence[Any], factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
+def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation) -> sp.Expr:
     """A sum over steps, rounds or clients: the index and its range stand below, or the end of the range above."""
-    place = _at(factors[0], notation)
+    (sign, *factors), place = factors, _at(factors[0], notation)
+    scripts = sign.children[1:]
     leaves = {str(script): notation.tokens[script.start_pos].inside for script in scripts}
-    if not leaves.get("_"):
+    below, above = (spelled(leaves.get(mark, ())) for mark in "_^")
+    if not below:
         raise wrong(place, "a sum needs its index", r"write \sum_i")
-    name, below = leaves["_"][0].text, spelled(leaves["_"])
-    span = below[len(name) :].strip() + (" to " + spelled(leaves["^"]) if "^" in leaves else "")
-    if span in sums.STEPS[notation.start]:
-        return sums.summed(_run(factors, operators, replace(notation, step=name)), sums.StepSum, place)
-    if span in sums.ROUNDS and name == "r":
+    if (of_steps := ranges.over_steps(scripts, notation)) is not None:
+        return sums.summed(_run(factors, operators, of_steps), sums.StepSum, place)
+    name, first, last = ranges.ends(below, above)
+    if name == "r" and (first or "0", last) == ranges.ROUNDS:
         return sums.summed(_run(factors, operators, notation), sums.RoundSum, place)
-    selected = span.startswith((r"\in S", r"\in\mathcal{S}"))
-    if (span not in sums.CLIENTS and not selected) or name in ("t", "T"):
-        steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
-        late = "let t = T where a run has t steps; " * (spelled(leaves.get("^", ())) in ("t", "t-1"))
-        what = f"a sum must be over all clients, steps or rounds, not {below}"
-        raise wrong(place, what, rf"{late}write \sum_i, {steps} or \sum_{{r<R}}; start 1 if the run starts at w_1")
+    name = name or leaves["_"][0].text
+    over = f"{first} to {last}" if last else below[len(name) :].strip()
+    selected = over.startswith((r"\in S", r"\in\mathcal{S}"))
+    if (over not in ranges.CLIENTS and not selected) or name in ("t", "T"):
+        what = f"a sum must be over all clients, steps or rounds, not {below}{' to ' * bool(above)}{above}"
+        raise wrong(place, what, ranges.whole_range(first, last, notation))
     inner = _run(factors, operators, replace(notation, client=name))
     return sums.summed(inner, sums.SelectedSum if selected else sums.ClientSum, place)
 
@@ -304,17 +292,21 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
     if kind is not None and not scripts and bracket in ("round", "curly", "square"):
         result = kind(*(_sum(child, notation) for child in following.children[0].children))
         return _raised(result, [notation.tokens[script.start_pos] for script in following.children[1:]], notation)
-    below = notation.tokens[scripts[0].start_pos].inside if scripts else ()
+    below = spelled(notation.tokens[scripts[0].start_pos].inside) if scripts else ""
     if kind is sp.Min and below:
-        over_clients = replace(notation, client=below[0].text) if spelled(below) not in sums.LEAST_OF else notation
-        return _least(head, scripts, _factor(following, over_clients), notation)
+        of_steps = ranges.over_steps(scripts, notation)
+        if of_steps is None and (below == notation.step or ranges.ends(below, "")[2] not in ("", "N")):
+            steps = r"\min_{1\le t\le T}" if notation.start else r"\min_{t<T}"
+            raise wrong(_at(head, notation), "a least value over steps must be over all of them", f"write {steps}")
+        inside = of_steps or replace(notation, client=below[0])
+        return _least(head, scripts, _factor(following, inside), notation)
     raise wrong(_at(head, notation), *sums.NO_LIST)
 
 
 def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation) -> sp.Expr:
     """The least over the steps, or the smallest p_i."""
-    if scripts and spelled(notation.tokens[scripts[0].start_pos].inside) in sums.LEAST_OF:
-        return sums.LeastStep(inner)
+    if scripts and ranges.over_steps(scripts, notation) is not None:
+        return sums.least(inner)
     if inner != at.p_i:
         raise wrong(_at(head, notation), *sums.NO_LIST)
     return sums.Least(inner)

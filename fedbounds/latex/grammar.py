@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import accumulate
 from typing import Any, Literal
 
 import lark
 
-from fedbounds.latex.tokens import DEEPEST, Token, wrong
+from fedbounds.latex.tokens import DEEPEST, Token, spelled, wrong
 
 Tree, Leaf = lark.Tree, lark.Token
 GRAMMAR = """
@@ -48,6 +49,9 @@ ROUGHLY = ("a relation that holds roughly cannot be judged", "write \\le or =")
 PROBABILITY = "a statement with a probability cannot be judged, as runs measure expectations"
 IN_FULL = "add % fedbounds: in expectation to read it in full expectation, which is weaker"
 CONDITION = ("an expectation with a condition says more than one without", IN_FULL)
+# Letters that count clients as an index of an expectation.
+CLIENTS = ("i", "j", "k")
+OVER_CLIENTS = ("an expectation over clients must name their weights", r"write \sum_i p_i")
 REASONS = {
     r"\lesssim": (ORDER, "write the constants and \\le"),
     "|": ("a norm has two bars, and one is a condition", rf"write \| for a norm; {IN_FULL}"),
@@ -88,7 +92,7 @@ def _parser() -> Any:
 
 def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
     """The tree of a formula; an InputError with the place where it is none."""
-    tokens = tuple(tokens)
+    tokens = with_norms(tokens)
     _balanced(tokens)
     try:
         return _parser().parse(tokens, start=start)
@@ -99,6 +103,8 @@ def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
             several = sum(KINDS.get(item.text) == "REL" for item in tokens) > 1
             what = f"a statement must have one relation{'' if several else ' with something on both sides'}"
             remedy = "state one inequality"
+        elif token.text == ",":
+            what, remedy = "a display must have one statement", "mark a theorem for each, and assume its conditions"
         elif at is None:
             what, remedy = (
                 "the formula must go on",
@@ -107,6 +113,19 @@ def parsed(tokens: Sequence[Token], start: Literal["relation", "value"]) -> Any:
         else:
             what, remedy = "a formula must be readable here", "write it with the symbols that fedbounds symbols lists"
         raise wrong(token, what, remedy) from None
+
+
+def product(tree: Any) -> tuple[list[Any], list[str]]:
+    """The factors of a product, and the operators before them."""
+    factors: list[Any] = []
+    operators: list[str] = []
+    operator = ""
+    for child in tree.children:
+        if isinstance(child, Leaf):
+            operator = str(child)
+        else:
+            factors, operators, operator = [*factors, child], [*operators, operator], ""
+    return factors, operators
 
 
 def pairs(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], Token, Sequence[Token]]]:
@@ -121,16 +140,39 @@ def pairs(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], Token, Sequenc
     return [(tokens[before + 1 : place], tokens[place], tokens[place + 1 : after]) for before, place, after in ends]
 
 
+def with_norms(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with each two single bars of one bracket as a norm; one that is left over is a condition."""
+    result = list(tokens)
+    levels: list[list[int]] = [[]]
+    for k, token in enumerate(tokens):
+        if token.text in OPENS:
+            levels.append([])
+        elif token.text in OPENS.values() and len(levels) > 1:
+            levels.pop()
+        elif token.text == "|":
+            levels[-1].append(k)
+            if len(levels[-1]) == 2:
+                for place, text in zip(levels[-1], ("<norm", "norm>"), strict=True):
+                    result[place] = replace(tokens[place], text=text)
+                levels[-1].clear()
+    return result
+
+
+def condition(script: Token) -> tuple[str, str]:
+    """What an expectation with an index is, and what to write instead."""
+    return OVER_CLIENTS if spelled(script.inside) in CLIENTS else CONDITION
+
+
 def in_full(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without the conditions of expectations: their indices, and what stands behind a bar in them."""
-    result: list[Token] = []
-    place = 0
+    tokens, result, place = with_norms(tokens), list[Token](), 0
     while place < len(tokens):
         token, place = tokens[place], place + 1
         result.append(token)
         if KINDS.get(token.text) != "EXPECT":
             continue
         while place < len(tokens) and tokens[place].text in "^_":
+            result += [tokens[place]] * (spelled(tokens[place].inside) in CLIENTS)
             place += 1
         end = _closing(tokens, place)
         inner = tokens[place:end]

@@ -51,7 +51,7 @@ MEAN_OF_STEPS = re.compile(
     rf"\\bar\{{w\}}_\{{T\}}:?=(\\frac\{{1\}}\{{T\}}|1/T|T\^\{{-1\}}|\(1/T\)){STEPS_TO_T}w_\{{t\}}$"
 )
 # How the steps are counted, by the number of the first point.
-COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\[lc]?dots(,T(-1)?)?$") for first in ("0,1", "1(?=,2)")]
+COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\dots(,T(-1)?)?$") for first in ("0,1", "1(?=,2)")]
 
 
 class Hypothesis(NamedTuple):

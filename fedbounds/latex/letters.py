@@ -11,8 +11,9 @@ from functools import cache
 import sympy as sp
 
 from fedbounds.errors import Gathered
+from fedbounds.latex.ranges import STEPS, TO_T
 from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
-from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
+from fedbounds.latex.tokens import MisreadError, Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.symbols import QUANTITIES, L, eta, mu
 from fedbounds.theory.vectors import Vec
@@ -33,6 +34,7 @@ WHOLE = dict.fromkeys(("x", "W", "X", r"\theta", r"\omega"), "w") | dict.fromkey
 WHOLE |= dict.fromkeys(("f", r"\mathcal{L}", r"\mathcal{F}"), "F")
 USUAL = dict.fromkeys(("E", "H"), r"\tau") | {"D": r"\|w_0-w^\star\|"}
 COUNTS = ("K", "M", "n")
+COUNTED = r"N for all clients, m for those drawn, \tau for the steps of a round or T for all steps"
 UNKNOWN = "a symbol must be one of the table, or declared"
 AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = (
@@ -46,7 +48,8 @@ class Notation:
     """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound.
 
     Where ``averages``, what is written as an average over clients is the one that a run visits; where ``of_steps`` a
-    line says that a bar is the mean over steps.
+    line says that a bar is the mean over steps. ``steps`` are the first and last term of sums over all steps: where
+    they end at T itself, the author's T + 1 is the number of steps.
     """
 
     names: Mapping[tuple[str, str], sp.Expr]
@@ -55,8 +58,17 @@ class Notation:
     start: int = 0
     averages: bool = False
     of_steps: bool = False
+    steps: tuple[str, str] = STEPS[0]
     tokens: Sequence[Token] = field(default=(), repr=False)
     faults: Gathered = field(default_factory=Gathered, repr=False)
+
+    def bound(self, index: str, place: Token) -> str:
+        """An index of steps as t or t+1, where a sum has bound another letter."""
+        if self.step == "t" or index == self.client:
+            return index
+        if index in ("t", "t+1"):
+            raise wrong(place, f"the index of this sum is {self.step}, not t", "use one")
+        return {self.step: "t", f"{self.step}+1": "t+1"}.get(index, index)
 
 
 @cache
@@ -98,28 +110,39 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
     by_client = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
     by_client[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
     meanings = {**notation.names, **by_client}
-    if name.text == r"\alpha" and {spelled(script.inside) for script in scripts} <= {
-        notation.client,
-        "t",
-        f"{notation.client},t",
-    }:
+    indices = {index for script in scripts for index in spelled(script.inside).split(",")}
+    if name.text == r"\alpha" and indices in ({notation.client}, {notation.client, "t"}):
         return ALPHA_I, ()
+    below = notation.bound(below, name)
     if (name.text, below) not in meanings:
-        letter = name.text + (f"_{{{below}}}" if below else "")
-        shown = [item for item in _shown(tuple(meanings)) if item != letter]
-        near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
-        body = WHOLE.get(name.text) or (USUAL.get(name.text) if below == "" else None)
-        declared = f"{name.text} = {body}" if body else f"{letter} = ..."
-        declared = f"{letter} = N for all clients, or m for those drawn" if letter in COUNTS else declared
-        remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {declared}"
-        if name.text == "n" and below == notation.client:
-            remedy = rf"where the weights are by samples, add % fedbounds: let \frac{{n_{below}}}{{n}} = p_{below}"
-        if name.text.startswith(r"\bar{"):
-            remedy = MEANS.format(name.text)
-        elif name.text.startswith((r"\hat{", r"\tilde{")) and scripts:
-            remedy = f"add % fedbounds: let {name.text} = w where it is the average of the local models"
-        raise wrong(replace(name, text=letter), UNKNOWN, remedy)
+        raise _unknown(name, below, scripts, notation, meanings)
     return meanings[name.text, below], above
+
+
+def _unknown(
+    name: Token,
+    below: str,
+    scripts: Sequence[Token],
+    notation: Notation,
+    meanings: Mapping[tuple[str, str], sp.Expr],
+) -> MisreadError:
+    """That a letter is none of the table, with those near it and the line that would declare it."""
+    letter = name.text + (f"_{{{below}}}" if below else "")
+    shown = [item for item in _shown(tuple(meanings)) if item != letter]
+    near = difflib.get_close_matches(letter, shown, 3, 0.3) or [r"\sigma^2", "L"]
+    body = WHOLE.get(name.text) or (USUAL.get(name.text) if below == "" else None)
+    declared = f"{name.text} = {body}" if body else f"{letter} = ..."
+    declared = f"{letter} = {COUNTED}" if letter in COUNTS else declared
+    remedy = f"nearest: {', '.join(near)}; or add % fedbounds: let {declared}"
+    if name.text == "n" and below == notation.client:
+        remedy = rf"where the weights are by samples, add % fedbounds: let \frac{{n_{below}}}{{n}} = p_{below}"
+    if re.match(r"\\mathrm\{\W*\w{2,}", name.text) and not scripts:
+        remedy = f"put words outside of the display, or add % fedbounds: let {letter} = ..."
+    if name.text.startswith(r"\bar{"):
+        remedy = MEANS.format(name.text)
+    elif name.text.startswith((r"\hat{", r"\tilde{")) and scripts:
+        remedy = f"add % fedbounds: let {name.text} = w where it is the average of the local models"
+    return wrong(replace(name, text=letter), UNKNOWN, remedy)
 
 
 def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr:
@@ -132,7 +155,12 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
         remedy = "leave start 1 out, and sum from 0; start 1 is for a paper that starts at w_1"
         raise wrong(replace(name, text=spelled([name, *scripts])), "with start 1 the first point is w_1", remedy)
     time = "0" if notation.start == 1 and time == "1" else time
-    later = {notation.step: "t", f"{notation.step}+1": "t+1", r"0\tau": "0"}.get(time, time)
+    if notation.steps == TO_T and time in ("T", "T+1"):
+        if time == "T" or name.text != "w":
+            what = "beside a sum of T + 1 terms the points end with w_{T+1}"
+            raise wrong(replace(name, text=spelled([name, *scripts])), what, r"sum to T - 1, or write the mean out")
+        time = "T"
+    later = {r"0\tau": "0"}.get(time, notation.bound(time, name))
     steps = (later in POINTS or later in TIMES) and later not in ("", "T", "T/2:T", r"\star")
     average = name.text == r"\bar{w}" and steps and not client and len(rest) == 1
     if average and not notation.averages:
@@ -148,12 +176,26 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
             return Vec(sp.Symbol(f"{letter}_{{{later}}}"))
     if name.text == r"\bar{w}" and sorted(rest) == ["T", r"\eta"]:
         return ETA_AVERAGE
-    written = spelled([name, *scripts])
-    remedy = r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"
-    if client:
-        remedy = r"a client's models are w_t^i, w_{t+1}^i before they are averaged, w_\tau^i, w_0^i and w_i^\star"
+    raise wrong(
+        replace(name, text=spelled([name, *scripts])),
+        "a point must be one that a run visits",
+        _of_points(rest, client),
+    )
+
+
+def _of_points(rest: Sequence[str], client: bool) -> str:
+    """Which points there are, or the line by which one with these indices is one of them."""
+    time = rest[0] if rest else ""
+    if len(rest) > 1 and r"\star" in rest:
+        return r"a minimiser is w^\star, or w_i^\star of a client inside a sum over i"
+    if time == r"t\tau":
+        return "where t counts rounds, add % fedbounds: let t = r"
+    if not client and time in ("r", "r+1", "R"):
+        return r"where r counts rounds, add % fedbounds: where w_r = w_{r\tau}"
+    if time == "1":
+        return "where steps count from 1, add % fedbounds: start 1"
     if re.fullmatch("[a-z]", time) and time not in "tr":
-        remedy = f"where {time} counts steps, add % fedbounds: let {time} = t"
-    if time == "1" and not notation.start:
-        remedy = "where steps count from 1, add % fedbounds: start 1"
-    raise wrong(replace(name, text=written), "a point must be one that a run visits", remedy)
+        return f"where {time} counts steps, add % fedbounds: let {time} = t"
+    if client:
+        return r"a client's models are w_t^i, w_{t+1}^i before they are averaged, w_\tau^i, w_0^i and w_i^\star"
+    return r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
+from fedbounds.latex.behind import RELATION, apart
 from fedbounds.latex.grammar import ORDERS, PROBABILITY, pairs
 from fedbounds.latex.sentences import hypotheses, supposed
 from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, spelled, wrong
@@ -26,7 +27,6 @@ DISPLAY = re.compile(
     r"|\\begin\{(?P<n>equation|align|gather|multline|eqnarray|displaymath)(?P<s>\*?)\}(?P<c>.*?)\\end\{(?P=n)(?P=s)\}",
     re.DOTALL,
 )
-RELATION = re.compile(r"\\(?:[lg]eq?|[lg]eqslant|lesssim|approx|asymp|propto|simeq)(?![a-zA-Z])|[=<>]")
 INLINE = re.compile(
     r"(?<!\\)\$(?P<a>[^$]+?)(?<!\\)\$|\\\((?P<b>.*?)\\\)|\\begin\{math\}(?P<c>.*?)\\end\{math\}", re.DOTALL
 )
@@ -34,31 +34,9 @@ CHANCE = re.compile(
     r"\bwith\s+(?:an?\s+)?(?:high\s+probability|probability\s+(?:of\s+)?(?:at\s+least|exceeding|\$1))|\bw\.h\.p",
     re.IGNORECASE,
 )
-# Where a display goes on to define what it names: behind a comma and a wide space, or a word.
-BEHIND = re.compile(
-    r"[,;]?\s*\\q?quad(?![a-zA-Z])\s*(?:\\(?:text|mbox|textrm)\{\s*(?:where|with|and)?\s*\}\s*)?(?:\\q?quad(?![a-zA-Z])\s*)?"
-    r"|[,;]\s*\\(?:text|mbox|textrm)\{\s*(?:where|with)\s*\}\s*"
-)
-DEFINED = re.compile(
-    r"(?P<letter>\\?[A-Za-z]+)(?P<scripts>(?:[_^](?:\{[^{}]*\}|\\?\w|\\[a-z]+|\*))*)\s*:?=(?P<body>.+)", re.DOTALL
-)
-SCRIPT = re.compile(r"[_^]\{[^{}]*\}")
-# A value of one of these is a hypothesis, a step size or a constant of the class, which needs a line.
-NO_NAMES = frozenset((*"tTrRNnmKkiwpFLGqdC", r"\eta", r"\tau", r"\alpha", r"\mu", r"\sigma"))
 LABEL = re.compile(r"\\label\{([^{}]{1,80})\}")
 VERBS = (
-    "assume",
-    "start",
-    "step",
-    "where",
-    "let",
-    "scope",
-    "in",
-    "units",
-    "reading",
-    "terms",
-    "title",
-    "source",
+    *("assume", "start", "step", "where", "let", "scope", "in", "units", "reading", "terms", "title", "source"),
     "algorithm",
 )
 
@@ -198,9 +176,11 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
         faults.append(wrong(place, f"a marked theorem must have {count} with a relation", remedy))
         return Theorem(label, lines, (), commands, first, inline, tuple(faults), text_alone, before)
     group = next(name for name in "abc" if displays[0][name] is not None)
-    statement, definitions = _apart(displays[0][group])
+    statement, definitions, remarks = apart(displays[0][group])
     start = displays[0].start(group)
     tokens = scanned(statement, *_place(plain, start))
+    text_alone = " ".join((text_alone, *(text for text, _ in remarks)))
+    inline = (*inline, *(Line("mention", text.strip(" ,;."), *_place(plain, start + at)) for text, at in remarks))
     stated = {re.sub(r"[\s{}]", "", line.text.partition("=")[0]) for line in lines if line.verb in ("let", "where")}
     for name, definition, offset in definitions:
         at = _place(plain, start + offset)
@@ -214,29 +194,6 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
 def _place(text: str, at: int) -> tuple[int, int]:
     """(line, column) of a character, from 1."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-
-
-def _apart(display: str) -> tuple[str, list[tuple[str, str, int]]]:
-    """The statement of a display, and what it defines behind it: (name, definition, place) each."""
-    marks = [m for m in BEHIND.finditer(display) if _level(display[: m.start()]) == 0]
-    if not marks or not RELATION.search(display[: marks[0].start()]):
-        return display, []
-    result = []
-    for mark, end in zip(marks, (*(m.start() for m in marks[1:]), len(display)), strict=True):
-        text = display[mark.end() : end].rstrip().rstrip(".,;").rstrip()
-        defined = DEFINED.fullmatch(text)
-        if not defined or defined["letter"] in NO_NAMES or RELATION.search(SCRIPT.sub("", defined["body"])):
-            return display, []
-        result.append((defined["letter"] + defined["scripts"], text, mark.end()))
-    return display[: marks[0].start()], result
-
-
-def _level(text: str) -> int:
-    """How many brackets of LaTeX a text leaves open."""
-    plain = re.sub(r"\\[{}\\]", "", text)
-    return (
-        plain.count("{") - plain.count("}") + len(re.findall(r"\\left\b", text)) - len(re.findall(r"\\right\b", text))
-    )
 
 
 def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -253,13 +254,17 @@ class _Reader:
 
 
 def _each_once(faults: Gathered, declared_by: Iterable[str]) -> Gathered:
-    """The errors, of a letter only the first, and none of a letter in a line that itself declares nothing."""
-    result, letters = Gathered(), set[str]()
+    """The errors, of a letter or a kind the first, and none of a letter in a line that itself declares nothing."""
+    result, said = Gathered(), set[str]()
     for fault in InputErrors(faults).faults:
-        if isinstance(fault, MisreadError) and (UNKNOWN in str(fault) or AVERAGE in str(fault)):
-            letter = fault.token.text.partition("_{")[0]
-            if letter in letters or any(letter in line for line in declared_by):
+        what = str(fault)
+        if isinstance(fault, MisreadError) and (UNKNOWN in what or AVERAGE in what):
+            what = fault.token.text.partition("_{")[0]
+            if any(what in line for line in declared_by):
                 continue
-            letters.add(letter)
-        result.append(fault)
+        elif isinstance(fault, MisreadError):
+            what = re.sub(r"line \d+, column \d+: |, but received [^:]*: ", "", what)
+        if what not in said:
+            result.append(fault)
+        said.add(what)
     return result

@@ -16,15 +16,12 @@ from fedbounds.theory.vectors import Value, Vec
 Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
     sp.Function, ("E", "sum_i", "sum_S", "sum_t", "sum_r", "min_i", "min_t")
 )
-# The spans of a sum over the steps of a run, by the number of its first step, over its rounds and over clients.
-STEPS = {0: ("<T", "=0 to T-1", "<=T-1", r"\in\{0,\dots,T-1\}"), 1: ("=1 to T", r"\leT", "<=T")}
-ROUNDS = ("<R", "=0 to R-1")
-CLIENTS = ("", "=1 to N", r"\in I", r"\in[N]", r"\in\mathcal{I}", r"\in\mathcal{N}")
-LEAST_OF = {"t<T", "0<=t<T", r"t\in[T]", "0<=t<=T-1", "t<=T-1", r"t\in\{0,\dots,T-1\}", r"t=0,\dots,T-1"}
 # Sums over a run, and how many terms they have.
 RUN_SUMS = {StepSum: T, RoundSum: R}
 STEP_AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r"\bar{w}_{T}^{\eta}"))
 ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
+# Indices of norms that are those of vectors; of matrices the norm is that of their entries.
+EUCLIDEAN = ("2", "F", r"\mathrm{F}")
 # Bits of the powers of numbers, and the exponents of others.
 MOST_BITS, HIGHEST = 2000, 1000
 FIXED = (at.w_star, at.w_i_star, at.w_0)
@@ -70,6 +67,12 @@ def _total(varying: sp.Expr, kind: Any) -> sp.Expr:
     return ClientSum(varying)
 
 
+def least(inner: sp.Expr) -> sp.Expr:
+    """The least over the steps; that of roots is the root of the least."""
+    root = isinstance(inner, sp.Pow) and inner.exp == sp.S.Half
+    return sp.sqrt(LeastStep(inner.args[0])) if root else LeastStep(inner)
+
+
 def random(expression: sp.Basic) -> bool:
     """Whether it depends on what a run does: an iterate, a local model, weights."""
     return bool((expression.atoms(Vec) - set(FIXED)) or expression.has(ALPHA_I, at.ALPHA))
@@ -87,6 +90,8 @@ def expected(inner: sp.Expr, place: Token) -> sp.Expr:
             raise wrong(place, "the expectation of a product cannot be read", "state it of each factor")
         outside = sp.Mul(*(x for x in factors if x not in chance))
         for x in chance:
+            if x.is_Pow and x.has(Least, LeastStep, StepSum, RoundSum, ClientSum, SelectedSum):
+                raise wrong(place, "a power inside an expectation varies", "write it before the expectation")
             sum_ = isinstance(x, ClientSum | SelectedSum | StepSum | RoundSum)
             if isinstance(x, sp.Add):
                 outside *= expected(x, place)

@@ -140,7 +140,8 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         what = "what a run does stands outside an expectation"
         certain = ", ".join(sorted(CERTAIN - setting.assumed))
         raise wrong(place, what, rf"write \mathbb{{E}}, add % fedbounds: in expectation, or assume {certain}")
-    if bare and not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(result)):
+    outside = expression.replace(lambda x: isinstance(x, Expect), lambda x: sp.S.One)
+    if not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(outside)):
         raise wrong(place, "a power of what is random has another expectation", "state it of squares")
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})
 

@@ -11,19 +11,22 @@ from fedbounds.errors import InputError, reject
 # Larger formulas, or macros that grow beyond it, are refused.
 MOST_TOKENS = 4000
 DEEPEST = 40
-TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[0-9]+(?:\.[0-9]+)?|\S")
+TOKEN = re.compile(r"(?<![A-Za-z\\])(?:exp|log)(?=\s*[(\[{])|\\[A-Za-z]+|\\.|[0-9]+(?:\.[0-9]+)?|\S")
 COMMENT = re.compile(r"(?<!\\)%[^\n]*")
 SPACING = {r"\,", r"\;", r"\:", r"\!", "~", "&", r"\\", r"\quad", r"\qquad", r"\notag", r"\nonumber", r"\thinspace"}
 SPACING |= {r"\displaystyle", r"\textstyle", r"\limits", r"\nolimits", r"\mathstrut"}
 SIZES = {rf"\{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side in ("", "l", "r", "m")}
 DROPPED = SPACING | SIZES | {"\\ ", r"\middle"}
 # Commands whose argument is no part of the formula.
-ASIDE = {r"\label", r"\tag", r"\vspace", r"\hspace"}
+ASIDE = {r"\label", r"\tag", r"\vspace", r"\hspace", r"\begin", r"\end"}
+# Environments inside a display that only lay it out.
+LAYOUT = re.compile(r"(aligned|alignedat|align|gathered|gather|split|array|multlined)\*?$")
 SAME = {
     r"\le": "<=", r"\leq": "<=", r"\leqslant": "<=", r"\lt": "<", r"\ge": ">=", r"\geq": ">=",
     r"\geqslant": ">=", r"\gt": ">", r"\cdot": "*", r"\times": "*", r"\tfrac": r"\frac", r"\dfrac": r"\frac",
     r"\lbrace": r"\{", r"\rbrace": r"\}", r"\lbrack": "[", r"\rbrack": "]", r"\vert": "|", r"\mid": "|",
     r"\lvert": "|", r"\rvert": "|", r"\ast": r"\star", r"\*": r"\star", r"\colon": ":", r"\ln": r"\log",
+    "exp": r"\exp", "log": r"\log", r"\ldots": r"\dots", r"\cdots": r"\dots", r"\dotsc": r"\dots",
 }  # fmt: skip
 DEFINED = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|DeclareMathOperator|def)\*?\s*\{?(\\[A-Za-z]+)\}?\s*(?:\[(\d)\])?\s*(?=\{)"
@@ -175,7 +178,7 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
             at += at < len(tokens) and tokens[at].text == "."
             continue
         if text in ASIDE:
-            at = argument(tokens, at)[1]
+            at = _aside(tokens, at)
         elif text in DROPPED:
             continue
         elif text in AROUND:
@@ -206,6 +209,20 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
             result.append(replace(token, text=text))
         side = ""
     return result
+
+
+def _aside(tokens: Sequence[Token], at: int) -> int:
+    """The place behind what is no part of the formula, as the name of an environment and what it says of columns."""
+    name, end = argument(tokens, at)
+    command, text = tokens[at - 1].text, spelled(name)
+    if command not in (r"\begin", r"\end"):
+        return end
+    if not LAYOUT.match(text):
+        raise wrong(tokens[at - 1], f"a statement may not have {text} in it", "state one case")
+    if command == r"\begin" and text in ("array", "alignedat"):
+        end = argument(tokens, end)[1]
+    option = [token.text for token in tokens[end : end + 3]]
+    return end + 3 if option in (["[", place, "]"] for place in "tbc") else end
 
 
 def _marked(tokens: Sequence[Token], at: int, command: str) -> tuple[list[Token], int]:
@@ -243,7 +260,9 @@ def _bare_arguments(tokens: Sequence[Token], at: int) -> tuple[Sequence[Token], 
 def _dressed(dress: str, inner: Sequence[Token], token: Token) -> str:
     if len(inner) > 1 and dress in (r"\bar", r"\tilde", r"\hat") and all(item.text in "^_" for item in inner[1:]):
         raise wrong(token, "an accent must cover a letter alone", r"write \bar{w}_t")
-    text = "".join(map(str, inner))
+    text = "".join(str(item) for item in inner if item.text not in "{}")
+    if dress == r"\mathrm" and text in ("exp", "log", "ln", "max", "min"):
+        return SAME.get(rf"\{text}", rf"\{text}")
     return text if dress == r"\mathrm" and len(text) == 1 and text != "E" else f"{dress}{{{text}}}"
 
 

@@ -132,6 +132,7 @@ READ = {
     "decaying": (Delta_T, 4 * sigma_sq / (mu**2 * T)),
     "three-terms": (Delta_next, (1 - 2 * eta * mu) * Delta + eta**2 * sigma_sq + eta**2 * L**2 * Delta),
     "proximal": SUBLINEAR,
+    "exp-in-letters": (gap, sp.exp(-eta_0 * mu * T) * gap_0 + FLOOR),
     # As it was misquoted: the brackets of Li et al. are lost.
     "li-misquoted": (gap, L / mu / (gamma + T) * 2 * B / mu + mu * gamma / 2 * Delta_0),
 }
@@ -172,7 +173,6 @@ REFUSED = {
     "over-the-selection": "an expectation with a condition",
     "lost-norms": "received P",
     "two-times": "one of horizon, step",
-    "exp-in-letters": "received x",
     "forgotten-loss": r"received \bar{w}",
     "slash": "a / b c is ambiguous",
     "krum": "algorithm must be a known name",

@@ -64,7 +64,7 @@ REFUSED = {
     "weighted-average": "with other weights, such as t + 1, it is neither",
     "gradient-confusion": r"received \rho",
     "sum-from-one": "not t=1",
-    "error-feedback": "not t=0",
+    "error-feedback": r"received \tilde{w}_{t}",
     "diloco": ORDER,
     "langevin": r"received \beta",
 }
@@ -175,15 +175,18 @@ def test_a_let_that_declares_nothing_is_refused_in_a_sentence():
 def test_the_page_says_how_many_displays_are_read():
     import test_collected as collected
     import test_displays as displays
+    import test_fresh as fresh
     import test_from_memory as memory
 
     page = (Path(__file__).parents[2] / "docs" / "howto" / "latex.md").read_text().replace("\n", " ")
     once = sum(not lines for lines, _, _ in READ.values()) + 1
-    asked = len(READ) + 1 - once
-    every = sum(len(module.THEOREMS) for module in (collected, displays)) + len(THEOREMS)
-    read_at_once = len(collected.READ) + len(displays.READ) + once
-    with_lines = len(collected.ANSWERED) + len(displays.ANSWERED) + asked
+    others = (collected, displays, fresh)
+    every = sum(len(module.THEOREMS) for module in others) + len(THEOREMS)
+    read_at_once = sum(len(module.READ) for module in others) + once
+    asked = [*collected.ANSWERED, *displays.ANSWERED, *fresh.ASKED]
     assert f"Of {every} displays of public papers, notes and drafts, {read_at_once} read as their authors" in page
-    assert f"and {with_lines} with the lines that errors ask for" in page
-    assert f"of the {len(THEOREMS)} of them that a search gave last, {once} and {asked}" in page
-    assert f"of {len(memory.THEOREMS)} written from memory, {len(memory.AT_ONCE)} and {len(memory.ANSWERED)}" in page
+    assert f"and {len(asked) + len(READ) + 1 - once} with the lines that errors ask for" in page
+    explicit = len(fresh.THEOREMS) - len(fresh.OTHERS)
+    assert f"the {len(fresh.THEOREMS)} among them that a rule collected last, {explicit} are explicit" in page
+    assert f"inequalities: {len(fresh.READ)} and {len(fresh.ASKED)} of them" in page
+    assert f"Of {len(memory.THEOREMS)} written from memory, {len(memory.AT_ONCE)} and {len(memory.ANSWERED)}" in page

@@ -24,7 +24,7 @@ from validate.robustness.formats import PATIENCE, answered
 
 DISPLAYS = [
     Path(__file__).resolve().parents[2] / "tests" / "latex" / name
-    for name in ("displays.tex", "collected.tex", "from_memory.tex")
+    for name in ("displays.tex", "collected.tex", "from_memory.tex", "found.tex", "fresh.tex")
 ]
 # Answers are written after so many files each, so that a run that is ended early counts.
 EACH = 1000

@@ -1,0 +1,233 @@
+"""Displays collected by a rule (fresh.tex): each reads as meant, or is refused for the reason."""
+
+from pathlib import Path
+
+import pytest
+import sympy as sp
+from test_found import with_line
+
+from fedbounds.errors import InputError
+from fedbounds.latex.marked_theorems import of_each_relation, theorems
+from fedbounds.latex.statement import claim_of
+from fedbounds.theory import points as at
+from fedbounds.theory import symbols as s
+from fedbounds.theory.point_quantities import mean_slope_sq, moved_sq
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_0,
+    Delta_next,
+    Delta_T,
+    G_sq,
+    L,
+    T,
+    average_gap,
+    eta,
+    eta_0,
+    gap,
+    gap_0,
+    gap_sum,
+    gap_t,
+    mu,
+    sigma_sq,
+    t,
+    tau,
+)
+
+FILE = Path(__file__).parent / "fresh.tex"
+THEOREMS = {theorem.label: theorem for theorem in theorems(FILE)}
+SLOPE = at.mean(at.grad(at.w))
+GAP_NEXT = at.F(at.w_next) - at.F_star
+STOCHASTIC = at.norm_sq((at.w - at.w_next) / eta)
+ALONG = at.inner(SLOPE, at.w - at.w_star)
+NOISY = Delta - 2 * eta * ALONG + eta**2 * (mean_slope_sq + sigma_sq)
+EXPANDED = Delta - 2 * eta * mu * Delta + eta**2 * L**2 * Delta + eta**2 * sigma_sq
+COCOERCIVE = Delta - 2 * eta * gap_t + 2 * L * eta**2 * gap_t
+WITH_STEP = gap_t + at.inner(SLOPE, -SLOPE / L) + L / 2 * at.norm_sq(SLOPE / L)
+SUBLINEAR = (gap_t, L * Delta_0 / (2 * t))
+BY_STEP = (gap_t, Delta_0 / (2 * eta_0 * t))
+KAPPA = (Delta, (1 - mu / L) ** t * Delta_0)
+LINEAR = (gap_t, (1 - eta_0 * mu) ** t * gap_0)
+SLOPED = (Delta_next, Delta - 2 * eta * gap_t + eta**2 * mean_slope_sq)
+BOUNDED = (Delta_next, Delta - 2 * eta * gap_t + eta**2 * G_sq)
+ETA_GAPS, ETA_SQUARES = s.sum_over_steps(eta * gap_t), s.sum_over_steps(eta**2)
+ROOT = sp.sqrt(Delta_0 * G_sq / T)
+# label -> both sides of each relation, as the author means them.
+READ = {
+    "noise-over-mu": [(Delta, (1 - eta_0 * mu) ** t * Delta_0 + sigma_sq / mu**2)],
+    "sublinear-order": [SUBLINEAR],
+    "one-over-kappa": [KAPPA],
+    "subgradient-step": [(Delta_next, Delta - 2 * eta * gap_t + eta**2 * STOCHASTIC)],
+    "subgradient-gap": [(gap_t, (Delta - Delta_next) / (2 * eta) + eta / 2 * STOCHASTIC)],
+    "cocoercive-step": [(Delta_next, Delta - 2 / L * gap_t)],
+    "gap-times-k": [(2 * t / L * gap_t, Delta_0)],
+    "aligned-chain": [(Delta_next, COCOERCIVE), (COCOERCIVE, Delta - 2 * eta * (1 - L * eta) * gap_t)],
+    "half-gap-step": [(Delta_next, Delta - gap_t / (2 * L))],
+    "linear-step": [(Delta_next, (1 - mu / L) * Delta)],
+    "boxed-gap": [(gap, L / 2 * (1 - mu / L) ** T * Delta_0)],
+    "two-t-eta": [BY_STEP],
+    "eigenvalues": [(GAP_NEXT, (1 - mu / L) * gap_t)],
+    "tagged-kappa": [(gap_t, (1 - mu / L) ** t * gap_0)],
+    "tagged-descent": [(GAP_NEXT - gap_t, -mean_slope_sq / (2 * L))],
+    "gd-of-w": [LINEAR],
+    "accumulated": [(ETA_GAPS, Delta_0 / 2 + ETA_SQUARES * G_sq / 2)],
+    "alpha-k": [BY_STEP],
+    "inner-step": [(Delta_next, Delta - 2 / L * ALONG + mean_slope_sq / L**2)],
+    "descent-at-x": [(GAP_NEXT, WITH_STEP), (WITH_STEP, gap_t - mean_slope_sq / (2 * L))],
+    "lvert-k": [SUBLINEAR],
+    "m-over-L": [KAPPA],
+    "with-a-remark": [BY_STEP],
+    "L-behind": [SUBLINEAR],
+    "slopes-of-sgd": [(s.sum_over_steps(mean_slope_sq) / T, 2 * gap_0 / (eta_0 * T) + eta_0 * L * sigma_sq)],
+    "gaps-of-sgd": [(gap_sum / T, Delta_0 / (2 * eta_0 * T) + eta_0 * G_sq / 2)],
+    "distance-of-sgd": [(Delta_T, (1 - eta_0 * mu) ** T * Delta_0 + eta_0 * sigma_sq / mu)],
+    "half-contraction": [(Delta_T, (1 - mu * eta_0 / 2) ** T * Delta_0 + 2 * eta_0 * sigma_sq / mu)],
+    "lambda-t": [(Delta, 2 * G_sq / (mu**2 * (t + 1)))],
+    "frobenius": [
+        (Delta_next, (1 - eta * mu) * Delta),
+        ((1 - eta_0 * mu) * Delta, (1 - eta_0 * mu) ** (t + 1) * Delta_0),
+    ],
+    "superscript-k": [(Delta, (1 - eta_0 * mu) ** t * Delta_0)],
+    "escaped-step": [(Delta_next, (1 - eta * mu) * Delta + (2 * eta**2 * L - 2 * eta) * gap_t)],
+    "f-star-on-the-right": [(gap, L / 2 * Delta_T)],
+    "t-is-the-step": [BY_STEP],
+    "bold-gd": [(gap, Delta_0 / (2 * eta_0 * T))],
+    "bold-gd-step": [SLOPED],
+    "bold-gd-gap": [(gap_t, (Delta - Delta_next) / (2 * eta) + eta / 2 * mean_slope_sq)],
+    "kappa-of-H": [KAPPA],
+    "c-strongly": [LINEAR],
+    "spaced-superscripts": [BY_STEP],
+    "array-descent": [(GAP_NEXT, gap_t + at.inner(SLOPE, at.w_next - at.w) + L / 2 * moved_sq)],
+    "descent-lemma": [(GAP_NEXT, gap_t - eta * (1 - L * eta / 2) * mean_slope_sq)],
+    "m-strongly": [(GAP_NEXT, (1 - eta * mu) * gap_t)],
+    "least-norm-of-N": [(sp.sqrt(s.least_over_steps(mean_slope_sq)), sp.sqrt(2 * L * gap_0 / T))],
+    "single-bars": [BY_STEP],
+    "bars-behind": [(gap, Delta_0 / (eta_0 * T))],
+}
+# label -> the lines that its errors ask for, one after the other, and both sides.
+ASKED = {
+    "sum-to-K": (("let K = ",), ("let K = T",), [(gap_sum / T, 2 * L * Delta_0 / T)]),
+    "best-of-a-chain": (
+        (r"let \bar{x} = \bar{w}",),
+        (r"let \bar{x} = \bar{w}",),
+        [(average_gap, gap_sum / T), (gap_sum / T, ROOT)],
+    ),
+    "example-bound": (("units as written",), ("units as written",), [(gap, L * sigma_sq / (2 * sp.sqrt(T)))]),
+    "abbreviated-condition": (("in expectation",), ("in expectation",), [BOUNDED]),
+    "given-w": (("in expectation",), ("in expectation",), [BOUNDED]),
+    "expected-delta": (
+        (r"let \theta = w", "in expectation"),
+        (r"let \theta = w", "in expectation"),
+        [(Delta_next, (1 - mu / L) * Delta + sigma_sq / (4 * L**2))],
+    ),
+    "expected-delta-T": (
+        (r"let \theta = w",),
+        (r"let \theta = w",),
+        [(Delta_T, (1 - mu / L) ** T * Delta_0 + sigma_sq / (4 * mu * L))],
+    ),
+    "aligned-delta": (
+        ("in expectation",),
+        ("in expectation",),
+        [(Delta_next, NOISY), (NOISY, EXPANDED), (EXPANDED, EXPANDED)],
+    ),
+    "rounds-and-epochs": (
+        ("let t = r", "units as written"),
+        ("let t = r", "units as written"),
+        [
+            (
+                s.gap_round,
+                (1 - eta_0 * mu / 2) ** s.R * gap_0 + tau**2 * eta_0**2 * sigma_sq / mu + eta_0**2 * s.zeta_sq / mu,
+            )
+        ],
+    ),
+    "output": ((r"let \bar{w} = \bar{w}",), (r"let \bar{w} = \bar{w}",), [(average_gap, ROOT)]),
+    "sum-over-i": (
+        ("let k = T", "start 1", "let x = w"),
+        ("let k = T", "start 1", "let x = w"),
+        [(2 * ETA_GAPS, Delta_0 + G_sq * ETA_SQUARES)],
+    ),
+}
+ORDER = "order without constants"
+# label -> what the refusal of an explicit inequality says.
+REFUSED = {
+    "best-and-sums": "w_{Best}^{T}",
+    "best-so-far": r"w_{\mathrm{best}}",
+    "decreasing-average": "different units",
+    "chain-at-a-point": "an expectation over clients must name their weights",
+    "least-of-k": "a least value over steps must be over all of them",
+    "least-expected-slope": "a least expectation is not expressible",
+    "local-optima": "w_{k}^{\\star}",
+    "drift-in-descent": r"where w_r = w_{r\tau}",
+    "average-from-one-of-N": "not k=1 to T",
+    "two-in-one": "a display must have one statement",
+}
+# The same of the others.
+OTHERS = {
+    "kaczmarz": "received A",
+    "swarm": r"received \beta",
+    "unknown-rate": r"received \rho",
+    "honest-clients": "received H",
+    "asynchronous-order": ORDER,
+    "some-c": "c is the growth of the variance",
+    "svrg-epochs": r"received \tilde{x}_{s}",
+    "recycled-layers": ORDER,
+    "feedback": r"received \sigma_{g}",
+    "rounds-order": ORDER,
+    "auxiliary-tasks": r"received \alpha",
+    "linear-speedup-order": ORDER,
+    "heterogeneous-order": ORDER,
+    "chain-to-C": "C is the share of the clients",
+    "matched-pairs": "is this U times what follows, or a function of it",
+    "robust-remainder": r"received \epsilon_{Byzantine}",
+}
+
+
+def claims_with(label, lines=()):
+    theorem = THEOREMS[label]
+    for line in lines:
+        theorem = with_line(theorem, line)
+    return [claim_of(part) for part in of_each_relation(theorem)]
+
+
+def spelled_out(expression):
+    """With quantities that the table does not name by what they measure."""
+    unnamed = [q for q in expression.free_symbols if getattr(q, "name", "").startswith(("expected_", "gap_next"))]
+    return expression.xreplace({q: q.expression for q in unnamed})
+
+
+def assert_says(claims, sides):
+    assert len(claims) == len(sides)
+    for claim, (left, right) in zip(claims, sides, strict=True):
+        constant = {eta: eta_0} if claim.eta == eta_0 else {}
+        for ours, theirs in ((claim.lhs, left), (claim.rhs, right)):
+            difference = (spelled_out(ours) - theirs).subs(constant)
+            assert sp.expand(at.normal(sp.expand(difference))) == 0 or sp.simplify(difference) == 0
+
+
+def test_most_explicit_inequalities_are_read_and_none_of_the_others():
+    explicit, _, others = FILE.read_text().partition("%%% Others")
+    assert {*READ, *ASKED, *REFUSED} == {label for label in THEOREMS if f"{{{label}}}" in explicit}
+    assert set(OTHERS) == {label for label in THEOREMS if f"{{{label}}}" in others}
+    assert (len(READ), len(ASKED), len(REFUSED)) == (46, 11, 10)
+    assert len(READ) + len(ASKED) >= 0.8 * (len(THEOREMS) - len(OTHERS))
+
+
+@pytest.mark.parametrize("label", READ)
+def test_a_display_reads_as_its_author_means_it(label):
+    assert_says(claims_with(label), READ[label])
+
+
+@pytest.mark.parametrize("label", ASKED)
+def test_a_display_reads_as_meant_with_the_lines_that_its_errors_ask_for(label):
+    asked, lines, sides = ASKED[label]
+    for k, text in enumerate(asked):
+        with pytest.raises(InputError) as wrong:
+            claims_with(label, lines[:k])
+        assert text in str(wrong.value)
+    assert_says(claims_with(label, lines), sides)
+
+
+@pytest.mark.parametrize("label", {**REFUSED, **OTHERS})
+def test_a_display_is_refused_for_the_reason(label):
+    with pytest.raises(InputError, match="line ") as wrong:
+        claims_with(label)
+    assert {**REFUSED, **OTHERS}[label] in str(wrong.value)
