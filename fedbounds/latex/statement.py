@@ -22,6 +22,7 @@ from fedbounds.latex.grammar import in_full, pairs
 from fedbounds.latex.hypotheses import foreign, mean_of_steps, of_the_text
 from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
 from fedbounds.latex.marked_theorems import Theorem
+from fedbounds.latex.ranges import TO_T
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
 from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
@@ -63,6 +64,8 @@ class _Statement(NamedTuple):
 NOTHING = _Statement(Kind.RATE, sp.S.Zero, [], set(), False, {}, [])
 # Of what is said of w_tau^i.
 FIRST_ROUND = Assumption("first-round", "t is the last local step of the first round", sp.Eq(t, tau - 1))
+# Of a sum of T + 1 terms, which is not empty.
+A_TERM = Assumption("a-term", "T >= 1", sp.Ge(T, 1))
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ class _Reader:
         scopes = set().union(*map(scopes_of, parts))
         constant = any(x.has(CONSTANT_STEP) for x in parts)
         limits = [FIRST_ROUND] * any(x.has(AFTER_A_ROUND) for x in parts)
+        limits += [A_TERM] * (self.lines.notation.steps == TO_T)
         # One step size for all is that of the step where nothing of the start is said: more evidence knows it.
         if constant and scopes == {"step"} and not any(x.has(t, Delta_0, gap_0) for x in (lhs, *terms)):
             lhs, *terms = (x.xreplace({eta_0: eta}) for x in (lhs, *terms))

@@ -50,6 +50,8 @@ def test_ranges_bars_and_layout_are_read(display, left, right):
 def test_the_authors_T_is_one_less_where_a_sum_ends_at_it():
     claim = read(MEAN + START, EXACT, r"step \frac{1}{L\sqrt{T+1}}")
     assert claim.eta == 1 / (L * sp.sqrt(T)) and claim.lhs == gap_sum / T
+    # No sum of no terms is spoken of, at which 1/T of the author would be -1.
+    assert "T >= 1" in [item.statement for item in claim.assumptions]
 
 
 @pytest.mark.parametrize(
