@@ -269,7 +269,7 @@ def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation)
     below, above = (spelled(leaves.get(mark, ())) for mark in "_^")
     if not below:
         raise wrong(place, "a sum needs its index", r"write \sum_i")
-    if (of_steps := ranges.over_steps(scripts, notation)) is not None:
+    if (of_steps := notation.over_steps(scripts)) is not None:
         return sums.summed(_run(factors, operators, of_steps), sums.StepSum, place)
     name, first, last = ranges.ends(below, above)
     if name == "r" and (first or "0", last) == ranges.ROUNDS:
@@ -279,7 +279,7 @@ def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation)
     selected = over.startswith((r"\in S", r"\in\mathcal{S}"))
     if (over not in ranges.CLIENTS and not selected) or name in ("t", "T"):
         what = f"a sum must be over all clients, steps or rounds, not {below}{' to ' * bool(above)}{above}"
-        raise wrong(place, what, ranges.whole_range(first, last, notation))
+        raise wrong(place, what, ranges.whole_range(first, last, notation.start))
     inner = _run(factors, operators, replace(notation, client=name))
     return sums.summed(inner, sums.SelectedSum if selected else sums.ClientSum, place)
 
@@ -294,7 +294,7 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
         return _raised(result, [notation.tokens[script.start_pos] for script in following.children[1:]], notation)
     below = spelled(notation.tokens[scripts[0].start_pos].inside) if scripts else ""
     if kind is sp.Min and below:
-        of_steps = ranges.over_steps(scripts, notation)
+        of_steps = notation.over_steps(scripts)
         if of_steps is None and (below == notation.step or ranges.ends(below, "")[2] not in ("", "N")):
             steps = r"\min_{1\le t\le T}" if notation.start else r"\min_{t<T}"
             raise wrong(_at(head, notation), "a least value over steps must be over all of them", f"write {steps}")
@@ -305,7 +305,7 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
 
 def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation) -> sp.Expr:
     """The least over the steps, or the smallest p_i."""
-    if scripts and ranges.over_steps(scripts, notation) is not None:
+    if scripts and notation.over_steps(scripts) is not None:
         return sums.least(inner)
     if inner != at.p_i:
         raise wrong(_at(head, notation), *sums.NO_LIST)

@@ -7,11 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 import sympy as sp
 
 from fedbounds.errors import Gathered
-from fedbounds.latex.ranges import STEPS, TO_T
+from fedbounds.latex.ranges import STEPS, TO_T, ends
 from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
 from fedbounds.latex.tokens import MisreadError, Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
@@ -61,6 +62,14 @@ class Notation:
     steps: tuple[str, str] = STEPS[0]
     tokens: Sequence[Token] = field(default=(), repr=False)
     faults: Gathered = field(default_factory=Gathered, repr=False)
+
+    def over_steps(self, scripts: Sequence[Any]) -> Notation | None:
+        """The notation inside of a sum or a least value over all steps; None where it is over others."""
+        leaves = {str(script): spelled(self.tokens[script.start_pos].inside) for script in scripts}
+        name, first, last = ends(leaves.get("_", ""), leaves.get("^", ""))
+        if (first or self.steps[0], last) != self.steps:
+            return None
+        return replace(self, step=name, client=" " if name == self.client else self.client)
 
     def bound(self, index: str, place: Token) -> str:
         """An index of steps as t or t+1, where a sum has bound another letter."""

@@ -3,14 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-from fedbounds.latex.tokens import spelled
-
-if TYPE_CHECKING:
-    from fedbounds.latex.letters import Notation
 
 # The first and last term of a sum over the steps of a run, by the number of its first step, and over its rounds.
 STEPS, ROUNDS = {0: ("0", "T-1"), 1: ("1", "T")}, ("0", "R-1")
@@ -40,21 +32,12 @@ def ends(below: str, above: str) -> tuple[str, str, str]:
     return "", below, above
 
 
-def over_steps(scripts: Sequence[Any], notation: Notation) -> Notation | None:
-    """The notation inside of a sum or a least value over all steps; None where it is over others."""
-    leaves = {str(script): spelled(notation.tokens[script.start_pos].inside) for script in scripts}
-    name, first, last = ends(leaves.get("_", ""), leaves.get("^", ""))
-    if (first or notation.steps[0], last) != notation.steps:
-        return None
-    return replace(notation, step=name, client=" " if name == notation.client else notation.client)
-
-
-def whole_range(first: str, last: str, notation: Notation) -> str:
+def whole_range(first: str, last: str, start: int) -> str:
     """How a sum over part of the steps, or over something else, could be one that is read."""
-    if not notation.start and (first, last) == STEPS[1]:
+    if not start and (first, last) == STEPS[1]:
         return "sum from 0 to T-1, or add % fedbounds: start 1 if the run starts at w_1"
     letter = last.removesuffix("-1")
     late = f"add % fedbounds: let {letter} = T where a run has {letter} steps; "
     late *= letter != "T" and bool(re.match(r"\w$", letter))
-    steps = r"\sum_{t=1}^T" if notation.start else r"\sum_{t<T}"
+    steps = r"\sum_{t=1}^T" if start else r"\sum_{t<T}"
     return rf"{late}write \sum_i, {steps} or \sum_{{r<R}}"
