@@ -1,27 +1,19 @@
-"""What stands near a claim: the assumptions with which it is proved, and shipped claims about the same."""
+"""What stands near a claim: the assumptions with which it is proved."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.evidence.empirical.sides import Comparison
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import library
-from fedbounds.model.problem import Array
 from fedbounds.referee.case import Case, StageResult, processor_seconds
-from fedbounds.referee.mutants_in_regimes import regime_runs_of
-from fedbounds.referee.regime import NEGLIGIBLE
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.reading import Reading
 
 # What authors leave out, the mildest first. An open claim is put to the prover with one of them, then with several.
 USUAL = (a.unbiased, a.full_participation, a.constant_steps, a.full_gradients, a.one_local_step, a.homogeneous)
@@ -33,15 +25,14 @@ Several = tuple[Assumption, ...]
 
 
 def neighbours(case: Case) -> StageResult:
-    """With which further assumptions an open claim is proved, and how it compares with shipped claims."""
+    """With which further assumptions an open claim is proved."""
     lines: list[str] = []
     reporting = replace(case, so_far=lambda _: case.so_far(lambda: StageResult(tuple(lines))))
     if not case.proved and case.claim.kind is Kind.INEQUALITY:
         for several in _enough(reporting):
             lines.append(PROVED_IF + " and ".join(item.statement for item in several))
-    for line in _implications(reporting):
-        lines.append(line)
-    return StageResult(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
+    none = "it is proved as it stands" if case.proved else "no usual assumption more was found that proves it"
+    return StageResult(tuple(lines) or (none,))
 
 
 def _enough(case: Case) -> Iterator[Several]:
@@ -75,36 +66,3 @@ def _is_proved(claim: Claim, reading: Reading, several: Several) -> bool:
         proof = automatic.examine(changed, reading)
         return proof is not None and library.UNMET not in proof.detail
     return False
-
-
-def _implications(case: Case) -> Iterator[str]:
-    """Which shipped claims with the same left side its bound is below, or above, wherever both apply to a regime."""
-    mine = _bounds(case.claim, case.reading, case.suite)
-    for other in plugins.claims().values():
-        if other is case.claim or (other.lhs, other.scope) != (case.claim.lhs, case.claim.scope):
-            continue
-        case.so_far(lambda: StageResult(()))
-        theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
-        both = [_at_common_times(mine[key], theirs[key]) for key in mine.keys() & theirs.keys()]
-        if both:
-            below = all((x <= y * (1 + NEGLIGIBLE)).all() for x, y in both)
-            above = all((y <= x * (1 + NEGLIGIBLE)).all() for x, y in both)
-            relations = {
-                (True, True): "implies and is implied by",
-                (True, False): "implies",
-                (False, True): "is implied by",
-            }
-            how = relations.get((below, above), "neither implies nor is implied by")
-            yield f"by its bound it {how} {other.key} in the {len(both)} regimes where both apply"
-
-
-def _at_common_times(own: Comparison, theirs: Comparison) -> tuple[Array, Array]:
-    """The right sides of two claims at the times of which both speak."""
-    here, there = np.isin(own.times, theirs.times), np.isin(theirs.times, own.times)
-    return own.rhs[..., here], theirs.rhs[..., there]
-
-
-def _bounds(claim: Claim, reading: Reading, suite: Any) -> dict[tuple[str, str], Comparison]:
-    """(regime, step size) -> both sides there, where the claim applies."""
-    regime_runs = regime_runs_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
-    return {(regime_run.regime.name, str(claim.steps)): regime_run.sides for regime_run in regime_runs}
