@@ -13,9 +13,8 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.referee.implication import granted
+from fedbounds.referee.implication import USUAL, granted
 from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
-from fedbounds.referee.nearby_claims import USUAL
 from fedbounds.referee.sharper_changes import limited
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s

@@ -25,7 +25,7 @@ from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.case import Case, StageResult, left_open
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
-from fedbounds.referee.implication import PROVERS, inherited
+from fedbounds.referee.implication import PROVERS, inherited, neighbours
 from fedbounds.referee.mutants_in_regimes import (
     Row,
     after_the_start,
@@ -34,7 +34,6 @@ from fedbounds.referee.mutants_in_regimes import (
     regime_runs_of,
     verdicts_in,
 )
-from fedbounds.referee.nearby_claims import neighbours
 from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.study import ledger

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as xml
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
+from fedbounds.referee.implication import PROVED_IF
 from fedbounds.referee.mutants_in_regimes import SLIPS
-from fedbounds.referee.nearby_claims import PROVED_IF
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
 from fedbounds.report.counterexample_script import script_if_short

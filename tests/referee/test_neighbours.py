@@ -6,7 +6,7 @@ import sympy as sp
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import library
 from fedbounds.referee.case import Case, Stage
-from fedbounds.referee.nearby_claims import neighbours
+from fedbounds.referee.implication import neighbours
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text

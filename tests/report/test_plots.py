@@ -5,7 +5,7 @@ import pytest
 from made_study import objects, study
 
 from fedbounds import plugins
-from fedbounds.report.figures import curves, study_figures, styles
+from fedbounds.report.figures import study_figures, styles
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 
@@ -43,7 +43,7 @@ def test_bounds_are_log_log_and_in_the_papers_notation():
 def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
     result, arrays = study(R=16)
     results, drawn = objects(result, arrays)
-    curve = curves.measured_gap(results.settings, drawn[0])
+    curve = study_figures.measured_gap(results.settings, drawn[0])
     assert list(curve.x) == [0, 4, 8, 12, 16, 20]
     np.testing.assert_allclose(curve.y, arrays["0/gap"][:, ::4].mean(axis=0))
     assert np.isfinite([curve.lower, curve.upper]).all()

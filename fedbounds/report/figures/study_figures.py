@@ -5,7 +5,7 @@ global state changes. Lines differ in dash and marker as well as in colour.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,81 @@ from matplotlib.figure import Figure
 
 from fedbounds import plugins
 from fedbounds.engine.parallel import in_processes
-from fedbounds.report.figures import curves, styles
+from fedbounds.evidence.empirical.bands import band
+from fedbounds.model.problem import Array
+from fedbounds.report.figures import styles
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of
 from fedbounds.report.number_format import EQUAL
 from fedbounds.study.bounds import gamma_of
 from fedbounds.study.result import Result
-from fedbounds.study.run_series import RunSeries
+from fedbounds.study.run_series import RunSeries, SidesOverTime
+from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import QUANTITIES, Scope, gap
+
+# Points of a curve that a picture can resolve; more only make the file larger.
+MAX_POINTS = 250
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line with a band, all (m,): ``x``, ``y``, ``lower``, ``upper``."""
+
+    x: Array
+    y: Array
+    lower: Array
+    upper: Array
+
+
+def thin(count: int, limit: int = MAX_POINTS) -> np.ndarray:
+    """At most ``limit`` indices of 0 ... count - 1, denser at the start (as a logarithmic axis shows them)."""
+    if count <= limit:
+        return np.arange(count)
+    half = limit // 2
+    spaced = (np.linspace(0, count - 1, half), np.geomspace(1, count, half) - 1)
+    return np.unique(np.concatenate(spaced).round().astype(int))
+
+
+def measured_gap(settings: Settings, run: RunSeries) -> Curve:
+    """E[F(w_T)] - F* at synchronisation times, with the simultaneous band at the study's error rate."""
+    at = np.flatnonzero(run.times % settings.tau == 0)
+    at = at if len(at) > 1 else np.arange(len(run.times))
+    at = at[thin(len(at))]
+    gap = run.gap[:, at]
+    interval = band(gap, settings.error_rate)
+    constant = np.ptp(gap, axis=0) == 0
+    lower = np.where(constant, interval.mean, interval.lower)
+    upper = np.where(constant, interval.mean, interval.upper)
+    return Curve(run.times[at], interval.mean, lower, upper)
+
+
+def bound(sides: SidesOverTime) -> tuple[Array, Array]:
+    """The times and the right side there, nan where it is not positive, as a logarithmic axis cannot show it."""
+    keep = thin(len(sides.t))
+    return sides.t[keep], np.where(sides.rhs > 0, sides.rhs, np.nan)[keep]
+
+
+def left_over_right(sides: SidesOverTime) -> Curve:
+    """Left over right side of a one-step claim with the left side's band; nan where the right side is not positive.
+
+    Where the band is unbounded its limits are nan.
+    """
+    divisor = np.where(sides.rhs > 0, sides.rhs, np.nan)
+    keep = thin(len(sides.t))
+    finite = (np.where(np.isfinite(side), side, np.nan) for side in (sides.lhs, sides.lower, sides.upper))
+    return Curve(sides.t[keep], *(side[keep] / divisor[keep] for side in finite))
+
+
+def replicate_range(times: Array, values: Array) -> Curve | None:
+    """Median over replicates of ``values`` (R, K), with the range from the smallest to the largest."""
+    finite = np.isfinite(values).all(axis=0)
+    if not finite.any():
+        return None
+    keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
+    part = values[:, keep]
+    return Curve(times[keep], np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
+
 
 Drawn = Sequence[RunSeries]
 # The label of the crosses where a claim fails.
@@ -49,7 +115,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: styles.Lines | None = No
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
     figure, panels = panels_of(result, styles.bounds_title(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
-        seen = curves.measured_gap(result.settings, run)
+        seen = measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
         axes.plot(seen.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
         floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
@@ -58,7 +124,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: styles.Lines | None = No
         for k, (key, (label, style)) in enumerate(bounds.items()):
             earlier = list(bounds)[:k]
             if key in run.sides and not any(_coincide(key, other, [run]) for other in earlier):
-                x, y = curves.bound(run.sides[key])
+                x, y = bound(run.sides[key])
                 _line(axes, x + gamma, y, label, style, 0.04 * k)
                 _say_negative(axes, run.sides[key].rhs, label, style)
     legend(figure, panels)
@@ -125,7 +191,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: styles.Lines | None = None
         for k, (key, (label, style)) in enumerate(steps.items()):
             if key not in run.sides:
                 continue
-            curve = curves.left_over_right(run.sides[key])
+            curve = left_over_right(run.sides[key])
             y = np.where(curve.y > 0, curve.y, np.nan)
             lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
             axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
@@ -148,7 +214,7 @@ def skew_figure(result: Result, drawn: Drawn) -> Figure:
             (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
         )
         for values, label, colour, dash, alpha in paths:
-            curve = curves.replicate_range(run.times, values)
+            curve = replicate_range(run.times, values)
             if curve is None:
                 axes.plot([], [], ls="", label=label + r" is 0/0 at $\Gamma=0$")
                 continue
