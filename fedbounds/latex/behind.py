@@ -33,12 +33,18 @@ CHANGES = re.compile(
 )
 
 
+# Words of a remark that limit nothing.
+PLAIN = re.compile(r"\b(?:for|all|every|any|each|if|when|whenever|where|with)\b|\W")
+
+
 class Apart(NamedTuple):
-    """The statement of a display, what it defines behind it as (name, definition, place), and (remark, place)."""
+    """The statement of a display; what it defines behind it, as (name, definition, place); and what it says there:
+    the formulas, with their places, and the words."""
 
     statement: str
     definitions: list[tuple[str, str, int]]
-    remarks: list[tuple[str, int]]
+    formulas: list[tuple[str, int]]
+    words: list[str]
 
 
 def apart(display: str) -> Apart:
@@ -50,20 +56,21 @@ def apart(display: str) -> Apart:
     marks = [m for m in BEHIND.finditer(display) if _level(display[: m.start()]) == 0]
     definitions = _definitions(display, [m.span() for m in marks])
     if definitions:
-        return Apart(display[: marks[0].start()], definitions, [])
-    remarks, start = list[tuple[str, int]](), 0
+        return Apart(display[: marks[0].start()], definitions, [], [])
+    formulas, words, start = list[tuple[str, int]](), list[str](), 0
     for end in [m.start() for m in ROW_ENDS.finditer(display)]:
         if number := NUMBER.search(display[start:end]):
             display = _without(display, start + number.start(), end)
         remark = REMARK.search(display[start:end])
         if remark and _is_aside(display[: start + remark.start()], remark[0]):
             display = _without(display, start + remark.start(), end)
-            formula = WORDS.sub(lambda m: " " * len(m[0]), remark[0])
-            parts = [part for part in WIDE.finditer(formula) if RELATION.search(part[0])]
+            formula = WORDS.sub(lambda m: r"\quad".ljust(len(m[0])), remark[0])
             at = start + remark.start()
-            remarks += [(part[0], at + part.start()) for part in parts] or [(remark[0], at)]
+            formulas += [(x[0], at + x.start()) for x in WIDE.finditer(formula) if RELATION.search(x[0])]
+            said = " ".join(" ".join(WORDS.findall(remark[0])).split())
+            words += [said] if PLAIN.sub("", said) else []
         start = end
-    return Apart(display, [], remarks)
+    return Apart(display, [], formulas, words)
 
 
 def _definitions(display: str, marks: list[tuple[int, int]]) -> list[tuple[str, str, int]]:

@@ -23,7 +23,7 @@ from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.ranges import STEPS, TO_T, ends
 from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
-from fedbounds.latex.tokens import Token, expanded, normal, scanned, spelled, wrong
+from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
@@ -61,7 +61,7 @@ class CommentLines:
     def _display(self) -> list[Token]:
         """The display in the notation of the table; nothing where it cannot be read."""
         with contextlib.suppress(InputError):
-            return self.words.of(normal(expanded(self.theorem.display, self.theorem.macros)))
+            return self.words.of(self.theorem.spelled(self.theorem.display))
         return []
 
     @property
@@ -103,7 +103,7 @@ class CommentLines:
         """What a part of a line assumes: by a key, or as a relation between symbols; of a chain each of them."""
         if (known := shipped_assumption(line.text)) is not None:
             return [known]
-        related = list(pairs(normal(expanded(line.tokens(), self.theorem.macros))))
+        related = list(pairs(self.theorem.spelled(line.tokens())))
         if not related:
             near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
             raise wrong(line.place, "an assumption must be known", f"nearest: {near}; or write a relation")
@@ -166,7 +166,7 @@ class CommentLines:
             return eta_0 if constant else None
         if len(lines) > 1:
             raise wrong(lines[1].place, "a theorem has one step size", "keep one line")
-        tokens = normal(expanded(lines[0].tokens(), self.theorem.macros))
+        tokens = self.theorem.spelled(lines[0].tokens())
         step = self.value(tokens, setting, lines[0].place)
         step = step.xreplace({R: T / tau})  # the steps of a horizon's last round, for a step size tuned to it
         if constant and t in step.free_symbols:
@@ -217,7 +217,7 @@ class CommentLines:
             yield [name, *scripts], body
         for line in self.theorem.of("step"):
             for step in (r"\eta_t", r"\eta"):
-                yield normal(scanned(step, 1)), normal(expanded(line.tokens(), self.theorem.macros))
+                yield normal(scanned(step, 1)), self.theorem.spelled(line.tokens())
 
     def define(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> bool:
         """Whether a comment line defines the left side of an equation, and as the right one."""

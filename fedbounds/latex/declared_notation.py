@@ -15,7 +15,7 @@ from fedbounds.errors import Gathered, InputError
 from fedbounds.latex.letters import WHOLE, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import phrases
-from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, flat, normal, renamed, scanned, spelled, wrong
+from fedbounds.latex.tokens import MOST_TOKENS, Token, flat, normal, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
@@ -135,7 +135,7 @@ def parts_of(line: Line, theorem: Theorem) -> list[list[Token]]:
     """The parts of a comment line between commas that no bracket holds."""
     texts = between_commas(line.text)
     parts = (scanned(text, line.line, line.column + column) for text, column in texts)
-    return [normal(expanded(part, theorem.macros)) for part in parts]
+    return [theorem.spelled(part) for part in parts]
 
 
 def equation(part: list[Token], line: Line) -> tuple[list[Token], list[Token]]:
@@ -197,7 +197,7 @@ def _usual(theorem: Theorem, declared: Mapping[str, Sequence[Any]]) -> dict[str,
     """The function and the point of a display that has no F or no w, where one undeclared letter stands for each."""
     result = {}
     with contextlib.suppress(InputError):
-        tokens = [token.text for token in flat(normal(expanded(theorem.display, theorem.macros)))]
+        tokens = [token.text for token in flat(theorem.spelled(theorem.display))]
         known = {UPRIGHT.sub(r"\1", re.sub(r"\\bar\{(.*)\}$", r"\1", token)) for token in tokens}
         for name in declared.keys() - BOLD.keys():
             known |= {token.text for token in declared[name] if isinstance(token, Token)}
@@ -216,7 +216,7 @@ def _indexed(theorem: Theorem, names: Mapping[str, Sequence[Token]]) -> Iterator
     """The letters of a display, as the table has them, each with each of its indices."""
     with contextlib.suppress(InputError):
         letter = ""
-        for token in normal(expanded(theorem.display, theorem.macros)):
+        for token in theorem.spelled(theorem.display):
             if token.text in "^_":
                 yield from ((letter, index) for index in spelled(token.inside).split(","))
             else:

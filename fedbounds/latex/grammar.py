@@ -40,6 +40,7 @@ KINDS = {
 }  # fmt: skip
 KINDS |= dict.fromkeys((r"\sum", r"\max", r"\min", r"\prod", r"\sup", r"\inf", r"\exp", r"\log"), "BIG")
 OPENS = {"(": ")", "[": "]", r"\{": r"\}", "{": "}", "<norm": "norm>", r"\langle": r"\rangle"}
+CLOSES = set(OPENS.values())
 RELATIONS = {"<=", "<", "=", ">=", ">", r"\in", r"\lesssim", r"\gtrsim", r"\ll", r"\gg", r"\approx"}
 RELATIONS |= {r"\equiv", r"\preceq", r"\succeq", r"\propto", r"\sim"}
 NEGATED = (r"\not", r"\nleq", r"\ngeq", r"\nless", r"\ngtr", r"\nleqslant", r"\ngeqslant", r"\ne", r"\neq", r"\notin")
@@ -128,14 +129,17 @@ def product(tree: Any) -> tuple[list[Any], list[str]]:
     return factors, operators
 
 
+def depths(tokens: Sequence[Token]) -> Iterator[int]:
+    """How many brackets are open behind each token."""
+    return accumulate((token.text in OPENS) - (token.text in CLOSES) for token in tokens)
+
+
 def pairs(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], Token, Sequence[Token]]]:
     """Each relation of a formula with its two sides: of a chain one for each two neighbours."""
     while tokens and tokens[-1].text in (".", ",", ";"):
         tokens = tokens[:-1]
-    depth, places = 0, []
-    for k, token in enumerate(tokens):
-        depth += (token.text in OPENS) - (token.text in OPENS.values())
-        places += [k] * (token.text in RELATIONS and not depth)
+    both = enumerate(zip(tokens, depths(tokens), strict=True))
+    places = [k for k, (token, depth) in both if token.text in RELATIONS and not depth]
     ends = zip([-1, *places], places, [*places[1:], len(tokens)], strict=False)
     return [(tokens[before + 1 : place], tokens[place], tokens[place + 1 : after]) for before, place, after in ends]
 
@@ -147,7 +151,7 @@ def with_norms(tokens: Sequence[Token]) -> list[Token]:
     for k, token in enumerate(tokens):
         if token.text in OPENS:
             levels.append([])
-        elif token.text in OPENS.values() and len(levels) > 1:
+        elif token.text in CLOSES and len(levels) > 1:
             levels.pop()
         elif token.text == "|":
             levels[-1].append(k)
@@ -174,33 +178,20 @@ def in_full(tokens: Sequence[Token]) -> list[Token]:
         while place < len(tokens) and tokens[place].text in "^_":
             result += [tokens[place]] * (spelled(tokens[place].inside) in CLIENTS)
             place += 1
-        end = _closing(tokens, place)
+        end = place + next((k for k, depth in enumerate(depths(tokens[place:])) if depth <= 0), 0)
         inner = tokens[place:end]
-        depths = list(accumulate((x.text in OPENS) - (x.text in OPENS.values()) for x in inner))
-        bars = [k for k, x in enumerate(inner) if x.text == "|" and depths[k] == 1]
+        bars = [k for k, depth in enumerate(depths(inner)) if inner[k].text == "|" and depth == 1]
         result += in_full(inner[: bars[0]] if len(bars) == 1 else inner)
         place = end
     return result
 
 
-def _closing(tokens: Sequence[Token], place: int) -> int:
-    """The place of the bracket that closes the one at a place, or that place where there is none."""
-    depth = 0
-    for end in range(place, len(tokens)):
-        depth += (tokens[end].text in OPENS) - (tokens[end].text in OPENS.values())
-        if depth <= 0:
-            return end
-    return place
-
-
 def apart(tokens: Sequence[Token]) -> list[list[Token]]:
     """The terms of a statement; where its brackets do not match, what stands between any of its signs."""
-    opened = sum((token.text in OPENS) - (token.text in OPENS.values()) for token in tokens)
     parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token.text in OPENS) - (token.text in OPENS.values())
-        if KINDS.get(token.text) in ("PLUS", "MINUS", "REL") and (opened or not depth):
+    inside = list(depths(tokens))
+    for token, depth in zip(tokens, inside, strict=True):
+        if KINDS.get(token.text) in ("PLUS", "MINUS", "REL") and (inside[-1] or not depth):
             parts.append([])
         else:
             parts[-1].append(token)
@@ -215,7 +206,7 @@ def _balanced(tokens: Sequence[Token]) -> None:
             open_.append(token)
             if len(open_) > DEEPEST:
                 raise wrong(token, f"at most {DEEPEST} brackets may stand inside each other", "write it flatter")
-        elif token.text in OPENS.values() and (not open_ or OPENS[open_.pop().text] != token.text):
+        elif token.text in CLOSES and (not open_ or OPENS[open_.pop().text] != token.text):
             raise wrong(token, "a bracket must have its partner", "open and close it with the same kind")
     if open_:
         raise wrong(open_[-1], "a bracket must be closed", "close it")

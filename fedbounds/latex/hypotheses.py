@@ -14,7 +14,7 @@ from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.grammar import ORDER, pairs
 from fedbounds.latex.marked_theorems import Line
 from fedbounds.latex.sentences import denied
-from fedbounds.latex.tokens import Token, expanded, normal, wrong
+from fedbounds.latex.tokens import Token, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope
 from fedbounds.theory.symbols import R, T, tau
@@ -101,7 +101,7 @@ def mean_of_steps(lines: CommentLines) -> bool:
     defined = list[bool]()
     for line in lines.theorem.inline:
         with contextlib.suppress(InputError):
-            text = plain(lines.words.of(normal(expanded(line.tokens(), lines.theorem.macros)))).rstrip(".,;")
+            text = plain(lines.words.of(lines.theorem.spelled(line.tokens()))).rstrip(".,;")
             if text.startswith((r"\bar{w}_{T}=", r"\bar{w}_{T}:=")):
                 formula = " ".join(line.text.split())
                 defined.append(bool(MEAN_OF_STEPS.match(text)) and not denied(lines.theorem.words, formula))
@@ -124,7 +124,7 @@ def of_the_text(
     for line in lines.theorem.inline:
         text = ""
         try:
-            tokens = normal(expanded(line.tokens(), lines.theorem.macros))
+            tokens = lines.theorem.spelled(line.tokens())
             text = plain(lines.words.of(tokens)).rstrip(".,;")
             every = [_read(lines, [*assumed, *result], scope, pair) for pair in pairs(tokens)]
             result += _stated(line, [item for item in every if item is not None])
@@ -133,6 +133,7 @@ def of_the_text(
             known = any(pattern.match(text) for pattern in (MODEL, MEAN_OF_STEPS, COUNTED[lines.notation.start]))
             if not known and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
+    warnings += [f'not read: "{words}": {ASSUME}... where it limits the statement' for words in lines.theorem.remarks]
     supposed = [item for _, item in in_words(lines.theorem.supposed)]
     for phrase, item in in_words(lines.theorem.words):
         if item.limits_times and (item in supposed or scope != "horizon"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,10 +62,9 @@ class Line:
 class Theorem:
     """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text.
 
-    ``words`` is its text without displays, ``supposed`` those of its sentences that are plainly hypotheses, ``part``
-    the number of a relation of its display that is a chain.
-    ``faults`` are the errors at which it could not be taken apart; then there
-    may be no display.
+    ``words`` is its text without displays, ``supposed`` those of its sentences that are plainly hypotheses,
+    ``remarks`` what its display says in words, ``part`` the number of a relation of its display that is a chain.
+    ``faults`` are the errors at which it could not be taken apart; then there may be no display.
     """
 
     label: str
@@ -77,7 +76,12 @@ class Theorem:
     faults: tuple[InputError, ...] = ()
     words: str = ""
     supposed: str = ""
+    remarks: tuple[str, ...] = ()
     part: int | None = None
+
+    def spelled(self, tokens: Iterable[Token]) -> list[Token]:
+        """Tokens in one spelling, with the file's own commands put in."""
+        return normal(expanded(tokens, self.macros))
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]
@@ -132,7 +136,7 @@ def unmarked_in(text: str) -> list[Theorem]:
 def of_each_relation(theorem: Theorem) -> list[Theorem]:
     """The theorem; of a chain a <= b <= c one for each of its relations, numbered from 1; a last = O(...) is none."""
     with contextlib.suppress(InputError):
-        related = pairs(normal(expanded(theorem.display, theorem.macros)))
+        related = pairs(theorem.spelled(theorem.display))
         if (
             len(related) > 1
             and related[-1][1].text == "="
@@ -176,11 +180,10 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
         faults.append(wrong(place, f"a marked theorem must have {count} with a relation", remedy))
         return Theorem(label, lines, (), commands, first, inline, tuple(faults), text_alone, before)
     group = next(name for name in "abc" if displays[0][name] is not None)
-    statement, definitions, remarks = apart(displays[0][group])
+    statement, definitions, formulas, remarks = apart(displays[0][group])
     start = displays[0].start(group)
     tokens = scanned(statement, *_place(plain, start))
-    text_alone = " ".join((text_alone, *(text for text, _ in remarks)))
-    inline = (*inline, *(Line("mention", text.strip(" ,;."), *_place(plain, start + at)) for text, at in remarks))
+    inline = (*inline, *(Line("mention", text.strip(" ,;."), *_place(plain, start + at)) for text, at in formulas))
     stated = {re.sub(r"[\s{}]", "", line.text.partition("=")[0]) for line in lines if line.verb in ("let", "where")}
     for name, definition, offset in definitions:
         at = _place(plain, start + offset)
@@ -188,7 +191,8 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
             inline = (*inline, Line("mention", definition, *at))
         else:
             lines = (*lines, Line("where", definition, *at))
-    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone, before)
+    said = tuple(remarks)
+    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone, before, said)
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from fedbounds.latex.marked_theorems import Theorem
 from fedbounds.latex.ranges import TO_T
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
 from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
-from fedbounds.latex.tokens import MisreadError, Token, expanded, flat, normal, wrong
+from fedbounds.latex.tokens import MisreadError, Token, flat, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import offset, require_met
@@ -217,7 +217,7 @@ class _Reader:
         return {t: t + 1} if sums else {t: t + 1, T: T + 1}
 
     def _display(self) -> list[Token]:
-        tokens = normal(expanded(self.theorem.display, self.theorem.macros))
+        tokens = self.theorem.spelled(self.theorem.display)
         if self.theorem.part is not None:
             left, sign, right = pairs(tokens)[self.theorem.part]
             tokens = [*left, sign, *right]

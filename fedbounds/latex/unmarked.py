@@ -10,7 +10,7 @@ from fedbounds.latex.declared_notation import words_of
 from fedbounds.latex.hypotheses import in_words
 from fedbounds.latex.letters import UNKNOWN, USUAL, WHOLE
 from fedbounds.latex.marked_theorems import Line, Theorem
-from fedbounds.latex.tokens import MisreadError, expanded, flat, normal
+from fedbounds.latex.tokens import MisreadError, flat
 
 # Letters of a display, and the assumptions that bring them.
 BROUGHT_BY = {r"\mu": "strongly-convex", r"\sigma": "bounded-variance", "G": "bounded-gradient"}
@@ -23,7 +23,7 @@ SOME_CLIENTS = re.compile(r"\b(draw|select|sampl|subset|participat)")
 
 def guessed(theorem: Theorem) -> list[Line]:
     """The assumptions that letters and words stand for, and what the text defines: the step size and gamma."""
-    texts = [token.text for token in flat(normal(expanded(theorem.display, theorem.macros)))]
+    texts = [token.text for token in flat(theorem.spelled(theorem.display))]
     assumed = ["smooth", *(key for letter, key in BROUGHT_BY.items() if letter in texts)]
     assumed += [item.assumption for _, item in in_words(theorem.words) if not item.limits_times]
     assumed += [] if any(text in EXPECTATIONS for text in texts) else ["full-gradients"]
