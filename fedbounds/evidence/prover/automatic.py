@@ -1,7 +1,7 @@
 """Proofs without a human: what is proposed for a claim, handed to the checker, and believed only if it accepts.
 
-A claim about whole rounds is proposed as that about every step T whose case T = R tau it is, and a claim that follows
-from a shipped one under its own assumptions as that, term by term.
+A claim about whole rounds is proposed as one about steps whose case it is, and a claim that follows from a shipped
+one under its own assumptions as that, term by term.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sympy as sp
 from fedbounds.evidence.prover import horizon, statement
 from fedbounds.evidence.prover.goal import ELL, limits
 from fedbounds.evidence.prover.rationals import Letters
+from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.prover.run_setting import MORE, ROOM, A, B, cap_of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
@@ -31,47 +32,6 @@ from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Mean, norm_sq
 from fedbounds.theory.verdict import Status, Verdict
-
-R, T, tau = sy.R, sy.T, sy.tau
-# What is measured after R rounds, and the same at step T.
-AT_STEP = {sy.Delta_round: sy.Delta_T, sy.gap_round: sy.gap}
-
-
-def at_every_step(claim: Claim) -> Claim | None:
-    """The claim with T for R tau, which implies it; None where it speaks of more that varies in time than R."""
-    if claim.scope != "horizon" or claim.lhs not in AT_STEP or claim.repair is not None:
-        return None
-    terms = {name: _joined(sp.sympify(term)).xreplace({R: T / tau}) for name, term in claim.terms.items()}
-    varying = {s for term in claim.terms.values() for s in sp.sympify(term).free_symbols if _varies(s)}
-    back = all(
-        sp.expand(_joined(term.xreplace({T: R * tau}) - _joined(sp.sympify(claim.terms[name])))) == 0
-        for name, term in terms.items()
-    )
-    return replace(claim, lhs=AT_STEP[claim.lhs], terms=terms) if varying <= {R} and back else None
-
-
-def _varies(symbol: sp.Basic) -> bool:
-    """Whether a symbol may differ between the steps of a run."""
-    return symbol in (sy.t, T, sy.eta) or getattr(symbol, "statistic", "") in ("measured", "scheduled")
-
-
-def _joined(expression: sp.Expr) -> sp.Expr:
-    """(x^a)^b as x^(a b), which it is for whole numbers a and b: products of whole numbers, R and tau."""
-
-    def of_powers(power: sp.Basic) -> bool:
-        return (
-            isinstance(power, sp.Pow)
-            and isinstance(power.base, sp.Pow)
-            and whole(power.exp)
-            and whole(power.base.exp)
-        )
-
-    def whole(exponent: sp.Expr) -> bool:
-        factors = sp.Mul.make_args(exponent)
-        return all(factor in (R, tau) or (factor.is_Integer and factor > 0) for factor in factors)
-
-    return expression.replace(of_powers, lambda power: power.base.base ** (power.base.exp * power.exp))
-
 
 def implied_proposals(claim: Claim, reading: Reading, universe: Mapping[str, Assumption]) -> Iterator[d.Derivation]:
     """Proofs that cite a derivation whose last line has the same left side, or bounds it."""
@@ -171,15 +131,14 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
 
 
 def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | None:
-    """The same with the derivation: of the claim, or of the one about every step T whose case T = R tau it is."""
-    every = None if claim.tuned else at_every_step(claim)
-    for stated in () if claim.tuned else (claim,) if every is None else (claim, every):
+    """The same with the derivation: of the claim, or of one about steps whose case it is."""
+    for stated, why in () if claim.tuned else ((claim, ""), *restated(claim)):
         for proposed in proposals(stated, reading):
             checked = check(proposed, stated, reading)
             verdict = library.judge(checked, stated, reading)
             if verdict.status is Status.HOLDS:
                 proof = render_text(checked, verdict).splitlines()
-                proof += [] if stated is claim else ["", "  At T = R tau, after R rounds, this is the statement."]
+                proof += ["", f"  {why}"] if why else []
                 return replace(verdict, data={**verdict.data, "found by": "the prover", "proof": proof}), proposed
     return None
 
@@ -188,7 +147,7 @@ def why_none(claim: Claim, reading: Reading) -> str:
     """Why the prover has no proof of a claim, as far as its form says it."""
     if claim.tuned:
         return f"proofs have no step size that is tuned to {', '.join(claim.tuned)}: state it for every constant step"
-    about = at_every_step(claim) or claim
+    about = next((stated for stated, _ in restated(claim)), claim)
     limits = {name for item in about.assumptions if item.limits_times for name in item.symbols()} - about.symbols
     unread = without_facet([q for q in about.computed if q.name not in limits], "in_proof")
     if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
@@ -204,7 +163,7 @@ def why_none(claim: Claim, reading: Reading) -> str:
     assumed = claim.assumptions_in(reading)
     if a.strongly_convex not in assumed:
         return "runs are followed of strongly convex losses only"
-    local = not any(sp.Eq(tau, 1) == item.relation for item in assumed) and a.bounded_gradient not in assumed
+    local = not any(sp.Eq(sy.tau, 1) == item.relation for item in assumed) and a.bounded_gradient not in assumed
     of_runs = ", with local steps and no bound G on gradients" * local
     return f"no inequality of one step was found{of_runs}, from which it follows at once or by induction"
 

@@ -210,6 +210,8 @@ def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping
     if isinstance(fact, d.MeanCauchySchwarz):
         numbers, vectors = (Mean(P, of) for of in (fact.numbers**2, norm_sq(fact.vectors)))
         return numbers * vectors - norm_sq(Centre(P, fact.numbers * fact.vectors))
+    if isinstance(fact, d.Young):
+        return 2 * Mean(P, Inner(fact.u, fact.v)) + fact.c * (fact.s + Mean(P, norm_sq(fact.v)))
     if isinstance(fact, d.Averaged):
         return Mean(fact.weights, sp.Add(*(m * value_of(item, given, lines) for m, item in fact.uses)))
     if isinstance(fact, d.Earlier):

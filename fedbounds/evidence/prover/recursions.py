@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -51,6 +51,7 @@ from fedbounds.evidence.symbolic.definitions import (
     n,
 )
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
 SLACK, DRAWN_SLACK = (sp.Symbol(name, nonnegative=True) for name in ("slack", "drawn_slack"))
@@ -100,6 +101,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
                 yield from _with_drift(setting, kept, clean, added)
         if noise in (0, sy.sigma_sq):
             yield from _of_each_model(setting, noise)
+            yield from _of_each_minimiser(setting, noise)
             yield from _of_any_weights(setting, noise)
 
 
@@ -156,20 +158,49 @@ def _of_each_model(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
         return
     q, way, slope = 1 - eta * mu, X - W_STAR, grad(W_STAR)
     bend = grad(X) - slope - mu * way
+    for line, condition, (shown, between) in _contraction(setting):
+        common = d.premise("common-optimum", 2 * eta * (q * way - eta * bend) - eta**2 * slope)
+        noisy = noise_bound(setting, P, eta**2, mean=False)
+        last = d.step("recursion", MODELS_NEXT, "<=", q**2 * MODELS + eta**2 * noise)
+        last = last.by(d.premise("next-models"), d.averaged(P, *between, common), *noisy)
+        lines = statement.Lines((line, *shown, last), (), (condition,))
+        yield OneStep(q**2, eta**2 * noise, lambda lines=lines: lines, LOCAL_MODELS)  # type: ignore[misc]
+
+
+def _of_each_minimiser(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
+    """Whatever the minimisers: a step that contracts by q = 1 - eta mu, then grad F_i(w*) by Young of weight 1/q - 1."""
+    stated = setting.claim.eta is not None or setting.eta == eta
+    needed = {"unbiased", "smooth", "strongly-convex"} <= setting.universe.keys()
+    weight = setting.letters.positive((1 - setting.eta * mu) / (setting.eta * mu)) if stated and needed else None
+    if weight is None or not _noisy(setting) or "zeta_star_sq" not in setting.claim.symbols:
+        return
+    q, slope = 1 - eta * mu, grad(W_STAR)
+    turned = X - W_STAR - eta * (grad(X) - slope)
+    for line, condition, between in _contraction(setting):
+        nearer = d.step("nearer", Mean(P, norm_sq(turned)), "<=", q**2 * MODELS).by(d.averaged(P, *between[1]))
+        young = d.Young("nearer", turned, eta * slope, weight, (eta * mu) ** 2 * MODELS)
+        noisy = noise_bound(setting, P, eta**2, mean=False)
+        added = eta / mu * sy.zeta_star_sq + eta**2 * noise
+        last = d.step("recursion", MODELS_NEXT, "<=", q * MODELS + added)
+        last = last.by(d.premise("next-models"), d.Earlier("nearer"), young, *noisy)
+        lines = statement.Lines((line, *between[0], nearer, last), (), (condition,))
+        yield OneStep(q, added, lambda lines=lines: lines, LOCAL_MODELS)  # type: ignore[misc]
+
+
+Contraction = tuple[d.Step, d.Condition, tuple[tuple[d.Step, ...], Uses]]
+
+
+def _contraction(setting: Setting) -> Iterator[Contraction]:
+    """eta (L + mu) <= 2, and that a step brings w_i and w* nearer by 1 - eta mu, but for grad F_i(w*)."""
     between = [item for item in facts.of_client((X, W_STAR), set(setting.universe)) if item.power == 2]
+    steps = {step.label: step for item in between for step in item.steps}
     for line, condition, _ in small(setting, LIMITS[3:4]):
-        each = d.averaged(
-            P,
+        uses = (
             (eta * SLACK, facts.convex(X, W_STAR)),
             (eta * SLACK, facts.convex(W_STAR, X)),
             *((eta**2 * m, fact) for item in between for m, fact in item.uses),
-            d.premise("common-optimum", 2 * eta * (q * way - eta * bend) - eta**2 * slope),
         )
-        uses = (d.premise("next-models"), each, *noise_bound(setting, P, eta**2, mean=False))
-        last = d.step("recursion", MODELS_NEXT, "<=", q**2 * MODELS + eta**2 * noise).by(*uses)
-        shown = {step.label: step for item in between for step in item.steps}
-        lines = statement.Lines((line, *shown.values(), last), (), (condition,))
-        yield OneStep(q**2, eta**2 * noise, lambda lines=lines: lines, LOCAL_MODELS)  # type: ignore[misc]
+        yield line, condition, (tuple(steps.values()), uses)
 
 
 def _of_any_weights(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
@@ -269,7 +300,8 @@ def drifts(setting: Setting) -> Iterator[Drift]:
     elif setting.eta == eta:
         return
     elif not setting.eta.has(t):
-        yield _drift_at_equal_steps(setting.eta if setting.claim.eta is None else eta, setting.claim.eta is None)
+        assumed = setting.claim.eta is None
+        yield _drift_at_equal_steps(setting.eta if assumed else eta, assumed, setting.universe)
     elif any(condition.symbol == LATER for condition in setting.conditions):
         scale = sp.cancel(setting.eta * (gamma + t) * mu)
         halve = d.step("halve", ETA_S, "<=", 2 * eta).by(
@@ -280,9 +312,11 @@ def drifts(setting: Setting) -> Iterator[Drift]:
         yield Drift(most, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)
 
 
-def _drift_at_equal_steps(size: sp.Expr, assumed: bool) -> Drift:
+def _drift_at_equal_steps(size: sp.Expr, assumed: bool, universe: Mapping[str, Assumption]) -> Drift:
     """The drift where every step is of one size: by the schedule, or because that is ``assumed``."""
-    sums, scale = Mean(U, norm_sq(G_S)), size**2 * sy.G_sq
+    sums, scale, first = Mean(U, norm_sq(G_S)), size**2 * sy.G_sq, "first-round" in universe
+    most = t**2 if first else (tau - 1) ** 2
+    counted = (t + n, d.premise("first-round")) if first else (LENGTH * (LENGTH + 2 * n), d.ONE)
     move = Mean(U, ETA_S**2 * norm_sq(G_S))
     jensen = d.averaged(U, d.Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))
     equal = (d.averaged(U, (SHORTER * (size + ETA_S), d.Square(G_S, "a square"))),) if assumed else ()
@@ -293,8 +327,8 @@ def _drift_at_equal_steps(size: sp.Expr, assumed: bool) -> Drift:
         ),
         d.step("moment", sums, "<=", sy.G_sq).by(d.averaged(U, d.premise("bounded-gradient", X_S))),
         d.step("equal", move, "<=", size**2 * sums).by(*equal),
-        d.step("count", n**2, "<=", (tau - 1) ** 2).by((LENGTH * (LENGTH + 2 * n), d.ONE)),
-        d.step("drift", sy.drift, "<=", (tau - 1) ** 2 * scale).by(
+        d.step("count", n**2, "<=", most).by(counted),
+        d.step("drift", sy.drift, "<=", most * scale).by(
             d.Earlier("variance"),
             d.averaged(ALPHA, d.Earlier("jensen"), (n**2, d.Earlier("equal")), (size**2 * n**2, d.Earlier("moment"))),
             (scale, d.Earlier("count")),
@@ -302,4 +336,4 @@ def _drift_at_equal_steps(size: sp.Expr, assumed: bool) -> Drift:
     )
     shorter = (d.Condition(SHORTER, d.premise("constant-steps", ETA_S)),) if assumed else ()
     conditions = (d.Condition(LENGTH, d.premise("round")), *shorter)
-    return Drift((tau - 1) ** 2 * scale, steps, d.Earlier("drift"), conditions)
+    return Drift(most * scale, steps, d.Earlier("drift"), conditions)

@@ -133,6 +133,12 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o, v: zero(Inner(X - START + MOVED, v)),
         ),
         define("round", "n <= tau - 1 steps of the round come before t", lambda o: non_negative(sy.tau - 1 - n)),
+        define("local-step", "n is the number k of local steps of the round so far", lambda o: zero(sy.local_step - n)),
+        define(
+            "first-round",
+            "T <= tau: the steps before t are those of the one round, n = t",
+            lambda o: zero(sy.t - n),
+        ),
         define(
             "round-times",
             "the steps s of the round before t have s >= t - tau + 1",

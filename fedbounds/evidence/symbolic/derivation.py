@@ -59,6 +59,22 @@ class MeanCauchySchwarz:
 
 @final
 @dataclass(frozen=True)
+class Young:
+    """2 <u, v> + c (s + ||v||^2) >= 0 in the p-mean over the clients, as step ``label`` shows that of ||u||^2 <= c^2 s.
+
+    c is a number that is not negative; where it is 0, so is u.
+    """
+
+    label: str
+    u: sp.Expr
+    v: sp.Expr
+    c: sp.Expr
+    s: sp.Expr
+    why: str = "Young's inequality"
+
+
+@final
+@dataclass(frozen=True)
 class Given:
     """1 > 0: with a non-negative multiplier, a term that is non-negative on sight."""
 
@@ -123,6 +139,7 @@ Fact = (
     | Square
     | CauchySchwarz
     | MeanCauchySchwarz
+    | Young
     | Given
     | Extreme
     | Hypothesis

@@ -24,10 +24,11 @@ from fedbounds.evidence.symbolic.proof_state import (
     earlier,
     excess,
     line,
+    union,
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
-from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random
+from fedbounds.theory.vectors import Centre, Inner, Mean, Slack, norm_sq, random
 
 
 def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
@@ -80,6 +81,18 @@ def _mean_cauchy_schwarz(fact: d.MeanCauchySchwarz, scope: Context) -> Total:
     numbers, vectors = (Mean(definitions.P, of) for of in (fact.numbers**2, norm_sq(fact.vectors)))
     total = norm_sq(Centre(definitions.P, fact.numbers * fact.vectors))
     return Total(numbers * vectors - total, "<=", admit(fact.numbers, scope) | admit(fact.vectors, scope))
+
+
+def _young(fact: d.Young, scope: Context) -> Total:
+    bound, sign = earlier(fact.label, scope), signed(fact.c, False, scope)
+    require_number(fact.c, scope)
+    if sign is None:
+        raise Unproved(f"the weight {fact.c} of Young's inequality is not non-negative on sight")
+    squares = [Mean(definitions.P, norm_sq(vector)) for vector in (fact.u, fact.v)]
+    scope.require_zero(fact.c**2 * fact.s - squares[0] - bound.value, f"step {fact.label} bounds something else:")
+    grounds = union(admit(part, scope) for part in (fact.u, fact.v, fact.c, fact.s)) | bound.grounds | sign
+    value = 2 * Mean(definitions.P, Inner(fact.u, fact.v)) + fact.c * (fact.s + squares[1])
+    return Total(value, "<=", grounds)
 
 
 def _averaged(fact: d.Averaged, scope: Context) -> Total:
@@ -293,6 +306,7 @@ RESOLVERS: Mapping[type, Callable[[Any, Context], Total]] = {
     d.Square: _square,
     d.CauchySchwarz: _cauchy_schwarz,
     d.MeanCauchySchwarz: _mean_cauchy_schwarz,
+    d.Young: _young,
     d.Given: lambda fact, scope: Total(sp.Integer(1), "<"),
     d.Extreme: _extreme,
     d.Hypothesis: _hypothesis,

@@ -65,6 +65,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         **dict.fromkeys(("single-step", "single-step-gradients"), "single-step" not in by),
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
+        "first-round": "first-round" not in by,
         **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
         **{key: key not in by for key in (*OF_DRAWS, *OF_DRAWN_WEIGHTS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
@@ -100,6 +101,9 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     result["one-function"] = frozenset(item.key for item in stated if item == shipped.identical)
     result["one-function-apart"] = result["one-function"]
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
+    if claim is not None and claim.scope == "horizon":
+        within = Part(sy.T, "<=", sy.tau)
+        result["first-round"] = frozenset(item.key for item in stated if within in item.parts)
     keys = {item.key for item in stated}
     drawn = _drawn(stated)
     result |= dict.fromkeys(OF_DRAWN_WEIGHTS, drawn)

@@ -1,0 +1,118 @@
+"""Claims about whole rounds as claims about steps, of which they are a case: T = R tau, or T = tau from a round's start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import sympy as sp
+
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import SHIPPED
+from fedbounds.theory.claim import Claim
+
+R, T, tau = sy.R, sy.T, sy.tau
+# What is measured after R rounds, and the same at step T; at the end of a round, at its start, and where it is a run.
+AT_STEP = {sy.Delta_round: sy.Delta_T, sy.gap_round: sy.gap}
+AT_ROUND = {
+    sy.Delta_round_next: (sy.Delta_T, sy.Delta_round, sy.Delta_0),
+    sy.gap_round_next: (sy.gap, sy.gap_round, sy.gap_0),
+}
+FIRST_ROUND = Assumption("first-round-only", "T <= tau", sp.Le(T, tau, evaluate=False))
+# Constants of the class, or bounds on what a whole run meets, which bound what a part of it meets.
+CONSTANTS = {sy.L, sy.mu, tau, sy.N, sy.m, sy.eta, sy.eta_0, sy.p_sq}
+CONSTANTS |= {sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.zeta_sq, sy.zeta_star_sq, sy.Gamma}
+PARTICIPATION = {"C", "pi_min", "pi_max", "p_min"}
+AFTER_ROUNDS = "At T = R tau, after R rounds, this is the statement."
+AFTER_ONE = "At T = tau, from the start of a round, this is the statement: what follows it is a run of its own."
+
+
+def restated(claim: Claim) -> Iterator[tuple[Claim, str]]:
+    """Claims that imply one about whole rounds, each with why."""
+    every = at_every_step(claim)
+    if every is not None:
+        yield every, AFTER_ROUNDS
+    yield from ((first, AFTER_ONE) for first in in_first_round(claim))
+
+
+def at_every_step(claim: Claim) -> Claim | None:
+    """The claim with T for R tau, which implies it; None where it speaks of more that varies in time than R."""
+    if claim.scope != "horizon" or claim.lhs not in AT_STEP or claim.repair is not None:
+        return None
+    terms = {name: _joined(sp.sympify(term)).xreplace({R: T / tau}) for name, term in claim.terms.items()}
+    varying = {s for term in claim.terms.values() for s in sp.sympify(term).free_symbols if _varies(s)}
+    back = all(
+        sp.expand(_joined(term.xreplace({T: R * tau}) - _joined(sp.sympify(claim.terms[name])))) == 0
+        for name, term in terms.items()
+    )
+    return replace(claim, lhs=AT_STEP[claim.lhs], terms=terms) if varying <= {R} and back else None
+
+
+def in_first_round(claim: Claim) -> Iterator[Claim]:
+    """Claims about T <= tau that are, at T = tau, a claim about one round: from its start a run goes on as a new one.
+
+    It must be of a constant step size and linear in what is measured at the start, whose mean it then bounds.
+    """
+    constant = claim.eta == sy.eta_0 or any(item == SHIPPED["constant-steps"] for item in claim.assumptions)
+    if claim.scope != "step" or claim.lhs not in AT_ROUND or claim.repair is not None or not constant:
+        return
+    left, start, begun = AT_ROUND[claim.lhs]
+    stated = sp.Add(*map(sp.sympify, claim.terms.values()))
+    fixed = stated.coeff(start, 0)
+    linear = sp.expand(stated - start * stated.coeff(start) - fixed) == 0
+    known = all(symbol in CONSTANTS for side in (stated.coeff(start), fixed) for symbol in side.free_symbols)
+    if not (linear and known and all(map(_restarts, claim.assumptions))):
+        return
+    seen = []
+    for put in (_all_steps, _one_factor):
+        terms = {name: put(sp.sympify(term)).xreplace({start: begun, sy.eta: sy.eta_0}) for name, term in claim.terms.items()}
+        if terms not in seen and all(
+            sp.expand(term.xreplace({T: tau}) - sp.sympify(claim.terms[name]).xreplace({start: begun, sy.eta: sy.eta_0})) == 0
+            for name, term in terms.items()
+        ):
+            seen.append(terms)
+            yield replace(claim, scope="horizon", lhs=left, terms=terms, assumptions=(*claim.assumptions, FIRST_ROUND))
+
+
+def _restarts(item: Assumption) -> bool:
+    """Whether an assumption about a run holds of the run that begins with a later round."""
+    if item.parts and item.gives is None:
+        return item.symbols() <= {symbol.name for symbol in CONSTANTS} | PARTICIPATION
+    return SHIPPED.get(item.key) is item
+
+
+def _all_steps(term: sp.Expr) -> sp.Expr:
+    return term.xreplace({tau: T})
+
+
+def _one_factor(term: sp.Expr) -> sp.Expr:
+    """T for tau in exponents, and for one factor tau of each term."""
+    exponents = {power: power.base ** power.exp.xreplace({tau: T}) for power in term.atoms(sp.Pow) if power.exp.has(tau)}
+    factors = sp.Mul.make_args(term.xreplace(exponents))
+    if tau in factors:
+        return sp.Mul(T, *(factor for k, factor in enumerate(factors) if k != factors.index(tau)))
+    return sp.Mul(*factors)
+
+
+def _varies(symbol: sp.Basic) -> bool:
+    """Whether a symbol may differ between the steps of a run."""
+    return symbol in (sy.t, T, sy.eta) or getattr(symbol, "statistic", "") in ("measured", "scheduled")
+
+
+def _joined(expression: sp.Expr) -> sp.Expr:
+    """(x^a)^b as x^(a b), which it is for whole numbers a and b: products of whole numbers, R and tau."""
+
+    def of_powers(power: sp.Basic) -> bool:
+        return (
+            isinstance(power, sp.Pow)
+            and isinstance(power.base, sp.Pow)
+            and whole(power.exp)
+            and whole(power.base.exp)
+        )
+
+    def whole(exponent: sp.Expr) -> bool:
+        factors = sp.Mul.make_args(exponent)
+        return all(factor in (R, tau) or (factor.is_Integer and factor > 0) for factor in factors)
+
+    return expression.replace(of_powers, lambda power: power.base.base ** (power.base.exp * power.exp))
