@@ -7,7 +7,9 @@ from itertools import chain
 
 import sympy as sp
 
-from fedbounds.evidence.prover.recursions import drifts, gap_steps, one_steps
+from fedbounds.evidence.prover.drifts import drifts
+from fedbounds.evidence.prover.gap_steps import descents, gap_steps
+from fedbounds.evidence.prover.recursions import one_steps
 from fedbounds.evidence.prover.run_setting import Proposal, Setting, eta, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import symbols as sy
@@ -16,12 +18,13 @@ from fedbounds.theory.normal_form import normal
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about one step, or about the drift, by an inequality that is shown for the claim's steps."""
-    left = setting.claim.lhs.xreplace({q: q.expression for q in setting.claim.computed if q.expression is not None})
+    meant = {q: q.expression for q in setting.claim.computed if q.expression is not None}
+    left, right = setting.claim.lhs.xreplace(meant), right.xreplace(meant)
     for drift in drifts(setting) if left == sy.drift else ():
         rest = _beyond(setting, right, drift.most)
         if rest is not None:
             yield drift.steps, (drift.bound, *rest), drift.conditions
-    for step in chain(one_steps(setting), gap_steps(setting)):
+    for step in chain(one_steps(setting), descents(setting), gap_steps(setting)):
         same = normal(step.of.next - left) == 0
         rest = _beyond(setting, right, step.kept * step.of.now + step.added) if same else None
         proof = None if rest is None else step.proof()

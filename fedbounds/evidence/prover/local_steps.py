@@ -9,8 +9,8 @@ import sympy as sp
 from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.goal import ONE_FUNCTION, Goal
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.recursions import SLACK, noise_bound, small
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, eta
+from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import NOISE, START, G, P, X, grad
 from fedbounds.theory import symbols as sy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -10,53 +10,27 @@ from itertools import product
 import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.drifts import drifts
 from fedbounds.evidence.prover.goal import limits
-from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.run_setting import (
-    BEGUN,
-    LATE,
-    LATER,
-    LENGTH,
-    LIMITS,
-    L,
-    Setting,
-    eta,
-    gamma,
-    mu,
-    t,
-    tau,
-)
+from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
+from fedbounds.evidence.prover.step_facts import SLACK, Uses, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
-    ETA_S,
-    G_S,
     GAP_NEXT,
-    M_S,
     MODELS,
     MODELS_NEXT,
     MODELS_T,
-    MOVED,
-    NOISE,
-    START,
-    W_NEXT,
     W_STAR,
-    X_S,
     P,
-    S,
-    U,
     W,
     X,
     grad,
-    n,
 )
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
+from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
-SLACK, DRAWN_SLACK = (sp.Symbol(name, nonnegative=True) for name in ("slack", "drawn_slack"))
-SHORTER = Slack(sp.Symbol("shorter"), S)
-Uses = tuple[d.Written, ...]
+DRAWN_SLACK = sp.Symbol("drawn_slack", nonnegative=True)
 
 
 @dataclass(frozen=True)
@@ -105,16 +79,6 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
             yield from _of_any_weights(setting, noise)
 
 
-def small(setting: Setting, among: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
-    """eta L <= c shown for the claim's steps: the step, the condition, and the symbol's meaning."""
-    for limit in (item.xreplace({L: mu}) for item in among) if setting.equal else among:
-        shown = setting.letters.positive(limit.subs(eta, setting.eta))
-        if shown is not None:
-            line = d.step("small", 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
-            yield line, d.Condition(SLACK, d.Earlier("small")), limit
-            return
-
-
 def _by_draws(setting: Setting) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
     """The limit that the claim sets to the step size by how many clients are drawn, as `small` gives others."""
     for key, index, value, _ in limits(setting.universe.values()):
@@ -137,14 +101,6 @@ def recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> stat
         steps=(*(line for line, *_ in limited), *result.steps, last),
         conditions=tuple(item for item in result.conditions if item.symbol not in known),
     )
-
-
-def noise_bound(setting: Setting, weights: sp.Expr, share: sp.Expr, mean: bool = True) -> Uses:
-    """share (sigma^2 - E||noise||^2) >= 0 of the weights' mean of the noise, or of each client's; 0 without noise."""
-    jensen = ((share, d.Square(NOISE - Centre(weights, NOISE), "Jensen: a variance")),) if mean else ()
-    if "no-noise" in setting.universe:
-        return (d.averaged(weights, *jensen, (-share, d.premise("no-noise"))),)
-    return (d.averaged(weights, *jensen, (share, d.premise("bounded-variance", X))),)
 
 
 def _noisy(setting: Setting) -> bool:
@@ -226,56 +182,6 @@ def _of_any_weights(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
         yield OneStep(1 - eta * mu, added, lambda lines=lines: lines)  # type: ignore[misc]
 
 
-def gap_steps(setting: Setting) -> Iterator[OneStep]:
-    """F(w_{t+1}) - F* from F(w_t) - F*: a step gains eta (1 - eta L/2) ||grad F||^2, at least 2 mu times the gap."""
-    if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
-        return
-    for noise in setting.noises:
-        bounds = [
-            item for item in facts.of_noise(setting.universe) if item.value.coeff(noise or sy.L, 1) or not noise
-        ]
-        for line, condition, limit in small(setting, LIMITS[2:3]) if bounds else ():
-            added = L * eta**2 / 2 * noise
-            for kept, spare in ((1 - eta * mu * (2 - eta * L), 0), (1 - eta * mu, eta * mu * SLACK)):
-                goal = statement.Goal(
-                    GAP_NEXT, kept * sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
-                )
-                yield OneStep(kept, added, partial(_gap_step, goal, bounds, line, spare), GAP)
-
-
-def _gap_step(
-    goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, spare: sp.Expr
-) -> statement.Lines | None:
-    gained = eta * (1 + SLACK) / 2
-    share = 2 * mu * gained
-    polyak = (share, facts.convex(X, W_STAR)), (share, facts.convex(W, X))
-    uses = [
-        d.as_use(d.averaged(P, facts.smooth(X, W_NEXT), facts.convex(X, W), *polyak)),
-        (gained, d.Square(Centre(ALPHA, grad(X)) - mu * (W - W_STAR), "a square")),
-        (sp.sympify(spare) * sy.gap_t, d.ONE),
-    ]
-    for bound in bounds:
-        every = [*uses, *((L * eta**2 / 2 * multiplier, fact) for multiplier, fact in bound.uses)]
-        mended = closing(goal, goal.frame, every, [])
-        if mended is not None:
-            last = d.step("recursion", goal.left, "<=", goal.right).by(*every, *mended)
-            return statement.Lines((line, last), (), tuple(item for item, _ in goal.limits))
-    return None
-
-
-# Several local steps a round, with bounded gradients
-
-
-@dataclass(frozen=True)
-class Drift:
-    """drift <= ``most``, a multiple of (tau - 1)^2 eta^2 G^2, by the fact ``bound``."""
-
-    most: sp.Expr
-    steps: tuple[d.Step, ...]
-    bound: d.Fact
-    conditions: tuple[d.Condition, ...]
-
-
 def _with_drift(setting: Setting, kept: sp.Expr, clean: sp.Expr, added: sp.Expr) -> Iterator[OneStep]:
     for drift in drifts(setting):
         more = eta * L * drift.most
@@ -289,51 +195,3 @@ def _with_drift(setting: Setting, kept: sp.Expr, clean: sp.Expr, added: sp.Expr)
             return replace(result, steps=steps, conditions=conditions)
 
         yield OneStep(kept, added + more, proof)
-
-
-def drifts(setting: Setting) -> Iterator[Drift]:
-    """Bounds of the drift on the claim's steps."""
-    if "bounded-gradient" not in setting.universe:
-        return
-    if {"halving", "unbiased"} <= setting.universe.keys():
-        yield Drift(4 * (tau - 1) ** 2 * eta**2 * sy.G_sq, (), d.Cited("li-drift"), ())
-    elif setting.eta == eta:
-        return
-    elif not setting.eta.has(t):
-        assumed = setting.claim.eta is None
-        yield _drift_at_equal_steps(setting.eta if assumed else eta, assumed, setting.universe)
-    elif any(condition.symbol == LATER for condition in setting.conditions):
-        scale = sp.cancel(setting.eta * (gamma + t) * mu)
-        halve = d.step("halve", ETA_S, "<=", 2 * eta).by(
-            (scale * (LATE + BEGUN + LATER + 1) / (mu * (t + gamma) * M_S), d.ONE)
-        )
-        conditions = (d.Condition(LATE, d.premise("round-times")), d.Condition(BEGUN, d.premise("past-steps")))
-        most = 4 * (tau - 1) ** 2 * eta**2 * sy.G_sq
-        yield Drift(most, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)
-
-
-def _drift_at_equal_steps(size: sp.Expr, assumed: bool, universe: Mapping[str, Assumption]) -> Drift:
-    """The drift where every step is of one size: by the schedule, or because that is ``assumed``."""
-    sums, scale, first = Mean(U, norm_sq(G_S)), size**2 * sy.G_sq, "first-round" in universe
-    most = t**2 if first else (tau - 1) ** 2
-    counted = (t + n, d.premise("first-round")) if first else (LENGTH * (LENGTH + 2 * n), d.ONE)
-    move = Mean(U, ETA_S**2 * norm_sq(G_S))
-    jensen = d.averaged(U, d.Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))
-    equal = (d.averaged(U, (SHORTER * (size + ETA_S), d.Square(G_S, "a square"))),) if assumed else ()
-    steps = (
-        d.step("variance", sy.drift, "<=", Mean(ALPHA, norm_sq(X - START))).by(d.Square(W - START, "a variance")),
-        d.step("jensen", norm_sq(X - START), "<=", n**2 * move).by(
-            (-1, d.premise("local-steps", X - START - MOVED)), (n**2, jensen)
-        ),
-        d.step("moment", sums, "<=", sy.G_sq).by(d.averaged(U, d.premise("bounded-gradient", X_S))),
-        d.step("equal", move, "<=", size**2 * sums).by(*equal),
-        d.step("count", n**2, "<=", most).by(counted),
-        d.step("drift", sy.drift, "<=", most * scale).by(
-            d.Earlier("variance"),
-            d.averaged(ALPHA, d.Earlier("jensen"), (n**2, d.Earlier("equal")), (size**2 * n**2, d.Earlier("moment"))),
-            (scale, d.Earlier("count")),
-        ),
-    )
-    shorter = (d.Condition(SHORTER, d.premise("constant-steps", ETA_S)),) if assumed else ()
-    conditions = (d.Condition(LENGTH, d.premise("round")), *shorter)
-    return Drift(most * scale, steps, d.Earlier("drift"), conditions)

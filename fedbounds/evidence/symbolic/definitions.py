@@ -133,6 +133,13 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o, v: zero(Inner(X - START + MOVED, v)),
         ),
         define("round", "n <= tau - 1 steps of the round come before t", lambda o: non_negative(sy.tau - 1 - n)),
+        define(
+            "gradient-spread",
+            "zeta^2 is the largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2, w_t = sum_i p_i w_t^i",
+            lambda o: non_negative(
+                sy.zeta_sq - Mean(P, norm_sq(grad(Centre(P, X)) - Centre(P, grad(Centre(P, X)))))
+            ),
+        ),
         define("local-step", "n is the number k of local steps of the round so far", lambda o: zero(sy.local_step - n)),
         define(
             "first-round",
@@ -204,7 +211,7 @@ RESTS_ON = {
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
     "common-optimum": ("smooth",),
-    **dict.fromkeys(("next-models", "mean-model"), ("unbiased", ALL_PRESENT)),
+    **dict.fromkeys(("next-models", "mean-model", "gradient-spread"), ("unbiased", ALL_PRESENT)),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }

@@ -1,0 +1,203 @@
+"""How far local models are apart at the steps of a run: by a bound on gradients, or on how far the clients' differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover.goal import Goal
+from fedbounds.evidence.prover.identities import closing
+from fedbounds.evidence.prover.run_setting import (
+    BEGUN,
+    LATE,
+    LATER,
+    LENGTH,
+    LIMITS,
+    L,
+    Setting,
+    eta,
+    gamma,
+    mu,
+    t,
+    tau,
+)
+from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    ETA_S,
+    G_S,
+    M_S,
+    MOVED,
+    NOISE,
+    START,
+    X_S,
+    G,
+    P,
+    S,
+    U,
+    W,
+    X,
+    grad,
+    n,
+)
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
+
+k, zeta_sq, sigma_sq = sy.local_step, sy.zeta_sq, sy.sigma_sq
+SHORTER = Slack(sp.Symbol("shorter"), S)
+MIDDLE = Centre(P, X)
+SPREAD = Mean(P, norm_sq(X - MIDDLE))
+AFTER = {X: X - eta * G, k: k + 1}
+
+
+@dataclass(frozen=True)
+class Drift:
+    """drift <= ``most`` on the claim's steps, by the fact ``bound``."""
+
+    most: sp.Expr
+    steps: tuple[d.Step, ...]
+    bound: d.Fact
+    conditions: tuple[d.Condition, ...]
+
+
+def drifts(setting: Setting) -> Iterator[Drift]:
+    """Bounds of the drift on the claim's steps."""
+    constant = setting.eta != eta and not setting.eta.has(t)
+    if "bounded-gradient" in setting.universe:
+        if {"halving", "unbiased"} <= setting.universe.keys():
+            yield Drift(4 * (tau - 1) ** 2 * eta**2 * sy.G_sq, (), d.Cited("li-drift"), ())
+        elif constant:
+            assumed = setting.claim.eta is None
+            yield _of_gradients(setting, setting.eta if assumed else eta, assumed)
+        elif setting.eta != eta and any(condition.symbol == LATER for condition in setting.conditions):
+            scale = sp.cancel(setting.eta * (gamma + t) * mu)
+            halve = d.step("halve", ETA_S, "<=", 2 * eta).by(
+                (scale * (LATE + BEGUN + LATER + 1) / (mu * (t + gamma) * M_S), d.ONE)
+            )
+            conditions = (d.Condition(LATE, d.premise("round-times")), d.Condition(BEGUN, d.premise("past-steps")))
+            most = 4 * (tau - 1) ** 2 * eta**2 * sy.G_sq
+            yield Drift(most, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)
+    if setting.claim.eta == sy.eta_0 and "zeta_sq" in setting.claim.symbols:
+        yield from _of_dissimilar(setting)
+
+
+def _of_gradients(setting: Setting, size: sp.Expr, assumed: bool) -> Drift:
+    """The drift where every step is of one size: by the schedule, or because that is ``assumed``."""
+    sums, scale = Mean(U, norm_sq(G_S)), size**2 * sy.G_sq
+    move = Mean(U, ETA_S**2 * norm_sq(G_S))
+    jensen = d.averaged(U, d.Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))
+    equal = (d.averaged(U, (SHORTER * (size + ETA_S), d.Square(G_S, "a square"))),) if assumed else ()
+    steps = (
+        d.step("variance", sy.drift, "<=", Mean(ALPHA, norm_sq(X - START))).by(d.Square(W - START, "a variance")),
+        d.step("jensen", norm_sq(X - START), "<=", n**2 * move).by(
+            (-1, d.premise("local-steps", X - START - MOVED)), (n**2, jensen)
+        ),
+        d.step("moment", sums, "<=", sy.G_sq).by(d.averaged(U, d.premise("bounded-gradient", X_S))),
+        d.step("equal", move, "<=", size**2 * sums).by(*equal),
+        d.step("away", sy.drift, "<=", n**2 * scale).by(
+            d.Earlier("variance"),
+            d.averaged(ALPHA, d.Earlier("jensen"), (n**2, d.Earlier("equal")), (size**2 * n**2, d.Earlier("moment"))),
+        ),
+    )
+    shorter = (d.Condition(SHORTER, d.premise("constant-steps", ETA_S)),) if assumed else ()
+    return _counted(setting, n**2 * scale, steps, shorter)
+
+
+def _counted(
+    setting: Setting, bound: sp.Expr, steps: tuple[d.Step, ...], conditions: tuple[d.Condition, ...]
+) -> Drift:
+    """What step ``away`` bounds by the number n of steps of the round before, in tau, or t in a first round."""
+    if "first-round" in setting.universe:
+        most, length = bound.subs(n, t), ()
+        counted: d.Written = (sp.cancel((most - bound) / (t - n)), d.premise("first-round"))
+    else:
+        most, length = bound.subs(n, tau - 1), (d.Condition(LENGTH, d.premise("round")),)
+        counted = (sp.expand(bound.subs(n, n + LENGTH) - bound), d.ONE)
+    line = d.step("drift", sy.drift, "<=", most).by(d.Earlier("away"), counted)
+    return Drift(most, (*steps, line), d.Earlier("drift"), (*length, *conditions))
+
+
+def _of_dissimilar(setting: Setting) -> Iterator[Drift]:
+    """The drift by zeta^2, as an induction over local steps: a step from two models brings these no farther apart."""
+    if not {"smooth", "unbiased", "full-participation"} <= setting.universe.keys():
+        return
+    least = facts.curvature_of(set(setting.universe))
+    noisy = "no-noise" not in setting.universe
+    if least is None or (noisy and "bounded-variance" not in setting.universe):
+        return
+    bound = k**2 * eta**2 * zeta_sq
+    if noisy:
+        bound = eta**2 * (sp.Rational(2, 3) * k * (2 * k + 1) * zeta_sq + 2 * k * sigma_sq)
+    goal = Goal(sy.drift, bound, "step", setting.universe, None, (), setting.claim)
+    for small_line, condition, _ in small(setting, LIMITS[4:5]):
+        line = d.step("apart", SPREAD, "<=", bound)
+        mended = closing(goal, goal.frame, [(sp.Integer(1), d.Earlier("apart"))], [line])
+        if mended is None:
+            return
+        carry = d.step("carry-apart", SPREAD.xreplace(AFTER), "<=", bound.xreplace(AFTER))
+        lines, uses = (_noisy_step if noisy else _clean_step)(setting, least)
+        counted = sp.cancel((bound.subs(k, n) - bound) / (n - k))
+        steps = (
+            small_line,
+            d.step("base-apart", SPREAD.xreplace({X: START}), "<=", 0),
+            *lines,
+            carry.by(*uses),
+            line.by(d.Induction("base-apart", "carry-apart", local=True)),
+            d.step("away", sy.drift, "<=", bound.subs(k, n)).by(
+                d.Earlier("apart"), *mended, (-counted, d.premise("local-step"))
+            ),
+        )
+        yield _counted(setting, bound.subs(k, n), steps, (condition,))
+
+
+TURN = grad(X) - grad(MIDDLE)
+MOVED_ALIKE = X - MIDDLE - eta * TURN
+EVEN = MOVED_ALIKE - Centre(P, MOVED_ALIKE)
+PULLED = eta * (grad(MIDDLE) - Centre(P, grad(MIDDLE)))
+
+
+def _no_farther(least: sp.Expr, share: sp.Expr) -> tuple[d.Written, ...]:
+    """share (||x - y||^2 - ||x - y - eta (grad F_i(x) - grad F_i(y))||^2) >= 0 for y the mean, and a variance."""
+    both = [use for pair in ((X, MIDDLE), (MIDDLE, X)) for use in facts.cocoercive(*pair, least).uses]
+    return (
+        d.averaged(
+            P,
+            *((2 * eta * share * m, fact) for m, fact in both),
+            (share * eta * SLACK / L, d.Square(TURN, "a square")),
+        ),
+        (share, d.Square(Centre(P, MOVED_ALIKE), "a variance is below any second moment")),
+    )
+
+
+def _clean_step(setting: Setting, least: sp.Expr) -> tuple[tuple[d.Step, ...], tuple[d.Written, ...]]:
+    """sqrt(D) grows by eta zeta a step: Young's inequality with the weight k, which is 0 at the start."""
+    scale = eta**2 * zeta_sq
+    even = d.step("even", Mean(P, norm_sq(EVEN)), "<=", k**2 * scale)
+    even = even.by(d.Hypothesis("apart"), *_no_farther(least, sp.Integer(1)))
+    uses = (
+        d.Earlier("even"),
+        d.Young("even", EVEN, PULLED, k, scale),
+        (eta**2 * (k + 1), d.premise("gradient-spread")),
+        (eta**2, d.Square(Centre(P, NOISE), "a variance is below any second moment")),
+        *noise_bound(setting, P, eta**2, mean=False),
+    )
+    return (even,), uses
+
+
+def _noisy_step(setting: Setting, least: sp.Expr) -> tuple[tuple[d.Step, ...], tuple[d.Written, ...]]:
+    """The same with noise, by Young's inequality of weight 1/(2k + 1)."""
+    a = 2 * k + 1
+    uses = (
+        (1 + 1 / a, d.Hypothesis("apart")),
+        *_no_farther(least, 1 + 1 / a),
+        d.averaged(P, (1 / a, d.Square(EVEN + a * PULLED, "Young's inequality"))),
+        (eta**2 * (1 + a), d.premise("gradient-spread")),
+        (eta**2, d.Square(Centre(P, NOISE), "a variance is below any second moment")),
+        *noise_bound(setting, P, eta**2, mean=False),
+        (eta**2 * sigma_sq / a, d.ONE),
+    )
+    return (), uses

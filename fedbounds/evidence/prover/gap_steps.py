@@ -1,0 +1,126 @@
+"""What one step does to F(w_t) - F*, whether local models are w_t or apart: smoothness, then strong convexity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import sympy as sp
+
+from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.drifts import Drift, drifts
+from fedbounds.evidence.prover.identities import closing
+from fedbounds.evidence.prover.recursions import GAP, OneStep
+from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
+from fedbounds.evidence.prover.step_facts import SLACK, small
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import ALPHA, GAP_NEXT, W_NEXT, W_STAR, P, W, X, grad
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, norm_sq
+
+
+def gap_steps(setting: Setting) -> Iterator[OneStep]:
+    """F(w_{t+1}) - F* from F(w_t) - F*: a step gains eta (1 - eta L/2) ||grad F||^2, at least 2 mu times the gap."""
+    if statement.SAME_STEP not in setting.universe:
+        yield from _with_drift(setting)
+    if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
+        return
+    for noise in setting.noises:
+        bounds = _noise_bounds(setting, noise)
+        for line, condition, limit in small(setting, LIMITS[2:3]) if bounds else ():
+            added = L * eta**2 / 2 * noise
+            for kept, spare in ((1 - eta * mu * (2 - eta * L), 0), (1 - eta * mu, eta * mu * SLACK)):
+                goal = statement.Goal(
+                    GAP_NEXT, kept * sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
+                )
+                yield OneStep(kept, added, partial(_gap_step, goal, bounds, line, spare), GAP)
+
+
+def _gap_step(
+    goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, spare: sp.Expr
+) -> statement.Lines | None:
+    gained = eta * (1 + SLACK) / 2
+    share = 2 * mu * gained
+    polyak = (share, facts.convex(X, W_STAR)), (share, facts.convex(W, X))
+    uses = [
+        d.as_use(d.averaged(P, facts.smooth(X, W_NEXT), facts.convex(X, W), *polyak)),
+        (gained, d.Square(Centre(ALPHA, grad(X)) - mu * (W - W_STAR), "a square")),
+        (sp.sympify(spare) * sy.gap_t, d.ONE),
+    ]
+    for bound in bounds:
+        every = [*uses, *((L * eta**2 / 2 * multiplier, fact) for multiplier, fact in bound.uses)]
+        mended = closing(goal, goal.frame, every, [])
+        if mended is not None:
+            last = d.step("recursion", goal.left, "<=", goal.right).by(*every, *mended)
+            return statement.Lines((line, last), (), tuple(item for item, _ in goal.limits))
+    return None
+
+
+def _noise_bounds(setting: Setting, noise: sp.Expr) -> list[facts.Candidate]:
+    """What shows that E||sum_i p_i noise_i||^2 is at most ``noise``."""
+    return [item for item in facts.of_noise(setting.universe) if item.value.coeff(noise or sy.L, 1) or not noise]
+
+
+# Several local steps a round
+
+SLOPE = Centre(P, grad(W))
+APART = (L - mu) ** 2 / 8
+
+
+def descents(setting: Setting) -> Iterator[OneStep]:
+    """F falls by eta/2 ||grad F||^2 but for the drift: grad F_i - (L + mu)/2 I moves by (L - mu)/2 times the way."""
+    if not {"smooth", "strongly-convex", "unbiased", "full-participation"} <= setting.universe.keys():
+        return
+    for noise in () if setting.equal else setting.noises:
+        for line, condition, limit in small(setting, LIMITS[2:3]):
+            added = -eta / 2 * norm_sq(SLOPE) + eta * APART * sy.drift + L * eta**2 / 2 * noise
+            goal = statement.Goal(
+                GAP_NEXT, sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
+            )
+            proof = partial(_descent, goal, _noise_bounds(setting, noise), line, "recursion")
+            yield OneStep(sp.Integer(1), added, proof, GAP)
+
+
+def _descent(goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, label: str) -> statement.Lines | None:
+    turned = grad(W) - grad(X) - (L + mu) / 2 * (W - X)
+    between = [item for item in facts.of_client((W, X), set(goal.universe)) if item.power == 2]
+    shown = {step.label: step for item in between for step in item.steps}
+    uses = [
+        d.as_use(d.averaged(P, facts.smooth(W, W_NEXT))),
+        (eta * SLACK / 2, d.Square(Centre(ALPHA, grad(X)), "a square")),
+        (eta / 2, d.averaged(P, d.Square(turned - Centre(P, turned), "Jensen: a variance"))),
+        (eta / 2, d.averaged(P, *(use for item in between for use in item.uses))),
+    ]
+    for bound in bounds:
+        every = [*uses, *((L * eta**2 / 2 * multiplier, fact) for multiplier, fact in bound.uses)]
+        mended = closing(goal, goal.frame, every, list(shown.values()))
+        if mended is not None:
+            last = d.step(label, goal.left, "<=", goal.right).by(*every, *mended)
+            return statement.Lines((line, *shown.values(), last), (), tuple(item for item, _ in goal.limits))
+    return None
+
+
+def _with_drift(setting: Setting) -> Iterator[OneStep]:
+    """The same with ||grad F||^2 >= 2 mu (F - F*), and the drift as it is bounded on the claim's steps."""
+    for fall in descents(setting):
+        for drift in drifts(setting):
+            kept = 1 - eta * mu
+            added = (fall.added + eta / 2 * norm_sq(SLOPE)).subs(sy.drift, drift.most)
+
+            def proof(fall: OneStep = fall, drift: Drift = drift, right: sp.Expr = kept * sy.gap_t + added) -> statement.Lines | None:
+                found = fall.proof()
+                if found is None:
+                    return None
+                lines = (*found.steps[:-1], replace(found.steps[-1], label="descent"))
+                last = d.step("recursion", GAP_NEXT, "<=", right).by(
+                    d.Earlier("descent"),
+                    (eta * mu, d.averaged(P, facts.convex(W, W_STAR))),
+                    (eta / 2, d.Square(SLOPE - mu * (W - W_STAR), "a square")),
+                    (eta * APART, drift.bound),
+                )
+                return replace(
+                    found, steps=(*lines, *drift.steps, last), conditions=(*found.conditions, *drift.conditions)
+                )
+
+            yield OneStep(kept, added, proof, GAP)
