@@ -33,6 +33,7 @@ from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Mean, norm_sq
 from fedbounds.theory.verdict import Status, Verdict
 
+
 def implied_proposals(claim: Claim, reading: Reading, universe: Mapping[str, Assumption]) -> Iterator[d.Derivation]:
     """Proofs that cite a derivation whose last line has the same left side, or bounds it."""
     right = sp.Add(*claim.stated(reading.repaired).values())

@@ -1,4 +1,4 @@
-"""How far local models are apart at the steps of a run: by a bound on gradients, or on how far the clients' differ."""
+"""How far local models are apart in a run: by a bound on gradients, or on how far those of the clients differ."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedbounds.evidence.prover.run_setting import (
     t,
     tau,
 )
-from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
+from fedbounds.evidence.prover.step_facts import noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
@@ -48,7 +48,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
 k, zeta_sq, sigma_sq = sy.local_step, sy.zeta_sq, sy.sigma_sq
-SHORTER = Slack(sp.Symbol("shorter"), S)
+SHORTER, ALIKE = Slack(sp.Symbol("shorter"), S), sp.Symbol("alike", nonnegative=True)
 MIDDLE = Centre(P, X)
 SPREAD = Mean(P, norm_sq(X - MIDDLE))
 AFTER = {X: X - eta * G, k: k + 1}
@@ -111,12 +111,11 @@ def _counted(
     setting: Setting, bound: sp.Expr, steps: tuple[d.Step, ...], conditions: tuple[d.Condition, ...]
 ) -> Drift:
     """What step ``away`` bounds by the number n of steps of the round before, in tau, or t in a first round."""
+    most, counted = bound.subs(n, tau - 1), d.as_use((sp.expand(bound.subs(n, n + LENGTH) - bound), d.ONE))
+    length: tuple[d.Condition, ...] = (d.Condition(LENGTH, d.premise("round")),)
     if "first-round" in setting.universe:
         most, length = bound.subs(n, t), ()
-        counted: d.Written = (sp.cancel((most - bound) / (t - n)), d.premise("first-round"))
-    else:
-        most, length = bound.subs(n, tau - 1), (d.Condition(LENGTH, d.premise("round")),)
-        counted = (sp.expand(bound.subs(n, n + LENGTH) - bound), d.ONE)
+        counted = (sp.cancel((most - bound) / (t - n)), d.premise("first-round"))
     line = d.step("drift", sy.drift, "<=", most).by(d.Earlier("away"), counted)
     return Drift(most, (*steps, line), d.Earlier("drift"), (*length, *conditions))
 
@@ -133,7 +132,7 @@ def _of_dissimilar(setting: Setting) -> Iterator[Drift]:
     if noisy:
         bound = eta**2 * (sp.Rational(2, 3) * k * (2 * k + 1) * zeta_sq + 2 * k * sigma_sq)
     goal = Goal(sy.drift, bound, "step", setting.universe, None, (), setting.claim)
-    for small_line, condition, _ in small(setting, LIMITS[4:5]):
+    for small_line, condition, _ in small(setting, LIMITS[4:5], ALIKE):
         line = d.step("apart", SPREAD, "<=", bound)
         mended = closing(goal, goal.frame, [(sp.Integer(1), d.Earlier("apart"))], [line])
         if mended is None:
@@ -162,12 +161,12 @@ PULLED = eta * (grad(MIDDLE) - Centre(P, grad(MIDDLE)))
 
 def _no_farther(least: sp.Expr, share: sp.Expr) -> tuple[d.Written, ...]:
     """share (||x - y||^2 - ||x - y - eta (grad F_i(x) - grad F_i(y))||^2) >= 0 for y the mean, and a variance."""
-    both = [use for pair in ((X, MIDDLE), (MIDDLE, X)) for use in facts.cocoercive(*pair, least).uses]
+    both = [use for x, y in ((X, MIDDLE), (MIDDLE, X)) for use in facts.cocoercive(x, y, least).uses]
     return (
         d.averaged(
             P,
             *((2 * eta * share * m, fact) for m, fact in both),
-            (share * eta * SLACK / L, d.Square(TURN, "a square")),
+            (share * eta * ALIKE / L, d.Square(TURN, "a square")),
         ),
         (share, d.Square(Centre(P, MOVED_ALIKE), "a variance is below any second moment")),
     )

@@ -75,9 +75,7 @@ def descents(setting: Setting) -> Iterator[OneStep]:
     for noise in () if setting.equal else setting.noises:
         for line, condition, limit in small(setting, LIMITS[2:3]):
             added = -eta / 2 * norm_sq(SLOPE) + eta * APART * sy.drift + L * eta**2 / 2 * noise
-            goal = statement.Goal(
-                GAP_NEXT, sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
-            )
+            goal = statement.Goal(GAP_NEXT, sy.gap_t + added, "step", setting.universe, None, ((condition, limit),))
             proof = partial(_descent, goal, _noise_bounds(setting, noise), line, "recursion")
             yield OneStep(sp.Integer(1), added, proof, GAP)
 
@@ -108,7 +106,9 @@ def _with_drift(setting: Setting) -> Iterator[OneStep]:
             kept = 1 - eta * mu
             added = (fall.added + eta / 2 * norm_sq(SLOPE)).subs(sy.drift, drift.most)
 
-            def proof(fall: OneStep = fall, drift: Drift = drift, right: sp.Expr = kept * sy.gap_t + added) -> statement.Lines | None:
+            def proof(
+                fall: OneStep = fall, drift: Drift = drift, right: sp.Expr = kept * sy.gap_t + added
+            ) -> statement.Lines | None:
                 found = fall.proof()
                 if found is None:
                     return None

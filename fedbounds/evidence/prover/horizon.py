@@ -9,7 +9,8 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, local_drift, local_steps, telescoping
 from fedbounds.evidence.prover.gap_steps import gap_steps
 from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, one_steps
-from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t, termwise
+from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t
+from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P, W
 from fedbounds.evidence.symbolic.expressions import shown_positive

@@ -10,7 +10,8 @@ import sympy as sp
 from fedbounds.evidence.prover.drifts import drifts
 from fedbounds.evidence.prover.gap_steps import descents, gap_steps
 from fedbounds.evidence.prover.recursions import one_steps
-from fedbounds.evidence.prover.run_setting import Proposal, Setting, eta, termwise
+from fedbounds.evidence.prover.run_setting import Proposal, Setting, eta
+from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal

@@ -10,7 +10,7 @@ from itertools import product
 import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
-from fedbounds.evidence.prover.drifts import drifts
+from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.goal import limits
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
 from fedbounds.evidence.prover.step_facts import SLACK, Uses, noise_bound, small
@@ -71,7 +71,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
             clean, added = kept * sy.Delta + eta**2 * noise, eta**2 * noise
             if (together or setting.equal) and unbiased:
                 yield OneStep(kept, added, lambda right=clean: recursion(setting, right))  # type: ignore[misc]
-            elif "bounded-gradient" in setting.universe and unbiased:
+            elif unbiased:
                 yield from _with_drift(setting, kept, clean, added)
         if noise in (0, sy.sigma_sq):
             yield from _of_each_model(setting, noise)
@@ -124,7 +124,7 @@ def _of_each_model(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
 
 
 def _of_each_minimiser(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
-    """Whatever the minimisers: a step that contracts by q = 1 - eta mu, then grad F_i(w*) by Young of weight 1/q - 1."""
+    """Whatever the minimisers: a step contracts by q = 1 - eta mu, and grad F_i(w*) is parted from it."""
     stated = setting.claim.eta is not None or setting.eta == eta
     needed = {"unbiased", "smooth", "strongly-convex"} <= setting.universe.keys()
     weight = setting.letters.positive((1 - setting.eta * mu) / (setting.eta * mu)) if stated and needed else None

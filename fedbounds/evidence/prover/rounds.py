@@ -1,4 +1,4 @@
-"""Claims about whole rounds as claims about steps, of which they are a case: T = R tau, or T = tau from a round's start."""
+"""Claims about whole rounds as cases of claims about steps: T = R tau, or T = tau from a round's start."""
 
 from __future__ import annotations
 
@@ -58,21 +58,19 @@ def in_first_round(claim: Claim) -> Iterator[Claim]:
     if claim.scope != "step" or claim.lhs not in AT_ROUND or claim.repair is not None or not constant:
         return
     left, start, begun = AT_ROUND[claim.lhs]
-    stated = sp.Add(*map(sp.sympify, claim.terms.values()))
-    fixed = stated.coeff(start, 0)
-    linear = sp.expand(stated - start * stated.coeff(start) - fixed) == 0
-    known = all(symbol in CONSTANTS for side in (stated.coeff(start), fixed) for symbol in side.free_symbols)
-    if not (linear and known and all(map(_restarts, claim.assumptions))):
+    stated = sp.expand(sp.Add(*claim.terms.values()))
+    share, fixed = stated.coeff(start), stated.coeff(start, 0)
+    linear = sp.expand(stated - start * share - fixed) == 0
+    if not (linear and (share + fixed).free_symbols <= CONSTANTS and all(map(_restarts, claim.assumptions))):
         return
-    seen = []
-    for put in (_all_steps, _one_factor):
-        terms = {name: put(sp.sympify(term)).xreplace({start: begun, sy.eta: sy.eta_0}) for name, term in claim.terms.items()}
-        if terms not in seen and all(
-            sp.expand(term.xreplace({T: tau}) - sp.sympify(claim.terms[name]).xreplace({start: begun, sy.eta: sy.eta_0})) == 0
-            for name, term in terms.items()
-        ):
-            seen.append(terms)
-            yield replace(claim, scope="horizon", lhs=left, terms=terms, assumptions=(*claim.assumptions, FIRST_ROUND))
+    assumed = (*claim.assumptions, FIRST_ROUND)
+    written = {
+        name: sp.sympify(term).xreplace({start: begun, sy.eta: sy.eta_0}) for name, term in claim.terms.items()
+    }
+    of_all = {name: term.xreplace({tau: T}) for name, term in written.items()}
+    of_one = {name: _one_factor(term) for name, term in written.items()}
+    for terms in (of_all,) if of_one == of_all else (of_all, of_one):
+        yield replace(claim, scope="horizon", lhs=left, terms=terms, assumptions=assumed)
 
 
 def _restarts(item: Assumption) -> bool:
@@ -82,13 +80,11 @@ def _restarts(item: Assumption) -> bool:
     return SHIPPED.get(item.key) is item
 
 
-def _all_steps(term: sp.Expr) -> sp.Expr:
-    return term.xreplace({tau: T})
-
-
 def _one_factor(term: sp.Expr) -> sp.Expr:
     """T for tau in exponents, and for one factor tau of each term."""
-    exponents = {power: power.base ** power.exp.xreplace({tau: T}) for power in term.atoms(sp.Pow) if power.exp.has(tau)}
+    exponents = {
+        power: power.base ** power.exp.xreplace({tau: T}) for power in term.atoms(sp.Pow) if power.exp.has(tau)
+    }
     factors = sp.Mul.make_args(term.xreplace(exponents))
     if tau in factors:
         return sp.Mul(T, *(factor for k, factor in enumerate(factors) if k != factors.index(tau)))

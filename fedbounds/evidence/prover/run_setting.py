@@ -21,24 +21,9 @@ from fedbounds.theory.vectors import Slack
 L, mu, eta, t, T, gamma, tau = sy.L, sy.mu, sy.eta, sy.t, sy.T, sy.gamma, sy.tau
 A, B, ROOM = sp.symbols("along beyond room", nonnegative=True)
 CAPPED, PEAK = sp.Symbol("capped", positive=True), sp.Symbol("peak", real=True)
-KEPT = sp.Symbol("kept_share", nonnegative=True)
 LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wide", "more"))
 LENGTH = sp.Symbol("left_steps", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
-ATOMS = (
-    sy.Delta,
-    sy.gap_t,
-    sy.Delta_0,
-    sy.gap_0,
-    sy.rho_tilde,
-    sy.sigma_sq,
-    sy.sigma_p_sq,
-    sy.G_sq,
-    sy.Gamma,
-    sy.zeta_star_sq,
-    sy.p_sq,
-    sy.zeta_sq,
-)
 # What is not negative for small steps, as a step's inequality may need it, the strictest first.
 LIMITS = (
     *(c - eta * L for c in (sp.Rational(1, 4), sp.Rational(1, 2), sp.Integer(1))),
@@ -88,15 +73,17 @@ class Cap:
         """The use that makes an expression in eta one in ``size``."""
         return () if self.size in (eta, self.steps) else _at_size(expression, self.size, self.constant)
 
-    def letters(self, values: dict[sp.Basic, sp.Expr]) -> Letters | None:
-        """Numbers in size mu, size (L - mu) and the room, of which 1 is a sum."""
-        put = {L: (A + B) / self.size, mu: A / self.size}
+    def letters(self, values: dict[sp.Basic, sp.Expr], curved: bool = True) -> Letters | None:
+        """Numbers in size mu, size (L - mu) and the room, of which 1 is a sum; size L where not ``curved``."""
+        put = {L: (A + B) / self.size, mu: A / self.size} if curved else {L: B / self.size}
+        simplex = (A, B) if curved else (B,)
         used = sp.cancel((self.size / self.bound).xreplace({**put, **values}))
-        coefficients = sp.Poly(used, A, B).coeffs() if used.is_polynomial(A, B) else [sp.nan]
+        coefficients = sp.Poly(used, *simplex).coeffs() if used.is_polynomial(*simplex) else [sp.nan]
         if not all(c.is_nonnegative for c in sp.Add.make_args(sp.expand(sp.Add(*coefficients)))):
             return None
         values = {**values, **put, ELL: B / self.size}
-        return Letters(values, (A, B, ROOM), used + ROOM, {A: self.size * mu, B: self.size * ELL})
+        names = {A: self.size * mu, B: self.size * ELL} if curved else {B: self.size * L}
+        return Letters(values, (*simplex, ROOM), used + ROOM, names)
 
 
 def _at_size(expression: sp.Expr, size: sp.Expr, equal: d.Use) -> tuple[d.Use, ...]:
@@ -180,8 +167,8 @@ class Setting:
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
     present = {"full-participation", facts.DRAWN} & universe.keys()
     stated = claim.eta is not None
-    smooth = {"smooth", "strongly-convex"} <= universe.keys()
-    if ("strongly-convex" not in universe and claim.lhs != sy.drift) or not present:
+    smooth, flat = ({"smooth", convex} <= universe.keys() for convex in ("strongly-convex", "convex"))
+    if ("strongly-convex" not in universe and not flat and claim.lhs != sy.drift) or not present:
         return None
     constant = "constant-steps" in universe
     if claim.scope == "horizon" and not stated and not constant:
@@ -204,12 +191,12 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
         conditions.append(condition)
     letters: Letters | None = Letters(values)
     free = size.subs(dict(claim.definitions)).free_symbols - {L, mu, t, tau}
-    if cap is not None and not smooth:
+    if cap is not None and not (smooth or flat):
         return None
     if cap is not None:
         steps.append(cap.line)
         conditions.append(d.Condition(ROOM, d.Earlier("cap")))
-        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size, **drawn.numbers})
+        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size, **drawn.numbers}, smooth)
     elif size.has(t) and free in ({sy.eta_0}, {gamma}):
         offset = _offset(claim, universe, *free)
         if offset is None:
@@ -265,40 +252,3 @@ def _offset(
                 line = d.step("gamma-wide", least, "<=", offset).by((share, d.premise(item.key, *index)))
                 return line, {free: put[free].xreplace({g: least + WIDE})}
     return None
-
-
-def termwise(setting: Setting, number: sp.Expr) -> tuple[list[d.Use], list[tuple[d.Step, d.Condition]]] | None:
-    """A sum over constants and powers in time that is not negative, each coefficient on sight; None if one is not."""
-    expanded = sp.expand(number)
-    if expanded.has(PEAK):
-        share = setting.letters.positive(expanded.coeff(PEAK))
-        for argument in setting.abbreviations[PEAK].args if share is not None else ():
-            below = termwise(setting, expanded.xreplace({PEAK: argument}))
-            if below is not None:
-                return [(share, d.Extreme(PEAK, argument)), *below[0]], below[1]
-        return None
-    powers = {part: sp.Dummy(nonnegative=True) for part in expanded.atoms(sp.Pow) if part.exp.has(t, T)}
-    names: dict[sp.Expr, sp.Expr] = {}
-    shown: list[tuple[d.Step, d.Condition]] = []
-    for power, dummy in powers.items():
-        base = setting.letters.positive(power.base)
-        if base is None or (shown and shown[0][0].rhs != power.base):
-            return None
-        if not shown:
-            shown.append(
-                (d.step("kept", 0, "<=", power.base).by((base, d.ONE)), d.Condition(KEPT, d.Earlier("kept")))
-            )
-        names[dummy] = KEPT**power.exp
-    try:
-        poly = sp.Poly(sp.expand(expanded.xreplace(powers)), *ATOMS, *powers.values())
-    except sp.PolynomialError:
-        return None
-    uses: list[d.Use] = []
-    for monomial, coefficient in poly.terms():
-        form = setting.letters.positive(coefficient)
-        if form is None:
-            return None
-        atom = sp.Mul(*(x**e for x, e in zip(poly.gens, monomial, strict=True)))
-        if form != 0:
-            uses.append((form * atom.xreplace(names), d.ONE))
-    return uses, shown

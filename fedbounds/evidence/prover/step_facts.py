@@ -15,13 +15,16 @@ SLACK = sp.Symbol("slack", nonnegative=True)
 Uses = tuple[d.Written, ...]
 
 
-def small(setting: Setting, among: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
+def small(
+    setting: Setting, among: tuple[sp.Expr, ...] = LIMITS, slack: sp.Symbol = SLACK
+) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
     """eta L <= c shown for the claim's steps: the step, the condition, and the symbol's meaning."""
     for limit in (item.xreplace({L: mu}) for item in among) if setting.equal else among:
         shown = setting.letters.positive(limit.subs(eta, setting.eta))
         if shown is not None:
-            line = d.step("small", 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
-            yield line, d.Condition(SLACK, d.Earlier("small")), limit
+            label = "small" if slack == SLACK else f"small-{slack.name}"
+            line = d.step(label, 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
+            yield line, d.Condition(slack, d.Earlier(label)), limit
             return
 
 
@@ -31,5 +34,3 @@ def noise_bound(setting: Setting, weights: sp.Expr, share: sp.Expr, mean: bool =
     if "no-noise" in setting.universe:
         return (d.averaged(weights, *jensen, (-share, d.premise("no-noise"))),)
     return (d.averaged(weights, *jensen, (share, d.premise("bounded-variance", X))),)
-
-

@@ -9,8 +9,9 @@ import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.recursions import recursion
-from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, T, eta, mu, t, termwise
+from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, T, eta, mu, t
 from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
+from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,

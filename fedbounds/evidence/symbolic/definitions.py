@@ -21,6 +21,8 @@ from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 from fedbounds.theory.vectors import Centre, Inner, Mean, Ratio, norm_sq
 
+MOST_FACTORS = 20
+
 
 class Formal:
     """What an assumption's ``gives`` may speak of: see `fedbounds.theory.assumption.Objects`."""
@@ -57,6 +59,13 @@ def _ratio(kappa: sp.Expr) -> sp.Expr:
     return kappa
 
 
+def _falling(time: sp.Expr, count: sp.Expr) -> sp.Expr:
+    """x (x - 1) ... (x - j + 1), for a time x and j >= 1."""
+    if time not in (sy.t, sy.T) or not isinstance(count, sp.Integer) or not 1 <= count <= MOST_FACTORS:
+        raise KeyError(time)
+    return sp.Mul(*(time - k for k in range(int(count))))
+
+
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
         define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
@@ -68,6 +77,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o, v: zero(Inner(grad(W) - grad(X), v)),
         ),
         define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
+        define(
+            "whole-time",
+            "t and T are whole numbers: x (x - 1) ... (x - j + 1) >= 0 for them",
+            lambda o, x, j: non_negative(_falling(x, j)),
+        ),
         define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         define(
             "common-optimum", "Gamma = 0: every F_i has its minimum at w*", lambda o, v: zero(Inner(grad(W_STAR), v))
@@ -136,11 +150,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         define(
             "gradient-spread",
             "zeta^2 is the largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2, w_t = sum_i p_i w_t^i",
-            lambda o: non_negative(
-                sy.zeta_sq - Mean(P, norm_sq(grad(Centre(P, X)) - Centre(P, grad(Centre(P, X)))))
-            ),
+            lambda o: non_negative(sy.zeta_sq - Mean(P, norm_sq(grad(Centre(P, X)) - Centre(P, grad(Centre(P, X)))))),
         ),
-        define("local-step", "n is the number k of local steps of the round so far", lambda o: zero(sy.local_step - n)),
+        define(
+            "local-step", "n is the number k of local steps of the round so far", lambda o: zero(sy.local_step - n)
+        ),
         define(
             "first-round",
             "T <= tau: the steps before t are those of the one round, n = t",

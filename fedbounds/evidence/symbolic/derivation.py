@@ -60,7 +60,7 @@ class MeanCauchySchwarz:
 @final
 @dataclass(frozen=True)
 class Young:
-    """2 <u, v> + c (s + ||v||^2) >= 0 in the p-mean over the clients, as step ``label`` shows that of ||u||^2 <= c^2 s.
+    """2 <u, v> + c (s + ||v||^2) >= 0 in the clients' p-mean, as step ``label`` shows ||u||^2 <= c^2 s in it.
 
     c is a number that is not negative; where it is 0, so is u.
     """
