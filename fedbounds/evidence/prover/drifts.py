@@ -56,12 +56,13 @@ AFTER = {X: X - eta * G, k: k + 1}
 
 @dataclass(frozen=True)
 class Drift:
-    """drift <= ``most`` on the claim's steps, by the fact ``bound``."""
+    """drift <= ``most`` on the claim's steps, by the fact ``bound``; in step ``away`` <= ``by_steps``, made of n."""
 
     most: sp.Expr
     steps: tuple[d.Step, ...]
     bound: d.Fact
     conditions: tuple[d.Condition, ...]
+    by_steps: sp.Expr | None = None
 
 
 def drifts(setting: Setting) -> Iterator[Drift]:
@@ -117,7 +118,7 @@ def _counted(
         most, length = bound.subs(n, t), ()
         counted = (sp.cancel((most - bound) / (t - n)), d.premise("first-round"))
     line = d.step("drift", sy.drift, "<=", most).by(d.Earlier("away"), counted)
-    return Drift(most, (*steps, line), d.Earlier("drift"), (*length, *conditions))
+    return Drift(most, (*steps, line), d.Earlier("drift"), (*length, *conditions), bound)
 
 
 def _of_dissimilar(setting: Setting) -> Iterator[Drift]:

@@ -59,6 +59,13 @@ def _ratio(kappa: sp.Expr) -> sp.Expr:
     return kappa
 
 
+def _counted(power: sp.Expr) -> int:
+    """The place in POWERS of n^power."""
+    if power not in range(1, len(POWERS) + 1):
+        raise KeyError(power)
+    return int(power) - 1
+
+
 def _falling(time: sp.Expr, count: sp.Expr) -> sp.Expr:
     """x (x - 1) ... (x - j + 1), for a time x and j >= 1."""
     if time not in (sy.t, sy.T) or not isinstance(count, sp.Integer) or not 1 <= count <= MOST_FACTORS:
@@ -153,6 +160,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(sy.zeta_sq - Mean(P, norm_sq(grad(Centre(P, X)) - Centre(P, grad(Centre(P, X)))))),
         ),
         define(
+            "round-sums",
+            "n grows from 0 to tau - 1 in a round: over s < T the sum of n^j is at most T times its mean in one",
+            lambda o, j: non_negative(POWERS[_counted(j)].most(sy.T) - POWERS[_counted(j)].last),
+        ),
+        define(
             "local-step", "n is the number k of local steps of the round so far", lambda o: zero(sy.local_step - n)
         ),
         define(
@@ -214,14 +226,14 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         ),
     )
 )
-# Definitions that make sense only under assumptions.
+# Definitions that make sense only under assumptions; of those in a tuple one is enough.
 ALL_PRESENT = "full-participation"
 RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "attained": ("strongly-convex",),
     **dict.fromkeys(("single-step", "single-step-gradients"), (ALL_PRESENT,)),
     "one-function-apart": ("smooth", "strongly-convex"),
-    **dict.fromkeys(("average", "weighted-average"), ("strongly-convex",)),
+    **dict.fromkeys(("average", "weighted-average"), (("strongly-convex", "convex"),)),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
     "common-optimum": ("smooth",),
@@ -236,6 +248,7 @@ SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),
     eta_sum: (sp.Integer(0), STEPS, STEPS + sy.eta),
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
+    **{power.last: (sp.Integer(0), power.now, power.now + n**j) for j, power in enumerate(POWERS, 1)},
     sy.gap: (sy.gap_0, sy.gap_t, GAP_NEXT),
     MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),

@@ -155,7 +155,11 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
 
 def resting_on(key: str, scope: Context) -> frozenset[str]:
     """The key of an assumption or definition, and of those that it makes sense under."""
-    keys = frozenset({key, *definitions.RESTS_ON.get(key, ())})
+    rests = definitions.RESTS_ON.get(key, ())
+    wanted = [
+        next(filter(scope.universe.__contains__, item), item[0]) if type(item) is tuple else item for item in rests
+    ]
+    keys = frozenset({key, *wanted})
     missing = sorted(keys - scope.universe.keys())
     if missing:
         raise Unproved(f"{key} makes sense only under {', '.join(missing)}")

@@ -34,6 +34,7 @@ __all__ = [
     "OTHERS",
     "OWN",
     "OWN_SYMBOLS",
+    "POWERS",
     "SHARE",
     "SHIPPED_OWN",
     "SIGMA_I",
@@ -106,10 +107,35 @@ rho = sp.Symbol("rho", nonnegative=True)
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
 # The sum of c_s (E F(w_s) - F*) over s < t and over s < T, for the weights c of the mean that a claim speaks of.
 WEIGHTED, WEIGHTED_T = (sp.Symbol(name, nonnegative=True) for name in ("weighted_gaps", "weighted_gaps_T"))
+
+
+@dataclass(frozen=True)
+class PowerSum:
+    """The sum of n^j over the steps s < t (``now``) and s < T (``last``), n the steps of the round before s."""
+
+    now: sp.Symbol
+    last: sp.Symbol
+    in_round: sp.Expr
+
+    def most(self, times: sp.Expr) -> sp.Expr:
+        """The times times its mean over a round, which the sum is at most, as n grows in each from 0 to tau - 1."""
+        return times * self.in_round
+
+
+def _power_sum(name: str, in_round: sp.Expr) -> PowerSum:
+    now, last = (sp.Symbol(f"{name}{at}", nonnegative=True) for at in ("", "_T"))
+    return PowerSum(now, last, in_round)
+
+
+POWERS = (
+    _power_sum("counts", (sy.tau - 1) / 2),
+    _power_sum("squared_counts", (sy.tau - 1) * (2 * sy.tau - 1) / 6),
+)
 SHIPPED_OWN = tuple(
     q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
 )
 OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, WEIGHTED, WEIGHTED_T, *SHIPPED_OWN)
+OWN_SYMBOLS += tuple(symbol for power in POWERS for symbol in (power.now, power.last))
 MOVED = n * Centre(U, ETA_S * G_S)
 
 

@@ -1,0 +1,44 @@
+"""One step of the mean of local models, kept with its gap: -eta (2 - 4 eta L) gap + eta L (1 + 2 eta L) drift."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover.run_setting import L, eta
+from fedbounds.evidence.prover.step_facts import Uses
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import W_STAR, P, X, grad
+from fedbounds.theory.vectors import Centre
+
+
+def mean_step(centre: sp.Expr, along: sp.Expr, least: sp.Expr, spare: sp.Expr, apart: sp.Expr) -> Uses:
+    """What shows it for the mean ``centre``, whose step is ``along`` a mean gradient, of curvature ``least``.
+
+    ``spare`` >= 0 is the share of eta gap, and ``apart`` >= 0 that of eta times the drift, that are not needed.
+    """
+    slope = Centre(P, grad(centre))
+    end, turned = centre - slope / L, grad(X) - grad(centre)
+    pairs = ((X, centre), (centre, X))
+    curved = [facts.cocoercive(x, y, least) for x, y in pairs]
+    return (
+        (2 * eta, d.averaged(P, facts.convex(X, W_STAR, least), facts.smooth(X, centre))),
+        (eta**2, d.Square(2 * slope - along, "Young's inequality")),
+        d.averaged(
+            P,
+            (2 * eta**2, d.Square(turned - Centre(P, turned), "Jensen: a variance")),
+            *((2 * L * eta**2 * m, fact) for item in curved for m, fact in item.uses),
+            *((2 * L * eta**2, facts.smooth(x, y)) for x, y in pairs),
+        ),
+        (4 * L * eta**2, d.averaged(P, facts.smooth(centre, end))),
+        *((4 * L * eta**2 * m, fact) for m, fact in _above_least(end, least)),
+        *((eta * spare * m, fact) for m, fact in _above_least(centre, least)),
+        (eta * apart, d.averaged(P, d.Square(X - centre, "a square"))),
+    )
+
+
+def _above_least(point: sp.Expr, least: sp.Expr) -> tuple[d.Use, ...]:
+    """F(point) >= F(w*)."""
+    curved = ((least / 2, d.Square(point - W_STAR, "a square")),) if least != 0 else ()
+    uses = (d.averaged(P, facts.convex(W_STAR, point, least), *curved), d.premise("optimum", point - W_STAR))
+    return tuple(map(d.as_use, uses))

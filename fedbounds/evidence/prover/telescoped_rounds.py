@@ -1,0 +1,97 @@
+"""Sums and means over a run whose rounds have several steps: the drift is summed over a round in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import sympy as sp
+
+from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.drifts import Drift, drifts
+from fedbounds.evidence.prover.identities import closing
+from fedbounds.evidence.prover.mean_steps import mean_step
+from fedbounds.evidence.prover.run_setting import ROOM, L, Proposal, Setting, T, eta
+from fedbounds.evidence.prover.termwise import termwise
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import ALPHA, GAPS, POWERS, W, X, grad, n
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre
+
+# The shares of the gap and of L times the drift with which a step is tried: 2 - 4 eta L and 1 + 2 eta L bound them.
+SHARES = tuple(
+    (sp.Rational(gap), sp.Rational(apart)) for gap, apart in (("1", "3/2"), ("3/2", "5/4"), ("1/2", "7/4"))
+)
+
+
+def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
+    """Proofs of a claim about the sum or the mean of the gaps at a constant step size."""
+    needed = {"smooth", "unbiased", "full-participation"} <= setting.universe.keys()
+    least = facts.curvature_of(set(setting.universe))
+    if not needed or least is None or setting.claim.eta != sy.eta_0 or statement.SAME_STEP in setting.universe:
+        return
+    left = setting.claim.lhs
+    if left not in (sy.gap_sum, sy.average_gap, T * sy.average_gap):
+        return
+    scale = 1 / T if left == sy.average_gap else sp.Integer(1)
+    mean = () if left == sy.gap_sum else (d.premise("average"),)
+    for share, apart in SHARES:
+        for noise in setting.noises:
+            for drift in drifts(setting):
+                found = _summed(setting, (share, apart), noise, drift, sp.expand(right / scale), least)
+                if found is not None:
+                    steps, uses, conditions = found
+                    time = (d.step("time", T, ">", 0).by(d.premise("some-time")),) if scale != 1 else ()
+                    last = tuple((scale * m, fact) for m, fact in map(d.as_use, (*uses, *mean)))
+                    yield (*steps, *time), last, conditions
+
+
+def _summed(
+    setting: Setting, shares: tuple[sp.Expr, sp.Expr], noise: sp.Expr, drift: Drift, whole: sp.Expr, least: sp.Expr
+) -> Proposal | None:
+    """share sum_s gap_s + Delta_T/eta grows by what noise and drift add, and sums of powers of n are known."""
+    (share, apart), positive, size = shares, setting.letters.positive, sp.sympify(setting.eta)
+    powers = sp.Poly(drift.by_steps, n)
+    room = positive(2 - 4 * eta * L - share), positive((apart - 1 - 2 * eta * L) * L + least)
+    if None in room or powers.degree() > len(POWERS) or powers.coeff_monomial(1) != 0:
+        return None
+    each = {j: apart * L * powers.coeff_monomial(n**j) for j in range(1, powers.degree() + 1)}
+    shown = sp.Add(sy.Delta_0 / eta, T * eta * noise, *(c * POWERS[j - 1].most(T) for j, c in each.items()))
+    rest = termwise(setting, sp.expand((whole - shown / share).subs(eta, size)))
+    weight = positive(1 / size)
+    if rest is None or weight is None:
+        return None
+    bound = (1 - eta * least) * sy.Delta - share * eta * sy.gap_t + apart * eta * L * sy.drift + eta**2 * noise
+    at_step = {sy.eta_0: eta}  # which the step sizes are
+    limits = (
+        () if setting.cap is None else ((d.Condition(ROOM, d.Earlier("cap")), setting.cap.room.xreplace(at_step)),)
+    )
+    goal = statement.Goal(sy.Delta_next, bound, "step", setting.universe, None, limits, setting.claim)
+    uses = mean_step(W, Centre(ALPHA, grad(X)), least, *(part.xreplace(at_step) for part in room))
+    for noisy in facts.of_noise(setting.universe):
+        every = [*map(d.as_use, uses), *((eta**2 * m, fact) for m, fact in noisy.uses)]
+        mended = closing(goal, goal.frame, every, []) if noisy.value.coeff(noise or L, 1) or noise == 0 else None
+        if mended is not None:
+            break
+    else:
+        return None
+    sums = sy.Delta_0 / eta + T * eta * noise + sp.Add(*(c * POWERS[j - 1].last for j, c in each.items()))
+    after = {T: sy.t + 1} | {POWERS[j - 1].last: POWERS[j - 1].now + n**j for j in each}
+    steps = (
+        *drift.steps,
+        d.step("recursion", sy.Delta_next, "<=", bound).by(*every, *mended),
+        d.step("base", sy.Delta_0 / eta, "<=", sy.Delta_0 / eta),
+        d.step("carry", share * (GAPS + sy.gap_t) + sy.Delta_next / eta, "<=", sums.xreplace(after)).by(
+            (1 / eta, d.Earlier("recursion")),
+            (apart * L, d.Earlier("away")),
+            (least * sy.Delta, d.ONE),
+            d.Hypothesis("all"),
+        ),
+        d.step("all", share * sy.gap_sum + sy.Delta_T / eta, "<=", sums).by(d.Induction("base", "carry")),
+    )
+    last: tuple[d.Written, ...] = (
+        (1 / share, d.Earlier("all")),
+        (weight / share * sy.Delta_T, d.ONE),
+        *((c / share, d.premise("round-sums", sp.Integer(j))) for j, c in each.items()),
+        *rest[0],
+    )
+    return (*(line for line, _ in rest[1]), *steps), last, (*drift.conditions, *(c for _, c in rest[1]))
