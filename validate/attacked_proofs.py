@@ -27,6 +27,7 @@ import numpy as np
 from fedbounds.errors import InputError
 from fedbounds.evidence.kernel import coqc, found_proof
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.sdp.one_step import certificate as certificates
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.symbolic import library
@@ -74,8 +75,8 @@ def theorems(seconds: float) -> Iterator[Theorem]:
         reading = READINGS[claim.readings[0]]
         if (found := _proof(claim, reading, seconds)) is not None:
             stated = Theorem(claim, reading, found)
-            every = automatic.at_every_step(claim)
-            yield stated if every is None or stated.proved_by(found) else replace(stated, claim=every)
+            cases = (stated, *(replace(stated, claim=case) for case, _ in restated(claim)))
+            yield next(case for case in cases if case.proved_by(found))
 
 
 def _proof(claim: Claim, reading: Reading, seconds: float) -> Derivation | None:

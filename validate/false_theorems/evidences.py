@@ -28,7 +28,7 @@ from fedbounds.evidence.symbolic import checker as check
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.definitions import DEFINITIONS
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Earlier, Step, premise, step
-from fedbounds.evidence.symbolic.facts import citations
+from fedbounds.evidence.symbolic.proof_state import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
 from fedbounds.referee.implication import inherited

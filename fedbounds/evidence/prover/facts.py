@@ -24,6 +24,7 @@ from fedbounds.evidence.symbolic.definitions import (
     grad,
     loss,
 )
+from fedbounds.evidence.symbolic.granted import divisor_key
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.units import powers
@@ -239,23 +240,28 @@ class Draws:
         """That of a claim's assumptions; nothing where no clients are drawn, or one."""
         if DRAWN not in universe or ONE in universe:
             return cls()
-        several = _several(universe)
-        if several is None:
+        shown = several(universe)
+        if shown is None:
             beyond = d.Condition(BEYOND_ONE, d.premise("some-drawn"))
             return cls((), (beyond,), {m: 1 + BEYOND_ONE}, (1 / (1 + BEYOND_ONE),))
         share = d.step("left-share", 0, "<=", (N - m) / (m * (N - 1)))
-        steps = several, share.by((1 / (m * (N - 1)), d.premise("no-more-drawn")))
+        steps = *shown, share.by((1 / (m * (N - 1)), d.premise("no-more-drawn")))
         left = d.Condition(LEFT_SHARE, d.Earlier("left-share"))
         return cls(steps, (left,), {N: m * (1 - LEFT_SHARE) / (1 - m * LEFT_SHARE)}, (LEFT_SHARE,))
 
 
-def _several(universe: Mapping[str, Assumption]) -> d.Step | None:
-    """The step that shows N - 1 > 0, where the claim says that N >= 2."""
+def several(universe: Mapping[str, Assumption]) -> tuple[d.Step, ...] | None:
+    """The steps that show N - 1 > 0, where the claim says that N >= 2, or divides by N - 1."""
+    least = d.step("several-clients", N - 1, ">", 0)
     for item in universe.values():
         for k, part in enumerate(item.facts() if item.gives is None else ()):
             if part.sign == "<=" and sp.expand(part.right - part.left - N + 2) == 0:
                 index = (sp.Integer(k),) if len(item.parts) > 1 else ()
-                return d.step("several-clients", N - 1, ">", 0).by(d.premise(item.key, *index), d.ONE)
+                return (least.by(d.premise(item.key, *index), d.ONE),)
+    if divisor_key(N - 1) in universe:
+        return d.step("some-clients", 0, "<=", N - 1).by(d.premise("some-client")), least.by(
+            d.Divisor("some-clients")
+        )
     return None
 
 
@@ -264,7 +270,7 @@ def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
     if ONE in universe:
         uses = ((sp.Integer(1), d.premise(ONE, W_STAR)),)
         yield Candidate(Mean(P, norm_sq(STEPPED - W_STAR)) - norm_sq(W_NEXT - W_STAR), 0, uses, free=True)
-    elif _several(universe) is not None:
+    elif several(universe) is not None:
         way = STEPPED - W_STAR
         mean = LEFT_SHARE * Mean(P, norm_sq(way)) + (1 - LEFT_SHARE) * norm_sq(Centre(P, way))
         uses = ((1 / (m * (N - 1)), d.premise(DRAWN, W_STAR)),)
@@ -302,7 +308,7 @@ def of_drawn_models() -> Iterator[Candidate]:
 
 def noises(universe: Mapping[str, Assumption]) -> Iterator[sp.Expr]:
     """What the variance of a step by drawn clients is at most, beside what the contraction pays for."""
-    share = sp.Integer(1) if ONE in universe else 1 / m if _several(universe) is None else (N - m) / (m * (N - 1))
+    share = sp.Integer(1) if ONE in universe else 1 / m if several(universe) is None else (N - m) / (m * (N - 1))
     noise = sp.Integer(0) if "no-noise" in universe else sy.sigma_sq / m
     if "common-optimum" in universe:
         yield noise

@@ -40,5 +40,5 @@ def mean_step(centre: sp.Expr, along: sp.Expr, least: sp.Expr, spare: sp.Expr, a
 def _above_least(point: sp.Expr, least: sp.Expr) -> tuple[d.Use, ...]:
     """F(point) >= F(w*)."""
     curved = ((least / 2, d.Square(point - W_STAR, "a square")),) if least != 0 else ()
-    uses = (d.averaged(P, facts.convex(W_STAR, point, least), *curved), d.premise("optimum", point - W_STAR))
-    return tuple(map(d.as_use, uses))
+    above = d.averaged(P, facts.convex(W_STAR, point, least), *curved)
+    return d.as_use(above), d.as_use(d.premise("optimum", point - W_STAR))

@@ -165,7 +165,10 @@ class Setting:
 
 
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
-    present = {"full-participation", facts.DRAWN} & universe.keys()
+    present = {"full-participation", facts.DRAWN} & universe.keys() or {
+        "drawn-at-end",
+        "first-round",
+    } <= universe.keys()
     stated = claim.eta is not None
     smooth, flat = ({"smooth", convex} <= universe.keys() for convex in ("strongly-convex", "convex"))
     if ("strongly-convex" not in universe and not flat and claim.lhs != sy.drift) or not present:

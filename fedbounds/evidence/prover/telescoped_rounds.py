@@ -50,9 +50,9 @@ def _summed(
 ) -> Proposal | None:
     """share sum_s gap_s + Delta_T/eta grows by what noise and drift add, and sums of powers of n are known."""
     (share, apart), positive, size = shares, setting.letters.positive, sp.sympify(setting.eta)
-    powers = sp.Poly(drift.by_steps, n)
-    room = positive(2 - 4 * eta * L - share), positive((apart - 1 - 2 * eta * L) * L + least)
-    if None in room or powers.degree() > len(POWERS) or powers.coeff_monomial(1) != 0:
+    spare, more = positive(2 - 4 * eta * L - share), positive((apart - 1 - 2 * eta * L) * L + least)
+    powers = sp.Poly(drift.by_steps or 1, n)
+    if spare is None or more is None or powers.degree() > len(POWERS) or powers.coeff_monomial(1) != 0:
         return None
     each = {j: apart * L * powers.coeff_monomial(n**j) for j in range(1, powers.degree() + 1)}
     shown = sp.Add(sy.Delta_0 / eta, T * eta * noise, *(c * POWERS[j - 1].most(T) for j, c in each.items()))
@@ -62,11 +62,10 @@ def _summed(
         return None
     bound = (1 - eta * least) * sy.Delta - share * eta * sy.gap_t + apart * eta * L * sy.drift + eta**2 * noise
     at_step = {sy.eta_0: eta}  # which the step sizes are
-    limits = (
-        () if setting.cap is None else ((d.Condition(ROOM, d.Earlier("cap")), setting.cap.room.xreplace(at_step)),)
-    )
+    cap = () if setting.cap is None else (setting.cap.room.xreplace(at_step),)
+    limits = tuple((d.Condition(ROOM, d.Earlier("cap")), room) for room in cap)
     goal = statement.Goal(sy.Delta_next, bound, "step", setting.universe, None, limits, setting.claim)
-    uses = mean_step(W, Centre(ALPHA, grad(X)), least, *(part.xreplace(at_step) for part in room))
+    uses = mean_step(W, Centre(ALPHA, grad(X)), least, spare.xreplace(at_step), more.xreplace(at_step))
     for noisy in facts.of_noise(setting.universe):
         every = [*map(d.as_use, uses), *((eta**2 * m, fact) for m, fact in noisy.uses)]
         mended = closing(goal, goal.frame, every, []) if noisy.value.coeff(noise or L, 1) or noise == 0 else None

@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.expressions import begin_anew, rebuilt, require_exact, shown_positive
-from fedbounds.evidence.symbolic.facts import citations, shown
+from fedbounds.evidence.symbolic.facts import shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
 from fedbounds.evidence.symbolic.granted import admit_assumptions, granted, granted_by
 from fedbounds.evidence.symbolic.proof_state import (
@@ -21,6 +21,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     Shown,
     StepCheck,
     Unproved,
+    citations,
     union,
 )
 from fedbounds.evidence.symbolic.step_rules import outcome_of

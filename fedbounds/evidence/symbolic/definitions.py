@@ -173,6 +173,9 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: zero(sy.t - n),
         ),
         define(
+            "start", "T <= tau: the one round starts at w_0", lambda o: zero(sy.Delta_0 - norm_sq(START - W_STAR))
+        ),
+        define(
             "round-times",
             "the steps s of the round before t have s >= t - tau + 1",
             lambda o: non_negative(M_S - sy.gamma - sy.t + sy.tau - 1),
@@ -242,7 +245,7 @@ RESTS_ON = {
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
 # Symbols whose declared sign is an assumption of some claims.
-SIGN_OF = {sy.p_min: "positive-p_min", sy.m: "equal-selection"}
+SIGN_OF = {sy.p_min: ("positive-p_min",), sy.m: ("equal-selection", "selection-without-replacement")}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).
 SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),

@@ -60,10 +60,7 @@ class MeanCauchySchwarz:
 @final
 @dataclass(frozen=True)
 class Young:
-    """2 <u, v> + c (s + ||v||^2) >= 0 in the clients' p-mean, as step ``label`` shows ||u||^2 <= c^2 s in it.
-
-    c is a number that is not negative; where it is 0, so is u.
-    """
+    """2 <u, v> + c (s + ||v||^2) >= 0 in the p-mean, as step ``label`` shows ||u||^2 <= c^2 s there; c >= 0."""
 
     label: str
     u: sp.Expr
@@ -134,20 +131,8 @@ class Beyond:
     uses: tuple[Use, ...]
 
 
-Fact = (
-    Premise
-    | Square
-    | CauchySchwarz
-    | MeanCauchySchwarz
-    | Young
-    | Given
-    | Extreme
-    | Hypothesis
-    | Earlier
-    | Cited
-    | Averaged
-    | Beyond
-)
+Elementary = Premise | Square | CauchySchwarz | MeanCauchySchwarz | Young | Given
+Fact = Elementary | Extreme | Hypothesis | Earlier | Cited | Averaged | Beyond
 Use = tuple[sp.Expr, Fact]
 Written = tuple[sp.Expr | int, Fact] | Fact
 ONE = Given()

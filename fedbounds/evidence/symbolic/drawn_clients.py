@@ -14,6 +14,7 @@ from fedbounds.evidence.symbolic.proof_objects import (
     W_NEXT,
     W_PLUS,
     W_STAR,
+    X_T,
     P,
     W,
     X,
@@ -28,11 +29,12 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Inner, Mean, Noise, Value, Vec, Weights, norm_sq
 
 # What a claim grants that draws m of N clients for each round.
-OF_DRAWN_WEIGHTS = ("drawn-weights-mean", "drawn-weights", "drawn-weights-at-most")
+MOMENTS = ("drawn-weights-mean", "drawn-weights", "drawn-weights-at-most", "drawn-at-end")
+OF_DRAWN_WEIGHTS = (*MOMENTS, "some-drawn", "no-more-drawn", "drawn-noises")
 # What it grants where each round is one step.
-OF_DRAWS = ("drawn-clients", "drawn-at-most", "some-drawn", "no-more-drawn", "drawn-noises", "dissimilarity")
+OF_DRAWS = ("drawn-clients", "drawn-at-most", "dissimilarity")
 # What holds in expectation over the draw, so that weights which depend on it may not average it.
-OVER_DRAWS = (*OF_DRAWN_WEIGHTS, "drawn-clients", "drawn-at-most", "one-drawn-client")
+OVER_DRAWS = (*MOMENTS, "drawn-clients", "drawn-at-most", "one-drawn-client")
 
 
 def _fixed(point: sp.Expr) -> sp.Expr:
@@ -101,6 +103,17 @@ DEFINITIONS = (
         "of the vectors' variance",
         lambda o, v: non_negative(
             Mean(P, norm_sq(_undrawn(v))) + (sy.m - 1) * norm_sq(Centre(P, v)) - sy.m * norm_sq(Centre(ALPHA, v))
+        ),
+    ),
+    define(
+        "drawn-at-end",
+        "w_T is the mean of the models w_T^i of m of N clients, drawn uniformly whatever came before, and all N have "
+        "one whoever is drawn: m (N - 1) ||w_T - w*||^2 is in the mean the sum of N - m mean squares and N (m - 1) "
+        "squares of the mean",
+        lambda o: zero(
+            (sy.N - sy.m) * Mean(P, norm_sq(X_T - W_STAR))
+            + sy.N * (sy.m - 1) * norm_sq(Centre(P, X_T) - W_STAR)
+            - sy.m * (sy.N - 1) * sy.Delta_T
         ),
     ),
     define("some-drawn", "m >= 1", lambda o: non_negative(sy.m - 1)),

@@ -243,6 +243,18 @@ NAMED = {
 }
 
 
+def of_models_at_end(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
+    """A line in the local models at T, within one round, as it is at its start, at t, and after the step from t."""
+    at_T = definitions.X_T
+    meaning = scope.unfolded(line)
+    named = meaning.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)
+    fixed = meaning.xreplace({at_T: definitions.W_STAR, sy.Delta_0: sp.Integer(1)})
+    if not named <= (NAMED - {X}) | {at_T} or moving(fixed) - {sy.T.name}:
+        raise Unproved(f"a line in the models at T speaks of these, their start, T and constants alone: {line}")
+    model = (definitions.START, X, X - sy.eta * definitions.G)[place]
+    return line.xreplace({at_T: model, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
+
+
 def in_a_round(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
     """A line in the local models at a round's start, at t, and after the step from t."""
     named = line.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)

@@ -9,10 +9,17 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.expressions import CANONICAL, degree, in_a_round, require_number, require_steady
+from fedbounds.evidence.symbolic.expressions import (
+    CANONICAL,
+    degree,
+    in_a_round,
+    of_models_at_end,
+    require_number,
+    require_steady,
+)
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
-from fedbounds.evidence.symbolic.proof_objects import KEY, WeightedMean
+from fedbounds.evidence.symbolic.proof_objects import KEY, X_T, WeightedMean
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -147,6 +154,8 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     weighted = getattr(scope.universe.get(KEY), "gives", None)
     if type(weighted) is WeightedMean:
         sequences[definitions.WEIGHTED_T] = weighted.sequence
+    if "first-round" in scope.universe and statement.xreplace(dict.fromkeys(sequences, sp.Integer(0))).has(X_T):
+        return of_models_at_end(statement, place, scope)
     states = {last: sequence[place] for last, sequence in sequences.items()}
     fixed = [s for sequence in sequences.values() for s in sequence[1:]]
     require_steady(statement.xreplace(dict.fromkeys(states, sp.Integer(0))), scope, fixed)
@@ -155,11 +164,8 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
 
 def resting_on(key: str, scope: Context) -> frozenset[str]:
     """The key of an assumption or definition, and of those that it makes sense under."""
-    rests = definitions.RESTS_ON.get(key, ())
-    wanted = [
-        next(filter(scope.universe.__contains__, item), item[0]) if type(item) is tuple else item for item in rests
-    ]
-    keys = frozenset({key, *wanted})
+    several = (item if isinstance(item, tuple) else (item,) for item in definitions.RESTS_ON.get(key, ()))
+    keys = frozenset({key, *(next(filter(scope.universe.__contains__, item), item[0]) for item in several)})
     missing = sorted(keys - scope.universe.keys())
     if missing:
         raise Unproved(f"{key} makes sense only under {', '.join(missing)}")
@@ -246,26 +252,6 @@ def sound(key: str, scope: Context) -> Checked:
         if symbol.name in CANONICAL and scope.abbreviations.get(symbol) != value:
             raise Unproved(f"{key} is for {symbol} = {value} only")
     return other
-
-
-def citations(derivation: d.Derivation) -> set[str]:
-    """The derivations that one cites."""
-    keys: set[str] = set()
-
-    def visit(uses: tuple[d.Use, ...]) -> None:
-        for _, fact in uses:
-            if isinstance(fact, d.Cited):
-                keys.add(fact.derivation)
-            elif isinstance(fact, d.Averaged | d.Beyond):
-                visit(fact.uses)
-
-    for step in derivation.steps:
-        rule = step.because
-        if isinstance(rule, tuple):
-            visit(rule)
-        elif isinstance(rule, d.Cases):
-            visit(rule.first.uses + rule.second.uses)
-    return keys
 
 
 def _discharged(other: Checked, key: str, label: str, used: frozenset[Used], scope: Context) -> Grounds:

@@ -213,7 +213,8 @@ def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:
     if name in CANONICAL:
         if symbol != CANONICAL[name]:
             raise Unproved(f"{name} is declared otherwise than the claims' {name}")
-        key = definitions.SIGN_OF.get(symbol)
+        keys = definitions.SIGN_OF.get(symbol, ())
+        key = next(filter(scope.universe.__contains__, keys), next(iter(keys), None))
         if symbol == sy.Delta_next and definitions.ALL_PRESENT in scope.universe:
             key = definitions.ALL_PRESENT
         if key is not None and key not in scope.universe:

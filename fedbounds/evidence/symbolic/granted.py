@@ -65,7 +65,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         **dict.fromkeys(("single-step", "single-step-gradients"), "single-step" not in by),
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
-        "first-round": "first-round" not in by,
+        **dict.fromkeys(("first-round", "start"), "first-round" not in by),
         **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
         **{key: key not in by for key in (*OF_DRAWS, *OF_DRAWN_WEIGHTS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
@@ -141,17 +141,18 @@ def _not_zero(x: sp.Expr, o: object) -> Part:
 
 
 def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
-    """Sums such as T + gamma - 1 that divide what is compared once cancelled: it says nothing where one is 0."""
+    """Sums such as T + gamma - 1, and N - 1, that divide what is compared: it says nothing where one is 0."""
     compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
     written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
-    written = {x for x in written if x.is_Add and x.has(sy.T) and x.is_polynomial(sy.T)}
+    written = {x for x in written if x == sy.N - 1 or (x.is_Add and x.has(sy.T) and x.is_polynomial(sy.T))}
     if not written:
         return []
     powers = {power: sp.Dummy() for power in compared.atoms(sp.Pow) if power.exp.has(sy.T)}
     bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
-    if not bottom.is_polynomial(sy.T):
+    if not bottom.is_polynomial(sy.T, sy.N):
         return []
-    remaining = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
+    times = {x: sy.N if x == sy.N - 1 else sy.T for x in written}
+    remaining = [x for x, of in times.items() if sp.rem(bottom, x.subs(dict(claim.definitions)), of) == 0]
     return sorted(remaining, key=sp.default_sort_key)
 
 

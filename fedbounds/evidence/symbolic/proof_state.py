@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.theory import vectors
 from fedbounds.theory.assumption import Assumption, Sign
@@ -198,3 +199,23 @@ def earlier(label: str, scope: Context) -> Total:
     if not outcome.ok:
         raise Unproved(f"it rests on step {label}, which does not check")
     return Total(*line(before), outcome.grounds)
+
+
+def citations(derivation: d.Derivation) -> set[str]:
+    """The derivations that one cites."""
+    keys: set[str] = set()
+
+    def visit(uses: tuple[d.Use, ...]) -> None:
+        for _, fact in uses:
+            if isinstance(fact, d.Cited):
+                keys.add(fact.derivation)
+            elif isinstance(fact, d.Averaged | d.Beyond):
+                visit(fact.uses)
+
+    for step in derivation.steps:
+        rule = step.because
+        if isinstance(rule, tuple):
+            visit(rule)
+        elif isinstance(rule, d.Cases):
+            visit(rule.first.uses + rule.second.uses)
+    return keys

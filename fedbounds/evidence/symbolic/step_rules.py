@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALL_PRESENT
+from fedbounds.evidence.symbolic.definitions import ALL_PRESENT, X_T
 from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign, resolve
 from fedbounds.evidence.symbolic.gate import admit, signed
@@ -116,6 +116,7 @@ def _induction(step: d.Step, rule: d.Induction, scope: Context) -> Grounds:
     if induction_sign(step.label, scope) == "=" and (base.sign, carried.sign) != ("=", "="):
         raise Unproved("an identity rests on an inequality")
     keys = base.grounds.keys | carried.grounds.keys | ({ALL_PRESENT} if rule.local else set())
+    keys |= {"first-round"} & scope.universe.keys() if scope.unfolded(excess(step)).has(X_T) else set()
     return Grounds(keys, total=True, used=base.grounds.used | carried.grounds.used)
 
 

@@ -13,7 +13,7 @@ from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.derivation import Averaged, Cited
-from fedbounds.evidence.symbolic.facts import citations
+from fedbounds.evidence.symbolic.proof_state import citations
 from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols as sy
