@@ -104,7 +104,9 @@ def _carried(
         d.step("apart", SPREAD, "<=", t**2 * eta**2 * sy.G_sq).by(
             d.Hypothesis("far", "shown at t"), d.Square(MIDDLE - START, "a variance is below any second moment")
         ),
-        d.step("base-near", norm_sq(START - W_STAR), "<=", bound.subs(T, 0)).by(d.premise("start"), *base[0]),
+        d.step("base-near", norm_sq(START - W_STAR), "<=", bound.subs(T, 0)).by(
+            d.premise("first-round-start"), *base[0]
+        ),
         d.step("carry-near", NEAR.xreplace(AFTER), "<=", then).by(
             d.Earlier("step"),
             (kept, d.Hypothesis("near")),

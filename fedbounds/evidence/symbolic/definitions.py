@@ -173,7 +173,9 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: zero(sy.t - n),
         ),
         define(
-            "start", "T <= tau: the one round starts at w_0", lambda o: zero(sy.Delta_0 - norm_sq(START - W_STAR))
+            "first-round-start",
+            "T <= tau: the one round starts at w_0",
+            lambda o: zero(sy.Delta_0 - norm_sq(START - W_STAR)),
         ),
         define(
             "round-times",

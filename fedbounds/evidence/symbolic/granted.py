@@ -65,7 +65,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         **dict.fromkeys(("single-step", "single-step-gradients"), "single-step" not in by),
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
-        **dict.fromkeys(("first-round", "start"), "first-round" not in by),
+        **dict.fromkeys(("first-round", "first-round-start"), "first-round" not in by),
         **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
         **{key: key not in by for key in (*OF_DRAWS, *OF_DRAWN_WEIGHTS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
