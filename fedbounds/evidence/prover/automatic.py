@@ -136,7 +136,7 @@ def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | Non
     for stated, why in () if claim.tuned else ((claim, ""), *restated(claim)):
         for proposed in proposals(stated, reading):
             checked = check(proposed, stated, reading)
-            verdict = library.judge(checked, stated, reading)
+            verdict = library.judge(checked, stated, reading, claim)
             if verdict.status is Status.HOLDS:
                 proof = render_text(checked, verdict).splitlines()
                 proof += ["", f"  {why}"] if why else []

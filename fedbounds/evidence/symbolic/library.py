@@ -150,9 +150,12 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
     return next((verdict for verdict in verdicts if verdict.status is Status.HOLDS), next(iter(verdicts), None))
 
 
-def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
-    """The verdict of one checked derivation on its claim."""
+def judge(checked: Checked, claim: Claim, reading: Reading, case: Claim | None = None) -> Verdict:
+    """The verdict of one checked derivation on its claim, or on the ``case`` of it that another claim is."""
     derivation, fault = checked.derivation, checked.fault
+    stated = {item.key for item in claim.assumptions_in(reading)}
+    added = stated - {item.key for item in (case or claim).assumptions_in(reading)}
+    assumed = sorted(checked.assumptions - added)
     try:
         claim = rebuilt(claim)
         fault = fault or _mismatch(checked, claim, reading) or _beyond(checked, claim, reading)
@@ -161,7 +164,7 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
     if fault:
         status, detail = Status.UNDECIDED, fault
     else:
-        names = ", ".join(sorted(checked.assumptions)) or "none"
+        names = ", ".join(assumed) or "none"
         status, detail = Status.HOLDS, f"proved under these assumptions: {names}" + _on_their_word(checked)
         if meeting(claim, reading) is None:
             detail += UNMET
@@ -169,11 +172,11 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
         "derivation": derivation.key,
         "steps": len(derivation.steps),
         "checked": sum(outcome.ok for outcome in checked.outcomes.values()),
-        "assumptions": sorted(checked.assumptions),
+        "assumptions": assumed,
         "definitions": sorted(checked.setting),
         "findings": list(derivation.findings),
     }
-    covered = _covered(claim, reading) if status is Status.HOLDS else None
+    covered = _covered(case or claim, reading) if status is Status.HOLDS else None
     return Verdict(claim.key, reading.name, Evidence.SYMBOLIC, status, detail=detail, data=data, coverage=covered)
 
 

@@ -125,6 +125,13 @@ def test_a_round_is_a_run_of_its_own_only_where_nothing_else_depends_on_the_star
         assert not list(restated(other))
 
 
+def test_a_theorem_about_a_round_is_proved_under_its_own_assumptions():
+    claim = THEOREMS["round:minimisers"]
+    verdict = automatic.examine(claim, PLAIN)
+    assert set(verdict.data["assumptions"]) <= {item.key for item in claim.assumptions} | {"step-size"}
+    assert "from the start of a round" in verdict.data["proof"][-1]
+
+
 def test_the_steps_of_one_round_are_counted_by_t_only_where_the_claim_ends_with_it():
     (first,) = in_first_round(THEOREMS["round:minimisers"])
     assert "first-round" in granted(PLAIN, first)
