@@ -189,4 +189,6 @@ def test_the_page_says_how_many_displays_are_read():
     explicit = len(fresh.THEOREMS) - len(fresh.OTHERS)
     assert f"the {len(fresh.THEOREMS)} among them that a rule collected last, {explicit} are explicit" in page
     assert f"inequalities: {len(fresh.READ)} and {len(fresh.ASKED)} of them" in page
-    assert f"Of {len(memory.THEOREMS)} written from memory, {len(memory.AT_ONCE)} and {len(memory.ANSWERED)}" in page
+    later = (len(fresh.LATER_THEOREMS), len(fresh.LATER_READ), len(fresh.LATER_ASKED))
+    assert "Of {} found after that, {} and {}; ".format(*later) in page
+    assert f"of {len(memory.THEOREMS)} written from memory, {len(memory.AT_ONCE)} and {len(memory.ANSWERED)}" in page
