@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 
 from fedbounds.evidence.prover import forms
 from fedbounds.evidence.prover.forms import Form
-from fedbounds.evidence.prover.rationals import repaired_values, rounded_value, span_of, squares, symmetric
+from fedbounds.evidence.prover.rationals import rounded_value, span_of, squares, symmetric
 from fedbounds.evidence.sdp.rational_functions import fraction
+from fedbounds.evidence.sdp.rounding import repaired
 from fedbounds.evidence.sdp.solver import conic, infeasible
 from fedbounds.evidence.sdp.symmetry import corners
 from fedbounds.evidence.sdp.verification import factored
@@ -273,12 +274,14 @@ def _reduced(system: _System, x: NDArray[Any], zero: float) -> tuple[_System, li
 
 def _exact(system: _System, wanted: dict[Any, Any], values: list[float]) -> Proof | None:
     """A solution near the values made exact; None where that fails."""
+    order = sorted(range(len(values)), key=lambda j: -abs(values[j]))
+    columns = [system.columns[j] for j in order]
     for denominator in DENOMINATORS:
-        rounded = [rounded_value(value, denominator) for value in values]
-        repaired = repaired_values(system.columns, wanted, rounded, values)
-        if repaired is None:
+        exactly = repaired(columns, wanted, [rounded_value(values[j], denominator) for j in order])
+        if exactly is None:
             return None
-        proof = _packed(system, repaired)
+        named = dict(zip(order, exactly, strict=True))
+        proof = _packed(system, [named[j] for j in range(len(values))])
         if proof is not None:
             return proof
     return None

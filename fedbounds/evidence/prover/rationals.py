@@ -13,7 +13,7 @@ from flint import fmpq
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.rational_functions import fraction, rational
-from fedbounds.evidence.sdp.rational_interpolation import solution
+from fedbounds.evidence.sdp.rounding import echelon
 from fedbounds.evidence.sdp.symmetry import corners
 
 # A form that is not positive term by term is multiplied by the letters' sum up to this often (Polya).
@@ -80,8 +80,8 @@ class Letters:
         return form.xreplace(dict(self.names)) if self.names else form
 
 
-# Numbers with larger denominators need not be simple.
-FINE = 1000
+# Numbers with larger denominators need not be simple; those of a range are.
+FINE, SPANNING = 1000, 64
 
 
 def symmetric(triangle: NDArray[Any], size: int) -> NDArray[Any]:
@@ -93,42 +93,12 @@ def symmetric(triangle: NDArray[Any], size: int) -> NDArray[Any]:
 
 def span_of(R: NDArray[Any], zero: float) -> list[list[fmpq]]:
     """A rational basis of the range of R, in reduced form."""
-    from scipy.linalg import qr
-
     size = len(R)
     if not zero:
         return [[fmpq(int(i == j)) for j in range(size)] for i in range(size)]
     eigenvalues, vectors = np.linalg.eigh(R)
     span = vectors[:, eigenvalues > zero]
-    if not span.shape[1]:
-        return []
-    _, _, order = qr(span.T, pivoting=True)
-    reduced = (span @ np.linalg.inv(span[order[: span.shape[1]]])).T
-    return [[rational(Fraction(float(v)).limit_denominator(64)) for v in row] for row in reduced]
-
-
-def repaired_values(
-    columns: list[dict[Any, Any]], wanted: dict[Any, Any], rounded: list[fmpq], values: list[float]
-) -> list[fmpq] | None:
-    """Rounded values moved so that the identity is exact; the largest are moved first."""
-    residual = dict(wanted)
-    for value, column in zip(rounded, columns, strict=True):
-        if value != 0:
-            for key, entry in column.items():
-                residual[key] = residual.get(key, fmpq(0)) - value * entry
-    if all(value == 0 for value in residual.values()):
-        return rounded
-    keys = list(dict.fromkeys(key for column in (*columns, residual) for key in column))
-    order = sorted(range(len(columns)), key=lambda j: -abs(values[j]))
-    if not order:
-        return None
-    rows = [[*(columns[j].get(key, fmpq(0)) for j in order), residual.get(key, fmpq(0))] for key in keys]
-    if (moved := solution(rows)) is None:
-        return None
-    fixed = list(rounded)
-    for pivot, value in moved.items():
-        fixed[order[pivot]] += value
-    return fixed
+    return [[rational(v) for v in row] for row in zip(*echelon(span, SPANNING), strict=True)] if span.shape[1] else []
 
 
 def squares(factors: list[tuple[fmpq, list[fmpq]]], span: list[list[fmpq]]) -> list[tuple[Fraction, list[Fraction]]]:

@@ -8,7 +8,7 @@ case, rounded to rationals, and imposed exactly. Nothing is believed until it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -123,28 +123,38 @@ def echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
 
 
 def _repair(model: Program, multipliers: NDArray[Any], target: Form, face: Face | None) -> list[Fraction] | None:
-    """Rounded multipliers moved so that sum_j lambda_j lin_j = target.lin and S kernel = 0 hold exactly.
-
-    Columns are taken largest first, so that none turns negative, until they span. None where the equations
-    have no solution.
-    """
+    """Rounded multipliers moved so that sum_j lambda_j lin_j = target.lin and S kernel = 0 hold exactly."""
     columns, wanted = [list(row) for row in model.lin], list(target.lin)
     keep = np.ones(len(multipliers), dtype=bool)
     if face is not None:
         keep, kernel = face.keep, np.array([[exact(v) for v in row] for row in face.kernel], dtype=object)
         columns = [[*column, *(quad @ kernel).ravel()] for column, quad in zip(columns, model.quad, strict=True)]
         wanted += [*(target.quad @ kernel).ravel()]
-    fixed = [
-        Fraction(round(v * 2**BITS), 2**BITS) if k else Fraction(0) for v, k in zip(multipliers, keep, strict=True)
-    ]
-    residual = wanted
-    for value, column in zip(fixed, columns, strict=True):
-        if value:
-            residual = [r - exact(value) * c for r, c in zip(residual, column, strict=True)]
     order = [int(j) for j in np.argsort(-multipliers) if keep[j]]
-    rows = [[*(columns[j][k] for j in order), r] for k, r in enumerate(residual)]
-    if (moved := solution(rows)) is None:
+    rounded = [exact(Fraction(round(v * 2**BITS), 2**BITS)) for v in multipliers[order]]
+    values = repaired([dict(enumerate(columns[j])) for j in order], dict(enumerate(wanted)), rounded)
+    if values is None:
         return None
-    for pivot, value in moved.items():
-        fixed[order[pivot]] += fraction(value)
-    return fixed
+    result = [Fraction(0)] * len(multipliers)
+    for j, value in zip(order, values, strict=True):
+        result[j] = fraction(value)
+    return result
+
+
+def repaired(
+    columns: Sequence[Mapping[Any, Any]], wanted: Mapping[Any, Any], rounded: Sequence[Any]
+) -> list[Any] | None:
+    """Rounded values moved so that sum_j value_j column_j = wanted exactly; None where that has no solution.
+
+    The first that span are moved: with the largest first none turns negative.
+    """
+    residual = dict(wanted)
+    for value, column in zip(rounded, columns, strict=True):
+        for key, entry in column.items() if value != 0 else ():
+            residual[key] = residual.get(key, exact(0)) - value * entry
+    if all(value == 0 for value in residual.values()):
+        return list(rounded)
+    keys = dict.fromkeys(key for column in (*columns, residual) for key in column)
+    rows = [[*(column.get(key, exact(0)) for column in columns), residual.get(key, exact(0))] for key in keys]
+    moved = solution(rows) if columns else None
+    return None if moved is None else [value + moved.get(j, 0) for j, value in enumerate(rounded)]
