@@ -86,10 +86,10 @@ def replay(experiment: Experiment) -> Iterates:
     R, T, N, d = experiment.replicates, experiment.total_steps, problem.N, problem.d
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
     w = {name: np.empty((R, T + 1, d)) for name in virtuals}
-    kept = Iterates(w, np.empty((R, T, N, d)), np.empty((R, T, N)), np.empty((R, T, N, d)))
-    for _ in run_blocks(experiment, engine, lambda block: _Kept(kept, experiment, engine, block, virtuals)):
+    iterates = Iterates(w, np.empty((R, T, N, d)), np.empty((R, T, N)), np.empty((R, T, N, d)))
+    for _ in run_blocks(experiment, engine, lambda block: _Kept(iterates, experiment, engine, block, virtuals)):
         pass
-    return kept._replace(w={"alpha": w["alpha"], "p": w[virtuals[-1]]})
+    return iterates._replace(w={"alpha": w["alpha"], "p": w[virtuals[-1]]})
 
 
 def run_algorithm(

@@ -45,10 +45,10 @@ def in_floats(assumption: Assumption, values: Mapping[str, Numbers]) -> Answer |
     result = ""
     for part in assumption.parts:
         sides = fails(part, values, assumption.tolerance)
-        wrong, left, right, *own = np.broadcast_arrays(*sides, *(values[name] for name in names))
+        wrong, left, right, *shown = np.broadcast_arrays(*sides, *(values[name] for name in names))
         # An equality is shown at the first step where it fails, an inequality at its worst.
         worst = int((wrong if part.sign == "=" else np.nan_to_num(left - right, nan=np.inf)).argmax())
-        here = {name: value.flat[worst] for name, value in zip(names, own, strict=True)}
+        here = {name: value.flat[worst] for name, value in zip(names, shown, strict=True)}
         result = result or _words(assumption, part, here | {"left": left.flat[worst], "right": right.flat[worst]})
         if wrong.any():
             return Answer(False, result)

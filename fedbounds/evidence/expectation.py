@@ -173,16 +173,16 @@ def verdicts(
     runs: dict[tuple[int, str], MeasuredRun] = {}
     result = []
     for claim, experiment, readings in examined:
-        own = id(experiment)
-        if own not in trajectories:
-            trajectories[own] = _affordable(experiment, limit)
-        trajectory = trajectories[own]
+        number = id(experiment)
+        if number not in trajectories:
+            trajectories[number] = _affordable(experiment, limit)
+        trajectory = trajectories[number]
         if trajectory is None:
             continue
         for name in readings:
-            if (own, name) not in runs:
-                runs[own, name] = exact_run(trajectory, READINGS[name], policy)
-            result.append(examine(claim, runs[own, name]))
+            if (number, name) not in runs:
+                runs[number, name] = exact_run(trajectory, READINGS[name], policy)
+            result.append(examine(claim, runs[number, name]))
     return [verdict for verdict in result if verdict.status is not Status.NOT_APPLICABLE]
 
 

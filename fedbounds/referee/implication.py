@@ -74,8 +74,8 @@ def inherited(claim: Claim, reading: Reading, other: Claim) -> Iterator[Verdict]
 
 
 def _proofs(claim: Claim, reading: Reading) -> Iterator[Verdict]:
-    found = (examiner(claim, reading) for examiner in PROVERS)
-    return (proof for proof in found if proof is not None and proof.status is Status.HOLDS)
+    verdicts = (examiner(claim, reading) for examiner in PROVERS)
+    return (proof for proof in verdicts if proof is not None and proof.status is Status.HOLDS)
 
 
 def _own(proof: Verdict, claim: Claim, reading: Reading, detail: str) -> Verdict:
@@ -110,12 +110,12 @@ class Source:
 
 def sources(shipped: Iterable[Claim], lhs: sp.Expr, scope: str) -> Iterator[Source]:
     """Shipped claims about a left side, as they are, and with what others say of a quantity on their right side."""
-    known = [item for item in shipped if item.kind is Kind.INEQUALITY and item.on_fedavg]
-    for item in known:
+    inequalities = [item for item in shipped if item.kind is Kind.INEQUALITY and item.on_fedavg]
+    for item in inequalities:
         for name in item.readings if (item.lhs, item.scope) == (lhs, scope) else ():
             reading = READINGS[name]
             yield Source(item, reading, (item,))
-            for other in known:
+            for other in inequalities:
                 factor = item.rhs.coeff(other.lhs) if isinstance(other.lhs, sp.Symbol) else 0
                 if other.scope != scope or name not in other.readings or other.eta is not None or factor == 0:
                     continue
@@ -123,7 +123,7 @@ def sources(shipped: Iterable[Claim], lhs: sp.Expr, scope: str) -> Iterator[Sour
                 if not rest.has(other.lhs) and never_negative(factor, {**conditions(item, reading), **CURVATURES}):
                     terms = {"chained": rest, "bound": factor * other.sides(reading).rhs}
                     assumed = dict.fromkeys((*item.assumptions_in(reading), *other.assumptions_in(reading)))
-                    rest_of = tuple(one for one in assumed if not isinstance(one, OwnSteps))
+                    rest_of = tuple(assumption for assumption in assumed if not isinstance(assumption, OwnSteps))
                     both = replace(item, terms=terms, assumptions=rest_of, repair=None, roles=())
                     yield Source(both, reading, (item, other))
 

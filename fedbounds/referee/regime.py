@@ -131,8 +131,8 @@ class Suite:
         if key not in self.trajectories:
             planned = regime.build()
             try:
-                known = _before(planned, claim) if claim.tuned else {}
-                planned = planned.with_(eta=prescribed_steps(planned, claim, known)) if eta else planned
+                tuned_to = _before(planned, claim) if claim.tuned else {}
+                planned = planned.with_(eta=prescribed_steps(planned, claim, tuned_to)) if eta else planned
                 # A step size that is not positive here, as one that falls to 0 is not, states no run.
                 steps = [planned.eta(t) for t in range(planned.total_steps)] if eta else []
                 self.trajectories[key] = simulate(planned) if all(step > 0 for step in steps) else None

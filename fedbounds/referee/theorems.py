@@ -184,8 +184,8 @@ def refute(
             item, READINGS[name], BUDGETS[budget], seed, progress, each, by_family
         )
         if path is not None:
-            found = {place: verdict.to_json() for place, verdict in verdicts.items()}
-            io.write_json(path, {"search": search, "verdicts": found})
+            documents = {place: verdict.to_json() for place, verdict in verdicts.items()}
+            io.write_json(path, {"search": search, "verdicts": documents})
     if state is not None:
         state.unlink(missing_ok=True)
     return Findings(tuple(verdicts.values()), _of_verdict)

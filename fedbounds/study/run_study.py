@@ -145,15 +145,15 @@ def run_weighting(
         if steps is not None:
             companions[claim.key] = stepped.setdefault(steps.tobytes(), _with_steps(experiment, steps))
     compared: ComparedBands = {}
-    found: dict[str, list[Verdict]] = {}
+    result: dict[str, list[Verdict]] = {}
     for other in (None, *stepped.values()):
         seen = run_in if other is None else _readings(run_in_full(other), request)
         for claim in [claim for claim in claims.values() if companions.get(claim.key) is other]:
             names = claim_readings(claim, settings.readings)
             judged = [empirical.Sampled(seen(name), settings.error_rate, compared) for name in names]
-            found[claim.key] = [judge(claim, sampled.run.reading, sampled) for sampled in judged]
+            result[claim.key] = [judge(claim, sampled.run.reading, sampled) for sampled in judged]
         del seen
-    verdicts = [verdict for claim in claims.values() for verdict in found[claim.key]]
+    verdicts = [verdict for claim in claims.values() for verdict in result[claim.key]]
     examined = [
         (claim, companions.get(claim.key, experiment), claim_readings(claim, settings.readings))
         for claim in claims.values()

@@ -189,8 +189,8 @@ def spoken_of(parts: tuple[Part, ...]) -> Coverage:
         if part.sign == "=" and {part.left, part.right} == {symbols.sigma_sq, sp.Integer(0)}:
             axes["gradients"] = only("full")
         for axis, end, value in _ends(part):
-            known = ends.setdefault(axis, {}).get(end, value)
-            ends[axis][end] = min(known, value) if end == "high" else max(known, value)
+            regions = ends.setdefault(axis, {}).get(end, value)
+            ends[axis][end] = min(regions, value) if end == "high" else max(regions, value)
     return Coverage(axes | {axis: Span(**result) for axis, result in ends.items()})  # type: ignore[arg-type]
 
 

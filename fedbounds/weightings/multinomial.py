@@ -45,10 +45,10 @@ class Multinomial(Weighting):
         rows = itertools.combinations_with_replacement(range(N), self.m)
         counts = np.array([[row.count(i) for i in range(N)] for row in rows], dtype=object)
         ways = [math.factorial(self.m) // math.prod(map(math.factorial, row)) for row in counts.tolist()]
-        one = p.flat[0] / p.flat[0]
+        ones = p.flat[0] / p.flat[0]
         lead = counts.reshape(len(counts), *(1,) * (p.ndim - 1), N)
         chances = np.array(ways, dtype=object).reshape(len(ways), *(1,) * (p.ndim - 1)) * (p**lead).prod(-1)
-        return Drawn((counts * one / self.m).astype(p.dtype)), chances.astype(p.dtype)
+        return Drawn((counts * ones / self.m).astype(p.dtype)), chances.astype(p.dtype)
 
 
 @dataclass(frozen=True)

@@ -169,10 +169,10 @@ def sharpen(
 
     chosen(theorem, reading, label, seconds, plugins)  # what is wrong with it is said alone
     say(f"Up to about {seconds:g} s. Changes that are proved:")
-    found = sharpened(
+    result = sharpened(
         theorem, reading, label=label, seconds=seconds, plugins=plugins, progress=lambda change: say(f"  {change}")
     )
-    show_json(found.to_json()) if format == "json" else show(str(found))
+    show_json(result.to_json()) if format == "json" else show(str(result))
 
 
 def _say(k: int, step: Step, stage: Stage | None) -> None:

@@ -126,9 +126,9 @@ def _missed_noise(run: MeasuredRun, error_rate: float) -> str | None:
     mean, covariance, high = mean[steps], covariance[steps], high[steps]
     realised, expected = mean[:, REALISED], mean[:, EXPECTED]
     difference = realised - expected
-    own = covariance[:, REALISED, REALISED] + covariance[:, EXPECTED, EXPECTED]
+    of_client = covariance[:, REALISED, REALISED] + covariance[:, EXPECTED, EXPECTED]
     # A variance cannot be known better than the cancellation in it.
-    variance = np.maximum(own - 2 * covariance[:, REALISED, EXPECTED], 1e-14 * own)
+    variance = np.maximum(of_client - 2 * covariance[:, REALISED, EXPECTED], 1e-14 * of_client)
     rounding = RELATIVE_ROUNDING * high[:, REALISED] + position_rounding(run, len(difference)).max(axis=0)
     replicates = run.trajectory.experiment.replicates
     for means, variances, allowed in (

@@ -110,8 +110,8 @@ class Exact(Judged):
     def unmet(self, claim: Claim) -> Unmet:
         """The assumptions that fail exactly, and those that cannot be expressed in fractions."""
         if not (has_its_server_step(claim, instance := self.record.instance)):
-            found = f"eta_s = {instance.server_step}"
-            return Unmet((Failure("server-step", "the server's step size is 1", found),))
+            observed = f"eta_s = {instance.server_step}"
+            return Unmet((Failure("server-step", "the server's step size is 1", observed),))
         return judge_assumptions(claim, self.record, self.reading)
 
     def lacking(self, claim: Claim) -> tuple[str, ...]:
@@ -262,10 +262,10 @@ def short(x: Fraction) -> str:
 
 def of_minima(claim: Claim) -> bool:
     """Whether a claim speaks of minima of the F_i, or may, so that it says nothing where one has none."""
-    own = {q for q in claim.computed if q.expression is None and not is_free(q) and q != mu_F}
+    unwritten = {q for q in claim.computed if q.expression is None and not is_free(q) and q != mu_F}
     written = [q.expression for q in claim.computed if q.expression is not None]
     words = any(item.has(at.F_i_star, at.w_i_star, at.w_alpha) for item in written)
-    return bool(own or words or claim.symbols & OF_MINIMA)
+    return bool(unwritten or words or claim.symbols & OF_MINIMA)
 
 
 def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:
@@ -278,8 +278,8 @@ def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet
     def answer(item: Assumption) -> Answer | None:
         if not item.limits_times:
             return _answer(item, record.instance, values)
-        known = item.symbols() <= first_of(places, values).keys()
-        return Answer(bool(spoken_of(claim, record, reading)), NO_TIME) if known else None
+        has_values = item.symbols() <= first_of(places, values).keys()
+        return Answer(bool(spoken_of(claim, record, reading)), NO_TIME) if has_values else None
 
     return judged(claim.assumptions_in(reading), answer)
 

@@ -191,13 +191,13 @@ def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
     with in_bits(BITS[0]):
         sizes = array([step_sizes(instance)])
         setup = Measured(instance.population, (), sizes, instance.tau, (), (), server_step=server_step)
-        known = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
-    known |= instance.selection
-    known |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
-    known |= dict.fromkeys(("pi_min", "pi_max"), Fraction(1)) if instance.weighting == "fedavg" else {}
+        constants = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
+    constants |= instance.selection
+    constants |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
+    constants |= dict.fromkeys(("pi_min", "pi_max"), Fraction(1)) if instance.weighting == "fedavg" else {}
     later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
-    own = setup.member(claim, "alpha", 0, later).constants if len(later) < len(claim.computed) else {}
-    return known | own
+    computed = setup.member(claim, "alpha", 0, later).constants if len(later) < len(claim.computed) else {}
+    return constants | computed
 
 
 def step_sizes(instance: Instance) -> list[Any]:
@@ -205,8 +205,8 @@ def step_sizes(instance: Instance) -> list[Any]:
     if not instance.radius:
         return list(instance.eta)
     around = Ball(arb(0, enclosed(instance.radius).upper()))
-    known = {size: size + around for size in instance.eta}
-    return [known[size] for size in instance.eta]
+    balls = {size: size + around for size in instance.eta}
+    return [balls[size] for size in instance.eta]
 
 
 def _fraction(value: Any) -> Fraction:

@@ -118,12 +118,12 @@ def interior(
         lin = np.concatenate([model.lin[keep], (active @ kernel).reshape(len(active), -1)], axis=1)
         target = np.concatenate([form.lin, (form.quad @ kernel).ravel()])
     (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
-    m, one = len(rows), np.eye(len(rows) + 1)[-1]
+    m, last = len(rows), np.eye(len(rows) + 1)[-1]
     rows_of, columns, _ = corners(sizes)
     equal = np.column_stack([lin.T, np.zeros(lin.shape[1])]), target
-    above = np.concatenate([one - np.eye(m + 1)[:m], one[None]]), one
+    above = np.concatenate([last - np.eye(m + 1)[:m], last[None]]), last
     semidefinite = np.column_stack([quad.T, 1.0 * (rows_of == columns)]), packed
-    outcome, x, _ = _solved(-one, equal, above, semidefinite, sizes, inaccurate=True)
+    outcome, x, _ = _solved(-last, equal, above, semidefinite, sizes, inaccurate=True)
     if outcome is not Solved.OPTIMAL:
         return float("-inf"), np.empty(0)
     result = x[:m] * top / rows

@@ -191,9 +191,9 @@ def _shared(n: int, places: Places, weights: Any, classes: Classes) -> list[NDAr
     columns = []
     for members in classes:
         if members != last:
-            one, whole = len(members) ** -0.5, sum(weights[i] for i in members)
-            paid = -one * float(whole / sum(weights[i] for i in last)) if last else 0.0
-            columns.append(_column(n, places, dict.fromkeys(members, one) | dict.fromkeys(last, paid)))
+            entry, whole = len(members) ** -0.5, sum(weights[i] for i in members)
+            paid = -entry * float(whole / sum(weights[i] for i in last)) if last else 0.0
+            columns.append(_column(n, places, dict.fromkeys(members, entry) | dict.fromkeys(last, paid)))
     return columns
 
 

@@ -99,8 +99,8 @@ def _schedule(
     if eta is not None and not (eta.free_symbols <= STEP_PARAMETERS and shown_positive(eta)):
         raise Unproved(f"the step size {eta} is not shown to be positive for every value of its parameters")
     for symbol, value in given.items():
-        known = value.free_symbols <= {sy.L, sy.mu, sy.tau, sy.eta_0}
-        if symbol != sy.gamma or not known or not shown_positive(value):
+        made_of_constants = value.free_symbols <= {sy.L, sy.mu, sy.tau, sy.eta_0}
+        if symbol != sy.gamma or not made_of_constants or not shown_positive(value):
             raise Unproved(f"the claim defines {symbol}, which means something already")
     maxima = {symbol: value for symbol, value in given.items() if isinstance(value, sp.Min | sp.Max)}
     abbreviations.update(maxima)

@@ -161,7 +161,7 @@ def rebuilt(one: Any) -> Any:
         return tuple(map(rebuilt, tuple.__iter__(one)))
     if isinstance(one, dict):
         return {rebuilt(key): rebuilt(value) for key, value in dict.items(one)}
-    if any(one is known for known in SHIPPED.values()):
+    if any(one is assumption for assumption in SHIPPED.values()):
         return one
     if type(one) in PARTS:
         return _made_of_fields(one)
@@ -217,9 +217,9 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
     """The canonical symbol, a quantity of one's own with the same facets, or a new symbol of that name and sign."""
     if type(one.name) is not str:
         raise Unproved("the name of a symbol must be a plain text")
-    known = CANONICAL.get(one.name)
-    if known is not None and type(known) is type(one) and known == one:
-        return known
+    canonical = CANONICAL.get(one.name)
+    if canonical is not None and type(canonical) is type(one) and canonical == one:
+        return canonical
     made = sp.Symbol.__xnew__(type(one), one.name, **dict(one._assumptions_orig))
     for slot in Quantity.__slots__ if type(one) is Quantity else ():
         setattr(made, slot, getattr(one, slot))

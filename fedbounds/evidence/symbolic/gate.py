@@ -181,7 +181,7 @@ def admit_weights(weights: sp.Basic) -> None:
     if type(weights) is not formal.Weights:
         raise Unproved(f"{weights} are no weights of the setting")
     name, index = weights.args
-    if index not in (definitions.I, definitions.S) or name not in [sp.Symbol(known) for known in formal.WEIGHTS]:
+    if index not in (definitions.I, definitions.S) or name not in [sp.Symbol(name_of) for name_of in formal.WEIGHTS]:
         raise Unproved(f"{weights} are no weights of the setting")
 
 

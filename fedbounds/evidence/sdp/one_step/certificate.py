@@ -92,8 +92,10 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
             scale = certificate.numbers(certificate.scale)
             if str(claim.lhs) != certificate.lhs or coefficients(claim, setting, scale) != rhs:
                 return False, f"this is not the inequality of {certificate.claim}"
-            own = all(label.startswith("interpolation 0 ") for label, value in multipliers.items() if value != 0)
-            if pointwise(claim, setting.how) and (setting.step or not own):
+            of_one_client = all(
+                label.startswith("interpolation 0 ") for label, value in multipliers.items() if value != 0
+            )
+            if pointwise(claim, setting.how) and (setting.step or not of_one_client):
                 return False, "a bound at one point of any client rests on its interpolation alone, at local step 0"
         elif certificate.scale:
             return False, "a scale needs the claim that it scales"

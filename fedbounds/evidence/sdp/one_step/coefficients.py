@@ -68,10 +68,10 @@ def _linear(
 ) -> dict[str, Fraction]:
     read = written(expression.free_symbols)
     quantities = [q for q in expression.free_symbols if isinstance(q, Quantity)]
-    own = {q.name: one for q in quantities if (one := number(q, setting.alpha, setting.p)) is not None}
+    of_weights = {q.name: one for q in quantities if (one := number(q, setting.alpha, setting.p)) is not None}
     # A name is a symbol here, as `require_own` made sure.
     plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
-    values = numbers(setting) | dict(factors or {}) | own
+    values = numbers(setting) | dict(factors or {}) | of_weights
     functions: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, Function)}
     put = plain.xreplace({sp.Symbol(name): sp.Rational(values[name]) for name in values.keys() - functions.keys()})
     if setting.gradients == "full":

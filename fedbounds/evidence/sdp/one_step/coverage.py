@@ -52,11 +52,11 @@ def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, 
     neither. Raises InputError where it is not rational.
     """
     if claim.eta is not None:
-        known = numbers(setting)
+        values = numbers(setting)
         if isinstance(claim.eta, sp.Min) and eta_0 in claim.eta.args:  # any constant step up to a limit: the limit
-            limit = rational(sp.Min(*set(claim.eta.args) - {eta_0}), known)
-            known |= {} if limit is None else {"eta_0": limit}
-        return sizes_at(claim, known, start, len(setting.eta))
+            limit = rational(sp.Min(*set(claim.eta.args) - {eta_0}), values)
+            values |= {} if limit is None else {"eta_0": limit}
+        return sizes_at(claim, values, start, len(setting.eta))
     largest = largest_step(claim, setting)
     return None if largest is None else (largest,) * len(setting.eta)
 
@@ -199,8 +199,8 @@ def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tup
 
 def one_client(setting: Setting) -> Setting:
     """The class of one function and one point of it."""
-    one = (Fraction(1),)
-    return replace(setting, alpha=one, p=one, eta=setting.eta[:1], rho_bar=Fraction(1), rho_tilde=None, tau=1)
+    whole = (Fraction(1),)
+    return replace(setting, alpha=whole, p=whole, eta=setting.eta[:1], rho_bar=Fraction(1), rho_tilde=None, tau=1)
 
 
 def coverage(claim: Claim, setting: Setting) -> Coverage:

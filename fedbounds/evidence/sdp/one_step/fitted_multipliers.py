@@ -53,15 +53,15 @@ def fitted(
     lhs: str, rhs: Mapping[str, Any], setting: Setting, written: Expressions | None = None
 ) -> dict[str, Any] | None:
     """Multipliers that prove lhs <= sum_k rhs_k form_k at a setting, functions where it has an interval, or None."""
-    if lhs == "drift" and (known := contracting(rhs, setting, written)) is not None:
-        return known
+    if lhs == "drift" and (by_hand := contracting(rhs, setting, written)) is not None:
+        return by_hand
     search = _Search(lhs, rhs, setting, written)
     count = len(search.orbits)
     if count > MOST or not search.proves(range(count), search.points(LOOK), 10 * PROVED):
         return None
     for support in islice(search.supports(), SUPPORTS):
-        if (found := search.solved(support)) is not None:
-            return found
+        if (result := search.solved(support)) is not None:
+            return result
     return None
 
 
@@ -148,7 +148,7 @@ class _Search:
 
     def supports(self) -> Iterator[list[int]]:
         """Constraints of which none can be left out, by where one looks, the error, and the order of trying."""
-        every, known = list(range(len(self.orbits))), list[list[int]]()
+        every, earlier = list(range(len(self.orbits))), list[list[int]]()
         for points, error in product((self.points(LOOK), self.simple(ENOUGH)), ERRORS):
             sizes = [self.sample(x).smallest(every, SPARSE)[1] for x in (points[0], points[-1])]
             for size in (*sizes, np.array(every), -np.array(every)):
@@ -158,9 +158,9 @@ class _Search:
                 for j in tuple(support):
                     less = [other for other in support if other != j]
                     support = less if less and self.proves(less, points, error) else support
-                if sorted(support) not in known:
-                    known.append(sorted(support))
-                    yield known[-1]
+                if sorted(support) not in earlier:
+                    earlier.append(sorted(support))
+                    yield earlier[-1]
 
     def simple(self, count: int) -> list[Fraction | None]:
         """Points of the interval that are simple fractions."""
@@ -213,7 +213,7 @@ class _Search:
 
     def kernel(self, support: Sequence[int], forms: Sequence[Form]) -> Array | None:
         """Vectors (r, n) on which every remainder vanishes, as functions over the interval; None where not found."""
-        over, found, failed = self.setting.over, dict[Any, Array](), 0
+        over, kernels, failed = self.setting.over, dict[Any, Array](), 0
         for x in self.simple(POINTS):
             there = self._kernel_at(support, [_at(form, x) for form in forms], x)
             if over is None or there is None:
@@ -221,9 +221,9 @@ class _Search:
                 if over is None or failed > FAILURES:
                     return there
                 continue
-            found[x] = there
-            count = Counter(map(len, found.values())).most_common(1)[0][0]
-            alike = {x: rows for x, rows in found.items() if len(rows) == count}
+            kernels[x] = there
+            count = Counter(map(len, kernels.values())).most_common(1)[0][0]
+            alike = {x: rows for x, rows in kernels.items() if len(rows) == count}
             if len(alike) >= ENOUGH:
                 columns = np.stack(list(alike.values())).reshape(len(alike), -1).T
                 functions = [through(list(alike), column.tolist(), over) for column in columns]

@@ -114,8 +114,8 @@ def _digits(forms: Sequence[Form], values: Array, kernel: Array) -> list[list[An
                     return None
                 if all(abs(a - b) < DONE for a, b in zip(limit, steps[-1], strict=True)) or len(steps) == STEPS:
                     rows = _newton(programme, limit, count)[1]
-                    found = np.array([[_fraction(value) for value in row] for row in rows.tolist()], dtype=object)
-                    return [list(row) for row in found[:, np.argsort(order)]]
+                    entries = np.array([[_fraction(value) for value in row] for row in rows.tolist()], dtype=object)
+                    return [list(row) for row in entries[:, np.argsort(order)]]
     return None
 
 
@@ -139,7 +139,7 @@ def _newton(programme: Sequence[tuple[Any, Any]], values: list[arb], count: int)
     rest, entries, unit = S.nrows() - count, S.tolist(), np.eye(count, dtype=int).tolist()
     block, beside = (arb_mat([row[part] for row in entries[:rest]]) for part in (slice(rest), slice(rest, None)))
     solution = block.solve(beside).transpose().tolist()
-    rows = arb_mat([[*(-value for value in row), *one] for row, one in zip(solution, unit, strict=True)])
+    rows = arb_mat([[*(-value for value in row), *unit_row] for row, unit_row in zip(solution, unit, strict=True)])
     missing = arb_mat([[*lin.entries(), *(rows * S * rows.transpose()).entries()]])
     effect = arb_mat([[*row.entries(), *(rows * quad * rows.transpose()).entries()] for quad, row in constraints])
     least = arb_mat([[NOTHING * int(i == j) for i in range(len(values))] for j in range(len(values))])
@@ -199,9 +199,9 @@ class FreeMultipliers:
         S = triangles(np.tensordot(A.T, quad, axes=1), (m,)).T if m else np.zeros((0, len(self.free)))
         s = triangles(rest.T @ sample.target.quad @ rest - np.tensordot(b, quad, axes=1), (m,)) if m else np.zeros(0)
         there = x, A, b, S, s, m
-        found = _widest([(*there, 1.0)], [np.eye(len(self.free))])
-        if found is not None and found[-1] > MARGIN:
-            self.points.append((*there, found[-1]))
+        widest = _widest([(*there, 1.0)], [np.eye(len(self.free))])
+        if widest is not None and widest[-1] > MARGIN:
+            self.points.append((*there, widest[-1]))
 
     def choices(self, gap: Expression) -> Iterator[list[Any]]:
         """Values of all multipliers, of low degree first; those of ``gap`` say which denominators they may have."""
@@ -213,11 +213,11 @@ class FreeMultipliers:
         pairs = [(den, degree) for den in dens for degree in range(den.degree() + further + 1)]
         for den, degree in sorted(pairs, key=lambda pair: pair[0].degree() + pair[1]):
             for points, divided in product((self.points[ENDS:-ENDS], self.points), (False, True)):
-                found = self._fitted(points, den, degree, divided) if points else None
-                if found is None or found[-1] < SHARE:
+                fit = self._fitted(points, den, degree, divided) if points else None
+                if fit is None or fit[-1] < SHARE:
                     continue
                 for denominator in OF_COEFFICIENTS:
-                    rounded = [exact(Fraction(round(v * denominator), denominator)) for v in found[:-1]]
+                    rounded = [exact(Fraction(round(v * denominator), denominator)) for v in fit[:-1]]
                     parts = [rounded[k : k + degree + 1] for k in range(0, len(rounded), degree + 1)]
                     over = self.over
                     values = [part[0] if over is None else Function(fmpq_poly(part), den, over) for part in parts]
@@ -254,13 +254,13 @@ def _widest(points: Sequence[Point], bases: Sequence[Array], divided: bool = Fal
             semidefinite.append(np.column_stack([S @ basis / size, room * triangles(np.eye(m), (m,))]))
             wanted.append(s / size)
             sizes.append(m)
-    one = np.eye(bases[0].shape[1] + 1)[-1]
-    lines = np.concatenate([*above, one[None]])
-    cones = np.concatenate(semidefinite) if sizes else np.zeros((0, len(one)))
+    last = np.eye(bases[0].shape[1] + 1)[-1]
+    lines = np.concatenate([*above, last[None]])
+    cones = np.concatenate(semidefinite) if sizes else np.zeros((0, len(last)))
     scale = np.abs(np.concatenate([lines, cones])).max(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     scale[-1] = 1.0
-    nothing = np.zeros((0, len(one))), np.zeros(0)
+    nothing = np.zeros((0, len(last))), np.zeros(0)
     above_all = lines / scale, np.concatenate([*bound, [1.0]])
-    result = conic(-one, nothing, above_all, (cones / scale, np.concatenate([*wanted, []])), tuple(sizes))
+    result = conic(-last, nothing, above_all, (cones / scale, np.concatenate([*wanted, []])), tuple(sizes))
     return None if result is None else np.asarray(result / scale)

@@ -164,10 +164,10 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
 
     def attempt(there: Setting, exactly: bool) -> Certificate | None:
         of_points = written_by(claim, there.how)
-        known = fitted(lhs, rhs, there, of_points) if exactly else None
-        if exactly and known is None:
+        multipliers = fitted(lhs, rhs, there, of_points) if exactly else None
+        if exactly and multipliers is None:
             return None
-        return certify_form(lhs, rhs, there, claim.key, scale, known=known, written=of_points)
+        return certify_form(lhs, rhs, there, claim.key, scale, known=multipliers, written=of_points)
 
     certificate = attempt(setting, whole)
     if certificate is None and not whole and setting.local == "steps":

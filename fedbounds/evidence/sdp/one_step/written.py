@@ -83,8 +83,8 @@ def number(quantity: Quantity, alpha: Sequence[Fraction], p: Sequence[Fraction])
     if not of_weights(quantity) or 0 in p:
         return None
     losses: Any = SimpleNamespace(p=np.array(p, dtype=object))
-    one = np.ones(1, dtype=int)
-    path = Path(1, one, losses, w=one[:, None], alpha=np.array([alpha], dtype=object))
+    once = np.ones(1, dtype=int)
+    path = Path(1, once, losses, w=once[:, None], alpha=np.array([alpha], dtype=object))
     return Fraction(np.atleast_1d(PointFormula(expression)(path))[0])
 
 
@@ -123,8 +123,8 @@ class Reader:
 
     def form(self, expression: sp.Expr) -> Expression:
         """A quantity."""
-        (one,) = self._scalar(expression)
-        result: Expression = one
+        (single,) = self._scalar(expression)
+        result: Expression = single
         return result
 
     def vectors(self, expression: sp.Expr) -> Any:

@@ -26,10 +26,10 @@ def coordinates(shape: Shape) -> dict[str, int]:
 
 def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
     """Curvature 1 up to the kink, so that the gradient there is 1."""
-    one = np.ones((len(p), 1, 1))
+    ones = np.ones((len(p), 1, 1))
     upper = MAX_CONDITION ** parts["upper"][..., None]
     start = 1 + NEAR * np.maximum(2 * parts["w0"] - 1, 0)
-    return quadratics(one, 0 * one, p, upper=upper, kinks=one), start
+    return quadratics(ones, 0 * ones, p, upper=upper, kinks=ones), start
 
 
 FAMILY = InstanceFamily(
