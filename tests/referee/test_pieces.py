@@ -17,7 +17,7 @@ from fedbounds.cli.app import main
 from fedbounds.cli.click_commands import CONTRADICTION
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
-from fedbounds.referee import implication, limit_cases, stages
+from fedbounds.referee import implication, limit_cases, stages, trial
 from fedbounds.referee.case import WorkItems
 from fedbounds.referee.certificate_settings import Grid, settings
 from fedbounds.referee.regime import Suite
@@ -51,7 +51,7 @@ def found_with(claim, **pieces):
 
 
 def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
-    few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1000, 30, rungs=2, seconds=1.0)
+    few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1000, 30, rungs=2, seconds=0.3)
     monkeypatch.setitem(BUDGETS, "few", few)
     monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
     path = tmp_path / "mine.py"
@@ -119,6 +119,7 @@ def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_pa
         stages.certificates(case)
 
 
+KEPT = ("read back", "known", "sanity", "certificates")
 STOP = {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
 
 
@@ -126,10 +127,12 @@ STOP = {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
 def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, monkeypatch, how):
     theorem = tmp_path / "one.py"
     shipped = f"load_file({str(FOLDER / 'true.py')!r}).DRIFT"
-    monkeypatch.setattr(limit_cases, "STEPS", limit_cases.STEPS)  # put back what the file changes here
+    for module, name in ((limit_cases, "STEPS"), (trial, "STAGES")):  # put back what the file changes here
+        monkeypatch.setattr(module, name, getattr(module, name))
     theorem.write_text(
-        "from fedbounds.plugins import load_file\nfrom fedbounds.referee import limit_cases\n"
-        f"limit_cases.STEPS = limit_cases.STEPS[:2]\nCLAIMS = ({shipped},)\n"
+        "from fedbounds.plugins import load_file\nfrom fedbounds.referee import limit_cases, trial\n"
+        "limit_cases.STEPS = limit_cases.STEPS[:2]\n"
+        f"trial.STAGES = tuple(s for s in trial.STAGES if s.name in {KEPT})\nCLAIMS = ({shipped},)\n"
     )
     out, state = tmp_path / "out", tmp_path / "out" / "drift-tight-plain.json"
     command = [sys.executable, "-m", "fedbounds.cli", "referee", str(theorem), "--out", str(out)]
@@ -157,12 +160,6 @@ def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, monkeypatch, how)
     original, claim = stages._certificate, load_file(theorem).CLAIMS[0]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(stages, "_certificate", counted)
-        due = [
-            step
-            for step in stages.STAGES
-            if step.name in {s["name"] for s in done["stages"]} | {"known", "certificates"}
-        ]
-        patched.setattr("fedbounds.referee.trial.STAGES", tuple(due))
         again = try_claim(claim, "plain", state=state, suite=Suite(REGIMES[:1]))
     assert again.finished and all(key.startswith("certificates/") for key in kept)
     proved = [item for item in kept.values() if item["verdict"]["status"] == "HOLDS"]

@@ -1,6 +1,7 @@
 """The strongest form of a proved claim."""
 
 import json
+import importlib
 import re
 from dataclasses import replace
 
@@ -30,6 +31,15 @@ LOOSE = Claim(
 )  # fmt: skip
 
 
+@pytest.fixture
+def inherited_only(monkeypatch):
+    """What is sharpened by shipped proofs alone: without the prover, the front, and long looks at limits."""
+    monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)
+    module = importlib.import_module("fedbounds.referee.sharpen")
+    monkeypatch.setattr(module, "front", lambda *_: ())
+    monkeypatch.setattr(module, "AT_LIMITS", 0.2)
+
+
 def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
     result = sharpen(LOOSE, seconds=60)
     assert result.finished
@@ -55,8 +65,7 @@ def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
     assert kept == list(result.changes) and kept[0] == "2 times the right side" and not result.never_needed
 
 
-def test_the_longest_steps_are_found(monkeypatch):
-    monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)
+def test_the_longest_steps_are_found(inherited_only):
     short = replace(claim_named("theorem-1"), repair=None, readings=("repaired",))
     short = replace(short, assumptions=(*short.assumptions, a.slow_decay, a.quarter_steps))
     result = sharpen(replace(short, terms={"contraction": short.terms["contraction"], "bias": short.terms["bias"],
@@ -105,7 +114,7 @@ def test_the_units_of_an_expression_are_its_own():
         measured("length_sq", norm_sq(w), units=(1, 0))
 
 
-def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_half(monkeypatch):
+def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_half(inherited_only):
     claim, how = claim_named("theorem-1"), READINGS["repaired"]
     kept = {name: claim.terms[name] for name in ("contraction", "bias")}
     search = Search(how, Screen(claim, how, []), float("inf"))
@@ -114,7 +123,6 @@ def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_hal
         proof = search.inherited(left, how)
         assert (proof is not None) is proved
     assert next(sharper_shipped(claim, search)).startswith("sharper-step with lemma-2 is sharper")
-    monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)  # which takes twice as long, for nothing
     found = sharpen("theorem-1")
     drift = s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq
     contraction = (1 - s.eta * s.mu * (1 + s.rho_bar)) * s.Delta
