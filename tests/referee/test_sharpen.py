@@ -1,7 +1,7 @@
 """The strongest form of a proved claim."""
 
-import json
 import importlib
+import json
 import re
 from dataclasses import replace
 

@@ -57,6 +57,7 @@ class Sample:
         cut, (whole, values) = exchange(model, gap), model.form(gap)
         quad, lin = (np.stack([rows[orbit].sum(axis=0) for orbit in orbits]) for rows in (model.quad, model.lin))
         size = np.maximum(np.abs(quad).max(axis=(1, 2)), np.abs(lin).max(axis=1, initial=0))
+        size[size == 0] = 1.0  # a row in which all cancels
         top = max(np.abs(whole).max(), np.abs(values).max(initial=0)) or 1.0
         quad, lin, target = quad / size[:, None, None], lin / size[:, None], Form(whole / top, values / top)
         packed = cut.packed(quad), cut.packed(target.quad), cut.packed(np.eye(len(whole)))
