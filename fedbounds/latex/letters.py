@@ -197,6 +197,8 @@ def _of_points(rest: Sequence[str], client: bool) -> str:
     time = rest[0] if rest else ""
     if len(rest) > 1 and r"\star" in rest:
         return r"a minimiser is w^\star, or w_i^\star of a client inside a sum over i"
+    if "best" in time.lower():
+        return r"where it is the best step, add % fedbounds: let f(x_{best}) = \min_{t<T} f(x_t)"
     if time == r"t\tau":
         return "where t counts rounds, add % fedbounds: let t = r"
     if not client and time in ("r", "r+1", "R"):

@@ -42,6 +42,7 @@ AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}")), AFTER_A_ROUND: at.w_i_next}
 STARS = (at.F_star, at.F_i_star)
 FORMAL = (Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep, Inner, Mean, Loss, Grad, Vec)
+EXPECTED = sp.Dummy("expected")  # stands for what is in an expectation
 # How the names of quantities begin that neither the table nor the author named.
 UNNAMED = "expected_"
 SQUARED = r"\mathbb{E}\|...\|^2, or its root \sqrt{\mathbb{E}\|...\|^2}"
@@ -126,38 +127,25 @@ def on_both(sides: Iterable[Iterable[Term]], setting: Setting) -> sp.Expr:
 
 def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """A term in quantities and F*."""
-    if _is_least_expectation(expression) and not setting.certain:
+    outside = expression.replace(lambda x: isinstance(x, Expect), lambda x: EXPECTED)
+    parts = list(sp.preorder_traversal(outside))
+    leasts = [x.args[0] for x in parts if isinstance(x, LeastStep)]
+    if any(x.has(EXPECTED) for x in leasts) and not setting.certain:
         what = "a least expectation is not expressible: each path has its own"
         raise wrong(place, what, r"write \mathbb{E} \min_t")
     result = _sums(expression.xreplace(FINISHED), setting, place).xreplace(rules())
-    least = _has_bare_least(result)
     result = result.replace(lambda x: isinstance(x, RoundSum), lambda x: RoundSum(x.args[0].xreplace(AT_ROUND)))
     result = result.replace(lambda x: isinstance(x, LeastStep), lambda x: _least(x.args[0], setting, place))
     result = result.replace(lambda x: isinstance(x, Expect), lambda x: _quantity(x.args[0], setting, place))
     result = result.replace(lambda x: isinstance(x, StepSum | RoundSum), lambda x: _run_sum(x, setting, place))
     bare = _bare(result)
-    if (bare or least) and not (setting.certain or setting.in_expectation):
+    if (bare or any(map(random, leasts))) and not (setting.certain or setting.in_expectation):
         what = "what a run does stands outside an expectation"
         certain = ", ".join(sorted(CERTAIN - setting.assumed))
         raise wrong(place, what, rf"write \mathbb{{E}}, add % fedbounds: in expectation, or assume {certain}")
-    outside = expression.replace(lambda x: isinstance(x, Expect), lambda x: sp.S.One)
-    if not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(outside)):
+    if not setting.certain and any(x.is_Pow and random(x) for x in parts):
         raise wrong(place, "a power of what is random has another expectation", "state it of squares")
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})
-
-
-def _is_least_expectation(expression: sp.Basic) -> bool:
-    """Whether it has the least of expectations, which stands in no expectation itself."""
-    if isinstance(expression, Expect | LeastStep):
-        return isinstance(expression, LeastStep) and expression.has(Expect)
-    return any(map(_is_least_expectation, expression.args))
-
-
-def _has_bare_least(expression: sp.Basic) -> bool:
-    """Whether it has the least of what is random outside every expectation."""
-    if isinstance(expression, Expect | LeastStep):
-        return isinstance(expression, LeastStep) and random(expression.args[0])
-    return any(map(_has_bare_least, expression.args))
 
 
 def _run_sum(total: sp.Expr, setting: Setting, place: Token) -> sp.Expr:

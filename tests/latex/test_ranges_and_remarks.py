@@ -129,3 +129,11 @@ def test_two_letters_with_indices_of_their_own_are_two_names():
 def test_rounds_are_counted_by_r_where_the_points_are_those_of_rounds():
     claim = read(r"\mathbb{E}\|w_{(r+1)\tau}-w^*\|^2 \le (1-\eta\mu)^{r+1} \|w_0-w^*\|^2", NOISY)
     assert (claim.lhs, claim.rhs) == (s.Delta_round_next, (1 - eta_0 * s.mu) ** (s.R + 1) * Delta_0)
+
+
+def test_the_best_step_is_the_least_by_the_line_that_the_error_asks_for():
+    display, line = r"f(x_{best}) - f(x^*) \le L\|x_0-x^*\|^2", r"let f(x_{best}) = \min_{t<T} f(x_t)"
+    with pytest.raises(InputError) as wrong:
+        read(display, EXACT)
+    assert line in str(wrong.value)
+    assert read(display, EXACT, line).lhs == s.least_over_steps(s.gap_t)
