@@ -20,16 +20,14 @@ SCRIPT = re.compile(r"[_^]\{[^{}]*\}")
 NO_NAMES = frozenset((*"tTrRNnmKkiwpFLGqdC", r"\eta", r"\tau", r"\alpha", r"\mu", r"\sigma"))
 # Where a row of a display ends, what it says in words there, and the number that its author gives it.
 ROW_ENDS = re.compile(r"\\\\|\\end(?![a-zA-Z])|$")
-REMARK = re.compile(rf"(?<![_^])(?:[,;.]?\s*\\q?quad(?![a-zA-Z])\s*)*{TEXT}.*", re.DOTALL)
+REMARK = re.compile(rf"(?<![_^])(?:[,;.]?\s*\\q?quad(?![a-zA-Z]))*\s*{TEXT}.*", re.DOTALL)
 NUMBER = re.compile(r"[,;.]?\s*\\q?quad\s*\(\s*(?:[A-Z]?\d+(?:\.\d+)*'*|(?:\\star|\\ast|\\dagger|\*)+)\s*\)\s*$")
 WIDE = re.compile(r"\\q?quad(?![a-zA-Z])|(?:(?!\\q?quad(?![a-zA-Z])).)+", re.DOTALL)
 WORDS = re.compile(TEXT + r"([^{}]*)\}")
 # How words begin that are no part of the statement, and what makes another statement of it.
-ASIDE = re.compile(
-    r"\W*\(.*\)\W*$|\s*(?:for|if|when|whenever|where|with|since|by|using|under|after|provided)\b", re.DOTALL
-)
+ASIDE = re.compile(r"(?:for|if|when|whenever|where|with|since|by|using|under|after|provided)\b")
 CHANGES = re.compile(
-    r"\b(?:and|or|plus|minus|times|prob\w*|almost|asymptotic\w*|large|enough|infinity)\b|a\.s|w\.p|\\to\b|\\infty"
+    r"\b(?:and|or|plus|minus|times|prob\w*|almost|asymptotic\w*|large|small|enough|sufficiently|infinity)\b|a\.s|w\.p|\\to\b|\\infty"
 )
 
 
@@ -90,9 +88,10 @@ def _definitions(display: str, marks: list[tuple[int, int]]) -> list[tuple[str, 
 def _is_aside(before: str, remark: str) -> bool:
     """Whether what ends a row says nothing that changes its statement."""
     words = " ".join(WORDS.findall(remark))
-    plain = re.sub(r"[,;.]?\s*\\q?quad", "", WORDS.sub(lambda m: m[1], remark))
+    plain = re.sub(r"\\q?quad", "", WORDS.sub(lambda m: m[1], remark)).strip(" ,;.&\n\t")
     stands = RELATION.search(before) and _level(before) == 0 and _level(remark) == 0
-    return bool(stands and ASIDE.match(plain) and not CHANGES.search(f"{words} {remark}"))
+    aside = ASIDE.match(plain) or (plain[:1] == "(" and plain[-1:] == ")")
+    return bool(stands and aside and not CHANGES.search(f"{words} {remark}"))
 
 
 def _without(display: str, start: int, end: int) -> str:

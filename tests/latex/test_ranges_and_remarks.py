@@ -1,11 +1,13 @@
 """Sums that end at T itself or have another index, single bars, and what a display says in words."""
 
 import re
+import time
 
 import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.latex.behind import apart
 from fedbounds.latex.reader import read_text
 from fedbounds.theory import symbols as s
 from fedbounds.theory.point_quantities import mean_slope_sq
@@ -72,6 +74,7 @@ def test_the_authors_T_is_one_less_where_a_sum_ends_at_it():
         (GAP + START + r"\quad \text{almost surely}", "put words outside of the display"),
         (GAP + START + r"\quad \text{as } T \to \infty", "put words outside of the display"),
         (GAP + START + r"\quad \text{for large } T", "put words outside of the display"),
+        (GAP + START + r"\quad \text{for sufficiently small } \eta", "put words outside of the display"),
         (GAP + START + r"\quad \text{(in probability)}", "put words outside of the display"),
         (GAP + START + r" \text{ and } \eta \le 1/L", "put words outside of the display"),
         (GAP + START + r" \text{ (by convexity) } + F(w_0) - F^*", "put words outside of the display"),
@@ -113,6 +116,16 @@ def test_a_remark_in_words_is_left_out_and_it_is_said(remark, unread):
     claim = read(GAP + START + remark, NOISY)
     said = [re.split(r" \(line|write", line)[0] for line in claim.unread]
     assert claim.rhs == L * Delta_0 and said == unread
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [r"\quad   " * 300 + "x", r"\quad \text{" + "(" * 3000 + ")" * 3000 + "x}", r"\text{a} " * 1000, r"\\" * 3000],
+)
+def test_a_display_is_taken_apart_at_once(hostile):
+    start = time.process_time()
+    apart(r"a \le b " + hostile)
+    assert time.process_time() - start < 1
 
 
 def test_a_remark_that_a_line_repeats_is_no_warning():
