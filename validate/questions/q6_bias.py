@@ -100,10 +100,15 @@ def _faster(ratios: Array) -> str:
 
 
 def cells(
-    name: str, size: tuple[int, int], steps: tuple[float, ...], temperatures: tuple[float, ...], seed: int
+    name: str,
+    size: tuple[int, int],
+    steps: tuple[float, ...],
+    temperatures: tuple[float, ...],
+    seed: int,
+    clients: Data,
 ) -> list[Data]:
     """A row a step, temperature and level that FedAvg reached in all replicates."""
-    problem = build_problem(Settings(**PROBLEMS[name]))  # type: ignore[arg-type]
+    problem = build_problem(Settings(**PROBLEMS[name] | clients))  # type: ignore[arg-type]
     w0, rows = start_of(problem, name), []
     start, unit = float(problem.gap(w0)), float(problem.p @ problem.excess(w0)) / np.log(10)
     levels = start * np.array(LEVELS)
@@ -131,7 +136,8 @@ def cells(
 def run(small: bool = False, seed: int = 0) -> Data:
     """All numbers of the page; ``small`` shortens every run."""
     size, steps, some = ((20, 2), STEPS[-1:], TEMPERATURES[-1:]) if small else ((150, 6), STEPS, TEMPERATURES)
-    rows = [row for name in PROBLEMS for row in cells(name, size, steps, some, seed)]
+    clients = {"clients": 4} if small else {}
+    rows = [row for name in PROBLEMS for row in cells(name, size, steps, some, seed, clients)]
     settings = {"rounds": size[0], "replicates": size[1], "seed": seed, "tau": TAU, "batch": BATCH, "steps": steps}
     return {"summary": counted(rows), "settings": settings, "cells": rows}
 
