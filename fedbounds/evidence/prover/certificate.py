@@ -113,7 +113,13 @@ def impossible(target: Form, parts: Sequence[tuple[Form, bool]], at: Mapping[sp.
 
     A value at which something is divided by 0 says nothing.
     """
-    forms_there = [_numbers(form, at) for form in (target, *(form for form, _ in parts))]
+
+    @cache
+    def number(value: Any) -> float:
+        there = value.as_expr().subs(at)
+        return float(there) if there.is_finite else np.nan
+
+    forms_there = [{key: number(v) for key, v in form.items()} for form in (target, *(form for form, _ in parts))]
     if not all(np.isfinite(list(form.values())).all() for form in forms_there):
         return False
     blocks = forms.basis((target, *(form for form, _ in parts)))
@@ -139,12 +145,6 @@ def impossible(target: Form, parts: Sequence[tuple[Form, bool]], at: Mapping[sp.
     semidefinite = np.concatenate(corner) if corner else np.zeros((0, len(columns)))
     sizes = tuple(len(vectors) for vectors in blocks.values())
     return infeasible((A, b), (lines, np.zeros(len(lines))), (semidefinite, np.zeros(len(semidefinite))), sizes)
-
-
-def _numbers(form: Form, at: Mapping[sp.Symbol, sp.Rational]) -> dict[Any, float]:
-    """The form's coefficients where the parameters have these values; NaN where one is divided by 0."""
-    there = ((key, value.as_expr().subs(at)) for key, value in form.items())
-    return {key: float(value) if value.is_finite else np.nan for key, value in there}
 
 
 def _system(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> tuple[_System, dict[Any, Any]]:
