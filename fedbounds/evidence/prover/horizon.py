@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 
 import sympy as sp
 
-from fedbounds.evidence.prover import drawn_rounds, facts, local_drift, local_steps, telescoped_rounds, telescoping
+from fedbounds.evidence.prover import (
+    drawn_rounds,
+    drift_potentials,
+    facts,
+    local_drift,
+    local_steps,
+    telescoped_rounds,
+    telescoping,
+)
 from fedbounds.evidence.prover.gap_steps import gap_steps
 from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t
@@ -51,6 +59,7 @@ def _proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     if setting.claim.scope == "horizon":
         yield from telescoping.proposals(setting, right)
         yield from telescoped_rounds.proposals(setting, right)
+        yield from drift_potentials.proposals(setting, right)
         yield from drawn_rounds.proposals(setting, right)
         yield from _distances(setting, right)
     elif right.has(sy.local_step):

@@ -109,7 +109,7 @@ def _assumed_cap(universe: dict[str, Assumption], stated: bool, size: sp.Expr) -
         top = left.subs(size, 0)
         bound = size * top / (top - left) if left.has(size) and top.is_Rational else sp.S.Zero
         bound = bound if value.has(sy.m) else sp.cancel(bound)
-        fine = bound.is_positive and bound.free_symbols <= {L, mu}
+        fine = bound.is_positive and bound.free_symbols <= {L, mu, tau}
         if top.is_Rational and top > 0 and (fine or bound.has(sy.m)):
             at = (sy.eta_0,) if size == sy.eta_0 and not stated else ()
             steps, equal = (sy.eta_0, FIRST) if stated else (sp.Integer(0), CONSTANT)

@@ -165,6 +165,14 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o, j: non_negative(POWERS[_counted(j)].most(sy.T) - POWERS[_counted(j)].last),
         ),
         define(
+            "drift-potential",
+            "b(n) times the drift, n being at most tau, is after a step b(n + 1) times that of the models stepped, "
+            "or these were averaged and it is 0",
+            lambda o: non_negative(
+                potential_weight(n + 1) * Mean(P, norm_sq(X - sy.eta * G - W_NEXT)) - POTENTIAL_NEXT
+            ),
+        ),
+        define(
             "local-step", "n is the number k of local steps of the round so far", lambda o: zero(sy.local_step - n)
         ),
         define(
@@ -242,7 +250,7 @@ RESTS_ON = {
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
     "common-optimum": ("smooth",),
-    **dict.fromkeys(("next-models", "mean-model", "gradient-spread"), ("unbiased", ALL_PRESENT)),
+    **dict.fromkeys(("next-models", "mean-model", "gradient-spread", "drift-potential"), ("unbiased", ALL_PRESENT)),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
@@ -255,6 +263,7 @@ SEQUENCES = {
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
     **{power.last: (sp.Integer(0), power.now, power.now + n**j) for j, power in enumerate(POWERS, 1)},
     sy.gap: (sy.gap_0, sy.gap_t, GAP_NEXT),
+    POTENTIAL_T: (sp.Integer(0), potential_weight(n) * sy.drift, POTENTIAL_NEXT),
     MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }

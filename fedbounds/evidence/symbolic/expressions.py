@@ -40,6 +40,7 @@ FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
 MOVING = {"n", "rho", "steps", "gaps", "weighted_gaps", "weighted_gaps_T", "s", "u_s", "eta_s", "m_s"}
 MOVING |= {symbol.name for power in definitions.POWERS for symbol in (power.now, power.last)}
+MOVING |= {definitions.POTENTIAL_NEXT.name, definitions.POTENTIAL_T.name}
 MOVING |= {"kappa_rho", "kappa", "e_rho"}
 
 

@@ -18,6 +18,7 @@ __all__ = [
     "ALPHA",
     "AT_PI",
     "AWAY_0",
+    "DELTA",
     "ETA_S",
     "F_MIN",
     "GAPS",
@@ -34,6 +35,8 @@ __all__ = [
     "OTHERS",
     "OWN",
     "OWN_SYMBOLS",
+    "POTENTIAL_NEXT",
+    "POTENTIAL_T",
     "POWERS",
     "SHARE",
     "SHIPPED_OWN",
@@ -65,10 +68,12 @@ __all__ = [
     "excess",
     "gap",
     "grad",
+    "left_in_round",
     "loss",
     "n",
     "non_negative",
     "of_all",
+    "potential_weight",
     "ratio",
     "rho",
     "zero",
@@ -131,15 +136,29 @@ POWERS = (
     _power_sum("counts", (sy.tau - 1) / 2),
     _power_sum("squared_counts", (sy.tau - 1) * (2 * sy.tau - 1) / 6),
 )
+# b(n) times the drift sum_i p_i ||w_t^i - w_t||^2 at t + 1 and at T: see `potential_weight`.
+POTENTIAL_NEXT, POTENTIAL_T = (sp.Symbol(name, nonnegative=True) for name in ("potential_next", "potential_T"))
+DELTA = sp.Rational(1, 8)
 SHIPPED_OWN = tuple(
     q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
 )
 OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, WEIGHTED, WEIGHTED_T, *SHIPPED_OWN)
 OWN_SYMBOLS += tuple(symbol for power in POWERS for symbol in (power.now, power.last))
+OWN_SYMBOLS += (POTENTIAL_NEXT, POTENTIAL_T)
 MOVED = n * Centre(U, ETA_S * G_S)
 
 
 loss, grad = points.F_i, points.grad
+
+
+def left_in_round(count: sp.Expr) -> sp.Expr:
+    """c(n), the sum of k + DELTA over n <= k < tau."""
+    return (sy.tau - count) * (sy.tau + count - 1 + 2 * DELTA) / 2
+
+
+def potential_weight(count: sp.Expr) -> sp.Expr:
+    """b(n) = c(n)/(n + DELTA), which is 1 + b(n + 1) (1 + 1/(n + DELTA)), and 0 at n = tau."""
+    return left_in_round(count) / (count + DELTA)
 
 
 def gap(point: sp.Expr) -> sp.Expr:

@@ -85,6 +85,9 @@ SLIPS = {
     "zeta summed one step less": instead("round:gap", "term 2", tau, tau - 1),
     "mu in the place of L": instead("run:average", "term 3", sy.L, sy.L / 2),
     "the first power of tau": instead("run:gap", "term 3", (tau - 1) ** 2, tau - 1),
+    "clients drawn without their share of the variance": instead("round:drawn", "term 4", sy.N - 1, sy.N),
+    "one client fewer to draw from": instead("round:drawn", "term 4", sy.N - sy.m, sy.N - sy.m - 1),
+    "the drift of a mean without tau": instead("run:full-gradients", "term 2", tau, tau / 4),
     "a gap contracted once more": instead("run:gap", "term 1", sy.T, sy.T + 1),
 }
 
@@ -108,6 +111,8 @@ def test_a_slip_is_not(slip):
         ("run:average", a.quarter_steps),
         ("run:average", a.convex),
         ("run:gap", a.bounded_variance),
+        ("run:full-gradients", a.full_gradients),
+        ("run:full-gradients", a.convex),
     ],
 )
 def test_a_theorem_without_an_assumption_is_not(name, item):
