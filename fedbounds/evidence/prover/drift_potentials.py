@@ -99,7 +99,7 @@ def _summed(
             d.Induction("base", "carry")
         ),
     )
-    last = (
+    last: tuple[d.Written, ...] = (
         (inverse, d.Earlier("all")),
         (inverse * weight * sy.Delta_T, d.ONE),
         (inverse * apart * L * POTENTIAL_T, d.ONE),
