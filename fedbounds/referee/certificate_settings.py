@@ -13,6 +13,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, applies
+from fedbounds.evidence.sdp.multi_round.participation import Present
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
 from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting
@@ -59,8 +60,9 @@ FACTS = {
 FIRST_STEPS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 32))
 # kappa at which functions are nearly flat, the worst of the class for a bound without mu.
 FLAT = 10**4
-# Clients a round, of N, where a claim does not want everyone.
-PRESENT = ((1, 2), (2, 10))
+# Clients a round, of N, where a claim does not want everyone; and each of N with a probability.
+PRESENT: tuple[Present, ...] = ((1, 2), (2, 10))
+BY_COINS: tuple[Present, ...] = ((Fraction(1, 2), 2), (Fraction(1, 5), 10))
 # Of those that a claim allows so many are taken, and so many values of tau.
 FEW = 2
 
@@ -92,7 +94,7 @@ def runs(claim: Claim, reading: Reading, grid: Grid) -> Iterator[tuple[Run, Frac
     mild = sp.Add(*map(sp.sympify, claim.sides(reading).terms.values())).has(mu)
     kappas = grid.kappas if mild else (*grid.kappas, FLAT)
     everyone = full_participation in claim.assumptions_in(reading)
-    presents = (None,) if everyone else PRESENT
+    presents = (None,) if everyone else BY_COINS if claim.by_coins else PRESENT
     for present, kappa, local, rounds in itertools.product(presents, kappas, grid.taus[:FEW], grid.rounds):
         fitting = []
         for first in FIRST_STEPS:

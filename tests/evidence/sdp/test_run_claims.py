@@ -16,7 +16,9 @@ from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee.case import Case
 from fedbounds.referee.certificate_settings import GRIDS, examined, runs, tightness
+from fedbounds.referee.mutants_in_regimes import regime_runs_of
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import Outcome
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
@@ -39,6 +41,7 @@ from fedbounds.theory.symbols import (
     local_step,
     m,
     mu,
+    q,
     sigma_p_sq,
     sigma_sq,
     tau,
@@ -199,6 +202,44 @@ def test_drawn_clients_that_need_not_weigh_the_same_are_left_out():
 def test_a_whole_trial_refutes_it():
     (trial,) = referee(of_drawn_clients(noise=Fraction(1, 3)), jobs=1)
     assert trial.outcome is Outcome.FALSE
+
+
+def of_coins(factor, tau=1, noise=0):
+    """E||w_T - w*||^2 where each client comes with probability q."""
+    words = (a.smooth, a.strongly_convex, a.unbiased, a.equal_p, a.independent_selection)
+    words += (a.bounded_variance,) if noise else (a.full_gradients,)
+    words += (Assumption("short", "", sp.Le(4 * eta_0 * L, 1)),)
+    terms = {"start": (1 - factor * eta_0 * mu) ** (T / tau) * Delta_0, "push": 40 * tau * eta_0 * zeta_star_sq / mu}
+    terms |= {"noise": noise * eta_0 * sigma_sq / (q * N * mu)} if noise else {}
+    return Claim("coins", "Coins", "", "horizon", Delta_T, terms, assumptions=words, eta=eta_0)
+
+
+def test_clients_who_come_with_a_probability_are_examined_over_whole_runs():
+    """A round is one of nobody with probability (1 - q)^N, so that the (1 - 2 eta mu)^T of everybody is false."""
+    present = (Fraction(1, 2), 2)
+    run = Run(2, 1, Fraction(1, 10), Fraction(1), Fraction(1, 4), present=present)
+    for one, status in (
+        (of_coins(q), Status.HOLDS),
+        (of_coins(2), Status.REFUTED),
+        (of_coins(q, noise=9), Status.HOLDS),
+    ):
+        verdict = examine(one, PLAIN, run, Fraction(1, 4))
+        assert applies(one, PLAIN) and verdict.status is status and "2 clients with probability 1/2" in verdict.detail
+    tried = {at.present for at, _ in runs(of_coins(q), PLAIN, GRIDS["small"])}
+    assert present in tried and all(isinstance(probability, Fraction) for probability, _ in tried)
+    words = of_coins(q).assumptions
+    for needed in (a.equal_p, a.unbiased):
+        assert not applies(replace(of_coins(q), assumptions=tuple(one for one in words if one is not needed)), PLAIN)
+
+
+def test_a_whole_trial_refutes_a_rate_that_forgets_the_rounds_of_nobody():
+    (trial,) = referee(of_coins(2), jobs=1)
+    assert trial.outcome is Outcome.FALSE
+
+
+def test_where_K_of_N_clients_take_part_q_has_no_value_and_nothing_is_compared():
+    drawn = Suite(tuple(regime for regime in REGIMES if regime.name.startswith("half the clients")))
+    assert len(drawn.regimes) > 2 and regime_runs_of(of_coins(q), PLAIN, drawn) == []
 
 
 @pytest.mark.parametrize(("pushed", "status"), [(20, Status.HOLDS), (0, Status.REFUTED)])

@@ -58,14 +58,14 @@ class Bounded:
 
 
 def applies(claim: Claim, reading: Reading) -> bool:
-    """Whether a claim is about what the programmes of whole runs bound: everybody with the weights p, or K of N."""
+    """Whether a claim is about what the programmes of whole runs bound: everybody with weights p, or some of N."""
     stated = {item.key for item in claim.assumptions_in(reading)}
     drawn = "equal-p" in stated and MEASURES.get(sp.sympify(claim.lhs)) == "distance"
     return (
         claim.scope == "horizon"
         and not claim.tuned
         and claim.kind is Kind.INEQUALITY
-        and claim.on_fedavg
+        and (claim.on_fedavg or (claim.by_coins and claim.examined and not claim.has_server_step))
         and sp.sympify(claim.lhs) in MEASURES
         and (claim.steps is not None or "constant-steps" in stated)
         and {"smooth", "strongly-convex"} <= stated
@@ -96,7 +96,10 @@ class ClaimAtRun:
         if run.present:
             K, N = run.present
             assert N is not None
-            constants |= {"C": Fraction(K, N), "N": Fraction(N), "m": Fraction(K)}
+            constants |= (
+                {"C": Fraction(0), "q": Fraction(K)} if run.by_coins else {"C": Fraction(K, N), "m": Fraction(K)}
+            )
+            constants["N"] = Fraction(N)
         else:
             constants |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
         path = Path(run.tau, np.array(run.sizes, dtype=object))
@@ -203,13 +206,14 @@ class ClaimAtRun:
 
     def in_words(self) -> str:
         run = self.run
-        drawn = "{} of {} clients, ".format(*run.present) if run.present else ""
+        several = "{1} clients with probability {0}, " if run.by_coins else "{} of {} clients, "
+        drawn = several.format(*run.present) if run.present else ""
         return f"{drawn}T = {run.T}, tau = {run.tau}, kappa = {run.L / run.mu}, eta_0 L = {self.eta_0 * run.L}"
 
     def to_json(self) -> dict[str, Any]:
         run = self.run
         found = {"rounds": run.rounds, "tau": run.tau, "kappa": str(run.L / run.mu), "eta_0": str(self.eta_0)}
-        return found | ({"participation": "{}/{}".format(*run.present)} if run.present else {})
+        return found | ({"participation": "q=" * run.by_coins + "{}/{}".format(*run.present)} if run.present else {})
 
     @property
     def coverage(self) -> Coverage:

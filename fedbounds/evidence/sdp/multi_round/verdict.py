@@ -103,7 +103,9 @@ def _nearest(at: ClaimAtRun) -> Near | None:
     if at.narrower:
         return None
     result: list[Near] = []
-    ratios = RATIOS[::2] if at.run.present else (Fraction(0), *RATIOS)
+    ratios = RATIOS[::2] if at.run.present else RATIOS
+    if at.run.present is None or at.run.by_coins:  # of K clients the start alone is what it is with everybody
+        ratios = (Fraction(0), *ratios)
     for ratio in (Fraction(0),) if at.common else ratios:
         one = _instance(at, ratio * at.run.mu * at.run.L)
         if one is None:
@@ -117,6 +119,8 @@ def _nearest(at: ClaimAtRun) -> Near | None:
 
 def _alike(at: ClaimAtRun, sigma_sq: Fraction) -> Iterator[Near]:
     """Equal clients of one curvature, with noise; nothing where more is needed to know the bound."""
+    if at.run.by_coins:
+        return
     drawn, share = (at.run.present[0], noise.shares(at.run)[0]) if at.run.present else (1, Fraction(1))
     values = {"zeta_star_sq": Fraction(0), "sigma_sq": sigma_sq, "sigma_p_sq": share * sigma_sq, "N": Fraction(1)}
     right = at.right({"Delta_0": Fraction(1), **values, **at.values})
