@@ -12,6 +12,7 @@ from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
 from fedbounds.latex.behind import RELATION, apart
 from fedbounds.latex.grammar import ORDERS, PROBABILITY, pairs
+from fedbounds.latex.rows import joined
 from fedbounds.latex.sentences import hypotheses, supposed
 from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, spelled, wrong
 
@@ -81,7 +82,7 @@ class Theorem:
 
     def spelled(self, tokens: Iterable[Token]) -> list[Token]:
         """Tokens in one spelling, with the file's own commands put in."""
-        return normal(expanded(tokens, self.macros))
+        return joined(normal(expanded(tokens, self.macros)))
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]

@@ -13,7 +13,7 @@ MOST_TOKENS = 4000
 DEEPEST = 40
 TOKEN = re.compile(r"(?<![A-Za-z\\])(?:exp|log)(?=\s*[(\[{])|\\[A-Za-z]+|\\.|[0-9]+(?:\.[0-9]+)?|\S")
 COMMENT = re.compile(r"(?<!\\)%[^\n]*")
-SPACING = {r"\,", r"\;", r"\:", r"\!", "~", "&", r"\\", r"\quad", r"\qquad", r"\notag", r"\nonumber", r"\thinspace"}
+SPACING = {r"\,", r"\;", r"\:", r"\!", "~", r"\notag", r"\nonumber", r"\thinspace"}
 SPACING |= {r"\displaystyle", r"\textstyle", r"\limits", r"\nolimits", r"\mathstrut"}
 SIZES = {rf"\{size}{side}" for size in ("big", "Big", "bigg", "Bigg") for side in ("", "l", "r", "m")}
 DROPPED = SPACING | SIZES | {"\\ ", r"\middle"}

@@ -17,6 +17,7 @@ NOISY = "assume smooth, unbiased, full-participation, bounded-variance"
 EXACT = f"{NOISY}, full-gradients"
 GAP, START = r"\mathbb{E}[F(w_T)] - F^* \le ", r"L\|w_0-w^*\|^2"
 MEAN = r"\frac{1}{T+1}\sum_{t=0}^T \mathbb{E}[F(w_t) - F^*] \le "
+ONE = "a display must have one statement"
 SLOPES = r"\|\nabla F(w_%s)\|^2 \le L^2\|w_0-w^*\|^2"
 ROOTS = r"\|\nabla F(w_t)\| \le L \|w_0-w^*\|"
 SQUARE, SQUARES = s.sum_over_steps(mean_slope_sq), L**2 * Delta_0
@@ -42,6 +43,7 @@ def read(display, *lines):
         (GAP + r"(F(w_0) - F^*) exp(-T)", gap, gap_0 * sp.exp(-T)),
         (GAP + r"(F(w_0) - F^*) \mathrm{exp}(-T)", gap, gap_0 * sp.exp(-T)),
         (r"\begin{aligned} " + GAP + "&" + START + r" \\ &\quad + \frac{\sigma^2}{L} \end{aligned}", gap, None),
+        (GAP + r"L \cdot \\[2pt] &\quad \|w_0 \\ - w^*\|^2", gap, L * Delta_0),
         (r"\begin{array}{rl} " + GAP + "&" + START + r" \end{array} \qquad (2.1)", gap, L * Delta_0),
     ],
 )
@@ -80,8 +82,12 @@ def test_the_authors_T_is_one_less_where_a_sum_ends_at_it():
         (GAP + START + r" \text{ (by convexity) } + F(w_0) - F^*", "put words outside of the display"),
         (GAP + START + r" \text{ with probability at least } 1/2", "statement with a probability"),
         (GAP + r"\begin{cases} L & T > 1 \\ 0 \end{cases}", "may not have cases"),
-        (GAP + START + r", \eta \le 1", "a display must have one statement"),
-        (GAP + START + r"\qquad (L)", "different units"),
+        (GAP + START + r", \eta \le 1", ONE),
+        (GAP + START + r"\qquad (L)", ONE),
+        (GAP + START + r" \qquad \eta \le 1/L", ONE),
+        (GAP + START + r" & \eta \le 1/L", ONE),
+        (r"\begin{gathered} " + GAP + START + r" \\ \eta \le 1/L \end{gathered}", ONE),
+        (GAP + r"L \\ \|w_0-w^*\|^2", ONE),
     ],
 )
 def test_what_would_be_another_statement_is_refused(display, said):
