@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from fractions import Fraction as Q
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,6 +151,14 @@ def test_weights_for_unequal_clients(p):
     else:
         assert item.alpha == item.p and item.worst == pytest.approx(item.plain_worst, rel=1e-6)
     assert "alpha = p" in answer(item) and f"--p {','.join(f'{value:g}' for value in item.p)}" in commands(item)[0]
+
+
+def test_the_weights_of_the_page():
+    """alpha = (0.893, 0.107) against alpha = p, each at its best step size found."""
+    page = (Path(__file__).parents[3] / "docs" / "design.md").read_text(encoding="utf-8")
+    for step, weights, value in (("0.605005", "0.893133,0.106867", "0.730"), ("0.5146", "0.9,0.1", "0.758")):
+        (item,) = study_of_worst(rounds=2, tau=2, step=step, weights=weights, p="0.9,0.1")
+        assert item.certified and f"{item.worst:.3f}" == value and value in page
 
 
 def call(*words):
