@@ -1,8 +1,8 @@
 """What would be true instead: the nearest statements to a refuted claim that stand.
 
 A candidate (`repair_candidates`) that an exact run of the battery violates is dropped (`screen`). What is left is
-proved: by shipped proofs, from which it follows, or by the prover; else it goes through a trial of its own. The
-strongest come first; what follows from another candidate is dropped.
+proved: by shipped proofs, from which it follows, or by the prover; else an attack must leave it standing
+(`repair_open`). Changed sides come before further conditions; what follows from another candidate is dropped.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def alternatives(
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
             lacks = lacking(proved, claim, reading, count)
             open_.extend(not_refuted(search, rest, trial, lacks, end, proved))
-            open_.sort(key=lambda item: item.outcome is not Outcome.PROVED)
+            open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
     except KeyboardInterrupt:
         raise Interrupted((*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)) from None
     return (*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)

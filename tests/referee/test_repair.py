@@ -188,6 +188,16 @@ def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved
     assert asked == [3, 2, 1, 0] and repair.lacking([narrow], DIVERSITY, PLAIN, 1) == 0
 
 
+def test_a_changed_side_comes_before_a_condition_and_a_proof_before_a_guess(trial, monkeypatch):
+    under = replace(DIVERSITY, key="under", assumptions=(*DIVERSITY.assumptions, a.equal_p))
+    changed = replace(DIVERSITY, key="changed", terms={"all": 4 * s.L * s.gap_t + 2 * s.zeta_star_sq})
+    found = [(under, Outcome.OPEN), (changed, Outcome.OPEN), (under, Outcome.PROVED)]
+    shown = [repair.Alternative("", claim, outcome, "") for claim, outcome in found]
+    monkeypatch.setattr(repair, "candidates", lambda *_: [])
+    monkeypatch.setattr(repair, "not_refuted", lambda *_: shown)
+    assert repair.alternatives(trial, seconds=2) == (shown[2], shown[1], shown[0])
+
+
 def test_an_assumption_is_offered_once_and_not_where_it_is_made():
     groups = repair.candidates(DIVERSITY, PLAIN, {})
     offered = [change for group in groups for ladder in group for change, _ in ladder]
