@@ -24,7 +24,7 @@ from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
 from fedbounds.referee.repair_candidates import Change, candidates
-from fedbounds.referee.repair_open import Changes, as_stated, instances_of, not_refuted
+from fedbounds.referee.repair_open import Changes, as_stated, for_longer_steps, instances_of, not_refuted
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.trial import Alternative, Outcome, Trial
 from fedbounds.theory.claim import Claim, Kind
@@ -97,7 +97,7 @@ def strongest(proved: Sequence[Alternative], reading: Reading) -> list[Alternati
 
 
 def _weaker(claim: Claim, other: Claim, reading: Reading) -> bool:
-    return follows(claim, reading, other, reading, conditions(claim, reading))
+    return for_longer_steps(other, claim) or follows(claim, reading, other, reading, conditions(claim, reading))
 
 
 def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alternative]:

@@ -94,7 +94,8 @@ def candidates(
     yield powers
     added = TERMS if claim.scope == "step" else RATIOS if claim.scope == "constant" else ()
     stated = {*claim.terms.values(), claim.lhs}
-    yield [_with_more(claim, term) for term in added if term not in stated]
+    fitting = (term for term in added if claim.lhs == s.Delta_next or not term.has(s.Delta))
+    yield [_with_more(claim, term) for term in fitting if term not in stated]
     yield [[change] for differences, change in near if differences > 1]
 
 

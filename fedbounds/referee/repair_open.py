@@ -121,13 +121,15 @@ def says_more(search: Known, other: Claim, claim: Claim, strictly: bool = False)
     if other.lhs != claim.lhs:
         return False
     if other.steps != claim.steps:
-        return _wider(other, claim) and other.rhs == claim.rhs and other.assumptions == claim.assumptions
+        return for_longer_steps(other, claim)
     runs = search.runs_of(claim)
     return runs.implies(other, claim) and not (strictly and runs.implies(claim, other))
 
 
-def _wider(other: Claim, claim: Claim) -> bool:
-    """Whether the largest step of another claim is no smaller, of two that differ in that alone."""
+def for_longer_steps(other: Claim, claim: Claim) -> bool:
+    """Whether another claim says the same for steps up to a limit that is no smaller."""
+    if (other.lhs, other.rhs, other.assumptions) != (claim.lhs, claim.rhs, claim.assumptions):
+        return False
     limits = [item.args for item in (other.steps, claim.steps) if isinstance(item, sp.Min)]
     if len(limits) < 2:
         return False

@@ -102,6 +102,8 @@ def test_longer_steps_say_more():
     assert repair_open.says_more(None, half, quarter) and not repair_open.says_more(None, quarter, half)
     assert repair_open.says_more(None, replace(FLOOR, eta=sp.Min(s.eta_0, 1 / s.L)), half)
     assert not repair_open.says_more(None, replace(half, terms={"start": s.Delta_0}), quarter)
+    proved = [repair.Alternative("", claim, Outcome.PROVED, "") for claim in (quarter, half)]
+    assert repair.strongest(proved, READINGS["plain"]) == proved[1:]
 
 
 def test_what_refutes_a_claim_refutes_it_for_shorter_steps_over_more_rounds():
