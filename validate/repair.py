@@ -296,7 +296,8 @@ def main() -> None:
             print(f"{row['theorem']}: {'restored' if row['restored'] else 'not restored'}", flush=True)
             print("".join(f"    {in_line(item)}\n" for item in row["shown"]), end="", flush=True)
             if chosen.record:
-                write_json(RECORD, stored() | {name: made | {"theorems": rows}})
+                later = [row for key, row in known.items() if key not in {done["theorem"] for done in rows}]
+                write_json(RECORD, stored() | {name: made | {"theorems": [*rows, *later]}})
         back, false = sum(row["restored"] for row in rows), sum(row["false"] for row in rows)
         print(f"{name}: restored {back} of {len(rows)}; {false} of the statements shown are false", flush=True)
 

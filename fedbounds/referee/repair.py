@@ -167,9 +167,9 @@ class Search:
         return self.other_runs[claim.steps]
 
     def useless(self, claim: Claim) -> bool:
-        """Whether it says nothing: its left side is on the right too, or is 0 wherever it speaks."""
+        """Whether it says nothing: its left side is on the right too, or is 0 where it speaks and the right is not."""
         left, right, _ = claim.sides(self.reading)
-        return (not left.is_Number and right.has(left)) or self.runs_of(claim).trivial(claim)
+        return (not left.is_Number and right.has(left)) or (right != 0 and self.runs_of(claim).trivial(claim))
 
     def implausible(self, claim: Claim) -> bool:
         """Whether nobody would believe or state it without a proof: longer runs outgrow it, or its form is absurd."""

@@ -54,13 +54,14 @@ def not_refuted(
     Of statements of which one says more, that one comes first; after one under a further condition those in other
     terms. What refutes one is tried on all others.
     """
-    queue = sorted(ladders, key=lambda ladder: search.doubtful(ladder[0][1]))
+    queue = [plausible for ladder in ladders if (plausible := _plausible(search, ladder))]
+    queue.sort(key=lambda ladder: search.doubtful(ladder[0][1]))
     shown, fallen = [item.claim for item in proved], dict[int, int]()
     while queue and count > 0 and end - time.process_time() >= LEAST:
         ladder = _strongest(search, _in_other_terms(queue, trial.claim, shown) or queue)
         queue.remove(ladder)
         change, changed = ladder[0]
-        if any(says_more(search, other, changed) for other in shown) or search.implausible(changed):
+        if any(says_more(search, other, changed) for other in shown):
             continue
         if search.runs_of(changed).violates(changed):
             queue = _again(search, queue, ladder)
@@ -80,6 +81,13 @@ def not_refuted(
         fallen[first] = fallen.get(first, 0) + 1
         if fallen[first] < REFUTED:
             queue = _again(search, queue, ladder)
+
+
+def _plausible(search: Known, ladder: Changes) -> Changes:
+    """A ladder from the first claim on that somebody might state; none where nobody would state the last one."""
+    if search.implausible(ladder[-1][1]):
+        return []
+    return next(ladder[k:] for k, (_, claim) in enumerate(ladder) if not search.implausible(claim))
 
 
 def _with_grounds(search: Known, change: str, attacked: Trial, end: float) -> Alternative:

@@ -78,6 +78,12 @@ def test_of_two_statements_the_stronger_is_attacked_first_and_the_weaker_is_not_
     assert attacks == ["1/3 times", "3 times"]  # what fell hides nothing
 
 
+def test_what_nobody_would_state_is_left_out_before_any_is_chosen(search, attacks, monkeypatch):
+    monkeypatch.setattr(repair.Search, "implausible", lambda self, claim: claim.key in ("9 times", "1/4 times"))
+    assert shown(search, [[("9", times(9))], [("2", times(2))]]) == ["2"]
+    assert shown(search, [[("1/4", times("1/4")), ("3", times(3))]]) == ["3"] and "1/4 times" not in attacks
+
+
 def test_what_follows_from_a_proved_one_is_not_shown(search, attacks):
     proved = [repair.Alternative("", times(1), Outcome.PROVED, "")]
     assert shown(search, [[("2", times(2))]], proved=proved) == [] and attacks == []
