@@ -167,7 +167,7 @@ class Search:
         return self.other_runs[claim.steps]
 
     def useless(self, claim: Claim) -> bool:
-        """Whether it says nothing: its left side is on the right too, or is 0 where it speaks and the right is not."""
+        """Whether it says nothing: its left side is on the right too, or is 0 where it speaks, not the right."""
         left, right, _ = claim.sides(self.reading)
         return (not left.is_Number and right.has(left)) or (right != 0 and self.runs_of(claim).trivial(claim))
 
