@@ -148,13 +148,13 @@ def repaired(
 
     The first that span are moved: with the largest first none turns negative.
     """
-    residual = dict(wanted)
+    residual, zero = dict(wanted), exact(0)
     for value, column in zip(rounded, columns, strict=True):
         for key, entry in column.items() if value != 0 else ():
-            residual[key] = residual.get(key, exact(0)) - value * entry
+            residual[key] = residual.get(key, zero) - value * entry
     if all(value == 0 for value in residual.values()):
         return list(rounded)
     keys = dict.fromkeys(key for column in (*columns, residual) for key in column)
-    rows = [[*(column.get(key, exact(0)) for column in columns), residual.get(key, exact(0))] for key in keys]
+    rows = [[*(column.get(key, zero) for column in columns), residual.get(key, zero)] for key in keys]
     moved = solution(rows) if columns else None
     return None if moved is None else [value + moved.get(j, 0) for j, value in enumerate(rounded)]
