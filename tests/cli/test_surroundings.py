@@ -228,7 +228,7 @@ def test_a_warning_of_a_statement_is_a_line_without_a_place_in_the_code(tmp_path
         "given = (a.smooth, a.strongly_convex, a.full_participation, a.unbiased)\n"
         'CLAIMS = (Claim("odd", "", "a draft", "step", s.Delta_next, terms, assumptions=given),)\n'
     )
-    command = [sys.executable, "-m", "fedbounds.cli", "referee", str(file), "--seconds", "1"]
+    command = [sys.executable, "-m", "fedbounds.cli", "claims", "odd", "--plugin", str(file)]
     lines = subprocess.run(command, capture_output=True, text=True, check=False).stderr.splitlines()
     (warning,) = (line for line in lines if "Warning" in line)
     assert warning.startswith("Warning: the sign of -eta*mu + 1 in x of claim odd is unknown: assume ")
