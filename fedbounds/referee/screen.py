@@ -24,7 +24,7 @@ from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import Delta
+from fedbounds.theory.symbols import Delta, Delta_0
 from fedbounds.theory.verdict import Status
 
 # A violation of less than this, relative to the sides, may be rounding.
@@ -96,15 +96,16 @@ class Screen:
         return bool(np.any(seen < -VISIBLE)) and not (always and np.any(seen > VISIBLE))
 
     def absurd(self, changed: Claim) -> bool:
-        """Whether nobody would state it: a factor of a term is negative throughout, or Delta_t is not reduced.
+        """Whether nobody would state it: a factor of a term is negative throughout, or a distance is not reduced.
 
-        Not where the claim has that factor, or does not reduce Delta_t either.
+        Not where the claim has that factor, or reduces neither Delta_t nor Delta_0 either.
         """
         own, terms = self._factors(self.claim), self._factors(changed)
         if any(self.negative(factor, always=True) for factor in terms - own):
             return True
-        before, after = (sp.expand(item.sides(self.reading).rhs).coeff(Delta) for item in (self.claim, changed))
-        return after != before and self.negative(before - 1) and not self.negative(after - 1)
+        stated, other = (sp.expand(item.sides(self.reading).rhs) for item in (self.claim, changed))
+        kept = ((stated.coeff(distance), other.coeff(distance)) for distance in (Delta, Delta_0))
+        return any(new != old and self.negative(old - 1) and not self.negative(new - 1) for old, new in kept)
 
     def _factors(self, claim: Claim) -> set[sp.Expr]:
         """The sums that are factors of terms."""

@@ -170,6 +170,13 @@ def test_what_nobody_would_state_is_not_shown():
     assert search.implausible(other_way_round) and not search.implausible(step)
     grows = replace(step, key="grows", terms={**step.terms, "contraction": (1 + s.eta * s.mu) * s.Delta})
     assert search.implausible(grows)
+    whole = whole_run((1 - s.eta_0 * s.mu) ** (2 * s.T) * s.Delta_0, a.full_gradients, a.homogeneous)
+    seen = screen(whole, PLAIN, [], 1.0)
+    growing, slower = (
+        replace(whole, terms={"bound": x ** (2 * s.T) * s.Delta_0})
+        for x in (1 + s.eta_0 * s.mu, 1 - s.eta_0 * s.mu / 3)
+    )
+    assert seen.absurd(growing) and not seen.absurd(slower)
     assert search.useless(replace(step, key="next", terms={"bound": s.Delta_next}))
     # a sign is in doubt where the sum is negative in some run
     changes = dict(
