@@ -43,9 +43,9 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
         return shelf.checked[name]
     if name in shelf.pending:
         raise Unproved(f"{key} cites itself")
-    shelf.pending.add(name)
-    begin_anew()
-    try:
+    try:  # a limit of time may end a check anywhere
+        shelf.pending.add(name)
+        begin_anew()
         shelf.checked[name] = _checked(*_scope(shelf.derivations[key], reading, shelf, claims))
     except Unproved as fault:
         shelf.checked[name] = _refused(shelf.derivations[key], reading, str(fault))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from proofs import checked, fault, gives, outcome
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
@@ -403,3 +404,16 @@ class TestJudge:
     def test_unknown_reading(self):
         with pytest.raises(InputError, match="reading must be a known name"):
             symbolic.check_all([replace(self.PROOF, readings=("hopeful",))])
+
+
+def test_a_check_that_a_limit_of_time_ends_can_be_made_again(monkeypatch):
+    def ended():
+        raise TimeoutError
+
+    shelf = symbolic.shelf(symbolic.installed())
+    key = next(iter(shelf.derivations))
+    monkeypatch.setattr(checker, "begin_anew", ended)
+    with pytest.raises(TimeoutError):
+        symbolic.check(key, shelf)
+    monkeypatch.undo()
+    assert symbolic.check(key, shelf).fault == ""
