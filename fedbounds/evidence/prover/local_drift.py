@@ -19,7 +19,8 @@ from fedbounds.theory.normal_form import normal
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about one step, or about the drift, by an inequality that is shown for the claim's steps."""
-    meant = {q: q.expression for q in setting.claim.computed if q.expression is not None}
+    moving = (q for q in setting.claim.computed if q.statistic != "constant")
+    meant = {q: q.expression for q in moving if q.expression is not None}
     left, right = setting.claim.lhs.xreplace(meant), right.xreplace(meant)
     for drift in drifts(setting) if left == sy.drift else ():
         rest = _beyond(setting, right, drift.most)

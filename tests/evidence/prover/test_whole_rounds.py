@@ -70,6 +70,8 @@ def test_it_is_proved(name):
         ("run:gap", "term 1"),
         ("run:gap", "term 3"),
         ("round:gradients", "term 2"),
+        ("step:descent-at-any-steps", "term 3"),
+        ("step:descent-at-any-steps", "term 4"),
     ],
 )
 def test_a_smaller_constant_is_not(name, term):
