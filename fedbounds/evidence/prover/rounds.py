@@ -61,7 +61,8 @@ def in_first_round(claim: Claim) -> Iterator[Claim]:
     stated = sp.expand(sp.Add(*claim.terms.values()))
     share, fixed = stated.coeff(start), stated.coeff(start, 0)
     linear = sp.expand(stated - start * share - fixed) == 0
-    if not (linear and (share + fixed).free_symbols <= CONSTANTS and all(map(_restarts, claim.assumptions))):
+    constants = share.free_symbols | fixed.free_symbols <= CONSTANTS
+    if not (linear and constants and all(map(_restarts, claim.assumptions))):
         return
     assumed = (*claim.assumptions, FIRST_ROUND)
     written = {

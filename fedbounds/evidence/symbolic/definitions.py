@@ -281,7 +281,9 @@ def meaning_of(quantity: Quantity, scope: str = "") -> sp.Expr | None:
     scheduled = [symbol for symbol in expression.free_symbols if getattr(symbol, "scopes", ())]
     if when == "step":
         return expression if all("step" in symbol.scopes for symbol in scheduled) else None
-    return None if scheduled or expression.has(*BEFORE_A_STEP) else expression.xreplace({W: W_T})
+    # At T the round that began is the next one, not that of the steps before.
+    unknown = scheduled or expression.has(*BEFORE_A_STEP, START)
+    return None if unknown else expression.xreplace({W: W_T})
 
 
 STATES = {

@@ -122,7 +122,8 @@ def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic
     """Raise unless an expression, its meanings put in, keeps its value from step to step (T apart)."""
     meaning = scope.unfolded(expression)
     fixed = {str(s) for s in set(fixed) & meaning.free_symbols}
-    if moving(meaning) - {sy.T.name} or fixed or formal.random(meaning) or indices(meaning):
+    at_T = meaning.has(definitions.X_T, definitions.W_T)
+    if moving(meaning) - {sy.T.name} or fixed or at_T or formal.random(meaning) or indices(meaning):
         raise Unproved(
             f"an induction's line speaks of more that varies in time than T and its sequence at T: {meaning}"
         )
@@ -249,8 +250,7 @@ def of_models_at_end(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
     at_T = definitions.X_T
     meaning = scope.unfolded(line)
     named = meaning.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)
-    fixed = meaning.xreplace({at_T: definitions.W_STAR, sy.Delta_0: sp.Integer(1)})
-    if not named <= (NAMED - {X}) | {at_T} or moving(fixed) - {sy.T.name}:
+    if not named <= (NAMED - {X}) | {at_T} or moving(meaning) - {sy.T.name}:
         raise Unproved(f"a line in the models at T speaks of these, their start, T and constants alone: {line}")
     model = (definitions.START, X, X - sy.eta * definitions.G)[place]
     return line.xreplace({at_T: model, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})

@@ -154,11 +154,13 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     weighted = getattr(scope.universe.get(KEY), "gives", None)
     if type(weighted) is WeightedMean:
         sequences[definitions.WEIGHTED_T] = weighted.sequence
-    if "first-round" in scope.universe and statement.xreplace(dict.fromkeys(sequences, sp.Integer(0))).has(X_T):
+    # A number of its own in the place of each: at 0 what multiplies it would not be looked at.
+    apart = statement.xreplace({last: sp.Dummy(real=True) for last in sequences})
+    if "first-round" in scope.universe and apart.has(X_T):
         return of_models_at_end(statement, place, scope)
     states = {last: sequence[place] for last, sequence in sequences.items()}
     fixed = [s for sequence in sequences.values() for s in sequence[1:]]
-    require_steady(statement.xreplace(dict.fromkeys(states, sp.Integer(0))), scope, fixed)
+    require_steady(apart, scope, fixed)
     return statement.xreplace({**states, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
 
 

@@ -125,7 +125,7 @@ def _limit(step: d.Step, rule: d.Limit, scope: Context) -> Grounds:
         raise Unproved("a limit shows that a number tends to another")
     x, left, right = rule.symbol, step.lhs, scope.unfolded(step.rhs)
     grounds = admit(x, scope) if rule.point == sp.oo else admit(x, scope) | admit(rule.point, scope)
-    fixed = scope.unfolded(left.xreplace({x: sp.Integer(1)}))
+    fixed = scope.unfolded(left.xreplace({x: sp.Dummy(positive=True)}))
     require_number(left - right, scope)
     if x in scope.numbers or right.has(x) or fixed.has(x) or moving(scope.unfolded(left) - right) - {str(x)}:
         raise Unproved(f"the limit in {x} is of a number in which all but {x} stays as it is")
