@@ -276,3 +276,20 @@ def test_a_stranger_s_theorems_are_read_and_what_their_text_repeats_is_no_warnin
     floor = eta_0**2 * (tau - 1) ** 2 * zeta_star_sq
     assert by_key["12"].rhs.coeff(zeta_star_sq) * zeta_star_sq - floor == 0
     assert sp.expand(by_key["08"].rhs - by_key["24"].rhs).has(sigma_sq) and not by_key["08"].rhs.has(G_sq)
+
+
+# The left sides of later_stranger.tex, in its order.
+LATER_STRANGER = (
+    *(gap, s.Delta_round_next, "gap_next", s.eta_average_gap, average_gap, average_gap, "optimum_to_mean", drift),
+    *(s.Delta_round_next, s.Delta_round_next, Delta_next, s.Delta_round, s.Delta_round_next, Delta_next, Delta_next),
+    *(drift, "slope_sq", s.gap_round_next, s.gap_round_next, "slope_variance", Delta_T, Delta_T),
+)
+
+
+def test_what_a_stranger_s_text_repeats_of_its_lines_is_no_warning():
+    every = [claim_of(theorem) for theorem in theorems(Path(__file__).parent / "later_stranger.tex")]
+    assert [str(claim.lhs) for claim in every] == list(map(str, LATER_STRANGER))
+    assert not [claim.key for claim in every if claim.unread]
+    by_key = {claim.key.partition(":")[2]: claim for claim in every}
+    assert by_key["round-floor"].rhs.coeff(s.Delta_round) == (1 - eta * mu) ** (2 * s.tau)
+    assert by_key["last"].definitions[gamma] == 8 * L / mu + s.tau
