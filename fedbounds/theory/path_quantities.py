@@ -159,8 +159,15 @@ def weighted_gap(name: str, weights: Callable[[Path], Numbers] | sp.Expr, tail: 
 
 
 def _equal_weights(path: Path) -> Numbers:
-    return np.ones(len(path.eta), dtype=path.w.dtype)
+    return np.ones_like(path.eta)
 
+
+def _by_step_size(path: Path) -> Numbers:
+    return path.eta
+
+
+# These are of any number of runs at once, eta (..., T).
+OF_MANY_RUNS = (_equal_weights, _by_step_size)
 
 average_gap = weighted_gap(
     "average_gap",
@@ -171,7 +178,7 @@ average_gap = weighted_gap(
 )
 eta_average_gap = weighted_gap(
     "eta_average_gap",
-    lambda path: path.eta,
+    _by_step_size,
     latex=r"\mathbb{E}[F(\bar w^{\eta}_T)]-F^\star",
     meaning="suboptimality of the mean of w_0 ... w_{T-1} with weights eta_t",
 )

@@ -24,8 +24,14 @@ from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import Population
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.measurement import first_of
-from fedbounds.theory.path import averages
-from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_round_next
+from fedbounds.theory.path import Path, averages
+from fedbounds.theory.path_quantities import (
+    OF_MANY_RUNS,
+    Delta_round,
+    Delta_round_next,
+    gap_round,
+    gap_round_next,
+)
 from fedbounds.theory.point_values import WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
@@ -97,12 +103,18 @@ def computed(run: Measured, claim: Claim, reading: Reading) -> Values:
 
 def _gap_of_average(gap: WeightedGap, run: Measured, virtual: str) -> Array:
     """E F(sum_t c_t w_t / sum_t c_t) - F* (P, T + 1) of every member at once."""
-    whole = run.whole(virtual)
-    firsts = (next(whole.of(k, run.tau, eta, run.losses.rows(k)))[1] for k, eta in enumerate(run.eta))
-    c = np.stack([np.broadcast_to(gap.coefficients(path), path.eta.shape) for path in firsts])
-    points = np.moveaxis(averages(c, whole.w, gap.tail), 2, 0)
-    odds = whole.odds.reshape(len(whole.odds), -1)
-    return np.asarray((odds * run.losses.gap(points)).sum(1).T, dtype=float)
+    if gap.weights in OF_MANY_RUNS and len(run.parts) == 1:  # its outcomes are the same at all times
+        w, odds = np.moveaxis(run.parts[0].w[virtual], 0, 2), run.parts[0].odds
+    else:
+        w, odds = run.whole(virtual).w, run.whole(virtual).odds
+    if gap.weights in OF_MANY_RUNS:
+        c = gap.coefficients(Path(run.tau, run.eta))
+    else:
+        rows = enumerate(run.eta)
+        firsts = (next(run.whole(virtual).of(k, run.tau, eta, run.losses.rows(k)))[1] for k, eta in rows)
+        c = np.stack([np.broadcast_to(gap.coefficients(path), path.eta.shape) for path in firsts])
+    points = np.moveaxis(averages(c, w, gap.tail), 2, 0)
+    return np.asarray((odds.reshape(len(odds), -1) * run.losses.gap(points)).sum(1).T, dtype=float)
 
 
 def constants_of(run: Measured, claim: Claim, virtual: str, count: int) -> dict[str, Array]:
