@@ -112,7 +112,7 @@ WEIGHTINGS: tuple[dict[str, Any], ...] = (
 CONVEX = {a.strongly_convex.key, a.convex.key, a.sample_smooth.key}
 # One or two of several clients, for claims that are about such a choice: of two alike clients all are much the same.
 SOME_PRESENT: tuple[dict[str, Any], ...] = tuple({"weighting": "fedavg", "present": m} for m in (1, 2))
-SAMPLED = ({a.without_replacement.key}, {a.equal_selection.key, a.unbiased.key})
+SAMPLED = {a.equal_selection.key, a.unbiased.key}
 COINS: tuple[dict[str, Any], ...] = tuple({"weighting": "fedavg", "q": q} for q in ("1/2", "1/5"))
 DRAWN: tuple[dict[str, Any], ...] = ({"weighting": "multinomial:1"}, {"weighting": "multinomial:2"})
 # Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
@@ -181,8 +181,7 @@ def _weightings(
         return DRAWN if rounds < NOISY_STEPS and N > 1 else ()
     if a.without_replacement.key in keys and not noise and N > 1:  # of unequal p, FedAvg does not share equally
         return tuple({"weighting": "uniform"} | some for some in ({}, {"present": 1}, {"present": 2})[:N])
-    sampled = any(together <= keys for together in SAMPLED)
-    few = SOME_PRESENT if sampled and N > 2 and not noise else ()
+    few = SOME_PRESENT if keys >= SAMPLED and N > 2 and not noise else ()
     few = COINS if claim.by_coins and not noise else few
     kinds = WEIGHTINGS if N == 2 and mu > 0 and few != COINS else (*WEIGHTINGS[:1], *few)
     absent = rounds <= NOISY_STEPS and not (noise and many)

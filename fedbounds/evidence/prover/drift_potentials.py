@@ -11,17 +11,17 @@ from collections.abc import Iterator
 import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.drifts import even_and_pulled, no_farther
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.mean_steps import mean_step
 from fedbounds.evidence.prover.run_setting import LENGTH, LIMITS, L, Proposal, Setting, T, eta, tau
-from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
+from fedbounds.evidence.prover.step_facts import SLACK, noise_apart, noise_bound, small
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     DELTA,
     GAPS,
-    NOISE,
     POTENTIAL_NEXT,
     POTENTIAL_T,
     W_NEXT,
@@ -111,11 +111,7 @@ def _summed(
 def _lines(setting: Setting, least: sp.Expr) -> tuple[d.Step, ...] | None:
     """One step of the distance, the spread of gradients, and one step of the drift."""
     a = n + DELTA
-    moved = X - W - eta * (grad(X) - grad(W))
-    even, pulled = moved - Centre(P, moved), eta * (grad(W) - Centre(P, grad(W)))
-    both = [use for x, y in ((X, W), (W, X)) for use in facts.cocoercive(x, y, least).uses]
-    more, variance = 1 + 1 / a, "a variance is below any second moment"
-    noisy = ((eta**2, d.Square(Centre(P, NOISE), variance)), *noise_bound(setting, P, eta**2, mean=False))
+    (even, pulled), more = even_and_pulled(W), 1 + 1 / a
     step = (1 - eta * least) * sy.Delta - eta * (2 - 4 * eta * L) * sy.gap_t + eta * L * (1 + 2 * eta * L) * sy.drift
     wanted: dict[str, tuple[sp.Expr, sp.Expr, tuple[d.Written, ...]]] = {
         "recursion": (
@@ -135,21 +131,16 @@ def _lines(setting: Setting, least: sp.Expr) -> tuple[d.Step, ...] | None:
                     *((4 * L * m, fact) for m, fact in facts.cocoercive(W, W_STAR, least).uses),
                     d.Square(grad(W) - 2 * grad(W_STAR), "Young's inequality"),
                 ),
-                d.Square(Centre(P, grad(W)), variance),
+                d.Square(Centre(P, grad(W)), "a variance is below any second moment"),
             ),
         ),
         "apart-next": (
             Mean(P, norm_sq(STEP)),
             more * sy.drift + (1 + a) * eta**2 * SPREAD,
             (
-                d.averaged(
-                    P,
-                    *((2 * eta * more * m, fact) for m, fact in both),
-                    (more * eta * SLACK / L, d.Square(grad(X) - grad(W), "a square")),
-                    (1 / a, d.Square(even + a * pulled, "Young's inequality")),
-                ),
-                (more, d.Square(Centre(P, moved), variance)),
-                *noisy,
+                *no_farther(W, least, more, SLACK),
+                d.averaged(P, (1 / a, d.Square(even + a * pulled, "Young's inequality"))),
+                *noise_apart(setting),
             ),
         ),
     }

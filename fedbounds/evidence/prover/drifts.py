@@ -24,7 +24,7 @@ from fedbounds.evidence.prover.run_setting import (
     t,
     tau,
 )
-from fedbounds.evidence.prover.step_facts import noise_bound, small
+from fedbounds.evidence.prover.step_facts import both_ways, noise_apart, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
@@ -32,7 +32,6 @@ from fedbounds.evidence.symbolic.definitions import (
     G_S,
     M_S,
     MOVED,
-    NOISE,
     START,
     X_S,
     G,
@@ -154,22 +153,30 @@ def _of_dissimilar(setting: Setting) -> Iterator[Drift]:
         yield _counted(setting, bound.subs(k, n), steps, (condition,))
 
 
-TURN = grad(X) - grad(MIDDLE)
-MOVED_ALIKE = X - MIDDLE - eta * TURN
-EVEN = MOVED_ALIKE - Centre(P, MOVED_ALIKE)
-PULLED = eta * (grad(MIDDLE) - Centre(P, grad(MIDDLE)))
+def moved_alike(middle: sp.Expr) -> sp.Expr:
+    """x - y - eta (grad F_i(x) - grad F_i(y)), for y the mean of the models."""
+    return X - middle - eta * (grad(X) - grad(middle))
 
 
-def _no_farther(least: sp.Expr, share: sp.Expr) -> tuple[d.Written, ...]:
-    """share (||x - y||^2 - ||x - y - eta (grad F_i(x) - grad F_i(y))||^2) >= 0 for y the mean, and a variance."""
-    both = [use for x, y in ((X, MIDDLE), (MIDDLE, X)) for use in facts.cocoercive(x, y, least).uses]
+def even_and_pulled(middle: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """`moved_alike` less its mean, and eta (grad F_i(y) less its mean): models part by both."""
+    moved, slope = moved_alike(middle), grad(middle)
+    return moved - Centre(P, moved), eta * (slope - Centre(P, slope))
+
+
+EVEN, PULLED = even_and_pulled(MIDDLE)
+
+
+def no_farther(middle: sp.Expr, least: sp.Expr, share: sp.Expr, spare: sp.Expr) -> tuple[d.Written, ...]:
+    """share (||x - y||^2 - ||`moved_alike`||^2) >= 0 for y the mean, and a variance; ``spare`` is 2 - eta L >= 0."""
+    turn = grad(X) - grad(middle)
     return (
         d.averaged(
             P,
-            *((2 * eta * share * m, fact) for m, fact in both),
-            (share * eta * ALIKE / L, d.Square(TURN, "a square")),
+            *((2 * eta * share * m, fact) for m, fact in both_ways(X, middle, least)),
+            (share * eta * spare / L, d.Square(turn, "a square")),
         ),
-        (share, d.Square(Centre(P, MOVED_ALIKE), "a variance is below any second moment")),
+        (share, d.Square(Centre(P, moved_alike(middle)), "a variance is below any second moment")),
     )
 
 
@@ -177,13 +184,12 @@ def _clean_step(setting: Setting, least: sp.Expr) -> tuple[tuple[d.Step, ...], t
     """sqrt(D) grows by eta zeta a step: Young's inequality with the weight k, which is 0 at the start."""
     scale = eta**2 * zeta_sq
     even = d.step("even", Mean(P, norm_sq(EVEN)), "<=", k**2 * scale)
-    even = even.by(d.Hypothesis("apart"), *_no_farther(least, sp.Integer(1)))
+    even = even.by(d.Hypothesis("apart"), *no_farther(MIDDLE, least, sp.Integer(1), ALIKE))
     uses = (
         d.Earlier("even"),
         d.Young("even", EVEN, PULLED, k, scale),
         (eta**2 * (k + 1), d.premise("gradient-spread")),
-        (eta**2, d.Square(Centre(P, NOISE), "a variance is below any second moment")),
-        *noise_bound(setting, P, eta**2, mean=False),
+        *noise_apart(setting),
     )
     return (even,), uses
 
@@ -193,11 +199,10 @@ def _noisy_step(setting: Setting, least: sp.Expr) -> tuple[tuple[d.Step, ...], t
     a = 2 * k + 1
     uses = (
         (1 + 1 / a, d.Hypothesis("apart")),
-        *_no_farther(least, 1 + 1 / a),
+        *no_farther(MIDDLE, least, 1 + 1 / a, ALIKE),
         d.averaged(P, (1 / a, d.Square(EVEN + a * PULLED, "Young's inequality"))),
         (eta**2 * (1 + a), d.premise("gradient-spread")),
-        (eta**2, d.Square(Centre(P, NOISE), "a variance is below any second moment")),
-        *noise_bound(setting, P, eta**2, mean=False),
+        *noise_apart(setting),
         (eta**2 * sigma_sq / a, d.ONE),
     )
     return (), uses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -48,12 +48,23 @@ def _gap_step(
         (gained, d.Square(Centre(ALPHA, grad(X)) - mu * (W - W_STAR), "a square")),
         (sp.sympify(spare) * sy.gap_t, d.ONE),
     ]
+    return _closed(goal, bounds, uses, (line,), ())
+
+
+def _closed(
+    goal: statement.Goal,
+    bounds: list[facts.Candidate],
+    uses: Sequence[d.Use],
+    before: tuple[d.Step, ...],
+    shown: tuple[d.Step, ...],
+) -> statement.Lines | None:
+    """The step ``recursion`` by the uses and the first of the bounds on noise that closes it."""
     for bound in bounds:
         every = [*uses, *((L * eta**2 / 2 * multiplier, fact) for multiplier, fact in bound.uses)]
-        mended = closing(goal, goal.frame, every, [])
+        mended = closing(goal, goal.frame, every, list(shown))
         if mended is not None:
             last = d.step("recursion", goal.left, "<=", goal.right).by(*every, *mended)
-            return statement.Lines((line, last), (), tuple(item for item, _ in goal.limits))
+            return statement.Lines((*before, *shown, last), (), tuple(item for item, _ in goal.limits))
     return None
 
 
@@ -76,11 +87,11 @@ def descents(setting: Setting) -> Iterator[OneStep]:
         for line, condition, limit in small(setting, LIMITS[2:3]):
             added = -eta / 2 * norm_sq(SLOPE) + eta * APART * sy.drift + L * eta**2 / 2 * noise
             goal = statement.Goal(GAP_NEXT, sy.gap_t + added, "step", setting.universe, None, ((condition, limit),))
-            proof = partial(_descent, goal, _noise_bounds(setting, noise), line, "recursion")
+            proof = partial(_descent, goal, _noise_bounds(setting, noise), line)
             yield OneStep(sp.Integer(1), added, proof, GAP)
 
 
-def _descent(goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, label: str) -> statement.Lines | None:
+def _descent(goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step) -> statement.Lines | None:
     turned = grad(W) - grad(X) - (L + mu) / 2 * (W - X)
     between = [item for item in facts.of_client((W, X), set(goal.universe)) if item.power == 2]
     shown = {step.label: step for item in between for step in item.steps}
@@ -90,13 +101,7 @@ def _descent(goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, 
         (eta / 2, d.averaged(P, d.Square(turned - Centre(P, turned), "Jensen: a variance"))),
         (eta / 2, d.averaged(P, *(use for item in between for use in item.uses))),
     ]
-    for bound in bounds:
-        every = [*uses, *((L * eta**2 / 2 * multiplier, fact) for multiplier, fact in bound.uses)]
-        mended = closing(goal, goal.frame, every, list(shown.values()))
-        if mended is not None:
-            last = d.step(label, goal.left, "<=", goal.right).by(*every, *mended)
-            return statement.Lines((line, *shown.values(), last), (), tuple(item for item, _ in goal.limits))
-    return None
+    return _closed(goal, bounds, uses, (line,), tuple(shown.values()))
 
 
 def _with_drift(setting: Setting) -> Iterator[OneStep]:

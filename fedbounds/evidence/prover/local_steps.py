@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.goal import ONE_FUNCTION, Goal
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, eta
-from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
+from fedbounds.evidence.prover.step_facts import SLACK, both_ways, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import NOISE, START, G, P, X, grad
 from fedbounds.theory import symbols as sy
@@ -76,7 +75,7 @@ def _away(setting: Setting, bound: sp.Expr) -> Iterator[tuple[d.Written, ...]]:
     """||x - w - eta g||^2 <= (1 + 1/a) ||x - w - eta (g - g_0)||^2 + (1 + a) eta^2 ||g_0||^2, g_0 at the start w."""
     noise = sp.Integer(0) if "no-noise" in setting.universe else sigma_sq
     turn = grad(X) - grad(START)
-    both = [use for pair in ((X, START), (START, X)) for use in facts.cocoercive(*pair).uses]
+    both = both_ways(X, START)
     for a in YOUNG:
         more = 1 + 1 / a
         rest = _positive(setting, bound.xreplace(AFTER) - more * bound - (1 + a) * eta**2 * SLOPE - eta**2 * noise)

@@ -6,7 +6,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.run_setting import L, eta
-from fedbounds.evidence.prover.step_facts import Uses
+from fedbounds.evidence.prover.step_facts import Uses, both_ways
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, P, X, grad
 from fedbounds.theory.vectors import Centre
@@ -19,16 +19,14 @@ def mean_step(centre: sp.Expr, along: sp.Expr, least: sp.Expr, spare: sp.Expr, a
     """
     slope = Centre(P, grad(centre))
     end, turned = centre - slope / L, grad(X) - grad(centre)
-    pairs = ((X, centre), (centre, X))
-    curved = [facts.cocoercive(x, y, least) for x, y in pairs]
     return (
         (2 * eta, d.averaged(P, facts.convex(X, W_STAR, least), facts.smooth(X, centre))),
         (eta**2, d.Square(2 * slope - along, "Young's inequality")),
         d.averaged(
             P,
             (2 * eta**2, d.Square(turned - Centre(P, turned), "Jensen: a variance")),
-            *((2 * L * eta**2 * m, fact) for item in curved for m, fact in item.uses),
-            *((2 * L * eta**2, facts.smooth(x, y)) for x, y in pairs),
+            *((2 * L * eta**2 * m, fact) for m, fact in both_ways(X, centre, least)),
+            *((2 * L * eta**2, facts.smooth(x, y)) for x, y in ((X, centre), (centre, X))),
         ),
         (4 * L * eta**2, d.averaged(P, facts.smooth(centre, end))),
         *((4 * L * eta**2 * m, fact) for m, fact in _above_least(end, least)),

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import sympy as sp
 
+from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import NOISE, X
+from fedbounds.evidence.symbolic.definitions import NOISE, P, X
 from fedbounds.theory.vectors import Centre
 
 SLACK = sp.Symbol("slack", nonnegative=True)
@@ -26,6 +27,17 @@ def small(
             line = d.step(label, 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
             yield line, d.Condition(slack, d.Earlier(label)), limit
             return
+
+
+def both_ways(x: sp.Expr, y: sp.Expr, least: sp.Expr = mu) -> tuple[d.Use, ...]:
+    """Co-coercivity from each of two points to the other."""
+    return (*facts.cocoercive(x, y, least).uses, *facts.cocoercive(y, x, least).uses)
+
+
+def noise_apart(setting: Setting) -> Uses:
+    """What shows that the noise of a step, less its mean, adds at most eta^2 sigma^2 in the clients' mean."""
+    variance = d.Square(Centre(P, NOISE), "a variance is below any second moment")
+    return ((eta**2, variance), *noise_bound(setting, P, eta**2, mean=False))
 
 
 def noise_bound(setting: Setting, weights: sp.Expr, share: sp.Expr, mean: bool = True) -> Uses:
