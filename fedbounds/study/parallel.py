@@ -200,19 +200,30 @@ def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> 
 
 @contextlib.contextmanager
 def _deaf_to_the_keyboard() -> Generator[None, None, None]:
-    """Processes that start inside never hear the keyboard's interrupt: their parent ends them.
+    """Processes that start inside never hear the keyboard's interrupt, which waits here until they have started.
 
-    The signal is blocked, since a process that is still starting Python cannot yet choose to ignore it.
+    The signal is blocked, since a process that is still starting Python cannot yet choose to ignore it. Another
+    thread may hear it all the same, and a process whose start is broken off would be one that nobody ends.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     resource_tracker.ensure_running()  # its start unblocks the signal
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    heard: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {s: signal.getsignal(s) for s in (signal.SIGINT, signal.SIGTERM) if main}
+    waiting = {s: handler for s, handler in handlers.items() if callable(handler)}
+    for number in waiting:
+        signal.signal(number, lambda number, _: heard.append(number))
     try:
         yield
     finally:
+        for number, handler in waiting.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if heard:
+            signal.raise_signal(heard[0])
 
 
 @contextlib.contextmanager

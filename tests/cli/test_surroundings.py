@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -124,6 +125,22 @@ def test_the_keyboard_ends_a_command_that_still_loads_in_one_sentence_and_then_i
     with keyboard.heeded():
         raised = subprocess.run([sys.executable, "-c", running], check=False, capture_output=True, text=True)
     assert "KeyboardInterrupt" in raised.stderr
+
+
+def test_an_interrupt_waits_until_processes_have_started():
+    """Another thread hears what the one that starts them has blocked."""
+    steps = []
+    with keyboard.heeded(), pytest.raises(KeyboardInterrupt), parallel._deaf_to_the_keyboard():
+        elsewhere = threading.Thread(target=_interrupt_here)
+        elsewhere.start()
+        elsewhere.join()
+        steps.append("started")
+    assert steps == ["started"]
+
+
+def _interrupt_here():
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_the_keyboard_ends_searches_in_several_processes_at_once(tmp_path):
