@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import importlib
 import importlib.metadata
 import importlib.resources
@@ -12,7 +11,6 @@ import importlib.util
 import pkgutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -65,50 +63,31 @@ def _registered(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[impor
     return tuple(importlib.metadata.entry_points(group=group))
 
 
-@dataclass(frozen=True)
-class PluginFile:
-    """A user's own Python file: where it was, its ``source``, and the SHA-256 of that source in UTF-8."""
-
-    path: str
-    sha256: str
-    source: str
-
-    def __post_init__(self) -> None:
-        if self.sha256 != hashlib.sha256(self.source.encode()).hexdigest():
-            raise ValueError(f"the source of the plug-in {self.path} does not have the SHA-256 beside it")
-
-
-def read_plugin(path: str | Path) -> PluginFile:
-    """The plug-in file at ``path``, not run."""
+def read_plugin(path: str | Path) -> str:
+    """The source of the plug-in file at ``path``, not run."""
     from fedbounds.io import read_bytes
 
     content = read_bytes(path, what="a plug-in")
     try:
-        source = importlib.util.decode_source(content)
+        return importlib.util.decode_source(content)
     except (SyntaxError, UnicodeDecodeError) as wrong:
         raise reject(f"the plug-in {path} must be Python", f"{wrong}", "mend the file") from None
-    return PluginFile(str(path), hashlib.sha256(source.encode()).hexdigest(), source)
 
 
-def load_plugin(file: PluginFile) -> ModuleType:
-    """Run a plug-in file and return its module, which defines one of KINDS."""
-    module = ModuleType(f"{PLUGIN}{Path(file.path).stem}")
-    module.__file__ = file.path
+def load_file(path: str | Path) -> ModuleType:
+    """Run the plug-in file at ``path`` and return its module, which defines one of KINDS."""
+    source, module = read_plugin(path), ModuleType(f"{PLUGIN}{Path(path).stem}")
+    module.__file__ = str(path)
     sys.modules[module.__name__] = module  # a dataclass looks its module up there
     try:
-        exec(compile(file.source, file.path, "exec"), module.__dict__)
+        exec(compile(source, str(path), "exec"), module.__dict__)
     except InputError:
         raise
     except (Exception, SystemExit) as wrong:  # whatever a file of somebody's own may raise
         text = f"{type(wrong).__name__}: {wrong}"
-        raise reject(f"the plug-in {file.path} must run", text, "mend the file") from wrong
-    _check_plugin(module, file.path)
+        raise reject(f"the plug-in {path} must run", text, "mend the file") from wrong
+    _check_plugin(module, str(path))
     return module
-
-
-def load_file(path: str | Path) -> ModuleType:
-    """Run the plug-in file at ``path`` and return its module."""
-    return load_plugin(read_plugin(path))
 
 
 def _check_plugin(module: ModuleType, path: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fedbounds import io
 from fedbounds.errors import Gathered, InputErrors, Interrupted, explained, reject, whole
 from fedbounds.latex.reader import LATEX, read, read_each
-from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, nearest, read_plugin
+from fedbounds.plugins import Plugins, claims_from, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.case import WorkItems
 from fedbounds.referee.regime import Suite
@@ -44,8 +44,8 @@ def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
         return claims_from(theorem, extra)
     if path.suffix in LATEX:
         return read(path)
-    result = [read_plugin(item) for item in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
-    modules = [load_plugin(file) for file in result if not path.is_dir() or "CLAIMS" in file.source]
+    files = [item for item in sorted(path.glob("*.py")) if "CLAIMS" in read_plugin(item)] if path.is_dir() else [path]
+    modules = modules_from(files)
     claims = {claim.key: claim for module in modules for claim in getattr(module, "CLAIMS", ())}
     if not claims:
         remedy = "define CLAIMS; fedbounds new claim NAME begins one"

@@ -53,8 +53,8 @@ def _theorem_blocks(comparison: TheoremComparison) -> list[Block]:
 
 
 def answer(comparison: TheoremComparison) -> list[str]:
-    """A sentence a question: the theorems, the algorithms, whether one ranks the other, and which rule to take."""
-    return [_theorems(comparison), _algorithms(comparison), _ranking(comparison), _recommendation(comparison)]
+    """A sentence a question: the theorems, the algorithms, and which rule to take."""
+    return [_theorems(comparison), _algorithms(comparison), _recommendation(comparison)]
 
 
 def _recommendation(comparison: TheoremComparison) -> str:
@@ -129,24 +129,6 @@ def _overlap(row: AlgorithmRow, other: AlgorithmRow) -> bool:
     return a <= d and c <= b
 
 
-def _ranking(comparison: TheoremComparison) -> str:
-    ranked = [row.algorithm for row in comparison.ranked if row.by]
-    ordered, both, wrong = comparison.pairs
-    if len(ranked) < 2:
-        only = f"only {ranked[0]} has a theorem" if ranked else "no algorithm has a theorem"
-        return f"The theorems rank nothing: {only} that applies."
-    if not ordered:
-        return f"The theorems promise the same for {', '.join(ranked)}, and rank nothing."
-    what = f"The theorems rank {len(ranked)} algorithms ({', '.join(ranked)})"
-    if not both:
-        return f"{what}; the runs leave the order of every pair open."
-    tau = (both - 2 * wrong) / both
-    right = "right" if not wrong else f"wrong in {wrong}"
-    which = f"{both} of {counted(ordered, 'pair')} that the runs order, they are"
-    which = "the one pair, which the runs order too, they are" if ordered == 1 else f"the {which}"
-    return f"{what}; of {which} {right} (Kendall's tau {tau:.2g})."
-
-
 def theorem_table(comparison: TheoremComparison) -> Table:
     """A row a theorem whose bound is below the start, or that fails, in units of the start of its own left side."""
     head = ("theorem", "bound on", "step", "bound", "measured", "ratio", "progress", "rounds (in truth)")
@@ -181,18 +163,15 @@ def _theorem_row(row: TheoremRow) -> list[str | None]:
 
 def _worst_cases(comparison: TheoremComparison) -> list[str]:
     """What an instance of a theorem's class comes to, where that is known."""
-    words = []
-    for row in (row for row in comparison.applying if row.worst is not None):
-        start = row.ends[0]
-        limit = "" if row.certified is None else f" (certified: at most {upward(row.certified / start, 3)})"
-        words.append(f"{downward((row.worst or 0.0) / start, 3)}{limit} for {row.claim}")
+    rows = (row for row in comparison.applying if row.worst is not None)
+    words = [f"{downward((row.worst or 0.0) / row.ends[0], 3)} for {row.claim}" for row in rows]
     meaning = "no theorem that knows only L, mu, Delta_0, zeta_*^2, the noise and the step can bound it by less"
     return [f"Worst case: an instance of the class comes to {', '.join(words)}; {meaning}."] if words else []
 
 
 def algorithm_table(comparison: TheoremComparison) -> Table:
     """A row an algorithm, the first at the target first."""
-    head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank", "by theorem")
+    head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank")
     rows = [*comparison.ranked, *(row for row in comparison.algorithms if row.central and row.curve)]
     caption = f"Algorithms at tau = {comparison.settings.tau}, each with its best constant step; "
     caption += f"rounds to {comparison.target:g} of ||w_0 - w*||^2"
@@ -205,15 +184,8 @@ def _algorithm(comparison: TheoremComparison, row: AlgorithmRow) -> list[str | N
     by_theorem = f"{_rounds_by_theorem(row.promised)} ({row.by})" if row.by else None
     low, high = (0, 0) if row.central else comparison.rank(row)
     rank = "yardstick" if row.central else str(low) if low == high else f"{low} to {high}"
-    place = comparison.ranks_by_theorem.get(row.algorithm)
-    cells = [
-        row.algorithm,
-        f"{row.step:.3g}/L",
-        _within(line.mean[-1], line.upper[-1], line.mean[0]),
-        str(row.reached),
-        by_theorem,
-    ]
-    return [*cells, rank, None if place is None else str(place)]
+    end = _within(line.mean[-1], line.upper[-1], line.mean[0])
+    return [row.algorithm, f"{row.step:.3g}/L", end, str(row.reached), by_theorem, rank]
 
 
 def notes(comparison: TheoremComparison) -> list[str]:

@@ -176,9 +176,7 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
     decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(on_fedavg, run, bounds, study.level)
-    lowest, certified = (
-        (None, None) if decays else worst_case_and_theorems.of_run(claim, experiment, float(eta[0]), study.extra)
-    )
+    lowest = None if decays else worst_case_and_theorems.of_run(claim, experiment, float(eta[0]), study.extra)
     return replace(
         row,
         quantity=about,
@@ -190,7 +188,6 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
         promised=rounds,
         reached=distance.reached(study.level),
         worst=lowest,
-        certified=certified,
     )
 
 

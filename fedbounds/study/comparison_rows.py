@@ -1,10 +1,8 @@
-"""What a comparison found: a row a theorem, a row an algorithm, and both rankings with what cannot be told apart."""
+"""What a comparison found: a row a theorem, a row an algorithm, and their ranking with what cannot be told apart."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +28,7 @@ class TheoremRow:
     ``unmet`` says why it does not apply or has no number, and all else is then None or empty. ``step`` is its step
     size in words; ``promised`` are the rounds to the target by it, ``reached`` those of the run, ``beyond`` (2, m)
     some rounds until the former with its bound there; ``worst`` is what an instance of its class comes to after as
-    many rounds as were run, ``certified`` a certificate's limit for the class.
+    many rounds as were run.
     """
 
     claim: str
@@ -45,7 +43,6 @@ class TheoremRow:
     promised: int | None = None
     reached: Reached | None = None
     worst: float | None = None
-    certified: float | None = None
 
     @property
     def ends(self) -> tuple[float, float, float, float, float]:
@@ -86,7 +83,7 @@ class TheoremRow:
         data = {name: getattr(self, name) for name in ("claim", "algorithm", "unmet")}
         if self.curve is None or self.bounds is None or self.reached is None:
             return data
-        data |= {name: getattr(self, name) for name in ("quantity", "step", "promised", "worst", "certified")}
+        data |= {name: getattr(self, name) for name in ("quantity", "step", "promised", "worst")}
         data |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.curve, self.reached)}
         return data | {"looseness": finite_or_none(self.looseness), "share": list(self.share)}
 
@@ -163,42 +160,13 @@ class TheoremComparison:
         ahead, behind = sum(b < early for _, b in others), sum(a > late for a, _ in others)
         return 1 + ahead, len(others) + 1 - behind
 
-    @property
-    def ranks_by_theorem(self) -> Mapping[str, int]:
-        """The place of each algorithm by what its theorems promise; those with equal promises share the best one."""
-        data = {row.algorithm: _inf(row.promised) for row in self.ranked if row.by}
-        return {name: 1 + sum(other < rounds for other in data.values()) for name, rounds in data.items()}
-
-    @property
-    def pairs(self) -> tuple[int, int, int]:
-        """Pairs of algorithms that theorems order; those that the bands order too; and of these, the other way."""
-        ranks, both, wrong, ordered = self.ranks_by_theorem, 0, 0, 0
-        for item, other in itertools.combinations([row for row in self.ranked if row.algorithm in ranks], 2):
-            ahead = ranks[item.algorithm] - ranks[other.algorithm]
-            if ahead == 0:
-                continue
-            ordered += 1
-            (a, b), (c, d) = item.reached.between, other.reached.between  # type: ignore[union-attr]
-            both += b < c or d < a
-            wrong += (b < c and ahead > 0) or (d < a and ahead < 0)
-        return ordered, both, wrong
-
     def to_json(self) -> dict[str, Any]:
         rows = [
-            row.to_json()
-            | (
-                {"rank": list(self.rank(row)), "rank_by_theorem": self.ranks_by_theorem.get(row.algorithm)}
-                if is_ranked
-                else {}
-            )
-            for row in self.algorithms
-            for is_ranked in [row in self.ranked]
+            row.to_json() | ({"rank": list(self.rank(row))} if row in self.ranked else {}) for row in self.algorithms
         ]
         data = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
-        ordered, both, wrong = self.pairs
         data |= {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
-        data |= {"other_taus": [row.to_json() for row in self.other_taus]}
-        return data | {"pairs": {"ordered": ordered, "decided": both, "wrong": wrong}}
+        return data | {"other_taus": [row.to_json() for row in self.other_taus]}
 
 
 def _first(reached: Reached | None) -> tuple[float, float]:

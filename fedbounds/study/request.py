@@ -13,11 +13,11 @@ import numpy as np
 from fedbounds import plugins
 from fedbounds.engine.contracts.admission import admitted
 from fedbounds.engine.rng import HashedStream
-from fedbounds.errors import InputError, quoted, reject
+from fedbounds.errors import quoted, reject
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.problem import Problem
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
-from fedbounds.plugins import PluginFile, claim_named, load_plugin, read_plugin, weighting_named
+from fedbounds.plugins import claim_named, modules_from, weighting_named
 from fedbounds.study.objects_from_settings import (
     GROUPS,
     build_experiment,
@@ -37,7 +37,7 @@ OURS, YEAR = "This package", re.compile(r"\b(19|20)\d\d\b")
 class Request:
     """A study's ``settings`` and the objects that they stand for.
 
-    ``objects`` names what was given as an object of Python and its name does not give again; ``files`` are plug-ins.
+    ``objects`` names what was given as an object of Python.
     """
 
     settings: Settings
@@ -46,7 +46,6 @@ class Request:
     claims: Mapping[str, Claim]
     policy: Policy
     objects: tuple[str, ...]
-    files: tuple[PluginFile, ...]
 
 
 def resolve(
@@ -64,8 +63,7 @@ def resolve(
         "claims": [c if isinstance(c, str) else c.key for c in claims],
     }
     chosen = Settings.of({name: value for name, value in named.items() if value not in (None, [])} | dict(settings))
-    files = tuple(map(read_plugin, chosen.plugins))
-    extra = [load_plugin(file) for file in files]
+    extra = modules_from(chosen.plugins)
     _check_names(chosen, extra, user_problem=isinstance(problem, Problem))
     policy = build_policy(chosen)
     target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra)
@@ -78,8 +76,10 @@ def resolve(
         scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
         admitted(target, scheme)
     chosen = replace(chosen, stride=fitting_stride(chosen, build_experiment(chosen, target, schemes[0])))
-    objects = _objects(problem, weightings, theorems, extra)
-    return Request(chosen, target, tuple(schemes), theorems, policy, objects, files)
+    objects = ["problem"] if isinstance(problem, Problem) else []
+    objects += [f"weighting {as_weighting(item).name}" for item in weightings if not isinstance(item, str)]
+    objects += [f"claim {key}" for key, claim in theorems.items() if plugins.claims(extra).get(key) != claim]
+    return Request(chosen, target, tuple(schemes), theorems, policy, tuple(objects))
 
 
 def _require_objects(problem: object, weightings: object, claims: object) -> None:
@@ -107,26 +107,6 @@ def _check_names(settings: Settings, extra: Sequence[ModuleType], user_problem: 
         for text in value if isinstance(value, tuple) else (value,):
             if text is not None:
                 test(text)
-
-
-def _objects(
-    problem: object, weightings: Sequence[Any], claims: Mapping[str, Claim], extra: Sequence[ModuleType]
-) -> tuple[str, ...]:
-    """What a study was given as objects of Python that the names in its settings do not give again."""
-    available = plugins.claims(extra)
-    result = ["problem"] if isinstance(problem, Problem) else []
-    result += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
-    return (*result, *(f"claim {key}" for key, claim in claims.items() if available.get(key) != claim))
-
-
-def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
-    """Whether the text of a weighting gives an equal one."""
-    if isinstance(weighting, str):
-        return True
-    try:
-        return weighting_named(as_weighting(weighting).to_text(), extra) == weighting
-    except InputError:
-        return False
 
 
 def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:

@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.errors import quoted, reject
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.io import Rational, convert, plain, shaped
-from fedbounds.plugins import PluginFile, nearest
+from fedbounds.plugins import nearest
 from fedbounds.study.result_table import SUFFIXES, Tabled, flat, shown
 from fedbounds.study.settings import PROBLEM, Settings
 from fedbounds.theory.constant import Constant
@@ -89,7 +89,7 @@ class Simulated:
 class Result(Tabled):
     """What a study found; ``to_json`` is the object that ``--format json`` prints.
 
-    ``objects`` are the parts that were given as Python objects; ``plugin_files`` holds the plug-ins themselves.
+    ``objects`` are the parts that were given as Python objects.
     """
 
     facts: ProblemFacts
@@ -99,7 +99,6 @@ class Result(Tabled):
     problem: Problem = field(compare=False)
     claims: Mapping[str, Claim] = field(compare=False)
     objects: tuple[str, ...] = ()
-    plugin_files: tuple[PluginFile, ...] = ()
 
     @property
     def verdicts(self) -> list[tuple[str, Verdict]]:
@@ -137,7 +136,6 @@ class Result(Tabled):
             "settings": self._settings_to_json(),
             "versions": dict(self.versions),
             "objects": list(self.objects),
-            "plugin_files": [plain(file) for file in self.plugin_files],
         }
 
     def _settings_to_json(self) -> dict[str, Any]:

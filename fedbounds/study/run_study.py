@@ -1,6 +1,6 @@
 """The main job: a problem, every weighting on it, every claim examined; one result."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -9,7 +9,6 @@ import numpy as np
 
 from fedbounds.engine.parallel import each_in_processes
 from fedbounds.engine.simulate import run_in_full
-from fedbounds.errors import Interrupted
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
@@ -49,9 +48,8 @@ def check(
 
     ``problem`` is a problem's name or a `Problem` of your own; ``weightings`` and ``claims`` are names or
     objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
-    weighting of your own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`),
-    DivergedError for a run that left the finite numbers, and at Ctrl-C `Interrupted` with the weightings that were
-    finished.
+    weighting of your own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`), and
+    DivergedError for a run that left the finite numbers.
 
     >>> result = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
     >>> [str(verdict.status) for _, verdict in result["lemma-1"].verdicts]
@@ -62,11 +60,13 @@ def check(
 
 def run_request(request: Request, progress: Progress | None = None) -> Result:
     """The result of a study with the arrays of its runs, one weighting after the other."""
-    each = (
-        run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
-        for weighting in request.weightings
+    return _result(
+        request,
+        [
+            run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
+            for weighting in request.weightings
+        ],
     )
-    return _result(request, _finished(each, partial(_result, request)))
 
 
 def run_condensed(
@@ -77,8 +77,7 @@ def run_condensed(
 ) -> tuple[Result, list[S]]:
     """The result of a study without the arrays of its runs, and what ``condense`` makes of each run with them.
 
-    ``processes`` weightings run side by side, where processes can be forked. At Ctrl-C `Interrupted` with both of the
-    weightings that were finished.
+    ``processes`` weightings run side by side, where processes can be forked.
     """
 
     def task(weighting: Weighting, tick: Callable[[int, int], None]) -> tuple[WeightingRun, S]:
@@ -90,42 +89,19 @@ def run_condensed(
             progress(request.weightings[k].name, done, total)
 
     tasks = [partial(task, weighting) for weighting in request.weightings]
-    condensed: list[S] = []
-
-    def each() -> Iterator[WeightingRun]:
-        for run, made in each_in_processes(tasks, tell, processes):
-            condensed.append(made)
-            yield run
-
-    def both(runs: Sequence[WeightingRun]) -> tuple[Result, list[S]]:
-        return _result(request, runs), condensed[: len(runs)]
-
-    return both(_finished(each(), both))
-
-
-def _finished(each: Iterator[WeightingRun], so_far: Callable[[Sequence[WeightingRun]], object]) -> list[WeightingRun]:
-    """All runs; where an interrupt comes after the first, `Interrupted` with what ``so_far`` makes of them."""
-    runs: list[WeightingRun] = []
-    try:
-        runs.extend(each)
-    except KeyboardInterrupt:
-        if runs:
-            raise Interrupted(so_far(runs)) from None
-        raise
-    return runs
+    runs, condensed = zip(*each_in_processes(tasks, tell, processes), strict=True)
+    return _result(request, runs), list(condensed)
 
 
 def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:
-    """The result of a study of these weightings, the first ones of the request."""
     return Result(
         facts_of(request.problem),
-        replace(request.settings, weightings=request.settings.weightings[: len(runs)]),
+        request.settings,
         _with_study_rates(tuple(runs)),
         versions(),
         request.problem,
         request.claims,
         request.objects,
-        request.files,
     )
 
 

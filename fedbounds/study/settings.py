@@ -7,7 +7,6 @@ sweep's TOML, the JSON of a result and the keywords of `check`, with the same ch
 from __future__ import annotations
 
 import functools
-import json
 import types
 import typing
 from collections.abc import Mapping
@@ -162,15 +161,6 @@ class Settings:
     def words(self) -> list[list[str]]:
         """The flags that give these settings, with their values."""
         return [pair for setting in settings().values() for pair in setting.words(getattr(self, setting.name))]
-
-    def to_toml(self) -> str:
-        """A study file that gives these settings again: `fedbounds.study.study_file.settings_from`."""
-        data = {name: FULL if name == "batch" and value is None else value for name, value in self.to_json().items()}
-        # What JSON writes of texts, numbers and lists is TOML too, but for the one character that it does not escape.
-        lines = (
-            f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in data.items() if value is not None
-        )
-        return "".join(lines).replace("\x7f", "\\u007f")
 
 
 NAMES = tuple(item.name for item in fields(Settings))

@@ -59,21 +59,18 @@ class Grid:
 
 
 def settings_from(path: str | Path) -> dict[str, Any]:
-    """The settings in a study file, a line each (TOML), or in the table [tool.fedbounds] of a pyproject.toml.
+    """The settings in a study file (TOML), a line each: keywords of `check`.
 
-    They are keywords of `check`. InputError names the file, the line and the nearest valid name.
+    InputError names the file, the line and the nearest valid name.
 
     >>> files = Path("study.toml").write_text("tau = 3")
     >>> settings_from("study.toml")
     {'tau': 3}
     """
     file = _opened(path)
-    table = file.table
-    if "tool" in table:
-        table = table["tool"].get("fedbounds", {}) if isinstance(table["tool"], dict) else {}
-    if not isinstance(table, dict) or not table:
+    if not file.table:
         raise reject(f"{file.name} must hold settings of a study", "none", "write them one a line, as tau = 5")
-    return {key: file.value(key, value) for key, value in table.items()}
+    return {key: file.value(key, value) for key, value in file.table.items()}
 
 
 def read_grid(path: str | Path) -> Grid:

@@ -17,7 +17,6 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import (
     Attained,
     alike,
@@ -49,8 +48,7 @@ CURVES: dict[str, tuple[Fraction, ...]] = {
 }
 # What a bound is below the instance by, relatively, before it is refuted: the instance is told in floats.
 ROUNDING = 1e-9
-# Steps of a run up to which its certificate takes a few seconds.
-QUICK = 20
+
 # Where the solver may have been farther than this from the best proof, relatively, the certificate is called loose.
 LOOSE = 1e-3
 # N at which a claim's assumptions are asked, as the table speaks of every N >= 2: a few clients, and more.
@@ -296,25 +294,19 @@ def _has_prescribed_steps(claim: Claim, run: Run, constants: Mapping[str, float 
     )
 
 
-def of_run(
-    claim: Claim, protocol: Experiment, eta: float, extra: Iterable[ModuleType]
-) -> tuple[float | None, float | None]:
-    """(an instance's ||w_R - w*||^2, a certified limit for its class), None where they are not of the claim's class.
+def of_run(claim: Claim, protocol: Experiment, eta: float, extra: Iterable[ModuleType]) -> float | None:
+    """||w_R - w*||^2 of an instance of a run's class, None where that is not the claim's.
 
     The class: constant steps, full gradients, clients of equal weight, these L, mu, ||w_0 - w*||^2 and zeta_*^2.
     """
     problem, total = protocol.problem, protocol.total_steps
     if claim.lhs != symbols.Delta_T or not claim.on_fedavg or total > LARGEST or not eta * problem.L < 2:
-        return None, None
+        return None
     if not problem.mu < problem.L or not protocol.everyone_present:
-        return None, None
+        return None
     there = Run(protocol.rounds, protocol.tau, Fraction(problem.mu), Fraction(problem.L), Fraction(eta))
     slopes = (problem.grads(problem.w_star) ** 2).sum(-1)
     start, pull = ((protocol.start - problem.w_star) ** 2).sum(), problem.p @ slopes
     if claim.key not in bounds(there, Fraction(start), Fraction(pull), extra):
-        return None, None
-    lowest = attained(there, float(start), float(pull)).value
-    if total > QUICK or protocol.batch_size is not None or np.ptp(problem.p) > 0:
-        return lowest, None
-    result = worst(there, Fraction(start), Fraction(pull))
-    return lowest, result.value if result is not None and result.proved else None
+        return None
+    return attained(there, float(start), float(pull)).value

@@ -54,44 +54,21 @@ def test_check_help_has_sections_and_defaults():
     assert "[default: 200]" in text
 
 
-MANY = (
-    *(
-        "--batch",
-        "full",
-        "--p",
-        "0.25,0.75",
-        "--without-replacement",
-        "--step",
-        "constant:0.01",
-        "--error-rate",
-        "1e-4",
-    ),
-    *("--reading", "sync", "--reading", "literal", "--claim", "theorem-1", "--seed", "3"),
-)
-
-
-@pytest.mark.parametrize("name", ["study.toml", "pyproject.toml"])
-def test_a_study_file_gives_the_same_result(tmp_path, name):
-    file = tmp_path / name
-    wrote = call(*QUICK, *MANY, "--save-config", str(file), "--format", "json", "--quiet")
-    if name == "pyproject.toml":
-        file.write_text(f'[project]\nname = "mine"\n[tool.fedbounds]\n{file.read_text()}')
-    read = call("check", "--config", str(file), "--format", "json", "--quiet")
-    assert wrote.exit_code == read.exit_code == 0 and wrote.stdout == read.stdout
-    other = call("check", "--config", str(file), "--seed", "4", "--format", "json", "--quiet")
-    assert json.loads(other.stdout)["settings"]["seed"] == 4
+def test_flags_win_over_a_study_file(tmp_path):
+    file = tmp_path / "study.toml"
+    file.write_text('problem = "quadratic"\nclients = 2\nrounds = 4\nreplicates = 8\nseed = 3\nbatch = "full"\n')
+    for flags, seed in ((), 3), (("--seed", "4"), 4):
+        done = call("check", "--config", str(file), *flags, "--claim", "lemma-1", "--format", "json", "--quiet")
+        settings = json.loads(done.stdout)["settings"]
+        assert (settings["seed"], settings["rounds"], settings["batch"]) == (seed, 4, None)
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("rounds = 4\ntau = 0", "line 2: tau must be"),
-        (
-            "[tool.fedbounds]\nround = 4",
-            "line 2: setting must be a known name, but received 'round': did you mean 'rounds'",
-        ),
+        ("tau = 1\nround = 4", "line 2: setting must be a known name, but received 'round': did you mean 'rounds'"),
         ("rounds = ", "line 1: not valid TOML"),
-        ("[tool.other]\nx = 1", "must hold settings"),
         ("", "must hold settings"),
     ],
 )

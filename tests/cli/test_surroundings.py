@@ -1,6 +1,5 @@
 """What surrounds a command: who reads it, what stops it, where it cannot write, how far it is."""
 
-import json
 import os
 import signal
 import subprocess
@@ -199,39 +198,12 @@ def test_long_commands_show_that_they_work(monkeypatch):
     assert CliRunner().invoke(main, ["ledger"]).stderr.endswith(" under way.\n")
 
 
-def interrupting(function, after):
-    """The function, whose call number ``after`` + 1 meets Ctrl-C in a compiled kernel."""
-    calls = []
+def test_an_interrupt_in_a_compiled_kernel_writes_nothing(monkeypatch):
+    def interrupted(*_):
+        with interruptible():
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
-    def called(*given):
-        calls.append(given)
-        if len(calls) > after:
-            with interruptible():
-                raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
-        return function(*given)
-
-    return called
-
-
-def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_path, monkeypatch):
-    whole, stopped = run_study.run_weighting, interrupting(run_study.run_weighting, after=0)
-
-    def each(request, weighting, *rest):
-        return (stopped if weighting.name == "fedmax" else whole)(request, weighting, *rest)
-
-    monkeypatch.setattr(run_study, "run_weighting", each)
-    schemes = ["--weighting", "fedmax", "--weighting", "fedsoftmax:1"]
-    words = ["check", *SMALL, *schemes, "--out", str(tmp_path)]
-    done = CliRunner().invoke(main, [*words, "--quiet"])
-    assert done.exit_code == 130
-    assert done.stderr == f"Interrupted: the answer is about fedavg alone, and saved in {tmp_path}.\n"
-    assert "readings, 1 weighting:" in done.stdout
-    saved = json.loads((tmp_path / "result.json").read_text())
-    assert saved["settings"]["weightings"] == ["fedavg"] == [run["weighting"] for run in saved["runs"]]
-
-
-def test_an_interrupt_before_the_first_weighting_writes_nothing(monkeypatch):
-    monkeypatch.setattr(run_study, "run_weighting", interrupting(run_study.run_weighting, after=0))
+    monkeypatch.setattr(run_study, "run_weighting", interrupted)
     done = CliRunner().invoke(main, ["check", *SMALL, "--quiet"])
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr.strip() == "Interrupted: nothing further was written."

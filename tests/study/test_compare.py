@@ -87,9 +87,6 @@ def test_what_the_limits_do_not_tell_apart_is_a_tie():
     result = ranking(("a", 5, 4, 6, 70), ("b", 6, 5, 8, 50), ("c", 20, 15, 30, 60), ("d", None, None, None, None))
     ranks = {row.algorithm: result.rank(row) for row in result.ranked}
     assert ranks == {"a": (1, 2), "b": (1, 2), "c": (3, 3), "d": (4, 4)}
-    assert result.ranks_by_theorem == {"b": 1, "c": 2, "a": 3, "d": 4}
-    assert result.pairs == (6, 5, 1)  # a and b are a tie; a before c is what the theorems have wrong
-    assert "the 5 of 6 pairs that the runs order, they are wrong in 1 (Kendall's tau 0.6)" in show.answer(result)[2]
     assert "Fastest to 0.01 of the start is a, in 5 (4 to 6) rounds; b may be as fast." in show.answer(result)[1]
 
 
@@ -179,8 +176,7 @@ def test_a_bound_below_the_band_is_not_the_tightest():
 def test_the_worst_case_lies_between_an_instance_and_the_bound():
     settings = replace(SMALL, claims=("fedavg-rounds",), rounds=4)
     row = study.compared(settings, 0.5, ("fedavg",)).theorems[0]
-    assert row.curve.mean[-1] <= row.certified and row.worst <= row.certified * (1 + 1e-9)
-    assert row.certified <= row.bounds[-1] * (1 + 1e-9)
+    assert row.curve.mean[-1] <= row.worst * (1 + 1e-9) and row.worst <= row.bounds[-1] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,6 @@ def test_every_way_in_gives_the_same_settings(values):
     record = Settings(**values)
     assert Settings.of(json.loads(json.dumps(record.to_json()))) == record
     assert by_flags(record) == record
-    (cell,) = study_file.parse_grid("[base]\n" + record.to_toml()).cells
-    assert Settings.of(cell.settings) == record
 
 
 BAD = [

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fedbounds.cli.adapter import Place, command, say, show_as
-from fedbounds.cli.interrupt import INTERRUPTED
-from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +26,6 @@ def check(
     out: Path | None = None,
     report: Annotated[Path | None, Place(dir_okay=False)] = None,
     config: Path | None = None,
-    save_config: Path | None = None,
     fail_on: Literal["refuted"] | None = None,
     show_constants: bool = False,
     quiet: bool = False,
@@ -38,17 +35,14 @@ def check(
 
     Without flags: the default study of the paper's lemmas, theorem, corollary and rate.
 
-    The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
-
     out: Folder for result.json, trajectories and pictures.
     report: File for a self-contained page: the ledger, every claim with its evidence, and the run.
-    config: Settings from a TOML file; flags override it.
-    save_config: Write the settings of this study as TOML.
+    config: Settings from a TOML file, one a line (tau = 5); flags override it.
     fail_on: Exit with code 1 if a claim is refuted.
     show_constants: Print the constants of the problem and of every run alone.
     """
     from fedbounds.cli.click_commands import contradiction_code, given
-    from fedbounds.io import locked, locked_file, write_text
+    from fedbounds.io import locked, locked_file
     from fedbounds.report.check_text import check_blocks
     from fedbounds.report.verdict_tables import constants_table
     from fedbounds.study.ledger import ledger_lines
@@ -57,20 +51,12 @@ def check(
 
     chosen = ({} if config is None else settings_from(config)) | given(flags)
     with locked(out) if out is not None else contextlib.nullcontext(), locked_file(report):
-        settings = Settings.of(chosen)
-        if save_config is not None:
-            write_text(save_config, settings.to_toml())
-        try:
-            (result, drawn), code = _run(settings, drawn=bool(out or report), quiet=quiet), 0
-        except Interrupted as stopped:
-            (result, drawn), code = stopped.partial, INTERRUPTED
-            done = ", ".join(run.weighting for run in result.runs)
-            say(f"Interrupted: the answer is about {done} alone{f', and saved in {out}' if out is not None else ''}.")
+        result, drawn = _run(Settings.of(chosen), drawn=bool(out or report), quiet=quiet)
         lines = ledger_lines(result.claims, result.verdicts)
         _write(result, lines, drawn, out, report, quiet)
     blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, out)
     show_as(format, result.to_json(), blocks)
-    return code or contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
+    return contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 
 def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[RunSeries]]:

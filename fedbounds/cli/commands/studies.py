@@ -33,9 +33,9 @@ def compare(
 ) -> None:
     """Set every theorem that applies to a problem, and every algorithm, side by side.
 
-    Prints each bound beside the measured error, the rounds to the target by theorem and in truth, and whether the
-    theorems rank the algorithms as the runs do. Each has its own step size. Takes about a minute for 20 clients, 60
-    rounds and 64 replicates. The minimiser is computed first: of a large file take a part with --limit.
+    Prints each bound beside the measured error, the rounds to the target by theorem and in truth, and which rule to
+    take. Each has its own step size. A minute for 20 clients, 60 rounds and 64 replicates. The minimiser is computed
+    first: of a large file take a part with --limit.
 
     algorithms: An algorithm or a weighting, such as fedprox:strength=0.5 or fedmax. Repeatable.
     target: Fraction of ||w_0 - w*||^2 to reach.
