@@ -1,7 +1,7 @@
 """A counterexample as a script of plain Python that runs Algorithm 1 in fractions and prints both sides.
 
-Ten lines run the algorithm and three compare, no line longer than 100 characters. What the bound speaks of is defined
-before: in one line for Lemma 2 with its G^2, in six for the corollary with its w*, gaps, skews and seven constants.
+Ten lines run the algorithm and three compare. What the bound speaks of is defined before: in one line for Lemma 2
+with its G^2, in six for the corollary with its w*, gaps, skews and seven constants.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from fedbounds.evidence.exact.counterexamples import Counterexample, reading_nam
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.search.shrink import by_hand
-from fedbounds.report.fold_python import folded
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.path import heterogeneity
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -62,7 +61,7 @@ ON_PATH = {
     "Delta_T": ("distance", "w[{t}]", "star"),
     "gap": ("gap(w[{t}])",),
     "gap_t": ("gap(w[{t}])",),
-    "drift": ("dot({shares}, [{distance} for x in X[{t}]])", "w[{t}]", "x"),
+    "drift": ("dot(alpha[{round}], [{distance} for x in X[{t}]])", "w[{t}]", "x"),
 }
 FIXED = {"eta": "eta[{t}]", "eta_0": "eta[0]", "tau": "tau", "N": "{N}", "T": "{t}", "t": "{t}"}
 COMPUTED = {
@@ -72,50 +71,25 @@ COMPUTED = {
     "sigma_sq": "{sigma_sq}",
     "p_min": "min(p)",
     "G_sq": "max({square}{variance} for {paths}s in range({T}) for i in range({N}))",
-    "rho_bar": "{rho_bar}",
-    "rho_tilde": "{rho_tilde}",
-    "pi_min": "min(u / v for row in {rows} for u, v in zip(row, p))",
-    "pi_max": "max(u / v for row in {rows} for u, v in zip(row, p))",
+    "rho_bar": "min(rho(s, w[s]) for {paths}s in range(0, {T}, {every}))",
+    "rho_tilde": "max(rho(s, star) for s in range({T}))",
+    "pi_min": "min(u / v for row in alpha for u, v in zip(row, p))",
+    "pi_max": "max(u / v for row in alpha for u, v in zip(row, p))",
 }
 # Constants that share a line where it is short enough.
 TOGETHER = ("L", "mu", "Gamma", "rho_bar", "rho_tilde", "p_min"), ("sigma_sq", "G_sq"), ("pi_min", "pi_max")
-# What differs with the number of rounds: one round has one row of weights, and nothing comes after it.
-ROUNDS = {
-    "weights": "alpha[s // tau]",
-    "averaged": "{weights} if (s + 1) % tau == 0 else p",
-    "shares": "alpha[{round}]",
-    "row": "alpha[s // tau]",
-    "rows": "alpha",
-    "said": "a row a round",
-    "rho_bar": "min(rho(s, w[s]) for {paths}s in range(0, {T}, {every}))",
-    "rho_tilde": "max(rho(s, star) for s in range({T}))",
-    "rho": "s, v",
-    "together": "\n    if (s + 1) % tau == 0: X[-1] = [w[-1]] * {N}",
-}
-ONE_ROUND = {
-    "weights": "alpha",
-    "averaged": "alpha if s + 1 == tau else p",
-    "shares": "alpha",
-    "row": "alpha",
-    "rows": "[alpha]",
-    "said": "the weights of the round",
-    "rho_bar": "rho(w[0])",
-    "rho_tilde": "rho(star)",
-    "rho": "v",
-    "together": "",
-}
 # What these lines use, in the order in which it is written: name -> (line, what that uses).
 HELPERS = {
     "star": ("star = {star}  # w*", ()),
     "excess": ("excess = lambda v: {excess}  # F_i(v) - F_i*", ()),
     "gap": ("gap = lambda v: dot(p, excess(v)) - dot(p, excess(star))", ("excess", "star")),
-    "rho": ("rho = lambda {rho}: dot({row}, excess(v)) / dot(p, excess(v)){or_one}", ("excess",)),
+    "rho": ("rho = lambda s, v: dot(alpha[s // tau], excess(v)) / dot(p, excess(v)){or_one}", ("excess",)),
 }
 SCRIPT = """\
 # {key} [{reading}] is false. F_i(w) = {losses}
 from fractions import Fraction as Q  # every number is one; p[i] is the weight of client i
 c, m, p = {c}, {m}, {p}
-eta, tau, alpha = {eta}, {tau}, {alpha}  # alpha: {alpha_is}
+eta, tau, alpha = {eta}, {tau}, {alpha}  # alpha: a row a round
 dot = lambda a, b: sum(u * v for u, v in zip(a, b))
 grad = lambda i, x: {grad}
 {run}
@@ -128,7 +102,8 @@ RUN = """\
 w, X = [{w0}], [[{w0}] * {N}]  # w_t, and the local models
 for s in range({T}):
     X.append([{moved} for i, x in enumerate(X[s])])
-    w.append({average}){together}"""
+    w.append({average})
+    if (s + 1) % tau == 0: X[-1] = [w[-1]] * {N}"""
 # With noise of +-s_i in the first coordinate every quantity is the mean over all signs.
 NOISY_RUN = """\
 from itertools import product
@@ -159,22 +134,20 @@ def script(claim: Claim, verdict: Verdict) -> str:
         raise reject(what, f"a counterexample to {claim.key} beyond these", "read its instance with --json or --out")
     t = instance.total if verdict.worst_t is None else verdict.worst_t
     words = _words(instance, t, "1" if reading.skew == "all-steps" else "tau", reading.virtual)
-    text = SCRIPT.format_map(
+    return SCRIPT.format_map(
         words
         | {
             "key": claim.key,
-            "alpha_is": words["said"] + " (not p)" * (instance.rounds == 1 and list(rows[0]) != list(instance.p)),
             "claimed": "=" if claim.kind is Kind.IDENTITY else "<=",
             "when": f"here at {'T' if claim.scope == 'horizon' else 't'} = {t}",
             "reading": reading.name,
-            "alpha": _table(rows) if instance.rounds > 1 else _row(rows[0]),
+            "alpha": _table(rows),
             "lines": "\n".join(_lines(instance, words, used, typed)),
             "left": _python(sides.lhs, words),
             "right": _python(sides.rhs, words),
             "relation": "!=" if claim.kind is Kind.IDENTITY else ">",
         }
     )
-    return "".join(f"{folded(line)}\n" for line in text.splitlines())
 
 
 def _words(instance: Instance, t: int, every: str, virtual: str) -> dict[str, str]:
@@ -187,12 +160,7 @@ def _words(instance: Instance, t: int, every: str, virtual: str) -> dict[str, st
     words |= {"w0": _row(instance.w0)[1:-1] if single else _row(instance.w0), "tau": str(instance.tau)}
     words |= {"N": str(N), "T": str(T), "t": str(t), "next": str(t + 1), "round": str(t // instance.tau)}
     words |= {"draws": str(N * T), "every": every, "paths": "", "variance": ""}
-    words |= ONE_ROUND if instance.rounds == 1 else ROUNDS
-    if instance.rounds == 1 and instance.stochastic and every != "1":
-        words["rho_bar"] = "min(rho(w[0]) for w, X in paths)"
-    elif instance.rounds == 1 and every == "1":
-        words["rho_bar"] = "min(rho(v) for {paths}v in w[:{T}])"
-    words["weights"] = words["weights"] if virtual == "alpha" else words["averaged"]
+    words["weights"] = "alpha[s // tau]" + " if (s + 1) % tau == 0 else p" * (virtual != "alpha")
     words |= {"gradient": "grad(i, x)", "sigma_sq": "0"}
     if instance.stochastic:
         words |= {"gradient": words["noisy"], "paths": "w, X in paths for ", "variance": " + noise[i] ** 2"}
