@@ -147,7 +147,7 @@ def test_what_was_given_as_an_object_is_named_and_not_described_as_another_probl
     result = fedbounds.check(
         problem, weightings=[largest, FedMax(1)], claims=["sharper-step"], rounds=2, replicates=1
     )
-    assert result.objects == ("problem", "weighting largest", "weighting fedmax:1")
+    assert result.objects == ("problem", "weighting largest", "weighting fedmax")
     told = result.to_json()
     assert not {"problem", "data", "clients", "noise_std"} & set(told["settings"]) and told["settings"]["rounds"] == 2
     assert fedbounds.check("quadratic", weightings=["fedmax"], claims="lemma-1", **SMALL).objects == ()
