@@ -65,7 +65,8 @@ def test_skews_and_gradients_are_computed_over_every_sign_of_the_noise_and_where
     claim = replace(theorem, terms={name: term / 100 for name, term in theorem.terms.items()})
     verdict = examine(from_json({**NOISY, "minima": minima, "p": ["1/4", "3/4"]}), claim, READINGS["literal"])
     text = script(claim, verdict)
-    assert re.search(r"G_sq = .*max\(grad", text, re.DOTALL) and "min(rho(s, w[s]) for w, X in paths for s in range" in text
+    assert re.search(r"G_sq = .*max\(grad", text, re.DOTALL)
+    assert "min(rho(s, w[s]) for w, X in paths for s in range" in text
     assert ran(text) == (Fraction(verdict.data["lhs"]), Fraction(verdict.data["rhs"]))
 
 
