@@ -146,7 +146,7 @@ def symbols(word: str | None = None) -> None:
     from fedbounds.report.terminal_symbols import one_line
     from fedbounds.theory.symbols import QUANTITIES
 
-    rows = [(name, one_line(name), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
+    rows = [(name, one_line(q), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
     _table(("name", "symbol", "scope", "meaning"), rows, word)
 
 
