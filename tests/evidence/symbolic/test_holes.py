@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 import sympy as sp
+import unsound_proofs
 from proofs import PAPER, citing, fault, gives, refused, toy_claim, verdict
 from sympy.core.assumptions import StdFactKB
 
@@ -63,7 +64,6 @@ from fedbounds.theory.quantity import constant, measured
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
 from fedbounds.theory.verdict import Status
-from validate import unsound_proofs
 
 REPAIRED = READINGS["repaired"]
 QUARTER = sp.Rational(1, 4)

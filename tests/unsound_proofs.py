@@ -1,7 +1,5 @@
 """Random derivations around what once let false lines through: whatever the checker accepts must be true.
 
-    python -m validate.unsound_proofs --count 10000 --seed 1
-
 Each derivation is algebraically right, so that only the gate stands between it and its last line: symbols with any
 declared sign, in any role, for numbers of one client or of one step, and citations whose assumptions are discharged
 with something else. An accepted line is evaluated at random instances; one that is false anywhere is a hole.
@@ -9,9 +7,7 @@ with something else. An accepted line is evaluated at random instances; one that
 
 from __future__ import annotations
 
-import argparse
 import random
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -292,27 +288,3 @@ def _false_at(difference: sp.Expr, relation: str, rng: random.Random) -> bool:
 
 def _mean(mean: sp.Expr, at: Callable[[sp.Expr, int], sp.Expr], weights: Mapping[sp.Expr, list[sp.Expr]]) -> sp.Expr:
     return sp.Add(*(w * at(mean.args[1], i) for i, w in enumerate(weights[mean.args[0]])))
-
-
-def main() -> int:
-    """Print for each kind how many derivations were tried and accepted, and every hole."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)
-    arguments = parser.parse_args()
-    rng, tried, taken, holes = random.Random(arguments.seed), Counter[str](), Counter[str](), 0
-    for trial in trials(arguments.seed, arguments.count):
-        tried[trial.kind] += 1
-        if accepted(trial):
-            taken[trial.kind] += 1
-            if is_hole(trial, rng):
-                holes += 1
-                print("HOLE", trial.kind, trial.derivations)
-    for kind in tried:
-        print(f"{kind:20}{tried[kind]:6} tried {taken[kind]:6} accepted")
-    print(f"seed {arguments.seed}: {sum(taken.values())} of {sum(tried.values())} accepted, {holes} unsound")
-    return 1 if holes else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
