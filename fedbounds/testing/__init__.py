@@ -1,12 +1,12 @@
 """Tests of a lemma of one's own on random federated problems, of plug-ins, and of implementations of algorithms.
 
 `check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
-does before it starts; `problem_findings` and `weighting_findings` list what was tried.
+does before it starts.
 `conforms` tells whether a round of an implementation of one's own is the algorithm that it is meant to be.
 """
 
-from fedbounds.engine.contracts.problem import check_problem, problem_findings
-from fedbounds.engine.contracts.weighting import check_weighting, weighting_findings
+from fedbounds.engine.contracts.problem import check_problem
+from fedbounds.engine.contracts.weighting import check_weighting
 from fedbounds.testing.conformance.oracle import Conformance, conforms
 from fedbounds.testing.conformance.tasks import Task
 from fedbounds.testing.strategies import (
@@ -29,13 +29,11 @@ __all__ = [
     "check_weighting",
     "conforms",
     "experiments",
-    "problem_findings",
     "problems",
     "property_test",
     "runs",
     "schedules",
     "simplexes",
     "verdict_on",
-    "weighting_findings",
     "weightings",
 ]

@@ -1,10 +1,8 @@
 """A problem, weighting or compiled kernel from outside the package is tried before it is run, each once."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from fedbounds.engine.contracts.battery import Finding, Probe, examine, refuse, worst
+from fedbounds.engine.contracts.battery import Probe, examine, worst
 from fedbounds.engine.contracts.problem import check_problem
 from fedbounds.engine.contracts.weighting import check_weighting
 from fedbounds.engine.numpy_engine import NumpyEngine
@@ -37,14 +35,14 @@ def admitted(problem: Problem, weighting: Weighting | Rule | None = None) -> Pro
             continue
         if plugin is problem:
             check_problem(problem)
-            refuse(f"problem {problem.kind}", examine({"compiled kernels": kernel_findings}, problem))
+            examine(f"problem {problem.kind}", {"compiled kernels": check_kernels}, problem)
         else:
             check_weighting(plugin, problem)  # type: ignore[arg-type]
         seen.append(plugin)
     return problem
 
 
-def kernel_findings(problem: Problem) -> Iterator[Finding]:
+def check_kernels(problem: Problem) -> None:
     """The compiled kernels compute what the problem's methods do: gaps, gradients, variances and steps."""
     if kernel_arrays(problem) is None:
         return
@@ -59,7 +57,7 @@ def kernel_findings(problem: Problem) -> Iterator[Finding]:
         for name, wanted in plain.items():
             off = np.abs(compiled[name] - wanted) - AGREEMENT * np.abs(wanted) - ROUNDING * np.abs(wanted).max()
             fact = f"compiled kernels with the {name} of its methods"
-            yield worst(fact, off, x, remedy, "{:.9g} for {:.9g}", compiled[name], wanted)
+            worst(fact, off, x, remedy, "{:.9g} for {:.9g}", compiled[name], wanted)
 
 
 def _measured(engine: NumpyEngine, x: Array) -> dict[str, Array]:

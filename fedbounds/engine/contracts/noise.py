@@ -1,11 +1,9 @@
 """The stochastic gradient of a problem, tried: unbiased, its closed variance exact, its noise as smooth as stated."""
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine.contracts.battery import ROUNDING, Finding, Probe, worst
+from fedbounds.engine.contracts.battery import ROUNDING, Probe, worst
 from fedbounds.model.problem import Array
 
 # A variance from all samples and a closed form agree to this, relatively.
@@ -18,11 +16,11 @@ BATCHES = (2, 5)
 REMEDY, DRAWS = "mend client_variance or the stochastic gradient", "mend client_grads with draws"
 
 
-def noise_facts(probe: Probe) -> Iterator[Finding]:
+def noise_facts(probe: Probe) -> None:
     """Unbiased gradients of batches, the variance and its fall with the batch, Lipschitz noise, smooth samples."""
     problem = probe.problem
     full = problem.client_variance(probe.x, None)
-    yield worst("no variance of full gradients", np.abs(full), probe.x, REMEDY, "{:.3g}", full)
+    worst("no variance of full gradients", np.abs(full), probe.x, REMEDY, "{:.3g}", full)
     x, noise, weight, exact = _enumerated(probe)
     size, grain = (probe.grads[: len(x)] ** 2).sum(-1), probe.grain[: len(x)]
     square = (noise**2).sum(-1)
@@ -35,16 +33,16 @@ def noise_facts(probe: Probe) -> Iterator[Finding]:
     if not exact:  # a rare large sample may be missing, so only a variance told too small can be found
         off = second - single - allowed - STANDARD_ERRORS * square.std(axis=0) / np.sqrt(len(square))
     text = "client_variance {:.9g} where the samples give {:.9g}"
-    yield worst("the variance of the stochastic gradient", off, x, REMEDY, text, single, second)
-    yield from _batches(probe, x, single, slack)
-    yield _lipschitz(probe)
-    yield _linear(probe)
+    worst("the variance of the stochastic gradient", off, x, REMEDY, text, single, second)
+    _batches(probe, x, single, slack)
+    _lipschitz(probe)
+    _linear(probe)
     if exact and problem.sampling == "indices":
         bias = np.linalg.norm((weight[:, None, :, None] * noise).sum(0), axis=-1)
         off = bias - VARIANCE_ROUNDING * np.sqrt(second + size) - grain
-        yield worst("unbiased stochastic gradients", off, x, DRAWS, "a mean over all samples off by {:.3g}", bias)
+        worst("unbiased stochastic gradients", off, x, DRAWS, "a mean over all samples off by {:.3g}", bias)
     if exact and np.isfinite(problem.sample_smoothness):
-        yield _smooth(probe, x, noise, weight)
+        _smooth(probe, x, noise, weight)
 
 
 def _enumerated(probe: Probe) -> tuple[Array, Array, Array, bool]:
@@ -77,7 +75,7 @@ def _noise(probe: Probe, x: Array, draws: NDArray) -> Array:
     return probe.problem.client_grads(points, each).reshape(J, *x.shape) - probe.problem.client_grads(x)
 
 
-def _batches(probe: Probe, x: Array, single: Array, slack: Array) -> Iterator[Finding]:
+def _batches(probe: Probe, x: Array, single: Array, slack: Array) -> None:
     """The variance of a batch from that of a single sample."""
     sizes, sampled = probe.problem.sizes, probe.problem.sampling == "indices"
     for b in BATCHES:
@@ -86,10 +84,10 @@ def _batches(probe: Probe, x: Array, single: Array, slack: Array) -> Iterator[Fi
             wanted, value = single / b * fall, probe.problem.client_variance(x, b, replacement)
             fact = f"the variance of a batch of {b} {'with' if replacement else 'without'} replacement"
             off = np.abs(value - wanted) - VARIANCE_ROUNDING * wanted - slack
-            yield worst(fact, off, x, REMEDY, "{:.9g} for {:.9g}", value, wanted)
+            worst(fact, off, x, REMEDY, "{:.9g} for {:.9g}", value, wanted)
 
 
-def _linear(probe: Probe) -> Finding:
+def _linear(probe: Probe) -> None:
     """A batch is the mean of its samples; Gaussian noise is linear in what is drawn, so that z/sqrt(b) is a batch."""
     problem, x, rng = probe.problem, probe.x[:2], probe.rng(7)
     if problem.sampling == "normal":
@@ -103,10 +101,10 @@ def _linear(probe: Probe) -> Finding:
     size = np.linalg.norm(wanted, axis=-1) + np.linalg.norm(probe.grads[:2], axis=-1)
     off = np.linalg.norm(both - wanted, axis=-1)
     bad = off - VARIANCE_ROUNDING * size - probe.grain[:2]
-    return worst("gradients that are the mean of their batch", bad, x, DRAWS, "a difference of {:.3g}", off)
+    worst("gradients that are the mean of their batch", bad, x, DRAWS, "a difference of {:.3g}", off)
 
 
-def _lipschitz(probe: Probe) -> Finding:
+def _lipschitz(probe: Probe) -> None:
     first, second = np.triu_indices(len(probe.x), 1)
     deviation = np.sqrt(probe.problem.client_variance(probe.x, 1))
     apart = np.linalg.norm(probe.x[first] - probe.x[second], axis=-1)
@@ -118,10 +116,10 @@ def _lipschitz(probe: Probe) -> Finding:
     off = change - np.where(apart > 0, stated * apart, 0.0) - rounding[first] - rounding[second]
     text = "noise that changes by {:.6g} over {:.6g}, above {:.6g} times that,"
     remedy = "declare a larger noise_lipschitz, or infinity"
-    return worst("noise_lipschitz", off, probe.x[first], remedy, text, change, apart, stated)
+    worst("noise_lipschitz", off, probe.x[first], remedy, text, change, apart, stated)
 
 
-def _smooth(probe: Probe, x: Array, noise: Array, weight: Array) -> Finding:
+def _smooth(probe: Probe, x: Array, noise: Array, weight: Array) -> None:
     """E||g_i(x) - g_i(y)||^2 <= 2 L_sample D_i(x, y) at every pair of the enumerated points."""
     L, (first, second) = probe.problem.sample_smoothness, (k.ravel() for k in np.mgrid[: len(x), : len(x)])
     grads, losses = probe.grads[: len(x)], probe.losses[: len(x)]
@@ -131,4 +129,4 @@ def _smooth(probe: Probe, x: Array, noise: Array, weight: Array) -> Finding:
     off = change - 2 * L * (bregman + probe.rounding[first] + probe.rounding[second]) - ROUNDING * change
     text = "samples whose gradients change by {:.6g}, above {:.6g},"
     remedy = "declare a larger sample_smoothness, or infinity"
-    return worst("sample_smoothness", off, x[first], remedy, text, change, 2 * L * bregman)
+    worst("sample_smoothness", off, x[first], remedy, text, change, 2 * L * bregman)

@@ -4,12 +4,11 @@ Every test allows for rounding and nothing else, so a problem that keeps the con
 are. A false fact is found where it shows at the points of `Probe`.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.contracts.battery import ROUNDING, Finding, Probe, examine, refuse, worst
+from fedbounds.engine.contracts.battery import ROUNDING, Probe, examine, require, worst
 from fedbounds.engine.contracts.noise import noise_facts
 from fedbounds.model.problem import Array, Problem, client_weights
 
@@ -25,42 +24,32 @@ SHAPES, MINIMISERS = "shapes, finite values and inputs left alone", "minimisers 
 GAPS = (("F_i - F_i*", slice(0, -1)), ("F - F*", slice(-1, None)))
 
 
-def problem_findings(problem: Problem) -> tuple[Finding, ...]:
-    """The facts that were checked, up to the first group with a failure: later groups rest on it.
+def check_problem(problem: Problem) -> tuple[str, ...]:
+    """The facts that a problem keeps, which are all; InputError names the first point where one fails.
 
-    >>> all(finding.holds for finding in problem_findings(problem))
-    True
+    >>> check_problem(problem)[0]
+    'p on the simplex'
     """
-    return examine(TESTS, Probe(problem))
+    return examine(f"problem {problem.kind}", TESTS, Probe(problem))
 
 
-def check_problem(problem: Problem) -> tuple[Finding, ...]:
-    """The findings on a problem that keeps its contract; InputError names the first point where it does not.
-
-    >>> check_problem(problem)[1].observed
-    'mu = 1, L = 4'
-    """
-    return refuse(f"problem {problem.kind}", problem_findings(problem))
-
-
-def _simplex(probe: Probe) -> Iterator[Finding]:
+def _simplex(probe: Probe) -> None:
     client_weights(probe.problem.p, len(probe.problem.p))
-    yield Finding("p on the simplex", True)
 
 
-def _stated(probe: Probe) -> Iterator[Finding]:
+def _stated(probe: Probe) -> None:
     """Finite constants in order, and minimisers that the arrays of them repeat."""
     problem, L, mu = probe.problem, probe.problem.L, probe.problem.mu
-    yield Finding("0 < mu <= L, both finite", bool(0 < mu <= L < np.inf), f"mu = {mu:.6g}, L = {L:.6g}", "mend them")
+    require(0 < mu <= L < np.inf, "0 < mu <= L, both finite", f"mu = {mu:.6g}, L = {L:.6g}", "mend them")
     clients = zip(problem.client_optima, problem.w_i_star, problem.F_i_star, range(problem.N), strict=True)
     for optimum, w, value, client in (*clients, (problem.optimum, problem.w_star, problem.F_star, None)):
         good = np.shape(optimum.w) == (problem.d,) and np.isfinite(optimum.w).all() and np.isfinite(optimum.value)
         same = good and np.array_equal(optimum.w, w) and optimum.value == value and 0 <= optimum.excess_bound < np.inf
         remedy = "mend argmin, or what says w* and F* beside it"
-        yield Finding(MINIMISERS, bool(same), f"{optimum}", remedy, client=client)
+        require(same, MINIMISERS, f"{optimum}", remedy, client=client)
 
 
-def _shapes(probe: Probe) -> Iterator[Finding]:
+def _shapes(probe: Probe) -> None:
     """Leading axes are kept, one point at a time gives the same numbers, and no argument is written to."""
     problem, x, w, N = probe.problem, probe.x, probe.x[:, 0], probe.problem.N
     for name, call, points, tail in (
@@ -74,19 +63,19 @@ def _shapes(probe: Probe) -> Iterator[Finding]:
     ):
         given, p = points.copy(), problem.p.copy()
         value = np.asarray(call(given))
-        if value.shape != (len(x), *tail) or not np.isfinite(value).all():
-            text = f"{name} of shape {value.shape}, finite: {np.isfinite(value).all()}, for points {points.shape}"
-            yield Finding(SHAPES, False, text, f"return finite numbers of shape {(len(x), *tail)}")
-            continue
+        finite = np.isfinite(value).all()
+        text = f"{name} of shape {value.shape}, finite: {finite}, for points {points.shape}"
+        good = value.shape == (len(x), *tail) and finite
+        require(good, SHAPES, text, f"return finite numbers of shape {(len(x), *tail)}")
         pure = np.array_equal(given, points) and np.array_equal(p, problem.p)
-        yield Finding(SHAPES, pure, f"{name} that changes its argument", "copy before writing")
+        require(pure, SHAPES, f"{name} that changes its argument", "copy before writing")
         alone = np.stack([np.asarray(call(point.copy())) for point in points[:3]])
         size = 1e-9 * np.abs(value[:3]).max(initial=0.0) + np.finfo(float).tiny
         close = alone.shape == value[:3].shape and np.abs(alone - value[:3]).max() <= size
-        yield Finding(SHAPES, bool(close), f"{name} that differs for one point alone", "compute each point by itself")
+        require(close, SHAPES, f"{name} that differs for one point alone", "compute each point by itself")
 
 
-def _gradients(probe: Probe) -> Iterator[Finding]:
+def _gradients(probe: Probe) -> None:
     """Central differences: for an L-smooth loss they lie within L h/2 of the slope, and rounding adds rounding/h."""
     problem, d, count = probe.problem, probe.problem.d, probe.affordable(COORDINATES)
     u = np.eye(d) if d <= count else probe.directions(2, count)[:, 0]
@@ -99,10 +88,10 @@ def _gradients(probe: Probe) -> Iterator[Finding]:
     off = np.abs(slopes - stated) - (problem.L * h / 2 + rounding[:, None] / h)
     text = "slope {:.9g} of the loss and {:.9g} of the gradient"
     fact, remedy = "losses whose slopes are the gradients", "mend client_losses or client_grads"
-    yield worst(fact, off, x[:, None], remedy, text, slopes, stated)
+    worst(fact, off, x[:, None], remedy, text, slopes, stated)
 
 
-def _curvature(probe: Probe) -> Iterator[Finding]:
+def _curvature(probe: Probe) -> None:
     """||grad F_i(x) - grad F_i(y)|| <= L ||x - y||, and mu below: strong convexity, or Polyak-Lojasiewicz."""
     problem, (first, second) = probe.problem, np.triu_indices(len(probe.x), 1)
     L, mu, call = problem.L, problem.mu, problem.client_grads
@@ -113,16 +102,16 @@ def _curvature(probe: Probe) -> Iterator[Finding]:
         slack = ROUNDING * (_norm(gx) + _norm(gy) + L * (_norm(x) + _norm(y)))
         off = change - L * distance * (1 + CONSTANT_ROUNDING) - slack
         text = "a gradient that changes {:.9g} times as w does, above L = {:.9g},"
-        yield worst("L", off, x, "declare a larger L, or mend the gradient", text, change / apart, L)
+        worst("L", off, x, "declare a larger L, or mend the gradient", text, change / apart, L)
         if problem.convex:
             off = mu * distance**2 * (1 - CONSTANT_ROUNDING) - inner - slack * distance
             text, remedy = "curvature {:.9g} below mu = {:.9g}", "declare a smaller mu, or mend the gradient"
-            yield worst("mu", off, x, remedy, text, inner / apart**2, mu)
+            worst("mu", off, x, remedy, text, inner / apart**2, mu)
     if not problem.convex:
         square, needed = (probe.grads**2).sum(-1), 2 * mu * problem.client_excess(probe.x)
         off = needed - square - CONSTANT_ROUNDING * square - L * probe.rounding
         text = "||grad F_i||^2 = {:.6g} below 2 mu (F_i - F_i*) = {:.6g}"
-        yield worst("mu", off, probe.x, "declare a smaller mu, or mend F_i*", text, square, needed)
+        worst("mu", off, probe.x, "declare a smaller mu, or mend F_i*", text, square, needed)
 
 
 class _Levels(NamedTuple):
@@ -148,7 +137,7 @@ def _levels(problem: Problem, x: Array) -> _Levels:
     return _Levels(join(losses[0], losses[1] @ p[:, None]), slopes, gaps, join(sizes[0], sizes[1] @ p[:, None]))
 
 
-def _minimisers(probe: Probe) -> Iterator[Finding]:
+def _minimisers(probe: Probe) -> None:
     """By mu, F - F* <= ||grad F||^2 / (2 mu) at every minimiser, and at that of a mixture of the clients."""
     problem, mu = probe.problem, probe.problem.mu
     mixture = probe.rng(3).dirichlet(np.ones(problem.N))
@@ -164,15 +153,13 @@ def _minimisers(probe: Probe) -> Iterator[Finding]:
     reached = slope**2 / (2 * mu)
     for part in (slice(0, problem.N), slice(problem.N, None)):
         text = "a minimum of {:.12g} where the loss is {:.12g}"
-        yield worst(
-            "minimisers", off[part], w[part], "mend the value of argmin (F_i*)", text, value[part], loss[part]
-        )
+        worst("minimisers", off[part], w[part], "mend the value of argmin (F_i*)", text, value[part], loss[part])
         text = "a gradient of norm {:.3g}, which leaves {:.3g} > {:.3g} to F*,"
         parts, remedy = (slope[part], reached[part], allowed[part]), "mend argmin, or state its excess_bound"
-        yield worst("minimisers", parts[1] - parts[2], w[part], remedy, text, *parts)
+        worst("minimisers", parts[1] - parts[2], w[part], remedy, text, *parts)
 
 
-def _gaps(probe: Probe) -> Iterator[Finding]:
+def _gaps(probe: Probe) -> None:
     """The gaps are differences of losses, none below 0, and Gamma is F* - sum_i p_i F_i* >= 0."""
     problem, p = probe.problem, probe.problem.p
     optima = (*problem.client_optima, problem.optimum)
@@ -185,14 +172,14 @@ def _gaps(probe: Probe) -> Iterator[Finding]:
     for fact, part in GAPS:
         parts = off[:, part], x[:, part], levels.gaps[:, part], plain[:, part]
         text = f"{fact} = {{:.9g}} where the losses differ by {{:.9g}}"
-        yield worst(fact, parts[0], parts[1], "mend the gaps, the minima or the losses", text, *parts[2:])
+        worst(fact, parts[0], parts[1], "mend the gaps, the minima or the losses", text, *parts[2:])
     Gamma, wanted = float(problem.Gamma), problem.F_star - float(p @ problem.F_i_star)
     near = bounds[-1] + p @ bounds[:-1] + ROUNDING * (abs(problem.F_star) + p @ np.abs(problem.F_i_star))
     holds = Gamma >= -near and abs(Gamma - wanted) <= near
-    yield Finding("Gamma >= 0", bool(holds), f"{Gamma:.9g} for F* - sum_i p_i F_i* = {wanted:.9g}", "mend Gamma")
+    require(holds, "Gamma >= 0", f"{Gamma:.9g} for F* - sum_i p_i F_i* = {wanted:.9g}", "mend Gamma")
 
 
-def _near(probe: Probe) -> Iterator[Finding]:
+def _near(probe: Probe) -> None:
     """mu/2 (r - s)^2 <= e <= L/2 (r + s)^2 at distance r of a minimum that is known up to s."""
     problem = probe.problem
     star, u = np.vstack([problem.w_i_star, problem.w_star]), probe.directions(5, NEAR_DIRECTIONS)
@@ -208,7 +195,7 @@ def _near(probe: Probe) -> Iterator[Finding]:
     for fact, part in GAPS:
         values = [item[:, part] for item in (e, low, high, far)]
         off = np.maximum(low - e, e - high)[:, part]
-        yield worst(f"{fact} without cancellation near the minimum", off, x[:, part], remedy, text, *values)
+        worst(f"{fact} without cancellation near the minimum", off, x[:, part], remedy, text, *values)
 
 
 def _norm(v: Array) -> Array:

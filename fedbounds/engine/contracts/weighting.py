@@ -1,13 +1,12 @@
 """What a weighting states about itself, tried: the simplex, its randomness, its dependence on w, absent clients."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.contracts.battery import Finding, examine, refuse
+from fedbounds.engine.contracts.battery import Broken, examine, require
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.weighting import ABSENT_EXCESS, Rule, Weighting, as_weighting, check_simplex
@@ -61,54 +60,41 @@ class _Tried(NamedTuple):
         return ""
 
 
-def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[Finding, ...]:
-    """The facts that were checked of a weighting bound to ``problem``, up to the first that fails.
+def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[str, ...]:
+    """The facts that a weighting keeps on ``problem`` (quadratics unless given), which are all, or InputError.
 
-    >>> all(finding.holds for finding in weighting_findings(experiment.weighting, problem))
-    True
-    """
-    return examine(TESTS, _Tried(as_weighting(weighting).bind(problem), problem.p))
-
-
-def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
-    """The findings on a weighting that keeps its contract on ``problem`` (quadratics unless given), or InputError.
-
-    >>> check_weighting(experiment.weighting)[0].fact
+    >>> check_weighting(experiment.weighting)[0]
     'weights on the simplex, one row a replicate'
     """
     rule = as_weighting(weighting)
     problem = problem or quadratic(np.ones(1), np.arange(4.0)[:, None], np.array([0.1, 0.2, 0.3, 0.4]))
-    return refuse(f"weighting {rule.name}", weighting_findings(rule, problem))
+    return examine(f"weighting {rule.name}", TESTS, _Tried(rule.bind(problem), problem.p))
 
 
-def _fault(fact: str, text: str, remedy: str, gaps: Array) -> Finding:
-    return Finding(fact, False, text, remedy, tuple(gaps[0].tolist()))
-
-
-def _simplex(tried: _Tried) -> Iterator[Finding]:
+def _simplex(tried: _Tried) -> None:
     """Rows on the simplex at every gap and for any number of replicates, arguments left as they were."""
     for e in tried.gaps:
         for rows in (REPLICATES, 1):
             given, weights = e[:rows].copy(), np.tile(tried.p, (rows, 1))
             alpha = tried.rule(weights, given, 0, _Stream(0, rows))
             if not (np.array_equal(given, e[:rows]) and (weights == tried.p).all()):
-                yield _fault(SIMPLEX, "arguments that it changes", "copy before writing", e)
+                raise Broken(SIMPLEX, "arguments that it changes", "copy before writing", e[0])
             if off := tried.off_the_simplex(alpha, given.shape):
-                yield _fault(SIMPLEX, f"gaps with which {off}", "mend it", e)
+                raise Broken(SIMPLEX, f"gaps with which {off}", "mend it", e[0])
 
 
-def _determined(tried: _Tried) -> Iterator[Finding]:
+def _determined(tried: _Tried) -> None:
     """Two calls with one stream agree, a row is computed by itself, and no global generator moves."""
     before, remedy = _global_state(), "draw from stream.uniform(count) only, and keep no state"
     for e in tried.gaps:
         for r in ROUNDS:
             first, repeated = tried(e, r), tried(e, r)
             if not np.array_equal(first, repeated):
-                yield _fault(DETERMINED, f"{first[0]}, then {repeated[0]},", remedy, e)
+                raise Broken(DETERMINED, f"{first[0]}, then {repeated[0]},", remedy, e[0])
             if not np.array_equal(first[:2], tried(e[:2], r)):
                 text = "weights of a replicate that change with the others"
-                yield _fault(DETERMINED, text, "compute each row by itself", e)
-    yield Finding(DETERMINED, before == _global_state(), "a global generator that it moves", remedy)
+                raise Broken(DETERMINED, text, "compute each row by itself", e[0])
+    require(before == _global_state(), DETERMINED, "a global generator that it moves", remedy)
 
 
 def _global_state() -> Any:
@@ -116,7 +102,7 @@ def _global_state() -> Any:
     return random.getstate(), name, np.asarray(words).tobytes(), rest
 
 
-def _stated(tried: _Tried) -> Iterator[Finding]:
+def _stated(tried: _Tried) -> None:
     """random = False draws nothing, depends_on_w = False returns one alpha a round, returns_p = True returns p."""
     rule = tried.rule
     for r in ROUNDS:
@@ -125,15 +111,15 @@ def _stated(tried: _Tried) -> Iterator[Finding]:
             stream = _Stream(r, REPLICATES)
             alpha = tried(e, r, stream)
             if stream.calls > 0 and not rule.random:
-                yield _fault("random", "draws from the stream under random = False", "say random = True", e)
+                raise Broken("random", "draws from the stream under random = False", "say random = True", e[0])
             if rule.returns_p and not (alpha == tried.p).all():
-                yield _fault("returns_p", f"{alpha[0]} under returns_p = True", "say returns_p = False", e)
+                raise Broken("returns_p", f"{alpha[0]} under returns_p = True", "say returns_p = False", e[0])
             if not rule.depends_on_w and not np.array_equal(alpha, first):
                 text = f"{alpha[0]} beside {first[0]} for no gaps under depends_on_w = False"
-                yield _fault("depends_on_w", text, "say depends_on_w = True", e)
+                raise Broken("depends_on_w", text, "say depends_on_w = True", e[0])
 
 
-def _absent(tried: _Tried) -> Iterator[Finding]:
+def _absent(tried: _Tried) -> None:
     """With p_i = 0 for one client and the engine's mark as its gap, the rest are still weighted.
 
     What an absent client is given the engine takes away, so only the simplex is asked for.
@@ -145,10 +131,10 @@ def _absent(tried: _Tried) -> Iterator[Finding]:
             alpha = tried(e, 0, p=present / present.sum())
             if off := tried.off_the_simplex(alpha, e.shape):
                 text = f"gaps with which, client {away} absent, {off}"
-                yield _fault(ABSENT, text, "ignore clients with p_i = 0", e)
+                raise Broken(ABSENT, text, "ignore clients with p_i = 0", e[0])
             if tried.rule.returns_p and not (alpha == present / present.sum()).all():
                 text = f"other weights where client {away} is absent under returns_p = True"
-                yield _fault("returns_p", text, "say returns_p = False", e)
+                raise Broken("returns_p", text, "say returns_p = False", e[0])
 
 
 TESTS = {SIMPLEX: _simplex, DETERMINED: _determined, "what it states": _stated, ABSENT: _absent}

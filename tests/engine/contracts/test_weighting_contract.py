@@ -14,7 +14,7 @@ from problem_zoo import ZOO
 import fedbounds
 from fedbounds.errors import InputError
 from fedbounds.model.weighting import Weighting
-from fedbounds.testing import check_weighting, weighting_findings
+from fedbounds.testing import check_weighting
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 
 PROBLEM = ZOO["quadratic"](0)
@@ -124,7 +124,7 @@ def turning(p, e, r, _):
     "rule", [Rule(soft), Rule(plain), Constant(plain), Constant(turning), Plain(plain), Random(drawn), soft]
 )
 def test_a_rule_that_keeps_its_word_is_let_through(rule):
-    assert all(finding.holds for finding in check_weighting(rule))
+    assert len(check_weighting(rule)) == 4
 
 
 @given(st.floats(-8, 0), st.integers(0, 3))
@@ -134,7 +134,8 @@ def test_weights_off_the_simplex_are_found_to_a_billionth(exponent, client):
         alpha[:, client] += 2e-9 + 10**exponent
         return alpha
 
-    assert not all(finding.holds for finding in weighting_findings(off, PROBLEM))
+    with pytest.raises(InputError):
+        check_weighting(off, PROBLEM)
 
 
 def test_a_study_refuses_a_weighting_that_lies():
