@@ -10,7 +10,7 @@ from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.objects_from_settings import target_units
 from fedbounds.study.result import Result
-from fedbounds.study.sweep_table import Stored
+from fedbounds.study.sweep_table import SweepResult
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
@@ -176,7 +176,7 @@ def constants_table(result: Result) -> Table:
     return Table.of(("constant", *(run.weighting for run in runs), "from"), body, caption)
 
 
-def counts_table(stored: Stored) -> Table:
+def counts_table(stored: SweepResult) -> Table:
     """One row a claim, reading and evidence: how many verdicts of each status."""
     counts, rows = stored.counts, []
     for *about, kind in sorted({key[:3] for key in counts}):

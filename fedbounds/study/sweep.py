@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fedbounds import io
 from fedbounds.errors import DivergedError, InputError, of_kind, readable, whole
@@ -17,7 +17,8 @@ from fedbounds.study.sweep_table import (
     TABLE,
     CellResult,
     Measured,
-    Stored,
+    Summary,
+    SweepResult,
     cells_of,
     keep,
     opened,
@@ -27,25 +28,11 @@ from fedbounds.study.sweep_table import (
 from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
-    from fedbounds.study.request import Request
-    from fedbounds.study.result import Result, WeightingRun
+    from fedbounds.study.result import Result
 
+
+OF_RUN = ("weighting", "rho_bar", "rho_bar_sync", "rho_tilde", "speed", "error")
 OF_VERDICT = ("claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail")
-
-
-class Summary(NamedTuple):
-    """What a run of a sweep did: cells of the study, those computed now, and those that failed (now or before)."""
-
-    total: int
-    computed: int
-    failed: int
-
-
-@dataclass(frozen=True, repr=False)
-class Sweep(Stored):
-    """The cells of one sweep, with the ``summary`` of the run that completed them."""
-
-    summary: Summary
 
 
 def sweep(
@@ -56,7 +43,7 @@ def sweep(
     scheduler: str | None = None,
     retry_failed: bool = False,
     progress: Progress | None = None,
-) -> Sweep:
+) -> SweepResult:
     """Examine every cell of the grid in ``study`` (a TOML file) and keep the verdicts in one table in ``out``.
 
     The same call continues a sweep that was stopped; arguments and errors as of `run`. Writes
@@ -75,7 +62,7 @@ def sweep(
     summary = run(grid, folder, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress)
     stored = read_table(folder, [cell.key for cell in grid.cells])
     stored.export(folder / "sweep.csv")
-    return Sweep(**vars(stored), summary=summary)
+    return replace(stored, summary=summary)
 
 
 def run(
@@ -130,43 +117,25 @@ def compute_cell(cell: Cell) -> CellResult:
             chosen = dict(cell.settings)
             problem, weightings, claims = (chosen.pop(name, None) for name in ("problem", "weightings", "claims"))
             request = resolve(problem, weightings, claims, chosen)
-            result, shared = run_condensed(request, lambda run: _run_values(run, request))
-            return CellResult(cell.settings, measured(result, shared))
+            result, gaps = run_condensed(request, lambda run: float(run.trajectory.paths["alpha"].gap[:, -1].mean()))
+            return CellResult(cell.settings, measured(result, gaps))
     except (InputError, DivergedError) as wrong:
         return CellResult(cell.settings, message=str(wrong))
     except Exception as wrong:
         return CellResult(cell.settings, message=readable(f"{type(wrong).__name__}: {wrong}"))
 
 
-def measured(result: Result, shared: Sequence[dict[str, Any]]) -> tuple[Measured, ...]:
-    """One row a weighting, claim, reading and evidence; ``shared``: what those of a weighting share."""
-    problem = result.problem
+def measured(result: Result, last_gaps: Sequence[float]) -> tuple[Measured, ...]:
+    """One row a weighting, claim, reading and evidence; ``last_gaps`` are the mean gaps at the end of each run."""
+    problem, rows = result.problem, []
     of_problem = {"N": problem.N, "d": problem.d, "L": problem.L, "mu": problem.mu, "kappa": problem.L / problem.mu}
     of_problem["Gamma"] = problem.Gamma.value
-    rows = []
-    for weighting_run, values in zip(result.runs, shared, strict=True):
-        for verdict in weighting_run.verdicts:
-            row: dict[str, Any] = of_problem | values | {name: getattr(verdict, name) for name in OF_VERDICT}
+    for run, last in zip(result.runs, last_gaps, strict=True):
+        of_run = {name: getattr(run, name) for name in OF_RUN} | {"engine_used": run.engine, "gap_last": last}
+        if run.decay is not None:
+            of_run |= {name: getattr(run.decay, name) for name in ("floor_low", "floor_high")}
+            of_run["floor"] = run.decay.decision
+        for verdict in run.verdicts:
+            row: dict[str, Any] = of_problem | of_run | {name: getattr(verdict, name) for name in OF_VERDICT}
             rows.append(Measured(**row | {name: finite_or_none(v) for name, v in row.items() if type(v) is float}))
     return tuple(rows)
-
-
-def _run_values(run: WeightingRun, request: Request) -> dict[str, Any]:
-    """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
-    from fedbounds.evidence.empirical.decay import floor_fit
-    from fedbounds.study.bounds import gamma_of
-
-    trajectory, problem = run.trajectory, request.problem
-    gap = trajectory.paths["alpha"].gap
-    fit = floor_fit(
-        gap,
-        trajectory.times,
-        gamma_of(problem.L, problem.mu),
-        request.settings.error_rate,
-        deterministic=not trajectory.experiment.stochastic,
-        resolution=problem.optimum.excess_bound,
-    )
-    names = ("weighting", "rho_bar", "rho_bar_sync", "rho_tilde", "speed", "error")
-    floor = {"floor_low": float(fit.c0[0]), "floor_high": float(fit.c0[1]), "floor": fit.decision}
-    values = {name: getattr(run, name) for name in names}
-    return values | floor | {"gap_last": float(gap[:, -1].mean()), "engine_used": trajectory.engine}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbounds import io
 from fedbounds.errors import reject
@@ -72,12 +72,21 @@ MEASURED = tuple(item.name for item in fields(Measured))
 COLUMNS = ("cell", *NAMES, "number", *MEASURED, "message")
 
 
+class Summary(NamedTuple):
+    """What a run of a sweep did: cells of the study, those computed now, and those that failed (now or before)."""
+
+    total: int
+    computed: int
+    failed: int
+
+
 @dataclass(frozen=True, repr=False)
-class Stored(Tabled):
-    """What the table in ``folder`` holds: key -> cell in the order of their settings."""
+class SweepResult(Tabled):
+    """What the table in ``folder`` holds: key -> cell in the order of their settings; and what the last run did."""
 
     folder: Path
     cells: dict[str, CellResult]
+    summary: Summary = Summary(0, 0, 0)
 
     def rows(self) -> list[dict[str, Any]]:
         """The tidy table without timings: a row a verdict; a failed cell is one row with a ``message``."""
@@ -108,7 +117,7 @@ class Stored(Tabled):
         return io.write_text(path, text.getvalue())
 
 
-def read_table(folder: str | Path, keys: Collection[str] | None = None) -> Stored:
+def read_table(folder: str | Path, keys: Collection[str] | None = None) -> SweepResult:
     """The table in ``folder``, also while a sweep runs or after it was killed; ``keys``: of these cells alone."""
     path = Path(folder) / TABLE
     if not path.is_file():
@@ -120,7 +129,7 @@ def read_table(folder: str | Path, keys: Collection[str] | None = None) -> Store
         ((key, cell) for key, cell in cells.items() if keys is None or key in keys),
         key=lambda item: [*map(_order, _flat(item[1]).values())],
     )
-    return Stored(Path(folder), dict(ordered))
+    return SweepResult(Path(folder), dict(ordered))
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from fedbounds.study import sweep
 from fedbounds.study.run_study import check
 from fedbounds.study.settings import Settings
 from fedbounds.study.study_file import parse_grid, read_grid, settings_from
-from fedbounds.study.sweep_table import TABLE, opened, read_table
+from fedbounds.study.sweep_table import TABLE, Summary, opened, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"problem": "quadratic", "clients": 3, "dimension": 2, "rounds": 6, "tau": 2, "replicates": 8}
@@ -69,7 +69,7 @@ def exported(study, out):
 def finished(tmp_path_factory):
     """(study, folder) of STUDY computed in this very process, without interruption."""
     out, study = tmp_path_factory.mktemp("finished"), parse_grid(STUDY)
-    assert sweep.run(study, out, jobs=1) == sweep.Summary(12, 12, 4)
+    assert sweep.run(study, out, jobs=1) == Summary(12, 12, 4)
     return study, out
 
 
@@ -209,7 +209,7 @@ def test_finished_cells_are_never_computed_again(tmp_path):
     assert sweep.run(made(log, 5), out, jobs=1, compute=sweep_cells.quick).computed == 5
     # A larger grid computes what is new; the smaller one's export is as before.
     small = exported(made(log, 5), out)
-    assert sweep.run(made(log, 8), out, jobs=2, compute=sweep_cells.quick) == sweep.Summary(8, 3, 0)
+    assert sweep.run(made(log, 8), out, jobs=2, compute=sweep_cells.quick) == Summary(8, 3, 0)
     assert {seed: len(who) for seed, who in sweep_cells.logged(log).items()} == dict.fromkeys(range(8), 1)
     assert exported(made(log, 5), out) == small != exported(made(log, 8), out)
 
@@ -219,10 +219,10 @@ def test_failed_cells_are_computed_again_only_when_asked_for(tmp_path):
         parse_grid(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
         tmp_path,
     )
-    assert sweep.run(study, out, jobs=1) == sweep.Summary(2, 2, 1)
+    assert sweep.run(study, out, jobs=1) == Summary(2, 2, 1)
     first = exported(study, out)
-    assert sweep.run(study, out, jobs=1) == sweep.Summary(2, 0, 1)
-    assert sweep.run(study, out, jobs=1, retry_failed=True) == sweep.Summary(2, 1, 1)
+    assert sweep.run(study, out, jobs=1) == Summary(2, 0, 1)
+    assert sweep.run(study, out, jobs=1, retry_failed=True) == Summary(2, 1, 1)
     assert exported(study, out) == first
 
 
@@ -307,7 +307,7 @@ def test_interrupted_at_the_keyboard_keeps_what_is_done(tmp_path):
 
 def test_a_process_that_dies_costs_only_its_cell(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
-    assert sweep.run(made(log), out, jobs=2, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
+    assert sweep.run(made(log), out, jobs=2, compute=sweep_cells.deadly) == Summary(12, 12, 1)
     ((message, count),) = read_table(out).failures
     assert count == 1
     assert "killed" in message
@@ -336,7 +336,7 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     assert "every cell finished before is kept" in line
     kept = len(stored(out))
     assert 0 < kept < 12
-    assert sweep.run(parse_grid(STUDY), out, jobs=1) == sweep.Summary(12, 12 - kept, 4)
+    assert sweep.run(parse_grid(STUDY), out, jobs=1) == Summary(12, 12 - kept, 4)
 
 
 def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path):
