@@ -80,13 +80,16 @@ class Summary(NamedTuple):
     failed: int
 
 
+NOTHING = Summary(0, 0, 0)
+
+
 @dataclass(frozen=True, repr=False)
 class SweepResult(Tabled):
     """What the table in ``folder`` holds: key -> cell in the order of their settings; and what the last run did."""
 
     folder: Path
     cells: dict[str, CellResult]
-    summary: Summary = Summary(0, 0, 0)
+    summary: Summary = NOTHING
 
     def rows(self) -> list[dict[str, Any]]:
         """The tidy table without timings: a row a verdict; a failed cell is one row with a ``message``."""
