@@ -44,17 +44,17 @@ def implied_proposals(claim: Claim, reading: Reading, universe: Mapping[str, Ass
         line = cited.steps[-1]
         if line.lhs not in about or line.relation != "<=" or (cited.claim and reading.name not in cited.readings):
             continue
+        rest = sp.expand(right - line.rhs)
+        equal, conditions, letters = _letters(universe, rest, claim.eta)
+        uses = _termwise(letters, rest.subs(equal[0]) if equal else rest)
+        if uses is None:
+            continue
         checked = library.checked_named(cited.key, reading)
         if (
             checked.fault
             or checked.schedule
             or any(checked.universe.get(key) != universe.get(key) for key in checked.assumptions)
         ):
-            continue
-        rest = sp.expand(right - line.rhs)
-        equal, conditions, letters = _letters(universe, rest, claim.eta)
-        uses = _termwise(letters, rest.subs(equal[0]) if equal else rest)
-        if uses is None:
             continue
         if equal:
             (symbol, value), premise = next(iter(equal[0].items())), equal[1]

@@ -14,7 +14,7 @@ from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, W, X, grad, loss
 from fedbounds.evidence.symbolic.granted import given
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.normal_form import normal_fraction
+from fedbounds.theory.normal_form import normal_fraction, spread
 from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
 
@@ -61,15 +61,13 @@ def _of_curvatures(
 
 
 def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
+    numbers = {k: v for k, v in meaning.items() if k.is_Symbol and v.is_number is not None and k != sy.Delta}
     for _ in range(4):
-        expression = expression.xreplace(
-            {
-                k: v
-                for k, v in meaning.items()
-                if k.is_Symbol and v.is_number is not None and k in expression.free_symbols and k not in (sy.Delta,)
-            }
-        )
-    return sp.expand(normal_fraction(expression, meaning))
+        here = expression.free_symbols & numbers.keys()
+        if not here:
+            break
+        expression = expression.xreplace({k: numbers[k] for k in here})
+    return spread(normal_fraction(expression, meaning, most_terms=0))
 
 
 def _terms(expression: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
