@@ -3,6 +3,7 @@
 An error or an interrupt stops the rest.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, wait
 from functools import partial
 from itertools import islice
 from multiprocessing import active_children, current_process, get_context
+from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from fedbounds.errors import interruptible
@@ -115,8 +117,7 @@ def each_in_processes(
     """
     workers = min(default_threads() if workers is None else workers, len(tasks))
     tell = progress or (lambda *_: None)
-    others = [thread for thread in threading.enumerate() if type(thread).__module__.partition(".")[0] != "rich"]
-    if workers < 2 or len(others) > 1 or sys.platform != "linux" or current_process().daemon:
+    if workers < 2 or not _may_fork():
         for k, task in enumerate(tasks):
             yield task(partial(tell, k))
         return
@@ -138,6 +139,56 @@ def each_in_processes(
                 for process in set(active_children()) - before:
                     process.terminate()
                 raise
+
+
+def _may_fork() -> bool:
+    """Whether a fork is safe here, where no other thread may hold a lock; those that move a bar of rich do not count."""
+    others = [thread for thread in threading.enumerate() if type(thread).__module__.partition(".")[0] != "rich"]
+    return len(others) < 2 and sys.platform == "linux" and not current_process().daemon
+
+
+@contextlib.contextmanager
+def beside(task: Callable[[], T]) -> Iterator[Callable[[], T]]:
+    """A task that another process computes meanwhile: what is given waits for the result, or computes it here.
+
+    The latter where there is one processor or no safe fork, or where the task failed there, and then fails here too.
+    The process ends with the block, and with it what it has started.
+    """
+    if default_threads() < 2 or not _may_fork():
+        yield task
+        return
+    context = get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # as in `each_in_processes`
+        process = context.Process(target=_send, args=(task, sender), daemon=True)
+        process.start()
+    sender.close()
+
+    def result() -> T:
+        try:
+            answer: T = receiver.recv()
+        except (EOFError, OSError):
+            return task()
+        return answer
+
+    try:
+        yield result
+    finally:
+        receiver.close()
+        process.terminate()
+        with contextlib.suppress(OSError):  # it leads a group of its own once it has begun
+            os.killpg(process.pid or 0, signal.SIGTERM)
+        process.join()
+
+
+def _send(task: Callable[[], Any], sender: Connection) -> None:
+    """Send what a task returns; nothing where it fails."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.setpgid(0, 0)  # a compiler that it has started ends with it
+    with contextlib.suppress(Exception):
+        sender.send(task())
 
 
 def _look(counts: Any, seen: dict[int, tuple[int, int]], tell: Callable[[int, int, int], None]) -> None:

@@ -8,17 +8,20 @@ from __future__ import annotations
 import enum
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fedbounds import io, plugins
+from fedbounds.engine.parallel import beside
 from fedbounds.errors import explained, of_kind, reject, whole
-from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch, WorkItems, processor_seconds
+from fedbounds.referee.case import INTERRUPTED, Case, Stage, StageResult, Watch, WorkItems, processor_seconds
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.stages import STAGES, Step, with_estimate
+from fedbounds.referee.stages import STAGES, Step, proof, sanity, with_estimate
 from fedbounds.study.claim_identity import identity
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
@@ -216,16 +219,21 @@ def try_claim(
     stages = stages or STAGES
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
     trial = Trial(claim, reading, budget, seed)
-    beside = None if state is None else state.with_suffix(".pieces.json")
-    work = WorkItems(identity(claim, reading, budget, seed), beside, jobs, scheduler)
+    pieces = None if state is None else state.with_suffix(".pieces.json")
+    work = WorkItems(identity(claim, reading, budget, seed), pieces, jobs, scheduler)
     case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, work)
     end = None if seconds is None else processor_seconds() + seconds
     case = replace(case, end=end)
+    running = ExitStack()
+    prover: Callable[[], StageResult] | None = None
     try:
         for k, step in enumerate(stages, 1):
             if progress is not None:
                 progress(k, with_estimate(step, case), None)
-            stage = _carried_out(step, case, None if end is None else end - processor_seconds(), trial, stages)
+            if step.examine is sanity and end is None and proof in [item.examine for item in stages]:
+                prover = running.enter_context(beside(partial(proof, case)))
+            examined = replace(step, examine=lambda _: prover()) if prover and step.examine is proof else step
+            stage = _carried_out(examined, case, None if end is None else end - processor_seconds(), trial, stages)
             trial = replace(trial, stages=(*trial.stages, stage))
             if stage.cut == INTERRUPTED:
                 return trial
@@ -242,6 +250,8 @@ def try_claim(
         if not (fault := explained(wrong)):
             raise
         return replace(trial, fault=fault)
+    finally:
+        running.close()
     return replace(trial, finished=True)
 
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import subprocess
 import threading
 import time
 from functools import partial
@@ -10,7 +11,7 @@ from functools import partial
 import pytest
 
 from fedbounds.engine import parallel
-from fedbounds.engine.parallel import each_in_processes, in_processes
+from fedbounds.engine.parallel import beside, each_in_processes, in_processes
 from fedbounds.errors import InputError, reject
 
 
@@ -75,3 +76,33 @@ def test_the_parents_handler_of_a_termination_raises_in_no_child(two):
         assert in_processes([partial(signal.getsignal, signal.SIGTERM)] * 2) == [signal.SIG_DFL] * 2
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_what_another_process_computes_meanwhile_is_waited_for_and_a_failure_is_raised_here(two):
+    with beside(os.getpid) as result:
+        assert result() != os.getpid()
+
+    def wrong():
+        raise reject("tau must be at least 1", 0, "give more")
+
+    with beside(wrong) as result, pytest.raises(InputError, match="tau must be at least 1"):
+        result()
+
+
+def test_what_nobody_waits_for_ends_with_the_block_and_so_does_what_it_started(two, tmp_path):
+    begun = tmp_path / "begun"
+
+    def long():
+        subprocess.run(["sh", "-c", f"echo $$ > {begun}; exec sleep 600"], check=False)
+
+    with beside(long):
+        while not (begun.exists() and begun.read_text().strip()):
+            time.sleep(0.01)
+    compiler = int(begun.read_text())
+    for _ in range(500):
+        try:
+            os.kill(compiler, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    raise AssertionError("it still runs")
