@@ -142,7 +142,7 @@ def each_in_processes(
 
 
 def _may_fork() -> bool:
-    """Whether a fork is safe here, where no other thread may hold a lock; those that move a bar of rich do not count."""
+    """Whether a fork is safe: no other thread may hold a lock; those that move a bar of rich do not count."""
     others = [thread for thread in threading.enumerate() if type(thread).__module__.partition(".")[0] != "rich"]
     return len(others) < 2 and sys.platform == "linux" and not current_process().daemon
 

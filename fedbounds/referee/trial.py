@@ -232,7 +232,9 @@ def try_claim(
                 progress(k, with_estimate(step, case), None)
             if step.examine is sanity and end is None and proof in [item.examine for item in stages]:
                 prover = running.enter_context(beside(partial(proof, case)))
-            examined = replace(step, examine=lambda _: prover()) if prover and step.examine is proof else step
+            examined = (
+                replace(step, examine=partial(_waited_for, prover)) if prover and step.examine is proof else step
+            )
             stage = _carried_out(examined, case, None if end is None else end - processor_seconds(), trial, stages)
             trial = replace(trial, stages=(*trial.stages, stage))
             if stage.cut == INTERRUPTED:
@@ -272,6 +274,10 @@ def checked(
             raise plugins.nearest(kind, name, choices)
     require_met(claim, READINGS[reading])
     return claim, reading
+
+
+def _waited_for(result: Callable[[], StageResult], _: Case) -> StageResult:
+    return result()
 
 
 def _carried_out(step: Step, case: Case, left: float | None, trial: Trial, stages: Sequence[Step]) -> Stage:
