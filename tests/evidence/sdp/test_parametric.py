@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save, subject
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, subject
 from fedbounds.evidence.sdp.one_step.certificate import read as read_file
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
-from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, number_of, ranged, roots, variable
+from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, ranged, roots, variable
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
@@ -35,8 +35,6 @@ from fedbounds.theory.verdict import Evidence, Status
 
 FILE = Path(__file__).resolve().parents[3] / "derivations" / "certificates" / "parametric.jsonl"
 SHIPPED = {item.name.removeprefix("parametric-"): item for item in read_file(FILE)}
-ABOVE_1 = Interval("kappa", F(1))
-KAPPA = variable(ABOVE_1)
 DRIFT, STAR, ROUND = (SHIPPED[name] for name in ("lemma-2-exact-tau3", "star-step-eta-skewed-k10", "local-descent-2"))
 
 
@@ -104,7 +102,7 @@ def parts(data):
     return [part for item in inner for part in parts(item)]
 
 
-@pytest.mark.parametrize("point", [F(1, 1000), F(1, 3), F(9, 10), F(99, 100)])
+@pytest.mark.parametrize("point", [F(1, 3), F(99, 100)])
 def test_at_a_point_it_is_an_ordinary_certificate(point):
     for name in ("fedavg-step-fedavg-tau3", "star-step-eta-skewed-k10", "lemma-2-exact-tau2", "local-descent-3"):
         one = SHIPPED[name]
@@ -164,11 +162,6 @@ def test_an_interval_beyond_validity_is_refused(name, interval):
         assert low in ("-1", "5", "999/1000", "1/2")  # no interval of this parameter
     else:
         assert not check(wider)[0]
-
-
-def test_a_part_of_the_interval_is_proved_too():
-    assert check(changed(STAR, interval={"parameter": "eta_L", "low": "1/3", "high": "2/3"}))[0]
-    assert check(changed(DRIFT, interval={"parameter": "kappa", "low": "3/2", "high": "1000"}))[0]
 
 
 def test_true_on_a_part_is_not_proved_on_the_whole():
@@ -234,7 +227,7 @@ def test_a_file_must_have_the_form(tmp_path):
         assert run.exit_code in (1, 2) and "0 verified" in run.stdout + "0 verified" * (run.exit_code == 2), change
 
 
-@pytest.mark.parametrize("alpha", ["1/2,1/2", "9/10,1/10", "3/5,3/10,1/10", "2/5,2/5,1/5", "1,0"])
+@pytest.mark.parametrize("alpha", ["9/10,1/10", "2/5,2/5,1/5", "1,0"])
 def test_drift_full_is_certified_for_all_weights_and_nothing_smaller(alpha):
     """For every kappa and at one, also where the solver finds no face; G^2 as stated is the worst case (solver)."""
     claim = claim_named("drift-full")
@@ -246,13 +239,6 @@ def test_drift_full_is_certified_for_all_weights_and_nothing_smaller(alpha):
     model = build(setting, float)
     worst, stated = worst_case(model, model["drift"], [model["G_sq"]]), coefficients(claim, setting)
     assert worst.value == pytest.approx(float(stated.get("G_sq", 0)), abs=1e-6)
-
-
-def test_a_right_side_of_zero_is_written_and_read(tmp_path):
-    claim = claim_named("drift-full")
-    result = certify(claim, next(round_settings(claim, tau=2, kappa=10)))
-    (back,) = read_file(save(tmp_path / "c.jsonl", [result]))
-    assert not result.rhs and check(back) == (True, "verified")
 
 
 def test_a_shipped_name_is_the_shipped_quantity():
@@ -295,12 +281,6 @@ class TestCoverage:
             assert not covered.contains({**rest, "kappa": F(7), "eta_L": steps, **instance})
         assert Coverage.from_json(json.loads(json.dumps(covered.to_json()))) == covered
 
-    def test_an_interval_of_steps(self):
-        covered = self.of("star-step-eta-skewed-k10")
-        assert "eta L at every step in (0, 99/100]" in covered.words() and covered.axes["kappa"] == {10}
-        assert Coverage.from_json(json.loads(json.dumps(covered.to_json()))) == covered
-        assert F(1, 2) in covered.axes["eta_L"] and 0 not in covered.axes["eta_L"]
-
     def test_the_ledger_says_for_every_kappa(self):
         result = ledger._certificates(frozenset(["theorem-1"]))
         whole = [v for v in result if isinstance(v.coverage.axes["kappa"], Span)]
@@ -334,23 +314,12 @@ class TestCommand:
         verdict, result = examination(replace(lemma, terms=terms), *round_settings(lemma, 1, tau=2, kappa=kappa))
         assert verdict.status is status and (result is not None) is (status is Status.HOLDS)
 
-    def test_what_is_not_proved_is_undecided(self):
-        """It is false at kappa = 1000 with these weights, and true with equal ones."""
-        flags = "--kappa", "1..inf", "--tau", "2", "--t", "1", "--reading", "literal"
-        told = self.run("theorem-1", *flags, "--weights", "9/10,1/10", "--p", "1/2,1/2", "--rho-bar", "1")
-        assert "UNDECIDED" in told.stdout and "HOLDS" not in told.stdout
-        assert "HOLDS" in self.run("theorem-1", *flags).stdout
-
     @pytest.mark.parametrize(
         "flags", [("--kappa", "0..5"), ("--kappa", "5..2"), ("--kappa", "2..x"), ("--kappa", "1..9", "--eta", "0..1")]
     )
     def test_no_interval_of_this_kind(self, flags):
         told = self.run("star-step", *flags)
         assert told.exit_code == 2 and "Traceback" not in told.output
-
-    def test_a_file_for_rocq_states_the_interval(self, tmp_path):
-        told = self.run("lemma-1", "--kappa", "1..9", "--rocq", str(tmp_path / "c.v"))
-        assert told.exit_code == 0 and "(1) < kappa -> kappa <= (9) -> " in (tmp_path / "c.v").read_text()
 
     def test_an_assumption_that_fails_on_a_part(self):
         setting = round_setting(2, 1, eta=ranged("0..2", "eta_L"))
@@ -387,16 +356,6 @@ class TestFunctions:
             else:
                 with pytest.raises(InputError, match="one answer"):
                     told()
-
-    def test_arithmetic_is_that_of_values(self):
-        x, f = F(7, 3), (2 * KAPPA - F(1, 2)) / (KAPPA**2 + 1)
-        for item in (f, 1 / f, f**-2, f - KAPPA, F(3) - f, f * 0, -f, f / 3):
-            here = F(25, 6) / F(58, 9)
-            values = (here, 1 / here, here**-2, here - x, 3 - here, F(0), -here, here / 3)
-            assert (item.at(x) if isinstance(item, Function) else F(item)) in values
-        assert f * (1 / f) == 1 and f - f == 0 and f != 1 and f == number_of(f.to_json(), ABOVE_1)
-        with pytest.raises(ZeroDivisionError):
-            1 / (KAPPA - KAPPA)
 
 
 def test_refuted_where_a_number_refutes_and_nothing_holds_on_the_whole():

@@ -14,7 +14,6 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round import bound, central_path, noise, sampled_clients
 from fedbounds.evidence.sdp.multi_round.drawn_rounds import ROUNDS, drawn_rounds
-from fedbounds.evidence.sdp.multi_round.lower_bound import alike
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import _from_wedge, second_moments, with_sets
@@ -60,7 +59,7 @@ def ran(rounds, tau, N, gradient):
 
 @pytest.mark.parametrize(
     ("rounds", "tau", "present", "sigma"),
-    [(2, 2, (2, 4), 0), (2, 1, (2, 3), 0), (1, 2, (1, 2), 0.7), (2, 1, (2, 3), 1)],
+    [(2, 2, (2, 4), 0), (2, 1, (2, 3), 1)],
 )
 def test_moments_are_the_mean_over_every_draw(rounds, tau, present, sigma):
     """Noise of two signs, along one line of each client's plane, has the variance that is added."""
@@ -83,7 +82,7 @@ def by_coins(N, q, rounds):
         yield [[i for i in range(N) if one[i]] for one in several], q**count * (1 - q) ** (N * rounds - count)
 
 
-@pytest.mark.parametrize(("measure", "sigma"), [("distance", 0), ("gap", 0), ("distance", 0.7)])
+@pytest.mark.parametrize(("measure", "sigma"), [("gap", 0), ("distance", 0.7)])
 def test_moments_by_coins_are_the_mean_over_every_pattern(measure, sigma):
     N, shape, total = 3, np.array([0.3, 0.2, 0.9, 0.6, 1.1]), 0.0
     tau = 1 if sigma else 2
@@ -123,18 +122,12 @@ def test_clients_by_coins_are_bounded_near_an_instance(measure):
     run = replace(run_of(1, 4, (Q(1, 5), 10)), measure=measure)
     one = central_path.worst(run)
     assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
-    for rounds, most in ((1, 1.02), (5, 1.09)) if measure == "distance" else ((1, 1.13), (5, 2.6)):
-        (result,) = worst(rounds=rounds, tau=4, step="1/2", participation="q=0.2/10", measure=measure)
-        assert result.certified and not result.stated and 1 <= result.worst / result.lower < most
+    (result,) = worst(rounds=1, tau=4, step="1/2", participation="q=0.2/10", measure=measure)
+    assert result.certified and not result.stated
+    assert 1 <= result.worst / result.lower < (1.02 if measure == "distance" else 1.13)
 
 
-def test_any_number_of_clients_is_the_limit_of_many():
-    shape = np.array([0.3, 0.2, 0.9, 0.6, 1.1])[:, None]
-    many, any_number = (second_moments(run_of(3, 2, (2, N)), shape, 1.0, 1.0, 0.0)[0] for N in (10**9, None))
-    assert many == pytest.approx(any_number, rel=1e-8)
-
-
-@pytest.mark.parametrize(("present", "tau"), [((1, 2), 3), ((2, 5), 1)])
+@pytest.mark.parametrize(("present", "tau"), [((2, 5), 1)])
 def test_moments_in_fractions_are_those_of_a_problem_near_by(present, tau):
     run, shape = run_of(3, tau, present), np.array([0.3, 0.2, 2.0, 0.4, 1.1])
     value, zeta_sq = sampled_clients.in_fractions(run, shape, Q(1, 10))
@@ -147,42 +140,6 @@ def test_every_client_present_is_the_run_without_sampling():
     everyone, plain = run_of(2, 3, (5, 5)), run_of(2, 3, None)
     assert noisy(everyone, Q(1), Q(1), Q(0)).value == noisy(plain, Q(1), Q(1), Q(0)).value
     assert run_of(1, 1, (2, 4)).sampling == Q(1, 3) and run_of(1, 1, (2, None)).sampling == Q(1, 2)
-
-
-@pytest.mark.parametrize("tau", [1, 3])
-@pytest.mark.parametrize("present", [(1, 5), (2, 5), (2, None)])
-def test_random_clients_stay_below(tau, present):
-    """The exact second moments of five clients, by a recursion over whole clients."""
-    run, rng, sigma_sq = run_of(3, tau, present), np.random.default_rng(7), 0.5
-    limit = noisy(run, Q(1), Q(1), Q(1, 2))
-    assert limit.certified
-    K, N, count, d = present[0], 5, 1000, 3
-    v = (N - K) / (K * (N - 1))
-    frames = np.linalg.qr(rng.normal(size=(count, N, d, d)))[0]
-    H = np.einsum("bnij,bnj,bnkj->bnik", frames, 0.1 + 0.9 * rng.beta(0.3, 0.3, (count, N, d)), frames)
-    s = rng.normal(size=(count, N, d))
-    s -= s.mean(axis=1, keepdims=True)
-    s /= np.sqrt((s**2).sum(axis=2).mean(axis=1))[:, None, None]
-    m = rng.normal(size=(count, d))
-    m /= np.linalg.norm(m, axis=1, keepdims=True)
-    M, step = m[:, :, None] * m[:, None, :], np.eye(d) - 0.5 * H
-    P, q, C = np.broadcast_to(np.eye(d), H.shape), np.zeros_like(s), np.zeros_like(H)
-    for _ in range(tau):
-        P, q = step @ P, np.einsum("bnij,bnj->bni", step, q) - 0.5 * s
-        C = step @ C @ step + 0.25 * sigma_sq / d * np.eye(d)
-    for _ in range(3):
-        Pm = np.einsum("bnij,bj->bni", P, m)
-        cross = Pm[..., :, None] * q[..., None, :]
-        each = (
-            P @ M[:, None] @ P.swapaxes(-1, -2) + cross + cross.swapaxes(-1, -2) + q[..., :, None] * q[..., None, :]
-        )
-        mean, bar, shift = P.mean(axis=1), (Pm + q).mean(axis=1), q.mean(axis=1)
-        mixed = np.einsum("bij,bj->bi", mean, m)[:, :, None] * shift[:, None, :]
-        whole = mean @ M @ mean.swapaxes(-1, -2) + mixed + mixed.swapaxes(-1, -2)
-        whole = whole + shift[:, :, None] * shift[:, None, :]
-        M, m = (1 - v) * whole + v * each.mean(axis=1) + C.mean(axis=1) / K, bar
-    highest = np.einsum("bii->b", M).max()
-    assert 0.3 * limit.value < highest < limit.value
 
 
 def set_gradient(x, u, own, pull, wedge, cone):
@@ -216,32 +173,7 @@ def ran_of_sets(rounds, tau, N, wedge, cone, sigma):
     return w
 
 
-SETS = [
-    ((-0.3, 0.3 - np.pi, 0, 0), True, 0),
-    ((-0.1, -0.6, 0, 0), False, 0),
-    ((0.1, -1.4, 0, 0), False, 0.5),
-    ((0.1, -0.6, 0.5, 1.5), False, 0.7),
-    ((-0.4, -2.7, 1.2, 0.1), False, 1),
-]
-
-
-def test_what_is_less_than_the_nearest_point_of_a_leaning_wedge():
-    """x - y with y in the wedge, orthogonal to y, and of no positive product with the wedge's edges and rays."""
-    rng = np.random.default_rng(1)
-    for _ in range(2000):
-        first, lean = rng.uniform(-4, 4), np.abs(rng.normal(size=2)) * rng.choice([0, 0.3, 1, 20])
-        wedge = (first, first - rng.choice([1e-3, 1, np.pi - 1e-3, rng.uniform(0.01, 3.1)]), *lean)
-        x = rng.normal(size=(3, 20)) * rng.choice([0.1, 1, 10], size=(3, 1))
-        x[2] = np.abs(x[2])
-        g = np.array(_from_wedge(*x, wedge))
-        y, turned = x - g, (first + np.pi / 2, wedge[1] - np.pi / 2)
-        faces = np.array([[np.cos(a), np.sin(a), b] for a, b in zip(turned, lean, strict=True)])
-        assert (faces @ y / np.linalg.norm(faces, axis=1)[:, None] < 1e-8).all() and (y[2] > -1e-9).all()
-        assert np.abs((g * y).sum(0)).max() < 1e-7
-        inside = rng.normal(size=(3, 400))
-        inside[2] = np.abs(inside[2])
-        inside = inside[:, (faces @ inside <= 0).all(0)]
-        assert inside.size == 0 or (g.T @ inside).max() < 1e-7
+SETS = [((-0.3, 0.3 - np.pi, 0, 0), True, 0), ((0.1, -0.6, 0.5, 1.5), False, 0.7), ((-0.4, -2.7, 1.2, 0.1), False, 1)]
 
 
 @pytest.mark.parametrize(("wedge", "cone", "_"), SETS)
@@ -255,7 +187,7 @@ def test_distances_to_wedges_and_cones_are_of_the_class(wedge, cone, _):
 
 
 @pytest.mark.parametrize(("wedge", "cone", "sigma"), SETS)
-@pytest.mark.parametrize("present", [(2, 4), (1, 3)])
+@pytest.mark.parametrize("present", [(1, 3)])
 def test_drawn_runs_of_wedges_and_cones_are_the_mean_over_every_draw(wedge, cone, sigma, present):
     """Two rounds: every first draw has the same value, the last draw is not sampled, and no sign of noise matters."""
     (K, N), run, total, count = present, run_of(2, 3, present), 0.0, 0
@@ -275,7 +207,7 @@ def test_drawn_runs_of_many_clients_are_near_those_of_any_number(wedge, cone, si
 
 @pytest.mark.parametrize(
     ("present", "rounds", "step", "most"),
-    [("1/10", 1, "1/4", 1.02), ("1/10", 10, "1/4", 1.1), ("5/10", 10, "1/4", 1.13), ("q=0.2/10", 10, "1/4", 1.07)],
+    [("1/10", 10, "1/4", 1.1), ("5/10", 10, "1/4", 1.13), ("q=0.2/10", 10, "1/4", 1.07)],
 )
 def test_noise_of_drawn_clients_comes_near_the_bound(present, rounds, step, most):
     (result,) = worst(rounds=rounds, tau=4, step=step, participation=present, sigma=1)
@@ -285,7 +217,7 @@ def test_noise_of_drawn_clients_comes_near_the_bound(present, rounds, step, most
         assert f"{result.worst / result.lower:.2f}" in page
 
 
-@pytest.mark.parametrize("tau", [1, 2])
+@pytest.mark.parametrize("tau", [1])
 def test_noise_by_coins_is_bounded_above_every_pattern(tau):
     """The bound of clients who come with a probability, against runs of sets in every pattern of presence."""
     N, rounds, rng = 2, 2, np.random.default_rng(2)
@@ -304,20 +236,9 @@ def test_noise_by_coins_is_bounded_above_every_pattern(tau):
         assert not noise.verify(replace(run, present=present), limit.steps, limit.potentials)
 
 
-def test_noise_by_coins_of_a_probability_near_one_is_that_of_everybody():
-    near, everyone = (noisy(run_of(3, 2, present), Q(1), Q(1), Q(1)) for present in ((1 - Q(1, 10**6), 5), (5, 5)))
-    assert near.value == pytest.approx(everyone.value, rel=1e-4)
-
-
 @pytest.mark.parametrize(
     ("present", "rounds", "eta", "most"),
-    [
-        ("1/10", 2, "1/2", 1.02),
-        ("1/10", 5, "1/2", 1.06),
-        ("1/10", 10, "1/2", 1.08),
-        ("5/10", 10, "1/4", 1.09),
-        ("1/2", 10, "1/4", 1.04),
-    ],
+    [("1/10", 10, "1/2", 1.08), ("5/10", 10, "1/4", 1.09), ("1/2", 10, "1/4", 1.04)],
 )
 def test_a_stated_number_of_clients_comes_near_the_bound(present, rounds, eta, most):
     (result,) = worst(rounds=rounds, tau=4, step=eta, participation=present)
@@ -327,7 +248,7 @@ def test_a_stated_number_of_clients_comes_near_the_bound(present, rounds, eta, m
         assert f"{result.worst / result.lower:.2f}" in page
 
 
-@pytest.mark.parametrize(("present", "step"), [("1/10", "1/2"), ("1/any", "1/4")])
+@pytest.mark.parametrize(("present", "step"), [("1/any", "1/4")])
 def test_the_gap_is_bounded_above_an_instance(present, step):
     one, two, far = (
         worst(rounds=rounds, tau=4, step=step, participation=present, measure="gap")[0] for rounds in (1, 2, 20)
@@ -344,16 +265,6 @@ def test_the_gap_of_everybody_present_is_that_of_the_programme_without_draws():
         assert central_path.worst(everyone).value == pytest.approx(central_path.worst(plain).value, rel=1e-4)
 
 
-def test_the_gap_of_drawn_quadratics_is_the_mean_over_every_draw():
-    (K, N), shape = (2, 4), np.array([0.3, 0.2, 0.9, 0.6, 1.1])
-    run, u, H, total = replace(run_of(2, 2, (K, N)), measure="gap"), simplex(N), hessians(shape, N), 0.0
-    draws = list(itertools.product(itertools.combinations(range(N), K), repeat=2))
-    for draw in draws:
-        w = ran(draw, 2, N, lambda i, x: H[i] @ x + u[i])
-        total += w @ np.mean(H, axis=0) @ w / 2
-    assert second_moments(run, shape[:, None], 1.0, 1.0, 0.0)[0] == pytest.approx(total / len(draws), rel=1e-12)
-
-
 def test_the_bound_of_a_round_is_proved_by_its_multipliers_and_composed():
     run = run_of(1, 2, (1, 10))
     one = central_path.worst(run, Q(1), Q(1))
@@ -366,23 +277,7 @@ def test_the_bound_of_a_round_is_proved_by_its_multipliers_and_composed():
     assert whole.value == last.value < noisy(many, Q(1), Q(1), Q(0)).value
 
 
-@pytest.mark.parametrize(
-    ("present", "tau", "eta", "most"), [("1/any", 4, "1/4", 1.04), ("2/any", 4, "1/2", 1.05), ("1/any", 1, "1", 1.01)]
-)
-def test_many_clients_come_near_the_bound(present, tau, eta, most):
-    (result,) = worst(rounds=5, tau=tau, step=eta, participation=present)
-    assert result.certified and 1 <= result.worst / result.lower < most
-
-
-def test_one_local_step_of_one_present_client_is_exact():
-    """tau = 1, one round: (1 - eta mu)^2 + v eta^2 zeta_*^2 at equal curvature is below, and near, the bound."""
-    run = run_of(1, 1, (1, 10), "1/4")
-    (result,) = worst(rounds=1, tau=1, step="1/4", participation="1/10")
-    assert result.certified and result.lower <= result.worst <= result.lower * 1.00001
-    assert result.lower > float(alike(run, Q(1), Q(1)))
-
-
-@pytest.mark.parametrize(("present", "tau", "rounds"), [("2/10", 1, 10), ("2/10", 4, 5), ("1/10", 1, 5)])
+@pytest.mark.parametrize(("present", "tau", "rounds"), [("2/10", 1, 10)])
 def test_the_bound_is_near_an_instance(present, tau, rounds):
     (result,) = worst(rounds=rounds, tau=tau, step="1/4", participation=present)
     assert result.certified and result.above and not result.stated and 1 <= result.worst / result.lower < 1.1

@@ -13,16 +13,12 @@ from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.multi_round import central_path
 from fedbounds.evidence.sdp.multi_round.bound import above, is_definite, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment, surely
-from fedbounds.evidence.sdp.multi_round.program import Run, program_of
-from fedbounds.evidence.sdp.one_step.parameters import round_setting
-from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import exact
-from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
@@ -53,15 +49,8 @@ def test_one_round_is_known(tau, value):
     assert result.certified and result.value == pytest.approx(value, abs=2e-6) and result.value >= value - 5e-7
 
 
-def test_one_round_is_that_of_the_general_model():
-    model = build(round_setting(tau=4, kappa=10, eta=ETA))
-    unit = [model["Delta_start"], model["star_grad_sq"]]
-    result = worst_case(model, model["Delta_next"], unit, "nonneg")
-    assert worst(rounds_of(1, 4)).value == pytest.approx(result.value, rel=5e-6)
-
-
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("p", [HALVES, (Q(2, 5), Q(2, 5), Q(1, 5))])
+@pytest.mark.parametrize("p", [(Q(2, 5), Q(2, 5), Q(1, 5))])
 @pytest.mark.parametrize("eta", [Q(1, 2), (Q(7, 4), Q(1, 10), Q(1))])
 def test_it_is_the_worst_case_of_the_programme_with_every_client(measure, p, eta, monkeypatch):
     """Two blocks lose nothing at any steps, measure and weights of at most 1/2; fewer inequalities lose little."""
@@ -75,12 +64,7 @@ def test_it_is_the_worst_case_of_the_programme_with_every_client(measure, p, eta
 
 @pytest.mark.parametrize(
     ("run", "loss"),
-    [
-        (rounds_of(5, 2), 0.0018),
-        (rounds_of(4, 3, Q(1, 37), Q(13, 10)), 0.0215),
-        (rounds_of(5, 2, measure="gap"), 0.013),
-        (rounds_of(5, 2, measure="average"), 0.012),
-    ],
+    [(rounds_of(5, 2), 0.0018), (rounds_of(5, 2, measure="gap"), 0.013)],
 )
 def test_the_inequalities_left_out_cost_little(run, loss, monkeypatch):
     """At R = 5, tau = 2; none is left out up to twelve steps."""
@@ -108,14 +92,6 @@ def test_steps_that_differ_without_heterogeneity():
     result = worst(mixed, zeta_sq=Q(0))
     assert mixed.contraction is None and result.certified and not result.exact
     assert result.value == pytest.approx(by_clients(mixed, 0), rel=1e-5) and result.value < (0.9 * 0.99) ** 2 + 1e-6
-
-
-@pytest.mark.parametrize("measure", MEASURES[1:])
-def test_without_heterogeneity_too(measure):
-    run = rounds_of(1, 3, eta=(ETA, Q(1), Q(1, 3)), alpha=HALVES, p=HALVES, measure=measure)
-    result = worst(run, zeta_sq=Q(0))
-    assert result.certified and not result.exact and verify(result) and Q(result.value) >= result.a
-    assert result.value == pytest.approx(by_clients(run, 0), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -168,31 +144,8 @@ def test_definite_agrees_with_elimination():
         assert is_psd(S) is (shift >= 0) and is_definite(S) is (shift > 0)
 
 
-@given(
-    st.integers(2, 4),
-    st.integers(1, 2),
-    st.fractions(Q(1, 50), Q(9, 10), max_denominator=50),
-    st.fractions(Q(1, 20), Q(1), max_denominator=20),
-)
-@settings(max_examples=8, deadline=None)
-def test_the_theorems_own_multipliers_are_a_proof(tau, rounds, mu, eta):
-    """`fedavg-rounds` with its double sum, in exact arithmetic: at the stated constant, and not below it."""
-    run = rounds_of(rounds, tau, mu, eta)
-    q, T, a = 1 - eta * mu, run.T, (2 - eta * (L + mu)) / (eta * (L - mu))
-    inner = [(i, k) for i in range(1, tau) for k in range(1, tau)]
-    E = eta**2 / (a * (a + tau)) * sum(q ** (i + k) * min(i, k) * (a + tau - max(i, k)) for i, k in inner)
-    b = E * sum(q ** (2 * tau * r) for r in range(rounds))
-    each = [2 * eta * q ** (2 * (T - 1 - k) + 1) for k in range(T) for _ in (0, 1)]
-    program = program_of(run)
-    labels = dict(zip(program.labels, each + [Q(0)] * (2 * T - 2), strict=True))
-    for constant, proved in ((b, True), (b * (1 - Q(1, 10**9)), False)):
-        gap = program.sum({"Delta_0": q ** (2 * T), "variance": constant}) - program["measured"]
-        assert verification.verify(program, gap, labels)[0] is proved
-    assert bounds(run, Q(1), Q(1))["fedavg-rounds"] >= float(q ** (2 * T) + b) * (1 - 1e-12)
-
-
-@pytest.mark.parametrize("eta", [Q(1, 10), ETA, Q(1)])
-@pytest.mark.parametrize(("rounds", "tau"), [(1, 6), (4, 3), (8, 2)])
+@pytest.mark.parametrize("eta", [Q(1, 10), Q(1)])
+@pytest.mark.parametrize(("rounds", "tau"), [(4, 3), (8, 2)])
 def test_the_sandwich_is_in_order(rounds, tau, eta):
     run = rounds_of(rounds, tau, eta=eta)
     result, instance, proved = worst(run, zeta_sq=Q(4)), attained(run, 1.0, 4.0), bounds(run, Q(1), Q(4))
@@ -226,7 +179,7 @@ def test_the_claims_at_their_limits():
         assert rhs.subs({s: known[s.name] for s in rhs.free_symbols}) == value
 
 
-@pytest.mark.parametrize(("rounds", "tau"), [(1, 3), (2, 2)])
+@pytest.mark.parametrize(("rounds", "tau"), [(2, 2)])
 @pytest.mark.parametrize("alpha", ["1/2,3/10,1/5", "2/5,2/5,1/5", "7/10,3/10", "9/10,1/10"])
 def test_the_worst_case_is_that_of_all_weights(rounds, tau, alpha):
     """It is attained where no weight exceeds 1/2, and nearly so elsewhere; the instance never exceeds either."""
@@ -239,20 +192,7 @@ def test_the_worst_case_is_that_of_all_weights(rounds, tau, alpha):
     assert surely(run, instance, Q(1), Q(1)) == pytest.approx(instance.value, rel=1e-12)
 
 
-@pytest.mark.parametrize("measure", MEASURES[1:])
-def test_two_rounds_and_a_weight_above_one_half(measure):
-    """There it is a bound, which the programme of these clients does not exceed."""
-    for p in (HALVES, (Q(9, 10), Q(1, 10))):
-        run = rounds_of(2, 2, alpha=p, p=p, measure=measure)
-        clients, result = by_clients(run), worst(run)
-        assert result.value == worst(rounds_of(2, 2, measure=measure)).value and result.certified
-        assert attained(run).value <= clients * (1 + 1e-6) and clients < result.value * (1 + 1e-6)
-        assert result.attained is (p == HALVES)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "p"), [("7/10,3/10", "1/2,1/2"), ("1/2,1/4,1/4", "1/3,1/3,1/3"), ("1,0", "1/2,1/2")]
-)
+@pytest.mark.parametrize(("alpha", "p"), [("7/10,3/10", "1/2,1/2"), ("1,0", "1/2,1/2")])
 def test_a_server_with_other_weights_is_bounded(alpha, p, monkeypatch):
     """Exactly where every client has its gradients in the programme, and by two blocks up to a tenth above."""
     for rounds, tau, more in ((3, 1, 1e-6), (1, 2, 0.06), (2, 2, 0.09)):

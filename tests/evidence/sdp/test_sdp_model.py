@@ -10,7 +10,6 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import build, size
-from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
 from fedbounds.evidence.sdp.program import Expression
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from validate.appendix import certify_appendix
@@ -86,12 +85,6 @@ class TestModel:
         assert worst_case(model, nothing, [size(model)]).value == pytest.approx(0, abs=SOLVER)
 
 
-@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_the_minimum_over_a_simplex_does_not_hang_on_units(unit):
-    H, m = unit * np.diag([2.0, 1.0, 1.0]), unit * np.array([0.0, 0.0, 2.0])
-    np.testing.assert_allclose(simplex_minimum(H, m), [1 / 3, 2 / 3, 0], atol=1e-9)
-
-
 class TestInput:
     @pytest.mark.parametrize(
         "wrong",
@@ -128,7 +121,7 @@ class TestInput:
 
 
 class TestAppendix:
-    @pytest.mark.parametrize("weights", [{}, SKEWED])
+    @pytest.mark.parametrize("weights", [SKEWED])
     @pytest.mark.parametrize("name", ["A_1", "A_3", "A_5"])
     def test_the_bounds_hold_at_the_corollary_s_steps(self, name, weights):
         certificate = certify_appendix(name, round_setting(2, 2, **weights))

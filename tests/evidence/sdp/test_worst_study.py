@@ -110,13 +110,6 @@ def test_theorems_stand_beside_it():
         assert key not in bounds(away, Q(1), Q(1), further={"G_sq": 9.0, "Gamma": 1.0})
 
 
-def test_constants_of_the_instance_are_those_of_its_run():
-    """The gradient bound of the function on a line is that at its start, and its clients are equal."""
-    result = next(curve(rounds_of(2, 2, measure="gap"), None, steps=claim_named("li-2020"), zeta_sq=Q(0)))
-    assert result.instance_constants["Gamma"] == 0 and 0.01 < result.instance_constants["G_sq"] < 1 and result.stated
-    assert result.worst == pytest.approx(result.lower, rel=1e-5)
-
-
 def test_a_number_below_the_instance_is_no_worst_case(monkeypatch):
     def solver(certified, value):
         low = Bound(rounds_of(1, 2), Q(1), Q(0), value, 0.0, certified)
@@ -141,7 +134,7 @@ def test_a_claim_that_the_instance_exceeds_is_refuted(capsys):
 
 @pytest.mark.parametrize(
     "kappa, step, zeta, tau, rounds",
-    [(10_000, Q(1, 10), 100, 1, 20), (100, Q(1, 1000), 10**6, 1, 3), (10_000, Q(1, 42_000_000), 10**6, 2, 3)],
+    [(10_000, Q(1, 10), 100, 1, 20), (10_000, Q(1, 42_000_000), 10**6, 2, 3)],
 )
 def test_rounding_refutes_no_theorem(kappa, step, zeta, tau, rounds):
     result = sandwich(rounds_of(rounds, tau, Q(1, kappa), step), zeta_sq=Q(zeta) ** 2)
