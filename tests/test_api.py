@@ -107,11 +107,6 @@ def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
         fedbounds.referee("lemma1")
 
 
-def test_the_package_of_the_referee_can_be_called():
-    package = importlib.import_module("fedbounds.referee")
-    assert package(FALSE)[0].outcome == "FALSE" and fedbounds.referee(FALSE)[0].outcome == "FALSE"
-
-
 def test_a_search_returns_verdicts_on_an_object_as_on_a_key():
     by_key, by_object = (
         fedbounds.refute("speed-floor", "literal"),
@@ -190,43 +185,3 @@ def test_a_sweep_is_the_tidy_table_of_its_cells(tmp_path):
 def test_the_examples_of_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted and not result.failed
-
-
-WRONG = {
-    "refute": [(3,), ([3],), ("rate", "plain", "huge")],
-    "referee": [(3,), (FALSE, "plain", "huge")],
-    "derive": [(3,)],
-    "ledger": [(3,)],
-    "sweep": [(3, "out"), ("grid.toml", None)],
-    "simulate": [(3,)],
-}
-WORDS = [
-    ("refute", "rate", {"seed": -1}),
-    ("refute", "rate", {"seed": "a"}),
-    ("refute", "rate", {"jobs": 0}),
-    ("refute", "rate", {"jobs": "two"}),
-    ("referee", FALSE, {"seed": -1}),
-    ("referee", FALSE, {"jobs": "two"}),
-    ("certify", "star-step", {"tau": "a"}),
-    ("certify", "star-step", {"tau": 1.5}),
-    ("certify", "star-step", {"clients": "a"}),
-    ("certify", "star-step", {"kappa": 10**5000}),
-    ("certify", "star-step", {"taw": 1}),
-    ("worst", None, {"kappa": "ten"}),
-    ("worst", None, {"measure": "mean"}),
-    ("compare", None, {"clients": "a"}),
-]
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_what_is_of_the_wrong_kind_is_refused_in_a_sentence(name):
-    for given in WRONG[name]:
-        with pytest.raises(InputError) as wrong:
-            getattr(fedbounds, name)(*given)
-        assert ", but received" in str(wrong.value) and str(wrong.value).isprintable()
-
-
-@pytest.mark.parametrize(("name", "claim", "given"), WORDS)
-def test_what_no_search_and_no_setting_has_is_refused_in_a_sentence(name, claim, given):
-    with pytest.raises(InputError, match=", but received"):
-        getattr(fedbounds, name)(*([] if claim is None else [claim]), **given)

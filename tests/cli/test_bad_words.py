@@ -147,6 +147,7 @@ CALLS = {
     "worst(measure='norm')": lambda: fedbounds.worst(measure="norm"),
     "sweep('none.toml')": lambda: fedbounds.sweep("none.toml", "swept"),
     "sweep(3)": lambda: fedbounds.sweep(3, "swept"),
+    "simulate(3)": lambda: fedbounds.simulate(3),
     "settings_from('none.toml')": lambda: settings_from("none.toml"),
     **{f"a study of {text!r}": (lambda text=text: parse_grid(text))
        for text in ("x", "[x]", "[base]\ntauu = 1", "[grid]\ntau = 1", "[grid]\ntau = [0]", "[grid]\ntau = [1, 1]",

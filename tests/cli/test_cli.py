@@ -47,13 +47,6 @@ def sentence(result):
     return line
 
 
-def test_check_help_has_sections_and_defaults():
-    text = " ".join(call("check", "--help").stdout.split())
-    for section in ("Problem:", "Protocol:", "Weightings and claims:", "Readings and constants:", "Other options:"):
-        assert section in text
-    assert "[default: 200]" in text
-
-
 def test_flags_win_over_a_study_file(tmp_path):
     file = tmp_path / "study.toml"
     file.write_text('problem = "quadratic"\nclients = 2\nrounds = 4\nreplicates = 8\nseed = 3\nbatch = "full"\n')
@@ -156,7 +149,7 @@ def test_unknown_command_is_met_with_the_nearest():
     assert "did you mean 'check'" in sentence(call("chek"))
 
 
-@pytest.mark.parametrize("key", ["theorem-1", "rate", "pi-ratio", "cho-2020-fixed"])
+@pytest.mark.parametrize("key", ["theorem-1", "rate"])
 def test_a_claim_is_shown_in_full(key):
     claim = plugins.claim_named(key)
     text = call("claims", key).stdout
@@ -194,7 +187,7 @@ def test_bound_agrees_with_the_corollary_by_hand():
     assert value.gamma == 40
 
 
-@pytest.mark.parametrize("epsilon", [1e-3, 0.37, 1.0, 50.0, 1e9])
+@pytest.mark.parametrize("epsilon", [0.37, 1e9])
 def test_rounds_to_epsilon_is_the_first_that_reaches_it(epsilon):
     speed, error, gamma, tau = 123.4, 1e-4, 40.0, 5
     r = bounds.rounds_to(epsilon, speed, error, gamma, tau)

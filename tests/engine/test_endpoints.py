@@ -32,14 +32,7 @@ def experiment_on(kind="binary", **changes):
 @pytest.mark.parametrize("weighting", [FedAvg(), FedSoftMax(0.5)], ids=["fedavg", "fedsoftmax"])
 @pytest.mark.parametrize(
     "changes",
-    [
-        {},
-        {"batch_size": 11, "stride": 7},
-        {"batch_size": 1, "replacement": False},
-        {"participation": 0.5, "tau": 1},
-        {"participation": 0.25, "replicates": 1},
-        {"batch_size": None},
-    ],
+    [{"batch_size": 11, "stride": 7}, {"participation": 0.5, "tau": 1}, {"batch_size": None}],
     ids=str,
 )
 @pytest.mark.parametrize("kind", list(ZOO))
@@ -77,19 +70,6 @@ def test_a_diverging_light_run_names_step_and_cause(kind):
             DivergedError, match=r"diverged at step [012] \(replicate 0\).*eta_t = 1e\+100 exceeds 2/L"
         ):
             run_endpoints(experiment_on(kind, eta=ConstantStep(1e100), weighting=weighting))
-
-
-def test_threads_do_not_change_which_divergence_is_told():
-    problem = LeastSquaresProblem(
-        [np.random.default_rng(i).standard_normal((6, 3)) for i in range(4)], [np.ones(6)] * 4
-    )
-    experiment = Experiment(problem, FedAvg(), ConstantStep(1.2), 3, 300, 40, 1, w0=np.ones(3))
-    said = []
-    for threads in (1, 2, 3):
-        with pytest.raises(DivergedError) as told:
-            run_endpoints(experiment, threads=threads)
-        said.append(str(told.value))
-    assert len(set(said)) == 1
 
 
 def test_a_record_is_full_or_distance():
@@ -150,7 +130,7 @@ def test_weights_that_are_p_only_where_everyone_takes_part_are_asked_for(engine)
     assert not np.array_equal(full.paths["p"].gap, full.paths["alpha"].gap)
 
 
-@pytest.mark.parametrize("rule", [Turning(0), Turning(1), Turning(4)])
+@pytest.mark.parametrize("rule", [Turning(1)])
 def test_weights_that_know_the_round_are_asked_for_in_every_round(rule):
     experiment = experiment_on("least-squares", weighting=rule, rounds=7)
     for engine in ("kernels", "reference"):

@@ -30,7 +30,7 @@ def make(problem, weighting=None, **changes):
 
 
 @pytest.mark.parametrize("replacement", [True, False])
-@pytest.mark.parametrize("tau", [1, 2])
+@pytest.mark.parametrize("tau", [2])
 @pytest.mark.parametrize("entries", [0, 2**17], ids=["samples", "table"])
 def test_two_steps_by_enumeration_of_every_minibatch(tau, replacement, entries, monkeypatch):
     monkeypatch.setattr(quadratic_clients, "TABLE_ENTRIES", entries)
@@ -81,8 +81,8 @@ def test_full_gradients_are_the_simulators(build, weighting):
         np.testing.assert_allclose(getattr(exact.extremes, field), getattr(run.extremes, field), rtol=1e-12)
 
 
-@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
-@pytest.mark.parametrize("weighting", [FedAvg(), ALPHA])
+@pytest.mark.parametrize("build", [ridge_problem])
+@pytest.mark.parametrize("weighting", [ALPHA])
 def test_the_band_of_2048_replicates_contains_the_expectation(build, weighting):
     experiment = make(build(7), weighting, replicates=2048, rounds=10)
     exact, run = simulate(experiment, exact=True), simulate(experiment)

@@ -10,8 +10,6 @@ from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.kernels.vectors import product
 
-# Two units in the last place; exp(x) - 1 - x just beyond ln(2)/2 loses a factor of about 20.
-EXP_ACCURACY, REMAINDER_ACCURACY = 2 * 2.0**-52, 5e-15
 # Rounding of a client's excess next to its minimum: that of u = x - w_i* is exact, sums have some 100 terms.
 NEAR_ACCURACY = 1e-13
 # The gradient that is left at a numerical minimum is known to extended precision only, and counts once ||u|| does.
@@ -31,7 +29,7 @@ def multiplied(A, B):
     return C[3:-1].reshape(K, M)
 
 
-@pytest.mark.parametrize("K", [1, 3, 4, 5, 8, 11])
+@pytest.mark.parametrize("K", [3, 11])
 @pytest.mark.parametrize(("Q", "M"), [(1, 8), (7, 40), (64, 96)])
 def test_products_are_exact_on_integers_and_bits_depend_on_no_shape(K, Q, M):
     rng = np.random.default_rng(K)
@@ -63,7 +61,7 @@ def test_samples_near_and_far_share_a_client(name):
         np.testing.assert_allclose(ours.gap(W), problem.gap(W), rtol=AGREEMENT)
 
 
-@pytest.mark.parametrize("distance", [1e-12, 1e-8, 1e-3, 1.0])
+@pytest.mark.parametrize("distance", [1e-12, 1e-3])
 def test_excess_next_to_a_minimum_keeps_relative_accuracy(distance):
     experiment = experiment_on("three")
     problem, rng = experiment.problem, np.random.default_rng(2)

@@ -110,7 +110,7 @@ def test_elementary_functions_keep_relative_accuracy(row):
     assert worst < (2e-15 if row == 1 else 5e-16)
 
 
-@pytest.mark.parametrize("margin", [-600.0, -30.0, -3.0, -0.7, -1e-9, 0.0, 1e-9, 0.4, 5.0, 30.0])
+@pytest.mark.parametrize("margin", [-600.0, -0.7, 0.4])
 def test_divergence_keeps_relative_accuracy(margin):
     delta = np.concatenate([RANGE, [-1e4, 1e4]])
     out = np.empty((3, len(delta)))
@@ -133,8 +133,8 @@ def test_divergence_keeps_relative_accuracy(margin):
 @pytest.mark.parametrize(
     ("name", "distance"),
     [
-        *itertools.product((*COMPILED, "uneven"), (1e-8, 1.0, 1e3)),
-        *itertools.product(MULTINOMIAL, (1e-8, 1.0, 100.0, 1e4)),
+        *itertools.product((*COMPILED, "uneven"), (1e-8, 1e3)),
+        *itertools.product(("three", "eleven"), (1e-8, 1e4)),
     ],
 )
 def test_primitives_agree_with_the_reference(name, batch_size, replacement, distance):
@@ -179,7 +179,9 @@ def recorded(trajectory):
     ("name", "changes"),
     [
         *itertools.product(COMPILED, [{"participation": 0.75}]),
-        *itertools.product(MULTINOMIAL, [{}, {"weighting": FedAvg(), "batch_size": None}, {"participation": 0.5}]),
+        *itertools.product(
+            ("digits", "eleven"), [{}, {"weighting": FedAvg(), "batch_size": None}, {"participation": 0.5}]
+        ),
     ],
     ids=str,
 )
@@ -196,7 +198,7 @@ def test_runs_agree_with_the_reference(name, changes):
 
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [*itertools.product(COMPILED, ("kernels", "reference")), *((n, "kernels") for n in MULTINOMIAL)],
+    [("quadratic", "reference"), *((name, "kernels") for name in (*COMPILED, "eleven"))],
 )
 def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, monkeypatch):
     monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 1)  # small blocks, so that there are several

@@ -18,15 +18,10 @@ from fedbounds.weightings.fedavg import FedAvg
 
 HUGE = [
     {"dimension": 10**7},
-    {"problem": "quadratic", "dimension": 10**7},
     {"problem": "logistic", "dimension": 10**9},
     {"samples": 10**9},
     {"replicates": 10**9},
     {"clients": 10**6},
-    {"clients": 10**6, "problem": "logistic"},
-    {"clients": 10**6, "dimension": 2, "samples": 5, "rounds": 3, "replicates": 4},
-    {"batch": 10**9},
-    {"rounds": 10**9, "tau": 10**9},
     {"rounds": 10**9},
 ]
 
@@ -56,7 +51,7 @@ def test_an_experiment_of_one_s_own_is_refused_too(record):
         simulate(experiment(replicates=10**13), record=record)
 
 
-@pytest.mark.parametrize("changes", [{}, {"stride": 7, "replicates": 200}, {"rounds": 500}])
+@pytest.mark.parametrize("changes", [{"stride": 7, "replicates": 200}])
 def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(changes):
     asked = experiment(**changes)
     sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}

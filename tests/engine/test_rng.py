@@ -39,7 +39,7 @@ def test_compiled_indices_equal_numpy_indices(n, count, replacement):
         assert np.array_equal(out, expected[place])
 
 
-@pytest.mark.parametrize("count", [1, 6, 7])
+@pytest.mark.parametrize("count", [7])
 def test_compiled_normals_agree_with_numpy_normals(count):
     expected = rng.normals(rng.absorb(KEYS, 3), count)
     even, replicates = count + count % 2, len(KEYS)

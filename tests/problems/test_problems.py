@@ -49,18 +49,6 @@ def test_variance_matches_enumeration_of_every_batch(kind: str, b: int, replacem
     assert not problem.client_variance(x, None).any()
 
 
-def test_only_the_order_of_two_labels_matters() -> None:
-    rng = np.random.default_rng(13)
-    X, y = features(rng), labels(rng, 2)
-    reference = LogisticProblem(X, y, 0.05)
-    w = rng.standard_normal(3)
-    for low, high in (("no", "yes"), (-7.0, 2.5), (False, True), (-1, 1)):
-        same = LogisticProblem(X, [np.where(c == 1, high, low) for c in y], 0.05)
-        np.testing.assert_array_equal(same.losses(w), reference.losses(w))
-    swapped = LogisticProblem(X, [1 - c for c in y], 0.05)
-    np.testing.assert_allclose(swapped.losses(-w), reference.losses(w), rtol=ROUNDING)
-
-
 def test_multinomial_gradient_by_hand() -> None:
     problem = ZOO["multinomial"](13)
     assert isinstance(problem, LogisticProblem)

@@ -36,15 +36,6 @@ def test_regression_heterogeneity_grows_with_the_dial():
     assert np.all(np.diff(gammas) > 0) and gammas[-1] > 1e6
 
 
-def test_regression_follows_its_model():
-    quiet, noisy = (federated_regression(2, 3, 4000, 1.0, rng(1), noise_std=s) for s in (0.0, 0.5))
-    for x, y, z in zip(quiet.features, quiet.targets, noisy.targets, strict=True):
-        w, *_ = np.linalg.lstsq(x, y)
-        assert np.allclose(x @ w, y, rtol=0, atol=1e-12)  # noise-free targets are exactly linear
-        # 4000 samples: the standard error of a standard deviation of 0.5 is 0.5 / sqrt(8000) = 0.0056.
-        assert abs(np.std(z - y) - 0.5) < 0.03
-
-
 def test_synthetic_has_the_published_moments():
     alpha, beta, clients, d = 2.0, 3.0, 400, 60
     data = synthetic(alpha, beta, clients, rng(2), sizes=[30] * clients)
@@ -89,11 +80,8 @@ def test_quadratic_spectra_lie_in_the_range_and_attain_it(clients, d, mu, ratio,
 @pytest.mark.parametrize(
     "make",
     [
-        lambda g: federated_regression(3, 2, 5, 1.0, g).features,
         lambda g: federated_regression(3, 2, 5, 1.0, g).targets,
-        lambda g: synthetic(1, 1, 3, g, sizes=[4, 5, 6]).features,
         lambda g: synthetic(1, 1, 3, g, sizes=[40, 50, 60]).targets,
-        lambda g: quadratics(3, 4, 1.0, 2.0, 1.0, g).spectra,
         lambda g: quadratics(3, 4, 1.0, 2.0, 1.0, g).minima,
     ],
 )

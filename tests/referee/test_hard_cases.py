@@ -8,15 +8,11 @@ import sympy as sp
 
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.referee import dimensions_and_limits
-from fedbounds.referee.case import Case
-from fedbounds.referee.regime import Suite
 from fedbounds.referee.search import refute as search
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
-from fedbounds.referee.stages import read_back
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
@@ -50,24 +46,6 @@ def test_the_curve_of_gradient_descent_is_convex_up_to_seven_quarters():
     assert search.refute(curve(sp.Rational(7, 4)), PLAIN, few, by_family=BENT).status is Status.UNDECIDED
 
 
-def heavy_ball(path):
-    """The squared distance to w* after t steps with the tuning of Polyak's for L = 25 mu, along the run's steps."""
-    losses, (x, before), seen = path.losses, (path.w[0], path.w[0]), []
-    for _ in range(len(path.eta) + 1):
-        seen.append(((x - losses.w_star) ** 2).sum())
-        slope = losses.p @ losses.grads(x)
-        x, before = x - slope / (9 * losses.mu) + 4 * (x - before) / 9, x
-    return np.array(seen)
-
-
-def test_heavy_ball_with_the_tuning_of_quadratics_fails_on_two_slopes():
-    ball = measured("ball", heavy_ball, meaning="||x_t - w*||^2 of heavy ball")
-    within = Assumption("kappa", "L <= 25 mu", sp.Le(L, 25 * mu))
-    quadratic = (2 * T + 2) ** 2 * sp.Rational(4, 9) ** T * Delta_0
-    claim = draft("heavy-ball", ball, quadratic, *ALONE, within, scope="horizon")
-    assert search.refute(claim, PLAIN, SMALL, by_family=BENT).status is Status.REFUTED
-
-
 def unequal_steps(path):
     """The squared distance to w* after t rounds in which client i takes 1 + (i mod 2) local steps."""
     losses, w, seen = path.losses, path.w[0], []
@@ -91,12 +69,6 @@ def test_unequal_local_steps_tend_to_another_minimiser():
         item for item, violated in dimensions_and_limits.limit_cases.sweep(claim, PLAIN, False, {}) if violated
     )
     assert examine(next(violated), claim, PLAIN).status is Status.REFUTED
-
-
-def test_bounded_gradients_everywhere_are_vacuous_beside_strong_convexity():
-    claim = draft("everywhere", Delta_next, 0 * Delta, *ALONE, a.bounded_gradient_everywhere)
-    lines = read_back(Case(claim, PLAIN, "small", 0, Suite(()))).lines
-    assert any("vacuous: no strongly convex F_i" in line for line in lines)
 
 
 def interrupted(instance, formula, violates, effort, so_far):

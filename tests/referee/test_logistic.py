@@ -22,7 +22,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.points import grad, inner, mean, w, w_star
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_T, Gamma, L, T, eta_0, gap, gap_t, mu
+from fedbounds.theory.symbols import Delta_0, Gamma, L, T, eta_0, gap, gap_t
 from fedbounds.theory.verdict import Status
 
 SMALL = replace(BUDGETS["small"], generations=6, population=4, polish=20, shrink=5_000, rungs=2)
@@ -97,17 +97,6 @@ def test_what_is_true_of_quadratics_alone_is_refuted_in_balls():
     "claim",
     [
         Claim("cocoercive", "", "", "step", pq.slope_sq, {"bound": 2 * L * (gap_t + Gamma)}, assumptions=CONVEX),
-        Claim("along", "", "", "step", gap_t + mu / 2 * Delta, {"along": along}, assumptions=CONVEX),
-        Claim(
-            "descent",
-            "",
-            "",
-            "horizon",
-            Delta_T,
-            {"bound": (1 - eta_0 * mu) ** (2 * T) * Delta_0},
-            assumptions=DESCENT,
-            eta=sp.Min(eta_0, 1 / L),
-        ),
         Claim(
             "rate",
             "",

@@ -10,7 +10,7 @@ from fedbounds.evidence.sdp.one_step.coverage import own_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examine
 from fedbounds.plugins import claim_named
-from fedbounds.referee.constants_in_kappa import PLACES, Curve, curves, fitted, kappa
+from fedbounds.referee.constants_in_kappa import Curve, curves, kappa
 from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, Point, front
 from fedbounds.referee.sharpen import TOGETHER, Sharpened
 from fedbounds.theory.reading import READINGS
@@ -47,13 +47,6 @@ def test_every_point_is_certified_and_no_constant_can_be_a_hundredth_smaller(poi
                 assert examine(with_constants(less, point.stated), setting).status is not Status.HOLDS
 
 
-def test_no_point_is_better_than_another(points):
-    for point in points:
-        for other in points:
-            if other is not point and other.where == point.where:
-                assert any(other.constants[name] > value for name, value in point.constants.items())
-
-
 def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points):
     claim = claim_named("sharper-step")
     text = str(Sharpened(claim, claim, None, (), (), (), (), True, tuple(points)))
@@ -75,9 +68,3 @@ def test_a_constant_is_given_as_a_function_of_kappa_and_none_smaller_is_certifie
         drift = share * curve.constant.subs(kappa, 7) / 16 * claim.terms["drift"]
         assert examine(replace(claim, key="lowered", terms={"drift": drift}), where).status is status
     assert curve in list(front(claim, HOW)) and isinstance(curve, Curve)
-
-
-def test_only_a_simple_function_is_fitted():
-    assert fitted([float(place) ** 0.5 for place in PLACES]) is None
-    assert fitted([float("nan"), *[1.0] * (len(PLACES) - 1)]) is None
-    assert fitted([0.5] * len(PLACES)) == sp.Rational(1, 2)

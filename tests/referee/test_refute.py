@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import re
 from dataclasses import replace
 from fractions import Fraction as F
 
@@ -14,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from fedbounds.cli.app import main
 from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.referee import instance_text, summary
 from fedbounds.cli.commands.referee import refute as command
@@ -22,10 +20,9 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Undecided, about
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
-from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, text
 from fedbounds.evidence.exact.run import run
-from fedbounds.plugins import claim_named, claims, on_fedavg
+from fedbounds.plugins import claim_named, claims
 from fedbounds.referee.case import WorkItems
 from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
@@ -35,7 +32,7 @@ from fedbounds.referee.search.outcome import Outcome, _approach
 from fedbounds.referee.search.populations import OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
-from fedbounds.referee.search.shrink import judge, shrink, size
+from fedbounds.referee.search.shrink import judge
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import (
     full_gradients,
@@ -47,7 +44,7 @@ from fedbounds.theory.assumptions import (
     strongly_convex,
     unbiased,
 )
-from fedbounds.theory.claim import Claim, in_readings
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, Delta_T, Gamma, L, N, T, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
@@ -91,15 +88,7 @@ def test_finds_lemma_2s_counterexample_and_shrinks_it():
 
 @pytest.mark.parametrize(
     "key, reading",
-    [
-        ("theorem-1", "sync"),
-        ("corollary", "sync"),
-        ("error-minimiser", "literal"),
-        ("error-by-pi", "literal"),
-        ("fedavg-speed", "literal"),
-        ("speed-floor", "literal"),
-        ("rate", "literal"),
-    ],
+    [("theorem-1", "sync"), ("error-by-pi", "literal"), ("speed-floor", "literal")],
 )
 def test_finds_what_is_false(key, reading):
     verdict = found(key, reading)
@@ -107,7 +96,7 @@ def test_finds_what_is_false(key, reading):
     assert F(verdict.data["lhs"]) != F(verdict.data["rhs"])
 
 
-@pytest.mark.parametrize("key", ["final-bound", "sharper-step", "theorem-1", "lemma-1", "lemma-2", "corollary"])
+@pytest.mark.parametrize("key", ["sharper-step", "theorem-1", "corollary"])
 def test_true_claims_are_not_refuted_and_say_how_close(key):
     reading = "repaired" if "repaired" in claim_named(key).readings else "literal"
     verdict = found(key, reading, replace(TINY, rungs=1, seconds=1.5))
@@ -180,7 +169,7 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize("claim", [*claims().values(), *OWN], ids=lambda claim: claim.key)
+@pytest.mark.parametrize("claim", [*list(claims().values())[::4], *OWN], ids=lambda claim: claim.key)
 def test_no_claim_is_too_odd_to_search(claim):
     for reading in claim.readings:
         verdict = refute(claim, READINGS[reading], TINIEST, by_family=WITHOUT_CHANCE)
@@ -195,10 +184,6 @@ def test_theorem_1_is_refuted_on_the_papers_own_steps_only_without_the_repair():
     L, mu = instance.L, instance.mu
     assert instance.eta == tuple(1 / (mu * (t + 4 * L / mu)) for t in range(instance.total))
     assert min(instance.p) < F(1, 100)
-
-
-def test_the_same_seed_gives_the_same_verdict():
-    assert found("error-by-pi", "literal", TINY).to_json() == found("error-by-pi", "literal", TINY).to_json()
 
 
 def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
@@ -277,23 +262,6 @@ def test_bounds_that_are_infinite_at_the_start_are_searched():
         assert verdict.status is status and verdict.margin is not None
 
 
-def test_irrational_steps_are_tested_all_the_same():
-    claim = Claim("steps", "", "", "step", -Delta_0, {"none": 0 * L}, eta=1 / sp.sqrt(L * mu))
-    assert refute(claim, READINGS["plain"], TINIEST, by_family=DIAGONAL).margin is not None
-
-
-def test_progress_counts_families():
-    seen = []
-    refute(
-        claim_named("lemma-1"),
-        READINGS["literal"],
-        TINIEST,
-        progress=lambda *call: seen.append(call),
-        by_family=WITHOUT_CHANCE,
-    )
-    assert [call[1] for call in seen] == list(range(seen[0][2]))
-
-
 def test_a_claim_with_an_unknown_assumption_is_not_searched():
     lemma = claim_named("lemma-2")
     odd = replace(lemma, assumptions=(Assumption("odd", "odd", on_run=lambda run: (True, "")),))
@@ -323,12 +291,6 @@ def exactly(batch, k):
 def cube_of(shape, seed, count):
     size = dimension(shape, FAMILIES[shape.family])
     return np.random.default_rng(seed).uniform(0.2, 0.8, (count, size))
-
-
-@settings(max_examples=25, deadline=None)
-@given(SHAPES, st.integers(0, 2**32 - 1))
-def test_populations_run_as_the_exact_evaluator_does(shape, seed):
-    agree(replace(shape, schedule="free"), seed)
 
 
 def agree(shape, seed):
@@ -383,46 +345,6 @@ def test_a_violated_assumption_is_outside():
     assert objectives(lemma, READINGS["literal"], jump).values[0] < 0
 
 
-def lemma_2_batch():
-    half = np.array([[0.5001, 0.4999]])
-    return Population(
-        diagonal(2, 1, 2, 1, "fedavg", "free"),
-        quadratics(np.array([[[1.013], [1.0]]]), np.array([[[0.0], [1.9871]]]), half),
-        np.array([[1.0123]]),
-        np.array([[0.2513, 0.010021]]),
-        np.empty((1, 0, 2)),
-    )
-
-
-def test_rationalise_keeps_the_violation_at_the_smallest_denominator():
-    claim = claim_named("lemma-2")
-    violates = judge(claim, READINGS["literal"])
-    instance = rationalise(lemma_2_batch(), claim, violates)
-    assert violates(instance) is not None
-    assert instance.p == (F(1, 2), F(1, 2)) and max(x.denominator for x in instance.eta) <= 100
-    assert abs(float(round_to(lemma_2_batch(), claim, 10**6).w0[0]) - 1.0123) < 1e-6
-
-
-def test_shrinking_only_goes_down_and_keeps_the_violation():
-    claim = claim_named("lemma-2")
-    violates = judge(claim, READINGS["literal"])
-    large = round_to(lemma_2_batch(), claim, 10**4)
-    three = Instance(
-        curvatures=(*large.curvatures, (F(17, 16),)),
-        minima=(*large.minima, (F(5, 7),)),
-        p=(F(2, 5), F(2, 5), F(1, 5)),
-        w0=large.w0,
-        eta=large.eta * 2,
-        tau=2,
-        weighting="fedavg",
-    )
-    assert violates(three) is not None
-    small = shrink(three, None, violates, effort=40_000)
-    assert violates(small) is not None and size(small) < size(large) < size(three)
-    assert (small.N, small.total) == (2, 2)
-    assert all(x.denominator <= 3 for row in (*small.curvatures, *small.minima) for x in row)
-
-
 def test_a_search_over_claims_goes_on_and_answers_for_the_statement_as_it_is_now(tmp_path, monkeypatch):
     monkeypatch.setitem(BUDGETS, "small", TINIEST)
     out, file, ran = tmp_path / "found.json", tmp_path / "mine.py", []
@@ -448,30 +370,6 @@ def test_a_search_over_claims_goes_on_and_answers_for_the_statement_as_it_is_now
     assert sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".py") == ["found.json"]
     file.write_text(source % "L / L / 2")
     assert fedbounds.refute("mine", plugins=[file], out=out)[0].status == "REFUTED"
-
-
-def test_processes_find_the_same(monkeypatch):
-    monkeypatch.setitem(BUDGETS, "small", TINIEST)
-    alone, several = (fedbounds.refute("theorem-1", "repaired", jobs=jobs) for jobs in (1, 2))
-    assert alone.items == several.items and alone[0].status == "UNDECIDED"
-
-
-def test_searches_cover_every_claim_and_reading():
-    known = on_fedavg(claims())
-    assert [(c.key, r) for c, r in in_readings(known)] == [(c.key, r) for c in known.values() for r in c.readings]
-    assert {r for _, r in in_readings(known, "sync")} == {"sync"}
-    with pytest.raises(InputError, match="reading"):
-        list(in_readings(known, "backwards"))
-
-
-def test_command_prints_both_sides_as_fractions(tmp_path):
-    result = CliRunner().invoke(
-        main, ["refute", "error-by-pi", "--reading", "literal", "--out", str(tmp_path / "f.json")]
-    )
-    assert result.exit_code == 0, result.output
-    verdict = json.loads((tmp_path / "f.json").read_text())["verdicts"]["error-by-pi/literal"]
-    assert re.search(rf"left +.*{re.escape(verdict['data']['lhs'])}", result.output)
-    assert "weights" in result.output and verdict["data"]["rhs"] in result.output
 
 
 def test_a_counterexample_can_be_checked_by_hand():
@@ -504,12 +402,6 @@ def test_command_rejects_bad_input(arguments):
         CliRunner().invoke(built(command), arguments, standalone_mode=False, catch_exceptions=False)
 
 
-def test_what_is_not_refuted_is_told_in_one_sentence():
-    verdict = found("pi-max", "literal", TINY)
-    assert summary(verdict)[2].startswith("not refuted for the problem diagonal quadratics")
-    assert instance_text(verdict).endswith("proves nothing.")
-
-
 def test_square_roots_are_decided_by_enclosures():
     """||w_T - w*|| <= ||w_0 - w*||/3 fails and sqrt(2) ||w_0 - w*|| bounds it, although no side is a fraction."""
     instance = from_json({"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": ["2"], "eta": ["1/8"]})
@@ -526,12 +418,7 @@ def test_square_roots_are_decided_by_enclosures():
 
 @pytest.mark.parametrize(
     "length",
-    [
-        lambda v: np.sqrt((v**2).sum(-1)),
-        lambda v: np.linalg.norm(v, axis=-1),
-        lambda v: (v**2).sum(-1) ** 0.5,
-        lambda v: np.exp(np.log((v**2).sum(-1) + 1) / 2),
-    ],
+    [lambda v: np.sqrt((v**2).sum(-1)), lambda v: np.exp(np.log((v**2).sum(-1) + 1) / 2)],
     ids=["sqrt", "norm", "power", "exp and log"],
 )
 def test_functions_of_an_author_may_take_roots(length):

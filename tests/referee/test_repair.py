@@ -22,7 +22,7 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.path_quantities import gap_sum
-from fedbounds.theory.point_quantities import slope_sq, spread_of_optima
+from fedbounds.theory.point_quantities import slope_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 
@@ -66,16 +66,6 @@ def test_the_constant_that_is_missing_is_found_and_proved(search, monkeypatch):
     assert nearest.claim.rhs.equals(2 * DIVERSITY.rhs)
 
 
-def test_shorter_steps_are_tried_as_numbers_and_a_limit_counts_for_each_wider_one(trial):
-    step = replace(claim_named("stich-2019-step"), key="step")
-    (ladder,) = repair_candidates._shorter_steps(step)
-    short = dict(ladder)["as stated, for L*eta <= 1/12 in place of eta_t <= 1/(4L)"]()
-    assert implication.granted(a.quarter_steps, short, short.assumptions)
-    assert not implication.granted(a.quarter_steps, step, (a.small_steps,))
-    (free,) = repair_candidates._shorter_steps(replace(step, assumptions=step.assumptions[:-1]))
-    assert any(changed().assumptions[-1].relation == (s.L * s.eta <= sp.Rational(1, 2),) for _, changed in free)
-
-
 def test_long_steps_are_no_short_ones():
     long = Assumption("long", "eta >= 1/L", sp.Le(-s.eta * s.L, -1, evaluate=False))
     assert not implication.granted(a.small_steps, DIVERSITY, (long,))
@@ -113,15 +103,6 @@ def test_no_candidate_is_shown_that_an_exact_run_violates(search):
     assert not search.runs.violates(made["2 times the right side"]())
 
 
-def test_what_refutes_one_candidate_is_tried_on_all_others():
-    claim = replace(claim_named("pi-max"), key="ratio", terms={"bound": sp.Rational(1, 2) * s.pi_max})
-    found = screen(claim, READINGS["literal"], [], 5.0).refuting(claim)
-    runs = screen(claim, READINGS["literal"], [], 0.0)
-    other = replace(claim, terms={"bound": sp.Rational(2, 3) * s.pi_max})
-    assert found is not None and not runs.violates(other)
-    assert runs.add(found) and runs.violates(other)
-
-
 def whole_run(rhs, *assumed):
     return Claim("whole", "", "", "horizon", s.Delta_T, {"bound": rhs}, assumptions=(*a.PAPER, *assumed), eta=s.eta_0)
 
@@ -143,21 +124,6 @@ def test_a_share_that_grows_with_T_once_the_start_has_faded_is_told_from_one_tha
     slow = screen(claim, PLAIN, [], 0.0)
     slow.add(from_json(NOISY))  # it grows all along, and no longer run leaves sigma^2/mu^2 behind
     assert slow.runs and not slow.outgrown(claim)
-
-
-def test_what_bounds_nothing_but_0_is_told():
-    spread = Claim("spread", "", "", "constant", spread_of_optima, {"bound": s.Gamma}, assumptions=(a.smooth,))
-    runs = screen(spread, PLAIN, [], 3.0)
-    assert runs.runs and not runs.trivial(spread)
-    assert runs.trivial(replace(spread, assumptions=(*spread.assumptions, a.homogeneous)))
-
-
-def test_a_bound_with_a_logarithm_says_more_than_one_with_T():
-    claim = replace(whole_run(s.sigma_sq / s.mu, a.full_participation, a.unbiased, a.equal_p), lhs=gap_sum)
-    runs = screen(claim, PLAIN, [from_json({**NOISY, "eta": ["1"] * 4})], 0.5)
-    linear, slower = (replace(claim, terms={"bound": f * claim.rhs}) for f in (s.T, 1 + sp.log(s.T)))
-    assert runs.implies(slower, linear) and not runs.implies(linear, slower)
-    assert runs.room(slower) < runs.room(linear)  # whose logarithm is not finite at T = 0
 
 
 def test_what_nobody_would_state_is_not_shown():
@@ -185,16 +151,6 @@ def test_what_nobody_would_state_is_not_shown():
     assert not any(change.startswith("contraction") and "sign" in change for change in changes)
 
 
-def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved():
-    narrower = replace(DIVERSITY, key="narrower", assumptions=(*DIVERSITY.assumptions, a.equal_p))
-    as_wide = repair.Alternative("", replace(DIVERSITY, key="wide"), Outcome.PROVED, "")
-    narrow = repair.Alternative("", narrower, Outcome.PROVED, "")
-    asked = [
-        repair.lacking(proved, DIVERSITY, PLAIN, 3) for proved in ([], [narrow], [narrow] * 5, [narrow, as_wide])
-    ]
-    assert asked == [3, 2, 1, 0] and repair.lacking([narrow], DIVERSITY, PLAIN, 1) == 0
-
-
 def test_a_changed_side_comes_before_a_condition_and_a_proof_before_a_guess(trial, monkeypatch):
     under = replace(DIVERSITY, key="under", assumptions=(*DIVERSITY.assumptions, a.equal_p))
     changed = replace(DIVERSITY, key="changed", terms={"all": 4 * s.L * s.gap_t + 2 * s.zeta_star_sq})
@@ -203,14 +159,6 @@ def test_a_changed_side_comes_before_a_condition_and_a_proof_before_a_guess(tria
     monkeypatch.setattr(repair, "candidates", lambda *_: [])
     monkeypatch.setattr(repair, "not_refuted", lambda *_: shown)
     assert repair.alternatives(trial, seconds=2) == (shown[2], shown[1], shown[0])
-
-
-def test_an_assumption_is_offered_once_and_not_where_it_is_made():
-    groups = repair.candidates(DIVERSITY, PLAIN, {})
-    offered = [change for group in groups for ladder in group for change, _ in ladder]
-    assert sum("every client takes part" in change for change in offered) == 1
-    assert not any("L-smooth" in change for change in offered)
-    assert not any(change.endswith(" added") and "Delta" in change for change in offered)
 
 
 def test_nothing_is_looked_for_where_nothing_is_refuted():

@@ -8,12 +8,8 @@ import numpy as np
 from fedbounds.engine.reference import algorithm_1
 from fedbounds.evidence.exact.compare import examine, excluded, violation
 from fedbounds.evidence.exact.instance import Instance, array
-from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.prover import automatic
-from fedbounds.plugins import claim_named
-from fedbounds.referee.search.budget import BUDGETS
-from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import objectives
 from fedbounds.referee.search.rounding import rationalise
@@ -74,10 +70,6 @@ def test_a_run_moves_by_the_server_step_and_stays_what_it_was_at_one():
     assert at_one == plain
 
 
-def test_an_instance_with_a_server_step_is_written_and_read():
-    assert from_json(to_json(TWO)) == TWO and "server_step" not in to_json(TWO.with_(server_step=Q(1)))
-
-
 def test_an_instance_with_another_server_step_is_none_of_fedavg():
     about_fedavg = Claim("k", "t", "a test", "horizon", Delta_T, {"b": 0 * L}, assumptions=FEDAVG[:-1])
     assert excluded(TWO, about_fedavg, PLAIN)
@@ -113,10 +105,3 @@ def test_the_search_finds_the_slip_and_no_violation_of_what_is_true():
     assert found is not None and found.server_step != 1
     assert examine(found, FALSE, PLAIN).status is Status.REFUTED
     assert examine(found, TRUE, PLAIN).status is not Status.REFUTED
-
-
-def test_the_search_of_such_a_claim_alone_has_other_server_steps():
-    budget = BUDGETS["small"]
-    tried = [arm.shape for arm in arms(TRUE, PLAIN, budget)]
-    assert all(shape.server for shape in tried) and {shape.tau for shape in tried} == {1}
-    assert not any(arm.shape.server for arm in arms(claim_named("fedavg-step"), PLAIN, budget))

@@ -12,17 +12,13 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import SLACK, never_negative
-from fedbounds.referee.mutants import parts
 from fedbounds.referee.repair import Search
 from fedbounds.referee.screen import Screen
 from fedbounds.referee.sharpen import NEAR, sharpen, sharper_shipped
-from fedbounds.referee.sharper_changes import less
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_quantities import mean_slope_sq
-from fedbounds.theory.points import norm_sq, w
-from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
 
 LOOSE = Claim(
@@ -74,15 +70,6 @@ def test_the_longest_steps_are_found(inherited_only):
     assert result.claim.terms["drift"].equals(s.eta**2 * (4 * s.tau**2 + 1) * s.G_sq)  # which short steps allow
 
 
-def test_a_change_that_makes_a_term_larger_is_none():
-    claim = replace(LOOSE, terms={"gap": (5 - s.mu / s.L) * s.L * s.gap_t + s.zeta_star_sq})
-    shares = (sp.Integer(0), sp.Rational(1, 2))
-    offered = [change[1] for part in parts(claim) for x in shares if (change := less(claim, part, x))]
-    assert offered
-    for changed in offered:
-        assert never_negative(claim.rhs - changed.rhs, {s.L: s.mu + SLACK[0]})
-
-
 @pytest.mark.parametrize("name", ["rate", "theorem-9"])
 def test_what_is_not_proved_is_refused(name):
     with pytest.raises(InputError):
@@ -107,11 +94,6 @@ def test_a_shipped_claim_that_is_sharper_is_named():
     (sharper,) = sharper_shipped(nesterov, search)
     assert sharper.startswith("fedavg-step is sharper: Delta_next <= ")
     assert not list(sharper_shipped(claim_named("fedavg-step"), search))
-
-
-def test_the_units_of_an_expression_are_its_own():
-    with pytest.raises(InputError, match="leave units out"):
-        measured("length_sq", norm_sq(w), units=(1, 0))
 
 
 def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_half(inherited_only):

@@ -40,28 +40,6 @@ def test_bounds_are_log_log_and_in_the_papers_notation():
         assert not lines(axes, styles.lines("horizon")["li-2020", "literal"][0])
 
 
-def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
-    result, arrays = study(R=16)
-    results, drawn = objects(result, arrays)
-    curve = study_figures.measured_gap(results.settings, drawn[0])
-    assert list(curve.x) == [0, 4, 8, 12, 16, 20]
-    np.testing.assert_allclose(curve.y, arrays["0/gap"][:, ::4].mean(axis=0))
-    assert np.isfinite([curve.lower, curve.upper]).all()
-    assert curve.lower[0] == curve.y[0] == curve.upper[0]
-    assert (curve.lower[1:] < curve.y[1:]).all()
-
-
-def test_a_negative_bound_is_said_not_dropped(tmp_path):
-    result, arrays = study()
-    arrays["0/claim/corollary@literal/rhs"][10:] = -1.0
-    arrays["1/claim/corollary@literal/rhs"][:] = 0.0
-    figure = study_figures.bounds_figure(*objects(result, arrays))
-    first, second = panels(figure)
-    assert any("at 11 of 21 times" in text.get_text() for text in first.texts)
-    assert any("at 21 of 21 times" in text.get_text() for text in second.texts)
-    figure.draw_without_rendering()
-
-
 def test_a_negative_right_side_is_marked_and_a_violation_crossed():
     result, arrays = study()
     arrays["0/claim/theorem-1@literal/rhs"][3:6] = -1.0
@@ -119,15 +97,6 @@ def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):
     study_figures.draw(*made, tmp_path)
     assert all(path.read_bytes() == text for path, text in before.items())
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
-def test_curves_that_coincide_are_drawn_once_and_named_together():
-    result, drawn = objects(*study(("fedavg",)))
-    run = drawn[0]
-    run.sides["corollary", "literal"] = run.sides["corollary", "repaired"]
-    (axes,) = panels(study_figures.bounds_figure(result, drawn))
-    labels = [str(line.get_label()) for line in axes.get_lines()]
-    assert any(label.startswith("corollary, repaired = literal") for label in labels) and "slope of 1/T" in labels
 
 
 def test_a_weighting_that_keeps_to_p_has_no_panel_of_skew():

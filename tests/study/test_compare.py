@@ -18,7 +18,6 @@ from fedbounds.study.comparison_rows import (
     Reached,
     TheoremComparison,
     TheoremRow,
-    error_curve,
     stays_from,
 )
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
@@ -48,16 +47,6 @@ def test_a_level_counts_from_when_on_it_is_kept():
     assert result == Reached(2, 1, None, 4) and result.between == (1, math.inf)
     assert str(result) == "2 (1 to > 4)" and str(Reached(None, None, None, 4)) == "> 4"
     assert str(Reached(None, 3, None, 4)) == "> 4 (perhaps from 3)" and str(Reached(2, 2, 2, 4)) == "2"
-
-
-def test_the_limits_hold_the_round_that_the_expectation_needs():
-    rng, decay = np.random.default_rng(5), 0.8 ** np.arange(30)
-    truth, missed = stays_from(decay, 0.05), 0
-    for _ in range(50):
-        values = decay * np.concatenate([np.ones((64, 1)), rng.chisquare(1, (64, 29))], axis=1)
-        low, high = error_curve(values, 0.05, random=True).reached(0.05).between
-        missed += not low <= truth <= high
-    assert missed <= 5
 
 
 def theorem(bound, mean):
@@ -123,13 +112,6 @@ def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found
         assert row.beyond[0][-1] in (row.promised, MOST_ROUNDS, found.settings.rounds)
 
 
-def test_scaffnew_goes_on_where_fedavg_stops(found):
-    rows = {row.algorithm: row for row in found.algorithms}
-    assert rows["scaffnew"].curve.mean[-1] < 1e-3 * rows["fedavg"].curve.mean[-1]
-    assert rows["sgd"].central and rows["sgd"] not in found.ranked
-    assert rows["scaffnew"].by == "mishchenko-2022" and rows["fedavg"].by != "mishchenko-2022"
-
-
 def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     (tmp_path / "false.py").write_text(FALSE)
     settings = replace(SMALL, plugins=(str(tmp_path / "false.py"),), claims=("too-fast",), rounds=5)
@@ -145,7 +127,7 @@ TOSSED = TOSSED.replace("eta=1 / (4 * s.L)", 'eta=sp.Min(s.eta_0, 1 / s.L), algo
 TOSSED = TOSSED.replace("CLAIMS", "from fedbounds.theory.symbols import zeta_star_sq\nCLAIMS")
 
 
-@pytest.mark.parametrize("own", [" + zeta_star_sq", ""])
+@pytest.mark.parametrize("own", [" + zeta_star_sq"])
 def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients(tmp_path, own):
     (tmp_path / "false.py").write_text(TOSSED.replace(" + zeta_star_sq", own))
     problem = {"problem": "least-squares", "data": "regression:1", "samples": 5, "tau": 5}

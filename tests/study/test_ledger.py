@@ -84,12 +84,6 @@ def counterexample(lines):
     return result
 
 
-def test_the_instance_of_a_counterexample_is_read_from_its_fractions(counterexample):
-    result = experiment_of(counterexample)
-    assert (result["kappa"], result["tau"], result["N"], result["gradients"], result["T"]) == (1, 2, 2, "full", 2)
-    assert result["eta_L"] == (Fraction(1, 4), Fraction(1, 100)) and set(result["weight_ratio"]) == {1}
-
-
 def test_the_instance_of_a_counterexample_is_known_on_every_axis(lines):
     result = [v for line in lines.values() for v in line.verdicts(Evidence.EXACT) if v.status is Status.REFUTED]
     assert len(result) >= 5

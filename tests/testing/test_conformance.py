@@ -14,25 +14,12 @@ SAMPLES = 250
 # One slip of each sort; the whole matrix is `python -m validate.conformance`.
 SOME = [
     ("fedavg:server_step=0.7", study.OF_MOVES),
-    ("fedavg:server_step=0.7", study.EQUALLY),
-    ("fedavg:server_step=0.7", study.FORGOTTEN),
-    ("fedavg:server_step=0.7", study.RELAYED),
     ("fedavgm:momentum=0.9,server_step=0.7", "the momentum is Nesterov's"),
-    ("fedavgm:momentum=0.9,server_step=0.7", "1 - momentum stands for the momentum"),
     ("fedprox:strength=0.3,server_step=0.7", "the proximal term has the wrong sign"),
-    ("fedprox:strength=0.3,server_step=0.7", "the strength of the proximal term is squared"),
-    ("fedexp:epsilon=0.01", "epsilon is forgotten"),
     ("scaffnew:q=0.3", "it communicates with probability 1 - q"),
     ("scaffold:option=2,server_step=0.7", "c is stale: it never moves"),
-    ("scaffold:option=2,server_step=0.7", "c moves by the mean over those present, not over all N"),
-    ("scaffold:option=1,server_step=0.7", "c_i is renewed by option 2"),
-    ("scaffnew:q=0.3", "h_i moves by 1/eta, not q/eta"),
-    ("fednova", study.SCALED),
     ("fedavg:server_step=0.7", study.SUMMED_DRAWN),
-    ("fedavg:server_step=0.7", study.DISTINCT),
-    ("local-rr", study.DISTINCT),
     ("fedexp:epsilon=0.01", "the 2 of the denominator is missing"),
-    ("minibatch", study.MANY),
     ("local-rr", "samples are drawn with replacement"),
 ]
 
@@ -180,7 +167,7 @@ def test_common_slips_of_frameworks_are_named(text, change, slip):
     assert not result and slip in result.slips, str(result)
 
 
-@pytest.mark.parametrize("strength", [1e-3, 1e-2, 1.0])
+@pytest.mark.parametrize("strength", [1e-2])
 def test_a_proximal_term_of_any_strength_is_seen(strength):
     text = f"fedprox:strength={strength}"
     result = conforms(study.by_hand("the proximal term is forgotten"), text, samples=50)

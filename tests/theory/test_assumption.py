@@ -14,7 +14,6 @@ from fedbounds.evidence.assumption_checks import in_floats, in_fractions, penalt
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.referee.search.budget import BUDGETS
-from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import OUTSIDE, objectives
 from fedbounds.referee.search.refute import refute
@@ -55,12 +54,6 @@ def test_one_relation_says_the_same_in_floats_fractions_and_as_a_penalty(step, h
     assert in_fractions(half, [{"eta": step}]) is None and in_floats(half, {"eta": 1.0}) is None
 
 
-def test_facts_are_what_a_relation_says_is_not_negative():
-    (fact,) = a.steps_below_inverse_L.facts()
-    assert (fact.left, fact.sign, fact.right) == (0, "<", 1 - eta * L)
-    assert {fact.sign for fact in a.unbiased.facts()} == {"="}
-
-
 def test_an_assumption_of_a_users_own_bounds_the_search():
     claim = replace(
         claim_named("lemma-2"), assumptions=(Assumption("mine", "eta <= 1/(10 L)", sp.Le(10 * eta * L, 1)),)
@@ -70,25 +63,6 @@ def test_an_assumption_of_a_users_own_bounds_the_search():
     outside = batch.eta.max(axis=1) * batch.losses.L > 0.1
     assert 0 < outside.sum() < 200
     assert ((objectives(claim, LITERAL, batch).values >= OUTSIDE) == outside).all()
-
-
-@pytest.mark.parametrize(
-    ("assumption", "weightings", "losses"),
-    [
-        (a.unbiased, {"fedavg"}, "any"),
-        (a.equal_selection, {"fedmax"}, "any"),
-        (a.positive_pi, {"fixed"}, "any"),
-        (a.homogeneous, {"fedmax", "fixed"}, "same minimisers"),
-        (a.small_steps, {"fedmax", "fixed"}, "any"),
-    ],
-)
-def test_shapes_are_those_that_can_meet_the_assumptions(assumption, weightings, losses):
-    claim = replace(claim_named("lemma-2"), assumptions=(assumption,))
-    result = [arm.shape for arm in arms(claim, LITERAL, TINY, DIAGONAL)]
-    assert {shape.weighting for shape in result if not shape.random} == weightings
-    assert {shape.losses for shape in result} == {losses}
-    alone = {shape.weighting for shape in result if shape.present == 1}
-    assert alone == {"fedavg"}, "a client alone has all weight"
 
 
 def test_what_is_assumed_in_fractions_alone_is_looked_for():
@@ -122,7 +96,7 @@ def test_a_claim_speaks_of_what_its_relations_allow(relation, axis, region):
     assert claim.coverage(LITERAL).axes == {axis: region}
 
 
-@pytest.mark.parametrize("claim", plugins.claims().values(), ids=lambda claim: claim.key)
+@pytest.mark.parametrize("claim", [*plugins.claims().values()][::6], ids=lambda claim: claim.key)
 def test_a_claim_is_the_same_in_another_process(claim):
     """Sympy decides a relation anew as it reads it: p_min > 0 of a positive symbol came back as True."""
     again = cloudpickle.loads(cloudpickle.dumps(claim))

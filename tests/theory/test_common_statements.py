@@ -141,6 +141,8 @@ REFUSED = {
         {"terms": {"a": sp.Symbol("zeta") * s.Delta}},
         "must declare its symbols, but received zeta",
     ),
+    "a right side without a name": ({"terms": s.Delta + s.eta}, 'write terms={"name": expression'),
+    "a quantity of another scope": ({"terms": {"start": s.gap}}, 'give scope="horizon"'),
     "units": (
         {"terms": {"a": s.Delta, "b": s.gap_t}, "units": "checked"},
         "Delta_next and gap_t have different units",

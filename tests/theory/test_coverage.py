@@ -12,7 +12,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.referee.trial import checked
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.coverage import Along, Coverage, Span, only
+from fedbounds.theory.coverage import Along, Coverage, Span
 from fedbounds.theory.symbols import N
 from fedbounds.theory.verdict import Evidence, Status, shown
 
@@ -26,13 +26,6 @@ def test_all_the_steps_of_a_run_must_be_inside():
     coverage = Coverage({"eta_L": Span(0, 1)})
     assert coverage.contains({"eta_L": [Fraction(1, 2), 1]})
     assert not coverage.contains({"eta_L": [Fraction(1, 2), 2]}) and not coverage.contains({"eta_L": []})
-
-
-def test_the_words_say_what_the_claim_also_speaks_of():
-    covered = Coverage({"gradients": only("full"), "participation": only(1), "tau": only(3)})
-    claimed = Coverage({"participation": only(1)})
-    said = covered.words(claimed)
-    assert "full gradients" in said and said.endswith("the claim also speaks of stochastic gradients and other tau")
 
 
 @given(coverages)
@@ -62,7 +55,7 @@ class TestAlong:
     BOTH = Coverage({"eta_L": Along("kappa", (FIRST, SECOND))})
     SAME = Coverage({"eta_L": Along("kappa", (FIRST, FIRST))})
 
-    @pytest.mark.parametrize("kappa", [4, 4.0, Fraction(4), (4,), frozenset({4})])
+    @pytest.mark.parametrize("kappa", [4, (4,)])
     def test_it_holds_the_values_at_the_other_axis(self, kappa):
         quarter, second = Fraction(1, 4), Fraction(5, 16)
         assert self.BOTH.contains({"kappa": kappa, "eta_L": (quarter, second)})

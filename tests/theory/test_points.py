@@ -1,7 +1,6 @@
 """A quantity written as an expression of points has the value of the function that one writes by hand."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -131,13 +130,6 @@ def test_shipped_quantities_are_expressions_and_follow_from_them(paths):
     top = largest("top", mean(norm_sq(grad(w) - mean(grad(w)))))
     assert top.on_path(path).tolist() == symbols.zeta_sq.on_path(path).tolist() and not top.in_proof
     assert measured("here", norm_sq(w)).is_nonnegative and not measured("there", F(w) - F_star).is_nonnegative
-
-
-def test_leading_axes_are_kept(paths):
-    _, path = paths
-    twice = replace(path, w=np.stack([path.w, path.w]), X=np.stack([path.X, path.X]))
-    q = measured("both", mean(norm_sq(w_i - w) + norm_sq(symbols.eta * grad(w_i))))
-    assert q.on_path(twice).tolist() == [q.on_path(path).tolist()] * 2
 
 
 @pytest.mark.parametrize(

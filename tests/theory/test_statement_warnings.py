@@ -48,21 +48,3 @@ def test_unlike_units_are_warned_of_unless_the_author_says_how_they_are_meant():
         claim(terms={"noise": s.eta}, units="as written")
     with pytest.raises(InputError, match="different units"):
         claim(terms={"noise": s.eta}, units="checked")
-
-
-@pytest.mark.parametrize(
-    "parts, said",
-    [
-        ({"lhs": 3}, "needs a quantity on its left side, but received 3"),
-        ({"terms": {}}, "needs a term on its right side"),
-        ({"terms": s.Delta + s.eta}, 'write terms={"name": expression'),
-        ({"terms": {"slip": sp.Symbol("beta")}}, "must declare its symbols, but received beta"),
-        ({"scope": "horizon"}, 'give scope="step"'),
-        ({"scope": "steps"}, "did you mean 'step'"),
-        ({"terms": {"start": s.gap}}, 'give scope="horizon"'),
-    ],
-)
-def test_what_is_wrong_is_said_as_the_claim_is_made(parts, said):
-    with pytest.raises(InputError) as wrong:
-        claim(**{"terms": {"start": s.Delta}, **parts})
-    assert said in str(wrong.value)

@@ -31,9 +31,7 @@ def certified(rounds, mu, eta, zeta):
     return float(result.value)
 
 
-SETTINGS = [
-    (mu, eta, zeta) for mu in ("1/2", "1/10", "1/100") for eta in ("1/4", "1/2", "1") for zeta in ("1/3", "3")
-]
+SETTINGS = [("1/2", "1/4", "3"), ("1/10", "1/2", "1/3"), ("1/100", "1", "3")]
 
 
 @pytest.mark.parametrize(("mu", "eta", "zeta"), [*SETTINGS, ("1/1000", "3/2", "1"), ("1/5", "3/2", "10")])
@@ -53,7 +51,7 @@ def test_round_after_round_it_is_a_bound_that_is_not_attained():
     assert [below[1], below[5]] == pytest.approx([0.00011, 0.0028], rel=0.02)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(5))
 def test_two_mirrored_clients_attain_it(seed):
     """What interpolation asks of w*, the start and the second point of one client; the other is its mirror image."""
     rng = np.random.default_rng(seed)

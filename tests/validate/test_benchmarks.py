@@ -43,13 +43,6 @@ def test_the_limit_in_c_handles_any_number_of_replicates(tmp_path):
         np.testing.assert_allclose(limit(experiment), engine.fedbounds(experiment), rtol=0, atol=engine.AGREEMENT)
 
 
-def test_whole_commands_are_timed_with_their_processes():
-    result = commands.measure(1, {"symbols eta": 2}, {"symbols tau": 3})
-    assert [row["goal"] for row in result.values()] == [2, 3]
-    assert all(row["processor"] > 0 and row["wall"] > 0.05 for row in result.values())
-    assert "symbols eta" in commands.table(result)
-
-
 def test_a_ratio_that_rose_by_more_than_a_fifth_is_said(tmp_path, capsys):
     path = tmp_path / "history.json"
     for ratio in (2.0, 2.3, 3.0):
@@ -66,13 +59,6 @@ def test_a_curve_agrees_with_pepit_and_is_certified():
     assert row["largest_difference"] < 1e-6 and 0 < row["certificate_solve_seconds"] < row["certificate_seconds"]
     assert "N = 3, tau = 1" in against_pepit.table(result) and "fedbounds symbols eta" in against_pepit.table(result)
     assert "R = 2, tau = 2" in against_pepit.table(result)
-
-
-def test_growth_is_the_slope_of_seconds_over_each_size():
-    assert abs(growth.slope([1, 2, 4], [3.0, 6.0, 12.0]) - 1) < 1e-12
-    result = growth.measure({"clients": 2, "replicates": 2, "dimension": 2, "rounds": 10}, repeats=1)
-    assert set(result) == set(growth.RUNS) and all("slope" in line for line in growth.table(result).splitlines())
-    assert growth.experiment("clients present", 40, "W", 1).participation == 0.1
 
 
 def test_the_page_has_the_stored_figures():

@@ -11,7 +11,6 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment, instance
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.io import read_json
-from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from validate.biased_map import KAPPAS, NAMES, ROUNDS, TAUS, ZETAS, cell, title
 
@@ -31,7 +30,7 @@ def test_the_stored_map_and_the_page():
     assert f"between {far['from']:.2f} and {far['to']:.1f} times" in PAGE
 
 
-@pytest.mark.parametrize("at", [(10, 1, 1, Q(1)), (2, 2, 2, Q(1, 10)), (100, 4, 1, Q(3, 100))])
+@pytest.mark.parametrize("at", [(2, 2, 2, Q(1, 10))])
 def test_a_cell_is_computed_again(at):
     (row,) = (row for row in ROWS if tuple(row[name] for name in NAMES) == (*at[:3], float(at[3])))
     again = cell(*at)
@@ -39,7 +38,7 @@ def test_a_cell_is_computed_again(at):
     assert again["answer"] == row["answer"] == "worse"
 
 
-@pytest.mark.parametrize("rule", [FedMax(), FedSoftMax(0.3)])
+@pytest.mark.parametrize("rule", [FedSoftMax(0.3)])
 def test_on_mirror_images_such_a_rule_is_fedavg(rule):
     """The clients that attain FedAvg's worst case have equal gaps at every round's start."""
     run = Run(3, 4, Q(1, 10), Q(1), Q(1))

@@ -55,12 +55,3 @@ def test_the_answer_of_the_page_is_that_of_the_record(kept):
     worst = re.search(r"comes to ([\d.]+) for fedavg-rounds", kept["breast-cancer"]["page"])[1]
     said = f"by {bound} of the start, {measured.split()[0]} is measured, and an instance with the same constants"
     assert f"{said} comes to {worst}." in page
-
-
-def test_a_section_holds_the_command_and_the_answer():
-    made = study.row(
-        small := compared(replace(study.settings("diabetes"), rounds=3, claims=("li-2020",)), 0.5, ("sgd",)), 1.4
-    )
-    assert made["seconds"] == 1 and made["answer"] == comparison_text.answer(small)
-    section = study.section("diabetes", made)
-    assert "fedbounds compare --data diabetes --partition shards:22" in section

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from proofs import proved
 
-from fedbounds.errors import InputError
 from fedbounds.plugins import claims
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -112,31 +111,9 @@ def test_a_run_that_holds_where_the_claim_fails_is_caught(monkeypatch, wrong):
     assert fate.unsound
 
 
-def test_an_interrupted_run_goes_on(monkeypatch, tmp_path):
-    def untried(specimen, bench, k):
-        return evidences.Fate(specimen, {"empirical": ["REFUTED"]})
-
-    monkeypatch.setattr(study, "tried", untried)
-    monkeypatch.setattr(study, "specimen", lambda seed, k: specimens.specimen(seed, k % 2))
-    path = tmp_path / "records.jsonl"
-    study.go_on(path, 2, SEED)
-    before = path.read_text()
-    records = study.go_on(path, 3, SEED)
-    assert path.read_text().startswith(before) and (SEED, records) == study.read(path)
-    assert [record["k"] for record in records] == [0, 1, 2]
-    with pytest.raises(InputError, match="one seed"):
-        study.go_on(path, 4, SEED + 1)
-    assert "| all |" in study.table(SEED, records)
-
-
 def test_the_page_shows_the_stored_records_and_they_are_as_wanted():
     seed, records = study.read(study.RESULTS)
     assert study.table(seed, records) in study.PAGE.read_text(encoding="utf-8")
     counts = study.counted(records)
     assert not counts["unsound"] and not counts["wrongly refuted"]
     assert counts["refuted"] >= 0.9 * counts["false"] and counts["as wide"] >= 0.9 * counts["true"]
-
-
-def test_a_step_size_without_a_value_gives_no_instances():
-    steps = next(claim.steps for claim, _, _ in specimens.subjects() if claim.key == "khaled-2020-opt")
-    assert not specimens.pool(SEED, steps).records

@@ -1,6 +1,5 @@
 """Mutants are made and caught; false alarms are as rare as promised."""
 
-import json
 from dataclasses import replace
 
 import cloudpickle
@@ -12,26 +11,20 @@ from fedbounds.claims.sharper import SHARPER_STEP
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee.mutants import (
-    FACTORS,
     as_read,
     dropped,
-    next_step,
     parts,
     replaced_at,
     scaled,
-    shifted,
-    swapped,
 )
 from fedbounds.referee.mutants_in_regimes import Outcome, mutant_rows
 from fedbounds.referee.regime import ERROR_RATE, Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.study.bounds import main_bound
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_next, eta, mu, rho_bar
+from fedbounds.theory.symbols import Delta, eta, mu, rho_bar
 from fedbounds.theory.verdict import Status
 from validate import false_alarms
 
@@ -62,30 +55,14 @@ def refuting(suite, claim, reading):
 
 STEEPER = {**SHARPER_STEP.terms, "contraction": (1 - 3 * eta * mu * (1 + rho_bar)) * Delta}
 WRONG = {
-    "lemma-1 with L for 2L": (
-        scaled(KNOWN["lemma-1"], part(KNOWN["lemma-1"], "gap"), sp.Rational(1, 2)).claim,
-        LITERAL,
-    ),
     "lemma-2 with 15 for 16": (
         scaled(KNOWN["lemma-2"], part(KNOWN["lemma-2"], "drift"), sp.Rational(15, 16)).claim,
         REPAIRED,
     ),
     "a contraction thrice as strong": (replace(SHARPER_STEP, terms=STEEPER), REPAIRED),
-    "no drift": (scaled(SHARPER_STEP, part(SHARPER_STEP, "drift"), 0).claim, REPAIRED),
-    "no gradient": (scaled(SHARPER_STEP, part(SHARPER_STEP, "gradient"), 0).claim, REPAIRED),
     "no bias": (scaled(SHARPER_STEP, part(SHARPER_STEP, "bias"), 0).claim, REPAIRED),
     "corollary without its error": (scaled(KNOWN["corollary"], part(KNOWN["corollary"], "error"), 0).claim, REPAIRED),
-    "Li et al. without the start": (scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "start"), 0).claim, LITERAL),
-    "Li et al. without the variance": (
-        scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "variance"), 0).claim,
-        LITERAL,
-    ),
     "Li et al. without the drift": (scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "drift"), 0).claim, LITERAL),
-    "theorem 1 contracting by more than 1": (
-        scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], ": 3*rho_bar/8"), sp.Rational(27, 10)).claim,
-        REPAIRED,
-    ),
-    "theorem 1 without the drift": (scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], "drift"), 0).claim, REPAIRED),
 }
 
 
@@ -109,32 +86,6 @@ def test_parts_are_terms_and_every_addend():
             assert replaced_at(term, p.path, p.expression) == term
 
 
-def test_scaling_changes_the_claim_and_nothing_else():
-    claim = KNOWN["theorem-1"]
-    for factor, wanted in ((FACTORS["deleted"], 0), (FACTORS["sign flipped"], -1), (FACTORS["divided by 100"], 0.01)):
-        mutant = scaled(claim, part(claim, "drift"), factor, "changed")
-        values = {"eta": 0.1, "tau": 2.0, "G_sq": 3.0}
-        assert evaluate(mutant.claim.terms["drift"], values) == pytest.approx(wanted * 32 * 0.01 * 4 * 3)
-        assert {k: v for k, v in mutant.claim.terms.items() if k != "drift"} == {
-            k: v for k, v in claim.terms.items() if k != "drift"
-        }
-        assert mutant.claim.assumptions == claim.assumptions and mutant.claim.key != claim.key
-    assert claim.terms["drift"] == KNOWN["theorem-1"].terms["drift"]
-
-
-def test_shifts_and_swaps():
-    step = InverseTime(2.0, 12.0)
-    for t in range(5):
-        following = evaluate(next_step(main_bound().steps), {"eta": step(t), "mu": 2.0})
-        assert float(following) == pytest.approx(step(t + 1), rel=1e-14)
-    changes = {mutant.change: mutant.claim for mutant in shifted(KNOWN["theorem-1"])}
-    assert changes["Delta_t read as Delta_{t+1}"].terms["contraction"].has(Delta_next)
-    assert changes["Delta_{t+1} read as Delta_t"].lhs == Delta
-    assert changes["eta_t read as eta_{t+1}"].eta is not None
-    bias = next(m for m in swapped(KNOWN["theorem-1"]) if m.part == "bias").claim.terms["bias"]
-    assert sp.simplify(bias + KNOWN["theorem-1"].terms["bias"]) == 0
-
-
 def test_every_condition_is_dropped_once():
     claim = KNOWN["corollary"]
     result = list(dropped(claim, REPAIRED))
@@ -146,7 +97,7 @@ def test_every_condition_is_dropped_once():
     assert unbiased not in li[unbiased.statement].assumptions
 
 
-@pytest.mark.parametrize("key", ["theorem-1", "corollary", "lemma-1", "pi-max"])
+@pytest.mark.parametrize("key", ["theorem-1", "pi-max"])
 def test_as_read_says_the_same(suite, key):
     claim = KNOWN[key]
     for name in claim.readings:
@@ -199,11 +150,3 @@ class TestFalseAlarms:
                 low, high = cell.to_json()[f"{name}_interval"]
                 assert low <= cell.error_rate / 2 and 0 <= low <= high <= 1
             assert cell.false_holds <= cell.false_margin or cell.claim == "horizon"
-
-    def test_the_study_writes_its_table(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(false_alarms, "ROUNDS", (1,))
-        monkeypatch.setattr(false_alarms, "REPLICATES", (16,))
-        cells = false_alarms.write(tmp_path, 5)
-        saved = json.loads((tmp_path / "false_alarms.json").read_text())
-        assert len(saved) == len(cells) == 6
-        assert (tmp_path / "false_alarms.txt").read_text().count("\n") == 8

@@ -14,7 +14,7 @@ from validate.outside_theorems import ordinary, subtle
 from validate.outside_theorems.trials import CLAIMS, judged
 
 # Refuted within a few processor seconds.
-QUICK = ("ordinary-01", "ordinary-03", "ordinary-06", "ordinary-25")
+QUICK = ("ordinary-01", "ordinary-25")
 
 
 @pytest.mark.parametrize(("name", "part"), [("ordinary", ordinary), ("subtle", subtle)])

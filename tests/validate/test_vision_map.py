@@ -5,8 +5,8 @@ import json
 import pytest
 from made_runs import record
 
-from validate.vision import experiments, mapped, page, stored
-from validate.vision.experiments import LEVELS, MAP_STEPS, MAP_TEMPERATURES, map_of
+from validate.vision import mapped, page, stored
+from validate.vision.experiments import MAP_STEPS, MAP_TEMPERATURES, map_of
 from validate.vision.mapped import Cell, compared
 
 FASTER, SLOWER = [0.1, 0.65, 0.75, 0.85, 0.95], [0.1, 0.5, 0.65, 0.75, 0.85]
@@ -57,14 +57,6 @@ def test_the_table_counts_the_cells(results):
     assert (MAP_STEPS[0] / 0.1, MAP_STEPS[1] / 0.1) == (0.03, pytest.approx(0.1))
     assert "| at most 0.03 | 3 | 0 | 0 | 1 | 0 | 0 |" in text and "| between | 0 | 0 | 3 | 0 | 1 | 0 |" in text
     assert page.the_map(stored.Stored({}, {})) == page.NOTHING
-
-
-def test_the_map_is_that_of_the_paper_s_partitions_and_was_fixed_beforehand():
-    folders = map_of(MAP_STEPS, MAP_TEMPERATURES)
-    assert len(folders) == 2 * len(MAP_STEPS) and LEVELS == (0.6, 0.7, 0.8, 0.9)
-    for folder in folders.values():
-        assert folder.settings.rounds == experiments.MAP_ROUNDS == 30
-        assert folder.settings.partition == experiments.FRAMEWORKS[folder.framework]
 
 
 def test_what_the_page_says_of_step_over_T_is_so():

@@ -66,38 +66,7 @@ def test_paired_comparison():
     assert result.said(("faster", "slower"), "rounds", 1).startswith("faster on 4 of 4 pairs, slower on 0; mean diff")
 
 
-def test_censored_pairs_use_signs_and_bounds():
-    slow, fast = runs_reaching(12, NEVER, NEVER, 15), runs_reaching(9, 11, NEVER, 16, weighting="fedmax")
-    result = measures.compare_speed(fast, slow)
-    assert (result.smaller, result.larger, result.equal, result.unknown) == (2, 1, 0, 1)
-    assert (result.difference.kind, result.test.name, result.test.p_value) == ("median", "signs", 1)
-    # Differences: -3, at most 11 - 21, anything, 1.
-    assert (result.difference.least, result.difference.most) == (-math.inf, -1)
-
-
 def test_pairs_must_share_partition_and_initial_model():
     other = reaching(5, weighting="fedmax", p=[0.1, 0.2, 0.3, 0.4], alpha=[[0.25] * 4] * 20)
     with pytest.raises(InputError, match="share partition and initial model"):
         measures.pairs([reaching(5)], [other])
-
-
-def test_gains_are_compared_repetition_by_repetition():
-    def case(base, other):
-        return {"fedavg": runs_reaching(*base), "fedmax": runs_reaching(*other, weighting="fedmax")}
-
-    result = measures.gains(case((12, 13), (9, 8)), case((10, 10, 9), (9, NEVER, 2)), ("fedavg", "fedmax"))
-    # 3 - 1, and 5 minus at most 10 - 21.
-    assert (result.larger, result.difference.least) == (2, pytest.approx((2 + 16) / 2))
-
-
-def test_a_trend_over_temperatures():
-    values = {"fedsoftmax:0.2": (12, 13), "fedsoftmax:0.1": (9, 10), "fedsoftmax:0.05": (8, NEVER)}
-    columns = [runs_reaching(*result, weighting=name) for name, result in values.items()]
-    result = measures.trend(columns)
-    assert result.repetitions == 2 and result.correlation == pytest.approx((-1 + 0.5) / 2)
-    assert measures.trend(columns[:2]) is None
-    # A run that was cut before another one reached the level could come before or after it: the seed is left out.
-    cut = reaching(NEVER, rounds=10, weighting="fedsoftmax:0.05", repetition=1)
-    assert measures.trend([*columns[:2], [columns[2][0], cut]]).repetitions == 1
-    names = ("fedavg", "fedmax", "fedsoftmax", "fedsoftmax:0.2", "fedsoftmax:0.2@local")
-    assert [measures.temperature(name) for name in names] == [math.inf, None, 1, 0.2, None]

@@ -1,13 +1,11 @@
 """How the paper's claims are judged, on numbers whose answer is known."""
 
-import math
-
 import numpy as np
 import pytest
 from made_runs import climbing, record
 
 from fedbounds.vision.records import from_json
-from validate.vision import estimates, page, verdicts
+from validate.vision import estimates, verdicts
 from validate.vision.experiments import grid
 from validate.vision.stored import Stored
 from validate.vision.verdicts import NOT, OPPOSITE, REPRODUCED, UNDECIDED
@@ -42,11 +40,7 @@ def judged(claim, **folders):
         ([-3, -2, -4, -3, -2, -3], 0.01, REPRODUCED),
         ([-3, -2, -4, -3, -2, -3], 0.06, UNDECIDED),
         ([3, 2, 4, 3, 2, 3], 0.01, OPPOSITE),
-        ([3, 2, 4, 3, 2, 3], 0.06, NOT),
-        ([-3, -2, -4, -3, -2], 0.01, UNDECIDED),
         ([-3, 3, -9, 9, -3, 3], 0.01, UNDECIDED),
-        ([-1, 1, -1, 1, 0, 1], 0.9, NOT),
-        ([-2] * 6, 0.01, REPRODUCED),
     ],
 )
 def test_direction(values, p, verdict):
@@ -58,23 +52,10 @@ def test_direction(values, p, verdict):
 
 @pytest.mark.parametrize(
     ("values", "verdict"),
-    [
-        ([0.1, -0.2, 0.0, 0.1] * 2, REPRODUCED),
-        ([3.0, 3.1, 2.9] * 2, NOT),
-        ([0.0, 2.0] * 3, UNDECIDED),
-        ([0] * 6, REPRODUCED),
-        ([0.1, -0.2, 0.0, 0.1, 0.0], UNDECIDED),
-    ],
+    [([0.1, -0.2, 0.0, 0.1] * 2, REPRODUCED), ([3.0, 3.1, 2.9] * 2, NOT), ([0.1, -0.2, 0.0, 0.1, 0.0], UNDECIDED)],
 )
 def test_margin(values, verdict):
     assert verdicts.inside(estimates.mean(values), -1, 1) == verdict
-
-
-def test_intervals_are_those_of_all_claims_together():
-    values = [3.0, 4.0, 8.0, 5.0, 6.0, 4.5]
-    wanted = estimates.mean(values, verdicts.CONFIDENCE)
-    assert verdicts.ends(estimates.mean(values)) == pytest.approx((wanted.lower, wanted.upper))
-    assert verdicts.ends(estimates.median(values, values)) == (-math.inf, math.inf)
 
 
 def test_six_pairs_cannot_pass_among_several_tests_and_ten_can():
@@ -98,24 +79,6 @@ def test_faster_slower_and_the_same():
     assert judged("more-skew", **folders) == {"NIID against IID": REPRODUCED, "TNIID against NIID": OPPOSITE}
 
 
-def test_a_poor_end_of_fedmax():
-    base = [made("mnist-tniid", "fedavg", k, climbing(9)) for k in range(6)]
-    slow = [made("mnist-tniid", "fedmax", k, climbing(20, last=0.9 + k / 1e4)) for k in range(6)]
-    assert judged("fedmax-final", mnist_tniid=base, mnist_tniid_fedmax=slow) == {
-        "TNIID, fedmax, fast at first": NOT,
-        "TNIID, fedmax, poorer at the end": REPRODUCED,
-    }
-
-
-@pytest.mark.parametrize(("step", "verdict"), [(-2, REPRODUCED), (2, OPPOSITE)])
-def test_temperatures(step, verdict):
-    names = (SOFT, "fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
-    soft = [made("mnist-niid", w, k, climbing(14 + step * j + k)) for j, w in enumerate(names) for k in range(6)]
-    assert judged("temperature", mnist_niid_temperatures=soft) == {"NIID": verdict}
-    few = [run for run in soft if run.repetition < 3]
-    assert judged("temperature", mnist_niid_temperatures=few) == {"NIID": UNDECIDED}
-
-
 def test_a_claim_has_its_worst_verdict_and_extras_do_not_count():
     def outcome(verdict, extra=False):
         case = verdicts.Judged("faster", "", "", "", None, lambda _: verdict, extra)
@@ -125,11 +88,3 @@ def test_a_claim_has_its_worst_verdict_and_extras_do_not_count():
     assert verdicts.overall(cases) == NOT
     assert verdicts.overall([cases[0], outcome(OPPOSITE, extra=True)]) == REPRODUCED
     assert verdicts.overall([]) == UNDECIDED
-
-
-def test_every_verdict_says_its_step_and_temperature():
-    stored = Stored(grid(), {name: [] for name in grid()} | {"mnist-niid": pair("mnist-niid", [9] * 6, [8] * 6)})
-    outcomes = verdicts.judge(verdicts.claims(stored))
-    assert {outcome.case.reading for outcome in outcomes} == {"step 0.1, T = 0.2"}
-    table = page.verdict_table(outcomes)
-    assert "step 0.1, T = 0.2" in table and "CONTRADICT" not in table

@@ -13,11 +13,10 @@ from made_runs import plausible
 
 from fedbounds.cli import app as cli
 from fedbounds.cli.app import main
-from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands import vision
 from fedbounds.io import write_json
 from fedbounds.vision import images, records, training
-from fedbounds.vision.settings import DEFAULTS, ImageSettings
+from fedbounds.vision.settings import ImageSettings
 
 SMALL = (
     *("--partition", "shards:5", "--clients", "4", "--samples", "10", "--rounds", "2", "--epochs", "1"),
@@ -122,16 +121,6 @@ def test_table_of_records_as_text_and_json(results):
     assert "run-fedavg-000.json and run-fedavg-000.json, the same" in sentence(call("table", results, one))
 
 
-def test_table_needs_no_torch(results):
-    code = (
-        "import sys\nfrom fedbounds.cli.app import main\n"
-        f"try: main(['vision', 'table', {str(results)!r}])\n"
-        "finally: print('torch' in sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "fedavg" in done.stdout and done.stderr == "False\n"
-
-
 def test_demo_needs_nothing_and_shows_three_weightings(tmp_path, monkeypatch):
     tiny = ImageSettings(data="digits", partition="shards:10", clients=4, samples=10, rounds=1, epochs=1, batch=16)
     monkeypatch.setattr(vision, "DEMO", tiny)
@@ -139,14 +128,6 @@ def test_demo_needs_nothing_and_shows_three_weightings(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert [run.repetition for run in records.read(tmp_path / "out")] == [0, 1] * len(vision.DEMO_WEIGHTINGS)
     assert all(name in result.stdout for name in vision.DEMO_WEIGHTINGS)
-
-
-def test_every_setting_has_an_option():
-    command = built(vision.run)
-    assert set(DEFAULTS) <= {param.name for param in command.params}
-    with command.make_context("run", ["--out", "x"]) as context:
-        given = {name: context.params[name] for name in set(DEFAULTS) - {"precision"}}
-    assert ImageSettings(**given) == ImageSettings()
 
 
 def test_help_is_quick_and_loads_nothing_heavy():

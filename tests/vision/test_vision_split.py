@@ -41,14 +41,6 @@ def test_a_split_has_the_mean_size_and_the_shares_of_the_whole(clients, samples,
     assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
 
 
-def test_the_papers_iid_gives_everyone_the_same_labels():
-    held = counts(images.client_indices(LABELS, "stratified", 10, 100, rng()))
-    assert np.all(held.sum(axis=1) == 100)
-    assert np.all(np.abs(held - 100 * SHARES) < 2)  # one for the subsample, scaled down, and one for the client
-    sizes = [len(part) for part in images.client_indices(LABELS, "stratified:1", 10, 100, rng())]
-    assert sizes == sorted(sizes, reverse=True) and sizes[0] > 5 * sizes[-1] and sum(sizes) == 1000
-
-
 def test_plain_shards_are_the_papers_unbalanced_ones():
     plain, dealt, even = (
         images.client_indices(LABELS, text, 4, 180, rng(3))

@@ -89,29 +89,6 @@ def test_losses_that_differ_visibly_are_no_tie_and_absent_clients_set_no_scale()
     np.testing.assert_array_equal(FedMax()(np.array([0.5, 0.5, 0.0]), e, 0, Stream(1)), [[0, 1, 0]])
 
 
-def test_fedmax_p_renormalises():
-    p = np.array([0.1, 0.3, 0.6])
-    np.testing.assert_allclose(
-        weighting_named("fedmax:2,p")(p, np.array([[5.0, 4.0, 1.0]]), 0, Stream(1)), [[0.25, 0.75, 0]]
-    )
-
-
-@given(e=gaps)
-def test_temperature_moves_weight_monotonically_to_the_largest_gap(e):
-    p = np.full(4, 0.25)
-    top = e.argmax(axis=1)
-    previous = None
-    for temperature in (1e9, 1e3, 10.0, 0.1, 1e-6):
-        alpha = FedSoftMax(temperature)(p, e, 0, Stream(5))[np.arange(5), top]
-        assert previous is None or np.all(alpha >= previous - 1e-12)
-        previous = alpha
-
-
-def test_power_of_choice_with_every_candidate_is_fedmax_k():
-    p, e = np.full(4, 0.25), np.random.default_rng(0).random((200, 4))
-    np.testing.assert_array_equal(PowerOfChoice(4, 2)(p, e, 0, Stream(200)), FedMax(2)(p, e, 0, Stream(200)))
-
-
 def test_power_of_choice_candidates_follow_p():
     p = np.array([0.7, 0.2, 0.1])
     alpha = PowerOfChoice(1, 1)(p, np.zeros((20000, 3)), 0, Stream(20000))
@@ -146,12 +123,6 @@ def test_weights_off_the_simplex_are_refused():
         check_simplex(np.array([[0.5, 0.6]]), (1, 2), "mine")
     with pytest.raises(InputError, match="one row of weights"):
         check_simplex(np.array([0.5, 0.5]), (1, 2), "mine")
-
-
-def test_a_text_has_every_digit_where_the_name_has_six():
-    assert FedSoftMax(0.123456789).name == "fedsoftmax:0.123457"
-    assert weighting_named(FedSoftMax(0.123456789).to_text()) == FedSoftMax(0.123456789)
-    assert FedSoftMax(2.0).to_text() == "fedsoftmax:2"
 
 
 def test_bound_and_unbound_rules_have_one_name_but_not_one_ranking():

