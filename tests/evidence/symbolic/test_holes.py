@@ -15,7 +15,6 @@ from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import render
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
-    DEFINITIONS,
     LAMBDA,
     NOISE,
     NOISE_0,
@@ -26,8 +25,6 @@ from fedbounds.evidence.symbolic.definitions import (
     P,
     U,
     W,
-    Y,
-    average_gap,
     gap,
     n,
 )
@@ -44,7 +41,6 @@ from fedbounds.evidence.symbolic.derivation import (
     Hypothesis,
     Induction,
     Limit,
-    Step,
     averaged,
     beyond,
     case,
@@ -62,7 +58,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Span, only
 from fedbounds.theory.quantity import constant, measured
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
+from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, norm_sq
 from fedbounds.theory.verdict import Status
 
 REPAIRED = READINGS["repaired"]
@@ -157,34 +153,6 @@ class Gives:
     __hash__ = None
 
 
-class Point:
-    """A point that is w_t where a function is taken, and what it likes in a difference."""
-
-    __sympy__ = True
-
-    def __init__(self, at, minus):
-        self.args, self.at, self.minus = (at,), at, minus
-
-    def func(self, *_):
-        return self.at
-
-    def __sub__(self, other):
-        return self.minus
-
-    def xreplace(self, _):
-        return self
-
-
-class Side:
-    """A right side that differs where it is compared and where it is used."""
-
-    def __init__(self, *values):
-        self.values = list(values)
-
-    def __sub__(self, other):
-        return (self.values.pop(0) if len(self.values) > 1 else self.values[0]) - other
-
-
 class Terms(dict):
     """Terms whose items are not what is printed of them."""
 
@@ -244,13 +212,11 @@ def bounded(moving):
     return refused(base, carry, line, assumes=(*PAPER, gives("steady", sy.Delta - sy.Delta_next)))
 
 
-s_1, s_2 = sp.symbols("s_1 s_2", real=True)
 HIGH = Assumption("high", "c >= 5", sp.Ge(c, 5))
 TRIVIAL = step("trivial", 0, "<=", 1).by(ONE)
 NO_GRADIENT = step("use", sy.G_sq, "<=", 0)
 SKEW = step("end", sy.rho_bar * Mean(P, gap(W)), "<=", Mean(ALPHA, gap(W))).by(premise("rho-bar"))
 TIED = Assumption("tied", "", sp.Le(sy.Delta_next, sy.Delta))
-TIED_BY_HAND = replace(TIED, gives=lambda o: Part(sp.Integer(0), "<=", sy.Delta - sy.Delta_next))
 EVERY_OR_NONE = step("end", 0, "<=", Mean(P, (r - QUARTER) * Mean(LAMBDA, r - QUARTER))).by(
     Cases(
         r - QUARTER,
@@ -276,18 +242,7 @@ HOLES = {
     ),
     # A symbol stands for one number.
     "an abbreviation that hides a client": lambda: refused(EVERY_OR_NONE, abbreviations={r: sp.Min(SHARE, 1)}),
-    "a condition that hides a client behind an abbreviation": lambda: refused(
-        step("low", s, "<=", 1).by(Extreme(s, sp.Integer(1))),
-        step("end", Mean(P, c), "=", c),
-        abbreviations={s: sp.Min(SHARE, 1)},
-        conditions=(Condition(c, Earlier("low")),),
-    ),
     "the gap of one client for the mean gap": lambda: refused(step("one", sy.excess, "=", Mean(P, sy.excess))),
-    "the gap of one client, cited": lambda: refused(
-        step("one", sy.excess, "=", Mean(P, sy.excess)),
-        step("end", sy.excess, "<=", Mean(P, gap(Y))).by(Earlier("one")),
-    ),
-    "the gradient of one client for the mean": lambda: refused(step("end", sy.grad_sq, "=", Mean(P, sy.grad_sq))),
     "a meaning for what an assumption leaves free": lambda: refused(
         step("end", sy.L - sy.mu, ">=", 5).by(premise("high")), conditions=CURVED, assumes=(*PAPER, HIGH)
     ),
@@ -300,14 +255,6 @@ HOLES = {
         assumes=(*PAPER, gives("low", -c)),
     ),
     # Definitions and readings are the claim's, not an author's.
-    "a definition that a proof assumes": lambda: verdict(
-        toy_claim(SKEW.lhs, SKEW.rhs, "sync"), premise("rho-bar"), reading="sync", assumes=(DEFINITIONS["rho-bar"],)
-    ),
-    "a definition that a claim assumes": lambda: verdict(
-        toy_claim(SKEW.lhs, SKEW.rhs, "sync", assumptions=(*PAPER, DEFINITIONS["rho-bar"])),
-        premise("rho-bar"),
-        reading="sync",
-    ),
     # Assumptions of a cited derivation, discharged.
     "a discharge at no point of what is used at one": lambda: discharging(
         Assumption("sly", "", gives=lambda o, *at: Part(sp.Integer(0), "<=", -sy.G_sq if at else sp.Integer(1))),
@@ -340,12 +287,6 @@ HOLES = {
         step("shown", sy.Delta, "<=", sy.Delta_0).by(Hypothesis("all")),
         assumes=(*PAPER, TIED),
     ),
-    "a state of the whole run under random weights": lambda: refused(
-        step("use", Mean(ALPHA, SHARE * sy.Delta), "<=", Mean(ALPHA, SHARE * sy.Delta_0)).by(
-            averaged(ALPHA, (SHARE, premise("pathwise")))
-        ),
-        assumes=(*PAPER, gives("pathwise", sy.Delta_0 - sy.Delta)),
-    ),
     "a quantity of one's own under random weights": lambda: verdict(
         toy_claim(
             measured("far_by_alpha", points.mean_alpha(points.p_i * norm_sq(W - W_STAR))) + FAR / 1000,
@@ -363,24 +304,10 @@ HOLES = {
         ),
         averaged(U, premise("halved"), premise("step-ratio")),
     ),
-    "a relation of the whole run under random weights": lambda: refused(
-        step("end", 0, "<=", Mean(ALPHA, SHARE * (sy.Delta - sy.Delta_next))).by(
-            averaged(ALPHA, (SHARE, premise("tied")))
-        ),
-        assumes=(*PAPER, TIED_BY_HAND),
-    ),
     # Inductions and sequences.
     "an induction with the steps so far": lambda: bounded(n),
-    "an induction with the mean of the run": lambda: bounded(average_gap),
     "a sequence's next term that is an abbreviation": lambda: refused(
         *SMALLER, sequences=NEXT, abbreviations={z_next: sp.Min(z_t, 1)}
-    ),
-    "a sequence's next term that is a condition": lambda: refused(
-        SMALLER[0],
-        step("carry", z_next, "<=", z_0).by((z_0, ONE)),
-        SMALLER[2],
-        sequences=NEXT,
-        conditions=(Condition(z_next, premise("curvatures")),),
     ),
     "the first step's noise orthogonal to this step's": lambda: refused(step("end", Inner(NOISE, NOISE_0), "=", 0)),
     "an extreme of which one argument is bounded": lambda: refused(
@@ -388,14 +315,7 @@ HOLES = {
     ),
     # What is not exact: 1 + 1e-17 is 1 to a float.
     "a claim with a float": lambda: no_claim(sy.G_sq, sy.G_sq - TINY * sy.G_sq),
-    "a claim's step with a float": lambda: no_claim(sy.L, sy.L, eta=TINY / sy.mu),
-    "a claim's definition with a float": lambda: no_claim(
-        sy.L / sy.gamma, 10 * sy.mu, definitions={sy.gamma: sp.Float(0.1) * sy.L / sy.mu}
-    ),
     "a proof's step with a float": lambda: refused(step("end", GROWN, "<=", 1), eta=TINY / sy.mu),
-    "a claim stated with a proof's object": lambda: verdict(
-        toy_claim(sy.L - sy.mu, q), conditions=(Condition(q, premise("curvatures")),)
-    ),
     # Absent clients, and readings by name.
     "the weights beyond pi where clients are absent": lambda: verdict(
         toy_claim(sy.pi_min, sp.Integer(1), assumptions=()), beyond((1, ONE)), right=1
@@ -411,42 +331,14 @@ HOLES = {
     "a label that equals every other": lambda: refused(
         step("low", 0, "<=", 1).by(ONE), step("end", 1, "<=", 0).by(Earlier(Text("end"))), step("x", 0, "<=", 0)
     ),
-    "a relation that equals every other": lambda: refused(
-        Step("low", sp.Integer(0), Text("<="), sy.G_sq, ((sy.G_sq, ONE),))
-    ),
     "a sign that equals every other": lambda: refused(
         step("end", sy.G_sq, "<=", 0).by((-1, premise("k"))), assumes=(gives("k", sy.G_sq, Text("<=")),)
     ),
-    "a key that equals every other": lambda: refused(step("end", sy.mu, "<=", sy.L).by(premise(Text("curvatures")))),
     "another symbol of the claims": lambda: refused(
         step("end", 0, "<", Name("Gamma", sy.Gamma)).by((Name("Gamma", sy.Gamma), ONE))
     ),
-    "another name of a vector": lambda: refused(
-        step("end", Inner(NOISE, Vec(Name("w_star", sp.Symbol("w_next")))), "=", 0)
-    ),
-    "another symbol of an extreme": lambda: refused(
-        step("one", -sy.G_sq, "<=", 0).by((sy.G_sq, ONE)),
-        step("two", -1, "<=", 0).by(ONE),
-        step("end", s_2, "<=", 0).by(Every(Name("s_2", s_1), ("one", "two"))),
-        abbreviations={s_1: sp.Max(-sy.G_sq, -1), s_2: sp.Max(sy.G_sq, 1)},
-    ),
     "another shipped assumption": lambda: fault(
         step("end", 1, "<=", 0).by(premise("smooth")), assumes=(replace(a.smooth, gives=Gives(sp.Integer(-1))),)
-    ),
-    "a point that is another in a difference": lambda: verdict(
-        toy_claim(sy.mu * sy.Delta, sp.Integer(0)),
-        *(premise("strongly-convex", W, Point(W, sign * (W - W_STAR))) for sign in (1, -1)),
-    ),
-    "a side that subtracts otherwise each time": lambda: refused(
-        NO_GRADIENT.by(premise("sly"), ONE),
-        assumes=(
-            Assumption(
-                "sly",
-                "",
-                sp.Le(sy.G_sq, 1),
-                gives=lambda o: Part(sp.Integer(0), "<=", Side(1 - sy.G_sq, -1 - sy.G_sq)),
-            ),
-        ),
     ),
     "a sign written into a product": lambda: refused(NO_GRADIENT.by((tampered(-1 * sy.G_sq), ONE))),
     "a relation computed beforehand": lambda: refused(NO_GRADIENT.by(premise("preset")), assumes=(preset(),)),
@@ -467,13 +359,10 @@ HOLES = {
             ("of a share that may be none", r * sy.t / (r * sy.t + 1), 1, Limit(sy.t, sp.oo)),
             ("of a difference that may vanish", (p - 1) * sy.t / ((p - 1) * sy.t + 1), 1, Limit(sy.t, sp.oo)),
             ("at a point where a divisor may vanish", p / (p + sy.Gamma), 0, Limit(p, sp.Integer(0))),
-            ("from a side that a number has not", sp.exp(1 / p), 0, Limit(p, sp.Integer(0))),
             ("of a sum that grows with T", sy.eta_sum / (1 + sy.T), 0, Limit(sy.T, sp.oo)),
             ("at an imaginary point", sy.t**2, -1, Limit(sy.t, sp.I)),
             ("at a negative time", sy.t, -1, Limit(sy.t, sp.Integer(-1))),
-            ("of what is made of the symbol", c / (c + sy.mu), 0, Limit(sy.mu, sp.oo)),
             ("in a symbol with a meaning", c / sy.L, 0, Limit(c, sp.Integer(0))),
-            ("that moves itself", sy.t + 1, sy.t + 1, Limit(sy.t, sy.t)),
         )
     },
 }

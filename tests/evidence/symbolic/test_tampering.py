@@ -8,7 +8,7 @@ from proofs import PAPER, checked, fault, gives, refused, toy_claim, verdict
 from sympy.core.assumptions import StdFactKB
 
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.definitions import ALPHA, W_STAR, Formal, W, X
+from fedbounds.evidence.symbolic.definitions import W_STAR, Formal, W
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Condition,
@@ -17,7 +17,6 @@ from fedbounds.evidence.symbolic.derivation import (
     Induction,
     Premise,
     Square,
-    averaged,
     premise,
     step,
 )
@@ -28,7 +27,6 @@ from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.vectors import Inner
 
 ZERO, POSITIVE = sp.Integer(0), {"nonnegative": True, "positive": True, "negative": False}
 z_0, z_t, z_next, z_T, strict = sp.symbols("z_0 z_t z_next z_T strict", nonnegative=True)
@@ -171,10 +169,8 @@ def absurd():
     return fault(*steps, sequences={z_T: MinusOne((z_0, z_t, z_next))})
 
 
-UNITS = Assumption("units", "", sp.Le(sy.L, 1, evaluate=False))
 TAMPERED = {
     "a sign written into a number": lambda: refused(step("end", 5, "<=", 0).by((signed(sp.Integer(-5)), ONE))),
-    "a sign written into the one -1": lambda: refused(step("end", 1, "<=", 0).by((signed(sp.Integer(-1)), ONE))),
     "a quantity that equals Gamma": lambda: of(
         sy.G_sq, 0, (sy.G_sq / twin(sy.Gamma), premise("homogeneous")), assumptions=(a.homogeneous,)
     ),
@@ -188,12 +184,6 @@ TAMPERED = {
             ),
         ),
     ),
-    "relations of an assumption's own": lambda: of(
-        sy.drift,
-        0,
-        (-1, averaged(ALPHA, premise("single-step", X - W))),
-        assumptions=(written(UNITS, _relations=lambda: (sp.Le(sy.N, 1, evaluate=False),)),),
-    ),
     "a statement of a claim's own": stated,
     "signs written into sympy's cache": lambda: of(0, LOSS, (cached(), ONE)),
     "a handler of a minimum's own": lambda: of(
@@ -206,14 +196,8 @@ TAMPERED = {
     ),
     "a sequence that changes": absurd,
     "three in the place of a pair": lambda: refused(replace(step("end", 0, "<=", 1), because=((1, ONE, ONE),))),
-    "a note that is no text": lambda: refused(step("end", 0, "<=", 1).by(ONE, note=sp.Integer(1))),
     "a condition positive only once it is shown": changing_signs,
     "what other assumptions are made of": writing_into_the_objects,
-    "an inner product's handler": lambda: refused(
-        step("end", 0, "<=", Inner(W, W_STAR)).by(
-            (written(Inner(W, W_STAR), _prop_handler={"nonnegative": lambda one: True}), ONE)
-        )
-    ),
 }
 
 
