@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problem_zoo import ZOO, quadratic_problem
+from problem_zoo import ZOO
 
 from fedbounds.engine import rng
 from fedbounds.engine.simulate import run_in_full, simulate
@@ -52,34 +52,6 @@ def test_the_iterates_are_those_that_the_record_measures(engine, stride):
         simulate(experiment, exact=True, record="iterates")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("tau", [1, 4])
-def test_noiseless_fedavg_is_a_matrix_recursion(engine, tau):
-    problem = quadratic_problem(0)
-    experiment = Experiment(
-        problem, FedAvg(), ConstantStep(0.05), tau, 6, 2, None, w0=np.array([1.0, -2.0, 3.0]), engine=engine
-    )
-    trajectory = run_in_full(experiment)
-    path = trajectory.paths["alpha"]
-    assert trajectory.paths["p"] is path
-    contraction = np.eye(3) - 0.05 * problem.H
-    x = np.tile(experiment.start, (4, 1))
-    for t in range(experiment.total_steps + 1):
-        w = problem.p @ x
-        if t % tau == 0:
-            x = np.tile(w, (4, 1))
-        u = w - problem.w_star
-        mean_hessian = np.tensordot(problem.p, problem.H, 1)
-        np.testing.assert_allclose(path.distance_sq[:, t], u @ u, rtol=ROUNDING)
-        np.testing.assert_allclose(path.gap[:, t], u @ mean_hessian @ u / 2, rtol=ROUNDING)
-        drift = problem.p @ np.sum((w - x) ** 2, axis=-1)
-        np.testing.assert_allclose(path.drift[:, t], drift, rtol=ROUNDING, atol=1e-28)
-        x = problem.w_i_star + np.einsum("ikl,il->ik", contraction, x - problem.w_i_star)
-    # With no noise the next squared distance is its own expectation.
-    np.testing.assert_allclose(path.next_mean[:, :-1], path.next_distance_sq[:, :-1], rtol=ROUNDING)
-    np.testing.assert_allclose(path.next_distance_sq[:, :-1], path.distance_sq[:, 1:], rtol=ROUNDING)
-
-
 @pytest.mark.parametrize("virtual", ["alpha", "p"])
 @pytest.mark.parametrize("kind", sorted(ZOO))
 def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
@@ -91,28 +63,6 @@ def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
     assert (np.abs(surprise.mean(0)) < SIGMAS * error).all()
     # The prediction is conditional: it explains most of the spread between replicates once they have parted.
     assert (surprise[:, -1].std() < path.next_distance_sq[:, -2].std()).all()
-
-
-def test_p_virtual_iterate_is_aggregated_with_alpha():
-    experiment = experiment_on(weighting=last_to_first, batch_size=None, rounds=2, tau=2, replicates=1)
-    problem, trajectory = experiment.problem, run_in_full(experiment)
-    x = np.tile(experiment.start, (4, 1))
-    positions = {"alpha": [], "p": []}
-    for r, client in enumerate((-1, 0)):
-        for t in (2 * r, 2 * r + 1):
-            positions["alpha"].append(x[client])
-            positions["p"].append(problem.p @ x)
-            x = x - experiment.eta(t) * problem.client_grads(x)
-        x = np.tile(x[client], (4, 1))
-    for name, points in positions.items():
-        path = trajectory.paths[name]
-        expected = np.sum((np.array([*points, x[0]]) - problem.w_star) ** 2, -1)
-        np.testing.assert_allclose(path.distance_sq[0], expected, rtol=ROUNDING)
-        np.testing.assert_allclose(path.next_distance_sq[0, :-1], expected[1:], rtol=ROUNDING)
-        np.testing.assert_allclose(path.next_mean[0, :-1], expected[1:], rtol=ROUNDING)
-    # drift is alpha-weighted around either virtual iterate: around the only client that counts it is 0
-    np.testing.assert_array_equal(trajectory.paths["alpha"].drift, 0)
-    assert trajectory.paths["p"].drift[0, 1] > 0
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -13,7 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.problems import newton
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.problems.newton import cross_entropy, divergence, exp_remainder, slopes
+from fedbounds.problems.newton import cross_entropy, divergence, slopes
 
 KINDS = sorted(ZOO)
 # What the certificate promises, relative to the minimum.
@@ -53,14 +53,6 @@ def test_gradients_vanish_and_certificates_hold(kind: str) -> None:
     for optimum in (problem.optimum, biased, *problem.client_optima):
         assert 0 <= optimum.excess_bound <= CERTIFIED * abs(optimum.value)
     assert np.all(problem.client_excess(problem.w_i_star) == 0) and problem.gap(problem.w_star) == 0
-
-
-@given(x=st.floats(-600, 600))
-@settings(max_examples=200, deadline=None)
-def test_exp_remainder_to_rounding(x: float) -> None:
-    with mpmath.workdps(700):  # exp(x) - 1 - x of the smallest doubles whose square is one too
-        exact = float(mpmath.exp(mpmath.mpf(x)) - 1 - mpmath.mpf(x))
-    assert float(exp_remainder(np.array([x]))[0]) == pytest.approx(exact, rel=1e-14, abs=1e-300)
 
 
 @given(

@@ -23,7 +23,7 @@ from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.stages import certificates, read_back
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.theory import Claim, quantity
+from fedbounds.theory import Claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import points as at
 from fedbounds.theory import symbols as s
@@ -169,22 +169,6 @@ def test_clients_drawn_by_p_with_replacement_are_averaged_to_the_mean_with_a_var
     assert in_fractions(drawn, equal, PLAIN).status is Status.HOLDS
     assert in_fractions(drawn.with_(weighting="fedavg"), equal, PLAIN).status is Status.NOT_APPLICABLE
     assert outcome(less) is Outcome.FALSE
-
-
-def test_a_mean_of_norms_does_not_bound_the_second_moment_of_one_client_of_several():
-    """Of two clients the two agree at w*, where gradients are opposite; of four they do not."""
-    norms = quantity.constant(
-        "norms", lambda losses: (losses.p * abs(losses.grads(losses.w_star)).sum(-1)).sum(), units=(-1, 1)
-    )
-    base = (a.smooth, a.strongly_convex, a.full_gradients, a.without_replacement, a.equal_p, a.constant_steps)
-    line_only = Assumption("line", "d = 1", sp.Eq(quantity.constant("d_of", lambda f: len(f.w_star)), 1))
-    kept = (1 - s.eta_0 * s.mu) ** s.tau
-    bound = (kept**s.R * sp.sqrt(s.Delta_0) + (1 - kept**s.R) / s.mu * norms) ** 2
-    more = {"scope": "horizon", "eta": s.eta_0}
-    assert (
-        outcome(claim(s.Delta_round, bound, *base, a.steps_up_to_2_over_L_plus_mu, line_only, **more))
-        is Outcome.FALSE
-    )
 
 
 @pytest.mark.parametrize("gap", [s.average_gap])

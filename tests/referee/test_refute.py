@@ -23,7 +23,6 @@ from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance_json import from_json, text
 from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims
-from fedbounds.referee.case import WorkItems
 from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, arms
@@ -186,30 +185,6 @@ def test_theorem_1_is_refuted_on_the_papers_own_steps_only_without_the_repair():
     assert min(instance.p) < F(1, 100)
 
 
-def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
-    claim, reading, state = claim_named("theorem-1"), READINGS["repaired"], tmp_path / "state.json"
-    budget = replace(TINIEST, rungs=2)
-    whole, each = refute(claim, reading, budget, by_family=WITHOUT_CHANCE), WorkItems({}, state).each
-    count = len(arms(claim, reading, budget, WITHOUT_CHANCE))
-    searched = []
-    original = module.run_arm
-
-    def interrupted(search, task):
-        searched.append(task)
-        if len(searched) == count + 2:
-            raise KeyboardInterrupt
-        return original(search, task)
-
-    monkeypatch.setattr(module, "run_arm", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        refute(claim, reading, budget, each=each, by_family=WITHOUT_CHANCE)
-    assert len(json.loads(state.read_text())) == count + 1
-    resumed = refute(claim, reading, budget, each=each, by_family=WITHOUT_CHANCE)
-    assert resumed.to_json() == whole.to_json()
-    assert len(searched) == 1 + count + -(-count // 3)
-    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
-
-
 def never(_, values):
     return False, "it never holds"
 
@@ -224,21 +199,12 @@ def never(_, values):
             "step",
             Delta_0,
             {"none": 0 * L},
-            assumptions=(Assumption("never", "never", exactly=never),),
-        ),
-        Claim(
-            "never",
-            "",
-            "",
-            "step",
-            Delta_0,
-            {"none": 0 * L},
             eta=1 / sp.sqrt(L * mu),
             assumptions=(Assumption("n", "", exactly=never),),
         ),
         Claim("undefined", "", "", "step", Delta_0 / Gamma, {"none": 0 * L}, assumptions=(homogeneous,)),
     ],
-    ids=["no instance meets it", "nor with irrational steps", "a side is undefined wherever it applies"],
+    ids=["no instance meets it, with irrational steps", "a side is undefined wherever it applies"],
 )
 def test_what_no_instance_met_was_not_tested(claim):
     verdict = refute(
@@ -419,7 +385,7 @@ def test_square_roots_are_decided_by_enclosures():
 @pytest.mark.parametrize(
     "length",
     [lambda v: np.sqrt((v**2).sum(-1)), lambda v: np.exp(np.log((v**2).sum(-1) + 1) / 2)],
-    ids=["sqrt", "norm", "power", "exp and log"],
+    ids=["sqrt", "exp and log"],
 )
 def test_functions_of_an_author_may_take_roots(length):
     """E||w_T - w*|| in two coordinates: what is true is not refuted, and half of it is."""

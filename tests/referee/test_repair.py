@@ -11,7 +11,6 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.referee import implication, repair, repair_candidates, theorems
 from fedbounds.referee.case import TimeSpent, at_most
@@ -21,7 +20,6 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.path_quantities import gap_sum
 from fedbounds.theory.point_quantities import slope_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
@@ -33,11 +31,6 @@ DIVERSITY = Claim(
 
 
 PLAIN = READINGS["plain"]
-# A random walk with small steps towards the minimum.
-NOISY = {
-    "curvatures": ["1"], "minima": ["0"], "p": ["1"], "w0": ["0"], "eta": ["1/50"] * 6, "tau": 1,
-    "weighting": "fedavg", "noise": ["1"],
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +65,6 @@ def test_long_steps_are_no_short_ones():
     assert s.eta not in implication.conditions(replace(DIVERSITY, assumptions=(long,)), PLAIN)
 
 
-def test_a_ratio_that_was_forgotten_is_tried_but_not_the_left_side_itself():
-    forgotten = replace(claim_named("pi-ratio"), key="ratio", terms={"bound": sp.Integer(0)})
-    added = every(forgotten)
-    terms = [make().terms for change, make in added.items() if change.endswith(" added")]
-    assert {"bound": 0, "+ pi_max/pi_min": s.pi_max / s.pi_min} in terms
-    assert not any(s.rho_tilde / s.rho_bar in term.values() for term in terms)
-    upside_down = every(replace(forgotten, terms={"bound": s.pi_min / s.pi_max}))
-    assert upside_down["bound: times pi_min**(-2)"]().rhs == 1 / (s.pi_max * s.pi_min)
-
-
 def test_one_time_limit_inside_another_ends_no_later(monkeypatch):
     monkeypatch.setattr(repair, "ONE_PROOF", 0.15)
 
@@ -112,18 +95,6 @@ def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
     runs = screen(claim, PLAIN, [], 3.0)
     limited = replace(claim, assumptions=(*claim.assumptions, a.small_steps))
     assert 0 < runs._shares(limited)[1].sum() < runs._shares(claim)[1].sum()
-
-
-def test_a_share_that_grows_with_T_once_the_start_has_faded_is_told_from_one_that_falls():
-    claim = whole_run(64 * s.sigma_sq / s.mu, a.full_participation, a.unbiased, a.equal_p)
-    summed = replace(claim, lhs=gap_sum)
-    runs = screen(summed, PLAIN, [], 0.0)
-    runs.add(from_json({**NOISY, "eta": ["1"] * 8}))
-    assert runs.runs and runs.outgrown(summed)
-    assert not runs.outgrown(replace(summed, terms={"bound": s.sigma_sq * (s.T + 1) / s.mu}))
-    slow = screen(claim, PLAIN, [], 0.0)
-    slow.add(from_json(NOISY))  # it grows all along, and no longer run leaves sigma^2/mu^2 behind
-    assert slow.runs and not slow.outgrown(claim)
 
 
 def test_what_nobody_would_state_is_not_shown():

@@ -18,7 +18,6 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
-from fedbounds.referee import mutants_in_regimes as mutants
 from fedbounds.referee.case import Case, StageResult, Watch
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
@@ -234,19 +233,6 @@ def test_an_open_trial_says_first_what_was_not_covered():
     assert "T >" not in first and "noise" not in first
     assert then == "Tried without a violation: a search over a quadratic (N <= 25, T <= 60, with noise T <= 2)."
     assert noise == "Assumed throughout: noises have mean 0 given the past and are independent between clients."
-
-
-def test_slips_are_counted_by_kind_and_the_missed_ones_named():
-    refuted, survives = mutants.Outcome.REFUTED, mutants.Outcome.SURVIVES
-    judged = [(refuted, "deleted"), (survives, "deleted"), (survives, "condition dropped")]
-    rows = [mutants.Row("bound", change, outcome) for outcome, change in judged]
-    lines = mutants.in_words(rows)
-    said = "on quadratics, notice 1 and miss constant or sign (1 of 2), an assumption dropped (1 of 1)"
-    assert lines[0] == f"of 3 slips such as drafts have, the runs of the regimes, {said}"
-    assert mutants.in_words(rows[:1])[0].endswith("notice all")
-    stages = (Stage("search", 0.0, (), (searched(),)), Stage("strength", 0.0, lines))
-    shown = show.verdict(trial.Trial(TRUE.DRIFT, "plain", "small", 0, stages, True))
-    assert f"O{lines[0][1:]}." in shown
 
 
 @pytest.mark.parametrize(

@@ -49,27 +49,3 @@ def test_round_after_round_it_is_a_bound_that_is_not_attained():
         below.append(1 - certified(rounds, "1/10", "1/2", "1") / X**2)
     assert abs(below[0]) < 3e-6 and below == sorted(below)
     assert [below[1], below[5]] == pytest.approx([0.00011, 0.0028], rel=0.02)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_two_mirrored_clients_attain_it(seed):
-    """What interpolation asks of w*, the start and the second point of one client; the other is its mirror image."""
-    rng = np.random.default_rng(seed)
-    mu = 10 ** rng.uniform(-3, -0.1)
-    eta, zeta = rng.uniform(0.05, 2 / (1 + mu)), 10 ** rng.uniform(-2, 1)
-    a, b, K = 1 - eta * (1 + mu) / 2, eta * (1 - mu) / 2, 1 - mu
-    longest, u = law(1, zeta, mu, eta)
-    unit = lambda w: np.array([np.cos(w), np.sin(w)])  # noqa: E731
-    end = np.array([a, 0]) + b * unit(u)
-    points = [np.zeros(2), np.array([1.0, 0.0])]
-    turned = [np.zeros(2), end / np.linalg.norm(end)]
-    points.append(a * points[1] + b * turned[1] + [0, eta * zeta])
-    turned.append(np.linalg.norm(points[2]) * np.array([1.0, 0.0]))
-    slopes = [K / 2 * (x - y) for x, y in zip(points, turned, strict=True)]
-    values = [slope @ slope / (2 * K) for slope in slopes]
-    for i in range(3):
-        for j in range(3):
-            apart = slopes[i] - slopes[j]
-            assert values[i] - values[j] - slopes[j] @ (points[i] - points[j]) - apart @ apart / (2 * K) >= -1e-7
-    mean = points[2] - eta * (mu * points[2] + slopes[2] - [0, zeta])
-    assert mean[0] == pytest.approx(longest, rel=1e-9)

@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 from fractions import Fraction as Q
 
-import numpy as np
 import pytest
 
 from fedbounds.errors import InputError
@@ -14,7 +13,6 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, with
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.plugins import claim_named
-from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)
@@ -65,31 +63,6 @@ def test_the_weights_noise_is_theirs():
     result = noisy(run, Q(1), Q(1), Q(1))
     assert Q(result.value) >= by_steps(run, result, 1, Q(38, 100)) and noise.shares(run) == (Q(38, 100),) * 2
     assert result.value < noisy(Run(2, 3, MU, L, ETA), Q(1), Q(1), Q(1)).value
-
-
-def test_the_noisy_instance_is_what_runs_come_to():
-    """The mean over runs of two quadratics, with noise along the directions that the closed form takes."""
-    run, rng, count = Run(2, 2, MU, L, ETA), np.random.default_rng(5), 200_000
-    result = attained(run)
-    problem: QuadraticProblem = result.problem
-    H, pull = problem.H, -problem.grads(np.zeros(2))
-    added = with_noise(run, result, 1.0) - result.value
-    total = 0.0
-    keep = [np.eye(2) - 0.5 * h for h in H]
-    mean = sum(item @ item for item in keep) / 2
-    for r, j in itertools.product(range(2), range(2)):
-        for item in keep:
-            way = np.linalg.matrix_power(mean, 1 - r) @ np.linalg.matrix_power(item, 1 - j)
-            total += 0.25**2 * np.linalg.norm(way, 2) ** 2
-    assert added == pytest.approx(total)
-    w = np.tile([np.cos(result.shape[4]), np.sin(result.shape[4])], (count, 1))
-    for _ in range(2):
-        X = np.repeat(w[:, None], 2, axis=1)
-        for _ in range(2):
-            xi = rng.choice([-1.0, 1.0], (count, 2, 1)) * np.array([1.0, 0.0])
-            X = X - 0.5 * (np.einsum("nij,bnj->bni", H, X) - pull + xi)
-        w = X.mean(axis=1)
-    assert (w**2).sum(axis=1).mean() < result.value + added + 0.01
 
 
 def test_what_is_no_proof_with_noise_is_refused():

@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 from fractions import Fraction as F
 
-import numpy as np
 import pepit_oracle
 import pytest
 import sympy as sp
@@ -18,7 +17,7 @@ from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, build
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import examination, examine
-from fedbounds.evidence.sdp.one_step.worst_instance import Interpolant, replay
+from fedbounds.evidence.sdp.one_step.worst_instance import replay
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.claim import Claim
@@ -151,25 +150,6 @@ class TestReplay:
         scale = max(shown.predicted.values())
         for name, value in shown.predicted.items():
             assert shown.measured[name] == pytest.approx(value, abs=2e-4 * scale)
-
-    def test_interpolants_pass_through_their_data_and_keep_their_class(self):
-        rng = np.random.default_rng(3)
-        mu, L = 0.2, 3.0
-        Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
-        H = Q @ np.diag([mu, 1.0, L]) @ Q.T
-        x = rng.standard_normal((5, 3))
-        function = Interpolant(x, x @ H, np.einsum("ki,ij,kj->k", x, H, x) / 2, mu, L)
-        for a, b in zip(x, x @ H, strict=True):
-            value, slope = function(a)
-            assert value == pytest.approx(a @ H @ a / 2, abs=1e-9) and slope == pytest.approx(b, abs=1e-6)
-        for _ in range(30):
-            a, b = rng.standard_normal((2, 3)) * 2
-            (fa, ga), (fb, gb) = function(a), function(b)
-            step = 1e-6 * rng.standard_normal(3)
-            assert function(a + step)[0] - fa == pytest.approx(ga @ step, abs=1e-10)
-            slack = fb - fa - ga @ (b - a)
-            assert mu / 2 * (b - a) @ (b - a) - 1e-9 <= slack <= L / 2 * (b - a) @ (b - a) + 1e-9
-            assert np.linalg.norm(gb - ga) <= L * np.linalg.norm(b - a) * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(
