@@ -1,7 +1,7 @@
 """The report in a real browser: it asks no network for anything, filters, sorts, prints and can be read by all.
 
 Run by ``make browser`` where Chromium and its driver are installed; the structure of the page is tested without them
-by ``tests/test_report.py``. Exits with a list of what is wrong, or with the number of checks passed.
+by ``tests/report/test_report.py``. Exits with a list of what is wrong, or with the number of checks passed.
 """
 
 from __future__ import annotations
@@ -67,36 +67,6 @@ for (const e of document.querySelectorAll("body *")) {
   if (ratio < enough) bad.add(`${ratio.toFixed(2)}: ${e.outerHTML.slice(0, 90)}`);
 }
 return {seen, bad: Array.from(bad)};
-"""
-# What an accessibility check asks of the structure: headings, names, tables, unique ids, scrolling regions.
-STRUCTURE = """
-const bad = [];
-let last = 0;
-for (const h of document.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
-  const level = Number(h.tagName[1]);
-  if (level > last + 1) bad.push(`heading ${h.textContent} skips from h${last} to h${level}`);
-  last = level;
-}
-if (document.querySelectorAll("h1").length !== 1) bad.push("there must be one h1");
-if (document.querySelectorAll("main").length !== 1) bad.push("there must be one main");
-const ids = Array.from(document.querySelectorAll("[id]"), (e) => e.id);
-for (const id of new Set(ids))
-  if (ids.filter((other) => other === id).length > 1) bad.push(`the id ${id} is not unique`);
-for (const a of document.querySelectorAll('a[href^="#"]'))
-  if (!document.getElementById(a.getAttribute("href").slice(1))) bad.push(`the link ${a.outerHTML} leads nowhere`);
-for (const use of document.querySelectorAll("use"))
-  if (!document.getElementById(use.getAttribute("href").slice(1))) bad.push(`${use.outerHTML} shows nothing`);
-for (const e of document.querySelectorAll("input, select"))
-  if (!e.labels.length || !e.labels[0].textContent.trim()) bad.push(`${e.outerHTML} has no label`);
-for (const t of document.querySelectorAll("table")) {
-  if (!t.caption || !t.caption.textContent.trim()) bad.push("a table has no caption");
-  for (const th of t.querySelectorAll("th")) if (!th.scope) bad.push(`${th.outerHTML.slice(0, 80)} has no scope`);
-}
-for (const s of document.querySelectorAll("img")) if (!s.alt) bad.push("a picture has no name");
-for (const e of document.querySelectorAll("*"))
-  if (e.clientWidth && e.scrollWidth > e.clientWidth + 1 && ["auto", "scroll"].includes(getComputedStyle(e).overflowX)
-      && e.tabIndex < 0) bad.push(`${e.outerHTML.slice(0, 80)} scrolls, but not by keyboard`);
-return bad;
 """
 SHOWN = "return Array.from(document.querySelectorAll('#table tbody tr')).filter((r) => r.getClientRects().length)"
 CLAIMS = SHOWN + ".map((r) => r.cells[0].dataset.sort)"
@@ -214,14 +184,6 @@ def check_keyboard(driver: webdriver.Chrome) -> None:
     require(driver.execute_script("return location.hash") == "#main", "the skip link must lead to the ledger")
 
 
-def check_structure(driver: webdriver.Chrome) -> None:
-    """Headings in order, labels, captions, unique ids, links that lead somewhere, with every part open."""
-    open_all(driver)
-    require(driver.execute_script("return document.documentElement.lang") == "en", "the page must name its language")
-    faults = driver.execute_script(STRUCTURE)
-    require(not faults, faults[:10])
-
-
 def check_contrast(driver: webdriver.Chrome) -> None:
     """Every text stands out from what lies behind it."""
     open_all(driver)
@@ -278,7 +240,7 @@ def check_print(driver: webdriver.Chrome) -> None:
 
 def views(address: str) -> Iterator[tuple[str, Callable[[], None]]]:
     """(name, check) over widths and schemes; each starts from a fresh load."""
-    everywhere = (check_structure, check_contrast, check_width, check_targets)
+    everywhere = (check_contrast, check_width, check_targets)
     once = (check_filter, check_sort, check_keyboard, check_mathematics, check_print)
     for size, dark in ((LAPTOP, False), (LAPTOP, True), (PHONE, False), (PHONE, True)):
         with browser(size, dark) as driver:

@@ -171,25 +171,6 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(address, monkeypatch):
     assert time.monotonic() - begun < 30
 
 
-def test_another_server_in_place_of_a_scheduler_is_one_sentence():
-    pytest.importorskip("distributed")
-    import socket
-    import threading
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer():
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-                connection.recv(100)
-
-        threading.Thread(target=answer, daemon=True).start()
-        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=r"the Dask cluster at .* must be there"), parallel.cluster(address):
-            pass
-
-
 def test_long_commands_show_that_they_work(monkeypatch):
     def seen(what, enabled=True):
         raise InputError(f"{what} under way.")

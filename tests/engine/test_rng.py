@@ -2,16 +2,11 @@
 
 import numpy as np
 import pytest
-from problem_zoo import quadratic_problem
 from scipy import stats
 
 from fedbounds.engine import rng
 from fedbounds.engine.kernels import math as kernel_draws
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.numpy_engine import round_weights
-from fedbounds.model.experiment import Experiment
-from fedbounds.model.schedule import ConstantStep
-from fedbounds.weightings.fedavg import FedAvg
 
 # A right generator fails a test at this level once in 10^5 seeds; the seeds below are fixed.
 REJECT_BELOW = 1e-5
@@ -91,13 +86,3 @@ def test_participation_picks_uniform_subsets():
     pairs = np.unique(present, axis=0, return_counts=True)[1]
     assert len(pairs) == 15
     assert stats.chisquare(pairs).pvalue > REJECT_BELOW
-
-
-@pytest.mark.parametrize(("participation", "count"), [(0.5, 2), (0.01, 1), (0.99, 4)])
-def test_participation_counts(participation, count):
-    problem = quadratic_problem(0)
-    experiment = Experiment(problem, FedAvg(), ConstantStep(0.1), participation=participation)
-    p, alpha = round_weights(experiment, range(8), 0, np.ones((8, 4)))
-    assert ((p > 0).sum(-1) == count).all()
-    np.testing.assert_allclose(alpha, p, rtol=1e-15)
-    np.testing.assert_allclose(p.sum(-1), 1, rtol=1e-15)

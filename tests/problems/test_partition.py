@@ -74,25 +74,6 @@ def test_shards_as_in_mcmahan_et_al():
     assert_partition(parts, 600, 10)
 
 
-@given(
-    labels=st.lists(st.integers(0, 4), min_size=1, max_size=80),
-    share=st.floats(0, 1),
-    power=st.floats(0, 4),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_stratified_clients_are_within_one_of_the_whole(labels, share, power, seed):
-    labels, n = np.array(labels), len(labels)
-    clients = 1 + int(share * (n - 1))
-    parts = partition.stratified(labels, clients, rng(seed), power)
-    assert_partition(parts, n, clients)
-    known, available = np.unique(labels, return_counts=True)
-    held = np.array([[np.sum(labels[part] == k) for k in known] for part in parts])
-    sizes = held.sum(axis=1)
-    # In integers: |held n - n_i m_k| < n says within one of proportionality, with no rounding.
-    assert np.all(np.abs(held * n - sizes[:, None] * available) < n)
-    assert sizes.tolist() == [len(part) for part in partition.power_law(n, clients, power, rng())]
-
-
 def test_dirichlet_skews_the_labels():
     skews = [label_distance(DIGITS, partition.dirichlet(DIGITS, 10, c, rng(5))) for c in (1e-6, 0.1, 1.0, 1e6)]
     assert skews[0] > skews[1] > skews[2] > skews[3]

@@ -62,6 +62,20 @@ def test_multinomial_gradient_by_hand() -> None:
     assert problem.losses(W.ravel())[0] == pytest.approx(loss, rel=ROUNDING)
 
 
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_identical_clients_have_no_heterogeneity_at_all(kind: str) -> None:
+    rng = np.random.default_rng(19)
+    X = rng.standard_normal((6, 3))
+    if kind == "least-squares":
+        problem: Problem = LeastSquaresProblem([X] * 3, [X[:, 0] + 1] * 3, 0.1)
+    else:
+        y = np.arange(6) % (3 if kind == "multinomial" else 2)
+        problem = LogisticProblem([X] * 3, [y] * 3, 0.1)
+    assert float(problem.Gamma) == 0 and np.all(problem.w_i_star == problem.w_star)
+    one = quadratic(np.array([1.0, 3.0]), np.ones((3, 2)) / 3)
+    assert float(one.Gamma) == 0
+
+
 def test_a_problem_shows_its_constants():
     problem = quadratic(np.array([1.0, 4.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
     assert repr(problem) == "QuadraticProblem(N=2, d=2, L=4, mu=1, Gamma=0.625)"

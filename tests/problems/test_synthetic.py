@@ -78,20 +78,6 @@ def test_quadratic_spectra_lie_in_the_range_and_attain_it(clients, d, mu, ratio,
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda g: federated_regression(3, 2, 5, 1.0, g).targets,
-        lambda g: synthetic(1, 1, 3, g, sizes=[40, 50, 60]).targets,
-        lambda g: quadratics(3, 4, 1.0, 2.0, 1.0, g).minima,
-    ],
-)
-def test_the_seed_decides_every_bit(make):
-    first, same, other = make(rng(5)), make(rng(5)), make(rng(6))
-    assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
-    assert any(not np.array_equal(a, b) for a, b in zip(first, other, strict=True))
-
-
-@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: federated_regression(0, 2, 5, 1.0, rng()), "clients must be at least 1"),

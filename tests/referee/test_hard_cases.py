@@ -1,7 +1,5 @@
 """Theorems that are hard to judge: they come out right, each by an instance in fractions."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import sympy as sp
@@ -38,12 +36,6 @@ def curve(largest):
     """The values of gradient descent make a convex curve for steps up to so many 1/L."""
     bend = measured("bend", rises_of_slope, meaning="how far the curve bends down")
     return draft("convex-curve", bend, sp.Integer(0), *ALONE, eta=sp.Min(eta_0, largest / L))
-
-
-def test_the_curve_of_gradient_descent_is_convex_up_to_seven_quarters():
-    assert search.refute(curve(sp.Rational(19, 10)), PLAIN, SMALL, by_family=BENT).status is Status.REFUTED
-    few = replace(SMALL, generations=4, rungs=1, polish=1)
-    assert search.refute(curve(sp.Rational(7, 4)), PLAIN, few, by_family=BENT).status is Status.UNDECIDED
 
 
 def unequal_steps(path):

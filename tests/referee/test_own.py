@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.plain_runs import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
@@ -62,7 +61,6 @@ from fedbounds.theory.symbols import (
     zeta_star_sq,
 )
 from fedbounds.theory.verdict import Evidence, Status
-from fedbounds.weightings.fedmax import FedMax
 
 PLAIN = READINGS["plain"]
 ONE = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/4"]})
@@ -166,22 +164,6 @@ def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(tru
     assert again.status is Status.REFUTED and again.data["lhs"] == refuted.refutation.data["lhs"]
     names = {symbol.name for symbol in false.computed}
     assert names <= refuted.refutation.data["constants"].keys() | refuted.refutation.data["varying"].keys()
-
-
-def test_a_replayed_run_is_the_recorded_one():
-    planned = experiment(line([1, 3], [1, -1], noise=1), [2.0], FedMax(), 0.1, 2, 3, replicates=20)
-    for changed in (planned, planned.with_(engine="auto"), planned.with_(participation=0.5)):
-        trajectory = simulate(changed)
-        w, X, alpha, _ = replay(changed)
-        for name, path in trajectory.paths.items():
-            assert np.allclose(
-                ((w[name] - changed.problem.w_star) ** 2).sum(-1),
-                path.distance_sq,
-                rtol=1e-9,
-                atol=1e-12,
-            )
-        apart = (alpha * ((w["alpha"][:, :-1, None] - X) ** 2).sum(-1)).sum(-1)
-        assert np.allclose(apart, trajectory.paths["alpha"].drift[:, :-1], rtol=1e-9, atol=1e-12)
 
 
 def test_fractions_floats_and_populations_agree():

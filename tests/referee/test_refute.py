@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import sympy as sp
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import fedbounds
 from fedbounds.cli.click_commands import built
@@ -61,9 +59,6 @@ WITHOUT_CHANCE = {"diagonal": replace(DIAGONAL["diagonal"], noises=("",), absent
 
 def diagonal(*numbers, **more):
     return Shape("diagonal", *numbers, **more)
-
-
-NOISES = [kind for kind in DIAGONAL["diagonal"].noises if kind]
 
 
 def members(shape, cube, claim):
@@ -235,20 +230,6 @@ def test_a_claim_with_an_unknown_assumption_is_not_searched():
     assert verdict.status is Status.UNDECIDED and "odd" in verdict.detail
 
 
-SHAPES = st.builds(
-    diagonal,
-    N=st.integers(2, 3),
-    d=st.integers(1, 2),
-    tau=st.integers(1, 3),
-    rounds=st.integers(1, 4),
-    weighting=st.sampled_from(["fedavg", "fedmax", "fedmax:2", "fixed"]),
-    schedule=st.sampled_from(["free", "paper"]),
-    losses=st.sampled_from(["any", "same minimisers"]),
-    noise=st.sampled_from(["", *NOISES]),
-    absent=st.integers(0, 1),
-).filter(lambda family: family.chance.count <= 64)
-
-
 def exactly(batch, k):
     """Member k of a population with its doubles taken as exact fractions, weights renormalised."""
     return round_to(batch.member(k), claim_named("theorem-1"), AS_THEY_ARE)
@@ -289,18 +270,6 @@ def test_every_family_runs_in_floats_as_in_fractions(key):
             shape = Shape(key, N, d + (losses == "one loss" and key == "diagonal"), tau, rounds, weighting, "free",
                           losses=losses, noise=noise, equal=N > 5, linear=family.linear)  # fmt: skip
             agree(shape, 1)
-
-
-@settings(max_examples=15, deadline=None)
-@given(SHAPES, st.integers(0, 2**32 - 1))
-def test_margins_agree_with_exact_sides(shape, seed):
-    claim, reading, shape = claim_named("theorem-1"), READINGS["sync"], replace(shape, schedule="free")
-    batch = members(shape, cube_of(shape, seed, 2), claim)
-    seen = objectives(claim, reading, batch).values
-    for k in range(2):
-        refuted = examine(exactly(batch, k), claim, reading).status is Status.REFUTED
-        if abs(seen[k]) > 1e-6:
-            assert (seen[k] < 0) == refuted
 
 
 def test_a_violated_assumption_is_outside():

@@ -399,31 +399,6 @@ def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(
     assert "no instance in fractions was found" in show.verdict(first)[1] and first.outcome is Outcome.OPEN
 
 
-def test_an_interrupted_trial_keeps_what_it_found(tmp_path, monkeypatch):
-    ran = []
-
-    def stage(name, stop=False):
-        def examine(case):
-            ran.append(name)
-            if stop and ran.count(name) == 1:
-                raise KeyboardInterrupt
-            own = (replace(held(Evidence.EMPIRICAL), claim=case.claim.key),) if name == "regimes" else ()
-            return StageResult((f"{name} after {len(case.verdicts)}",), own)
-
-        return stages.Step(name, examine, True, 0)
-
-    monkeypatch.setattr(trial, "STAGES", (stage("regimes"), stage("two", stop=True), stage("three")))
-    state = tmp_path / "state.json"
-    stopped = try_claim(TRUE.DRIFT, state=state)
-    assert not stopped.finished and [s.name for s in stopped.stages] == ["regimes", "two"] and stopped.cut == ("two",)
-    assert "interrupted" in show.verdict(stopped)[0]
-    again = try_claim(TRUE.DRIFT, state=state)
-    assert again.finished and ran == ["regimes", "two", "regimes", "two", "three"]
-    assert [s.lines for s in again.stages] == [("regimes after 0",), ("two after 1",), ("three after 1",)]
-    saved = json.loads(state.read_text())
-    assert [len(item["verdicts"]) for item in saved["stages"]] == [1, 0, 0]
-
-
 def test_a_time_limit_is_shared_and_the_stages_that_it_cut_are_named():
     limited = try_claim(TRUE.DRIFT, suite=FEW, seconds=1e-9)
     assert limited.finished and {"sanity", "search"} <= set(limited.cut)

@@ -56,16 +56,6 @@ def test_a_negative_right_side_is_marked_and_a_violation_crossed():
     figure.draw_without_rendering()
 
 
-def test_skew_lines_are_the_runs_constants_and_zero_heterogeneity_is_said():
-    result, arrays = study()
-    arrays["1/rho_star"][:] = np.nan
-    figure = study_figures.skew_figure(*objects(result, arrays))
-    levels = {line.get_ydata()[0] for line in panels(figure)[0].get_lines() if len(set(line.get_ydata())) == 1}
-    assert {0.8, 0.9, 1.4} <= levels
-    labels = [line.get_label() for line in panels(figure)[1].get_lines()]
-    assert any("0/0" in label for label in labels)
-
-
 def test_a_claim_of_the_reader_s_own_is_drawn_beside_the_usual_ones():
     result, drawn = objects(*study())
     shipped = plugins.claims()

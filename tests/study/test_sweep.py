@@ -204,16 +204,6 @@ def test_export_is_the_same_for_any_number_of_processes(finished, tmp_path):
     assert seen == [("cells", done, 12) for done in range(13)]
 
 
-def test_finished_cells_are_never_computed_again(tmp_path):
-    log, out = tmp_path / "log", tmp_path / "out"
-    assert sweep.run(made(log, 5), out, jobs=1, compute=sweep_cells.quick).computed == 5
-    # A larger grid computes what is new; the smaller one's export is as before.
-    small = exported(made(log, 5), out)
-    assert sweep.run(made(log, 8), out, jobs=2, compute=sweep_cells.quick) == Summary(8, 3, 0)
-    assert {seed: len(who) for seed, who in sweep_cells.logged(log).items()} == dict.fromkeys(range(8), 1)
-    assert exported(made(log, 5), out) == small != exported(made(log, 8), out)
-
-
 def test_failed_cells_are_computed_again_only_when_asked_for(tmp_path):
     study, out = (
         parse_grid(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from fractions import Fraction as Q
 
-import numpy as np
 import pytest
 
-from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
@@ -77,17 +75,3 @@ def test_a_smaller_error_term_is_refuted():
     assert examine(instance, GAPS, REPAIRED).status is Status.HOLDS
     assert examine(instance, changed(GAPS, error=Q(24, 25)), REPAIRED).status is Status.REFUTED
     assert examine(instance, AVERAGED, REPAIRED).status is Status.HOLDS
-
-
-def test_half_of_the_variance_is_attained_to_leading_order():
-    """One quadratic of curvature 1, noise of variance 1, w_0 = w*: k^2 Delta_next = (k - 1)^2 Delta + 1."""
-    end = 10**5
-    t = np.arange(end + 1.0)
-    Delta = t / (t + 3) ** 2
-    left = Delta[:end].sum() / 2 + (end + 4) * Delta[end] / 2
-    summed = (1 / (t[:end] + 4)).sum()
-    values = {"L": 1.0, "mu": 1.0, "rho_bar": 1.0, "sigma_sq": 1.0, "eta_sum": float(summed)}
-    right = evaluate(GAPS.sides(REPAIRED).terms["variance"], values)
-    assert 0.98 * right < left <= right
-    mean = 0.5 * end / (end + 3) ** 2  # what the last iterate has, of the order of F at the mean
-    assert end * mean < 0.1 * right

@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.theory.quantity import Path, largest, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import gone_sq, parting
 from fedbounds.theory.verdict import Status
-from fedbounds.weightings.fedavg import FedAvg
 
 L, MU = 1.0, 0.2
 GAMMA = 4 * L / MU
@@ -35,25 +32,9 @@ def full(G_sq, tau, weights, total):
     return rhs("drift-full", gone_sq=gone_sq.on_path(path), parting=max(parting.on_path(path)), G_sq=G_sq)
 
 
-def ran(problem, start, tau):
-    """(drift, G^2) of a run on the corollary's steps."""
-    step = lambda t: 1 / (MU * (t + GAMMA))  # noqa: E731
-    result = simulate(Experiment(problem, FedAvg(), step, tau=tau, rounds=3, replicates=1, batch_size=None, w0=start))
-    return result.paths["alpha"].drift[0], float(result.grad_sq.max())
-
-
 def two(curvature, d=1):
     H = np.stack([np.eye(d) * curvature] * 2)
     return QuadraticProblem(H, np.array([[1.0] * d, [-1.0] * d]), np.zeros(2), np.full(2, 0.5))
-
-
-@pytest.mark.parametrize("tau", [3, 30])
-def test_two_clients_of_curvature_mu_attain_it(tau):
-    drift, G_sq = ran(two(MU), np.zeros(1), tau)
-    bound, t = full(G_sq, tau, [0.5, 0.5], len(drift)), tau - 1
-    assert drift[:tau] == pytest.approx(bound[:tau], rel=1e-12)
-    constant = ((tau - 1) / tau * (t + GAMMA) / (t + GAMMA - 1)) ** 2
-    assert bound[t] == pytest.approx(constant * tau**2 * G_sq / (MU * (t + GAMMA)) ** 2, rel=1e-12)
 
 
 # Smaller by a millionth, by a part of the step size, and the bracket without its square.

@@ -106,24 +106,6 @@ def test_every_line_of_the_programme_holds_of_instances(present, tau, _, eta, ki
     np.testing.assert_allclose(mean_of(program["before 1"], known), problem.zeta_sq, rtol=1e-10)
 
 
-@pytest.mark.parametrize(("present", "tau", "count", "eta"), SETTINGS)
-def test_no_run_of_thousands_is_above_the_bound(present, tau, count, eta):
-    run = Run(count, tau, Q(1, 10), Q(1), Q(eta), present=present)
-    bound = rounds.drawn_rounds(run, Q(1), Q(1))
-    assert bound is not None and rounds.verify(bound)
-    nearest = 0.0
-    for seed, kinked in itertools.product(range(3), (True, False)):
-        problem = Instances(np.random.default_rng(seed), 400, present[1], kinked)
-        ends = [problem.w]
-        for _ in range(count):
-            after = [problem.round(w, tau, float(Q(eta)))[2] for w in ends]
-            ends = [end[:, those].mean(1) for end in after for those in draws_of(present)]
-        reached = np.mean([(w**2).sum(1) for w in ends], axis=0)
-        ratio = reached / (float(bound.a) * (problem.w**2).sum(1) + float(bound.b) * problem.zeta_sq)
-        nearest = max(nearest, ratio.max())
-    assert 0.3 < nearest <= 1
-
-
 def test_a_changed_proof_is_refused():
     bound = rounds.drawn_rounds(Run(3, 2, Q(1, 10), Q(1), Q(1, 2), present=(1, 3)), Q(1), Q(1))
     assert bound is not None and rounds.verify(bound)

@@ -16,8 +16,6 @@ from fedbounds.evidence.assumption_checks import on_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.schedule import ConstantStep
-from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.referee.regime import experiment, plane
 from fedbounds.testing import problems
@@ -69,15 +67,6 @@ def test_moments_at_the_optimum_suffice_on_any_quadratics(problem, tau, rounds, 
     result = exact(problem, tau=tau, rounds=rounds, step=share * largest_step(problem, tau))
     for claim in (AT_OPTIMUM, DRIFT):
         assert expectation.examine(claim, result).status is Status.HOLDS
-
-
-@pytest.mark.parametrize("kind", sorted(ZOO))
-def test_moments_at_the_optimum_suffice_on_data(kind):
-    problem = ZOO[kind](1)
-    result = run(problem, replicates=64, rounds=6)
-    for claim in (AT_OPTIMUM, DRIFT):
-        assert empirical.examine(claim, result).status is Status.HOLDS
-    assert empirical.examine(IDENTICAL, result).status is Status.NOT_APPLICABLE
 
 
 # What each term is for: an instance on which the claim without it is false.
@@ -135,21 +124,3 @@ def test_the_moments_at_the_optimum_are_those_of_the_gradients():
     assert constants["sigma_dif_sq"].value == pytest.approx(second, rel=1e-9)
     full = run(problem, replicates=1, rounds=1, batch_size=None).constants
     assert full["sigma_opt_sq"].value == 0 and full["L_sample"].value == problem.L
-
-
-@pytest.mark.parametrize("classes", [0, 3])
-def test_sample_smoothness_bounds_every_sample(classes):
-    rng = np.random.default_rng(classes)
-    X = rng.standard_normal((5, 3)) * 3
-    if classes:
-        problem = LogisticProblem([X], [np.arange(5) % classes], 0.1)
-    else:
-        problem = LeastSquaresProblem([X], [rng.standard_normal(5)], 0.1)
-    largest = 0.0
-    for sample in range(5):
-        draws = np.full((200, 1, 1), sample)
-        x = rng.standard_normal((200, 1, problem.d)) * 0.05
-        y = x + 1e-3 * rng.standard_normal(x.shape)
-        moved = problem.client_grads(x, draws) - problem.client_grads(y, draws)
-        largest = max(largest, float((np.linalg.norm(moved, axis=-1) / np.linalg.norm(x - y, axis=-1)).max()))
-    assert 0.3 * problem.sample_smoothness < largest <= problem.sample_smoothness * (1 + 1e-9)
