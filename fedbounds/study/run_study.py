@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbounds.engine.parallel import each_in_processes
 from fedbounds.engine.simulate import run_in_full
+from fedbounds.errors import Interrupted
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
@@ -77,7 +78,8 @@ def run_condensed(
 ) -> tuple[Result, list[S]]:
     """The result of a study without the arrays of its runs, and what ``condense`` makes of each run with them.
 
-    ``processes`` weightings run side by side, where processes can be forked.
+    ``processes`` weightings run side by side, where processes can be forked. At Ctrl-C `Interrupted` with both of the
+    weightings that were finished.
     """
 
     def task(weighting: Weighting, tick: Callable[[int, int], None]) -> tuple[WeightingRun, S]:
@@ -89,14 +91,25 @@ def run_condensed(
             progress(request.weightings[k].name, done, total)
 
     tasks = [partial(task, weighting) for weighting in request.weightings]
-    runs, condensed = zip(*each_in_processes(tasks, tell, processes), strict=True)
-    return _result(request, runs), list(condensed)
+    finished: list[tuple[WeightingRun, S]] = []
+
+    def both() -> tuple[Result, list[S]]:
+        return _result(request, [run for run, _ in finished]), [made for _, made in finished]
+
+    try:
+        finished.extend(each_in_processes(tasks, tell, processes))
+    except KeyboardInterrupt:
+        if finished:
+            raise Interrupted(both()) from None
+        raise
+    return both()
 
 
 def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:
+    """The result of a study of the first weightings of a request."""
     return Result(
         facts_of(request.problem),
-        request.settings,
+        replace(request.settings, weightings=request.settings.weightings[: len(runs)]),
         _with_study_rates(tuple(runs)),
         versions(),
         request.problem,

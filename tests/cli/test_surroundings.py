@@ -1,5 +1,6 @@
 """What surrounds a command: who reads it, what stops it, where it cannot write, how far it is."""
 
+import json
 import os
 import signal
 import subprocess
@@ -179,15 +180,27 @@ def test_long_commands_show_that_they_work(monkeypatch):
     assert CliRunner().invoke(main, ["ledger"]).stderr.endswith(" under way.\n")
 
 
-def test_an_interrupt_in_a_compiled_kernel_writes_nothing(monkeypatch):
-    def interrupted(*_):
-        with interruptible():
+@pytest.mark.parametrize("finished", [0, 1])
+def test_an_interrupted_check_answers_for_the_weightings_that_were_finished(tmp_path, monkeypatch, finished):
+    whole = run_study.run_weighting
+
+    def interrupted(request, weighting, *rest):
+        if finished and weighting.name != "fedmax":
+            return whole(request, weighting, *rest)
+        with interruptible():  # as in a compiled kernel
             raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
     monkeypatch.setattr(run_study, "run_weighting", interrupted)
-    done = CliRunner().invoke(main, ["check", *SMALL, "--quiet"])
-    assert (done.exit_code, done.stdout) == (130, "")
-    assert done.stderr.strip() == "Interrupted: nothing further was written."
+    schemes = ["--weighting", "fedmax", "--weighting", "fedsoftmax:1", "--quiet"]
+    done = CliRunner().invoke(main, ["check", *SMALL, *schemes, "--out", str(tmp_path)])
+    if not finished:
+        assert (done.exit_code, done.stdout) == (130, "")
+        assert done.stderr.strip() == "Interrupted: nothing further was written."
+        return
+    assert done.exit_code == 130 and "readings, 1 weighting:" in done.stdout
+    assert done.stderr == f"Interrupted: the answer is about fedavg alone, and saved in {tmp_path}.\n"
+    saved = json.loads((tmp_path / "result.json").read_text())
+    assert saved["settings"]["weightings"] == ["fedavg"] == [run["weighting"] for run in saved["runs"]]
 
 
 def test_a_warning_of_a_statement_is_a_line_without_a_place_in_the_code(tmp_path):

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fedbounds.cli.adapter import Place, command, say, show_as
+from fedbounds.cli.interrupt import INTERRUPTED
+from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,12 +53,17 @@ def check(
 
     chosen = ({} if config is None else settings_from(config)) | given(flags)
     with locked(out) if out is not None else contextlib.nullcontext(), locked_file(report):
-        result, drawn = _run(Settings.of(chosen), drawn=bool(out or report), quiet=quiet)
+        try:
+            (result, drawn), code = _run(Settings.of(chosen), drawn=bool(out or report), quiet=quiet), 0
+        except Interrupted as stopped:
+            (result, drawn), code = stopped.partial, INTERRUPTED
+            done = ", ".join(run.weighting for run in result.runs)
+            say(f"Interrupted: the answer is about {done} alone{f', and saved in {out}' if out is not None else ''}.")
         lines = ledger_lines(result.claims, result.verdicts)
         _write(result, lines, drawn, out, report, quiet)
     blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, out)
     show_as(format, result.to_json(), blocks)
-    return contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
+    return code or contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 
 def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[RunSeries]]:
