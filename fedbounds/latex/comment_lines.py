@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import sympy as sp
@@ -23,7 +24,7 @@ from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.ranges import STEPS, TO_T, ends
 from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
-from fedbounds.latex.tokens import Token, normal, scanned, spelled, wrong
+from fedbounds.latex.tokens import Token, flat, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
@@ -48,14 +49,18 @@ class CommentLines:
         names = (
             shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
         )
-        words = (text for line in self.theorem.of("assume") for text, _ in between_commas(line.text))
+        words = [text for line in self.theorem.of("assume") for text, _ in between_commas(line.text)]
         first = "1" if "1" in self.words.indices and "0" not in self.words.indices else "0"
         start, of_steps = int(self.choice("start", first, ("0", "1"))), r"\bar{w}" in self.let
         steps = TO_T if not start and self._to_the_end() else STEPS[start]
         names |= {("T", ""): T - 1} if steps == TO_T else {}
         names |= {("r", ""): R} if r"r\tau" in self._written or r"(r+1)\tau" in self._written else {}
         averages = "unbiased" in words and not of_steps
-        return Notation(names, start=start, averages=averages, of_steps=of_steps, steps=steps)
+        equal = "equal-p" in words
+        points = {*pairwise(map(str, flat(self._display)))}
+        from_w_0 = steps == STEPS[0] and not points.isdisjoint({("w", "_{0}"), ("w", "^{0}")})
+        more = {"of_steps": of_steps, "equal": equal, "from_w_0": from_w_0, "steps": steps}
+        return Notation(names, start=start, averages=averages, **more)
 
     @cached_property
     def _display(self) -> list[Token]:

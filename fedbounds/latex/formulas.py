@@ -11,7 +11,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import ranges, sums
-from fedbounds.latex.grammar import Leaf, Tree, apart, condition, parsed, product
+from fedbounds.latex.grammar import Leaf, Tree, apart, parsed, product
 from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
@@ -136,11 +136,10 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
         raise wrong(_at(head, notation), "something must follow", "complete the formula")
     bracket = "" if following is None or isinstance(following.children[0], Leaf) else following.children[0].data
     if kind == "EXPECT":
-        if scripts:
-            raise wrong(_at(head, notation), *condition(notation.tokens[scripts[0].start_pos]))
         end = place + 2 if bracket in ("round", "square", "curly") and len(following.children) == 1 else len(factors)
-        inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], notation)
-        return sums.expected(inner, _at(head, notation)), end
+        inside = notation.over_clients(scripts, _at(head, notation)) if scripts else notation
+        inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], inside)
+        return (sums.of_clients if scripts else sums.expected)(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
         return _total(factors[place:], ["", *operators[place + 2 :]], notation), len(factors)
     behind = None if following is None else following.children[0]
@@ -272,6 +271,8 @@ def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation)
     if (of_steps := notation.over_steps(scripts)) is not None:
         return sums.summed(_run(factors, operators, of_steps), sums.StepSum, place)
     name, first, last = ranges.ends(below, above)
+    if (first, last) == ranges.STEPS[1] and notation.from_w_0:
+        return sums.summed_later(_run(factors, operators, notation.at_steps(name)), place)
     if name == "r" and (first or "0", last) == ranges.ROUNDS:
         return sums.summed(_run(factors, operators, notation), sums.RoundSum, place)
     name = name or leaves["_"][0].text
@@ -294,19 +295,24 @@ def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, no
         return _raised(result, [notation.tokens[script.start_pos] for script in following.children[1:]], notation)
     below = spelled(notation.tokens[scripts[0].start_pos].inside) if scripts else ""
     if kind is sp.Min and below:
-        of_steps = notation.over_steps(scripts)
-        if of_steps is None and (below == notation.step or ranges.ends(below, "")[2] not in ("", "N")):
-            steps = r"\min_{1\le t\le T}" if notation.start else r"\min_{t<T}"
-            raise wrong(_at(head, notation), "a least value over steps must be over all of them", f"write {steps}")
-        inside = of_steps or replace(notation, client=below[0])
+        inside = _at_steps(head, scripts, notation) or replace(notation, client=below[0])
         return _least(head, scripts, _factor(following, inside), notation)
     raise wrong(_at(head, notation), *sums.NO_LIST)
 
 
 def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation) -> sp.Expr:
     """The least over the steps, or the smallest p_i."""
-    if scripts and notation.over_steps(scripts) is not None:
+    if scripts and _at_steps(head, scripts, notation) is not None:
         return sums.least(inner)
     if inner != at.p_i:
         raise wrong(_at(head, notation), *sums.NO_LIST)
     return sums.Least(inner)
+
+
+def _at_steps(head: Any, scripts: Sequence[Any], notation: Notation) -> Notation | None:
+    """The notation inside of a least value over all steps; None where it is not over steps."""
+    result, below = notation.over_steps(scripts), spelled(notation.tokens[scripts[0].start_pos].inside)
+    if result is None and (below == notation.step or ranges.ends(below, "")[2] not in ("", "N")):
+        steps = r"\min_{1\le t\le T}" if notation.start else r"\min_{t<T}"
+        raise wrong(_at(head, notation), "a least value over steps must be over all of them", f"write {steps}")
+    return result

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import lark
 
+from fedbounds.latex.rows import BETWEEN
 from fedbounds.latex.tokens import DEEPEST, Token, spelled, wrong
 
 Tree, Leaf = lark.Tree, lark.Token
@@ -52,8 +53,10 @@ IN_FULL = "add % fedbounds: in expectation to read it in full expectation, which
 CONDITION = ("an expectation with a condition says more than one without", IN_FULL)
 # Letters that count clients as an index of an expectation.
 CLIENTS = ("i", "j", "k")
-OVER_CLIENTS = ("an expectation over clients must name their weights", r"write \sum_i p_i")
+OVER_CLIENTS = ("an expectation over clients must name their weights", r"write \sum_i p_i, or assume equal-p")
+SEVERAL = ("a display must have one statement", "begin rows with signs, or mark a theorem for each")
 REASONS = {
+    BETWEEN: SEVERAL,
     r"\lesssim": (ORDER, "write the constants and \\le"),
     "|": ("a norm has two bars, and one is a condition", rf"write \| for a norm; {IN_FULL}"),
 }

@@ -12,6 +12,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import Gathered
+from fedbounds.latex.grammar import OVER_CLIENTS, condition
 from fedbounds.latex.ranges import STEPS, TO_T, ends
 from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
 from fedbounds.latex.tokens import MisreadError, Token, normal, scanned, spelled, wrong
@@ -27,7 +28,8 @@ AFTER_A_ROUND = Vec(sp.Symbol(r"w_{\tau}"), at.I)
 LOCAL = {"t": at.w_i, "t+1": at.w_i_next, r"\star": at.w_i_star, r"\tau": AFTER_A_ROUND, "0": at.w_0}
 # The mean of the clients' stochastic gradients by p_i, by what it does to w_t, and its expectation.
 GRADIENTS = {"g": (at.w - at.w_next) / eta, r"\bar{g}": at.mean(at.grad(at.w_i))}
-TIMES = ("T", "", r"r\tau", r"(r+1)\tau", r"R\tau", "T/2:T")
+MEANS_TO = ("T", "T/2:T", "1:T")
+TIMES = (*MEANS_TO, "", r"r\tau", r"(r+1)\tau", r"R\tau")
 # Indices of F and F_i that mean the least value, as F_{\inf}.
 LEAST_VALUE = {r"\inf", r"\min", r"\mathrm{inf}", r"\mathrm{min}", r"\mathrm{opt}"}
 # What a letter of other papers mostly is here; those of the first line whatever their index is.
@@ -49,8 +51,8 @@ class Notation:
     """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound.
 
     Where ``averages``, what is written as an average over clients is the one that a run visits; where ``of_steps`` a
-    line says that a bar is the mean over steps. ``steps`` are the first and last term of sums over all steps: where
-    they end at T itself, the author's T + 1 is the number of steps.
+    line says that a bar is the mean over steps; where ``equal`` all clients have one weight. ``steps`` are the first
+    and last term of sums over all steps: where they end at T itself, the author's T + 1 is the number of steps.
     """
 
     names: Mapping[tuple[str, str], sp.Expr]
@@ -59,6 +61,8 @@ class Notation:
     start: int = 0
     averages: bool = False
     of_steps: bool = False
+    equal: bool = False
+    from_w_0: bool = False
     steps: tuple[str, str] = STEPS[0]
     tokens: Sequence[Token] = field(default=(), repr=False)
     faults: Gathered = field(default_factory=Gathered, repr=False)
@@ -69,7 +73,18 @@ class Notation:
         name, first, last = ends(leaves.get("_", ""), leaves.get("^", ""))
         if (first or self.steps[0], last) != self.steps:
             return None
+        return self.at_steps(name)
+
+    def at_steps(self, name: str) -> Notation:
+        """The notation where that letter counts steps."""
         return replace(self, step=name, client=" " if name == self.client else self.client)
+
+    def over_clients(self, scripts: Sequence[Any], place: Token) -> Notation:
+        """The notation inside an expectation with an index, that of the mean over clients of equal weight."""
+        script, *more = (self.tokens[item.start_pos] for item in scripts)
+        if more or condition(script) is not OVER_CLIENTS or not self.equal:
+            raise wrong(place, *condition(script))
+        return replace(self, client=spelled(script.inside))
 
     def bound(self, index: str, place: Token) -> str:
         """An index of steps as t or t+1, where a sum has bound another letter."""
@@ -170,7 +185,7 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
             raise wrong(replace(name, text=spelled([name, *scripts])), what, r"sum to T - 1, or write the mean out")
         time = "T"
     later = {r"0\tau": "0"}.get(time, notation.bound(time, name))
-    steps = (later in POINTS or later in TIMES) and later not in ("", "T", "T/2:T", r"\star")
+    steps = (later in POINTS or later in TIMES) and later not in ("", *MEANS_TO, r"\star")
     average = name.text == r"\bar{w}" and steps and not client and len(rest) == 1
     if average and not notation.averages:
         remedy = r"let t = T where \bar{w} is the mean over the steps" if notation.of_steps else r"let \bar{w} = w"
@@ -181,7 +196,7 @@ def _point(name: Token, scripts: Sequence[Token], notation: Notation) -> sp.Expr
             return LOCAL[later]
         if not client and letter == "w" and later in POINTS:
             return POINTS[later]
-        if not client and later in TIMES and (letter == "w" or later in ("T", "T/2:T")):
+        if not client and later in TIMES and (letter == "w" or later in MEANS_TO):
             return Vec(sp.Symbol(f"{letter}_{{{later}}}"))
     if name.text == r"\bar{w}" and sorted(rest) == ["T", r"\eta"]:
         return ETA_AVERAGE

@@ -12,7 +12,7 @@ from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
 from fedbounds.latex.behind import RELATION, apart
 from fedbounds.latex.grammar import ORDERS, PROBABILITY, pairs
-from fedbounds.latex.rows import joined
+from fedbounds.latex.rows import joined, statements
 from fedbounds.latex.sentences import hypotheses, supposed
 from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, spelled, wrong
 
@@ -64,7 +64,8 @@ class Theorem:
     """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text.
 
     ``words`` is its text without displays, ``supposed`` those of its sentences that are plainly hypotheses,
-    ``remarks`` what its display says in words, ``part`` the number of a relation of its display that is a chain.
+    ``remarks`` what its display says in words; ``statement`` is the number of one of several that its display has,
+    ``part`` that of a relation of a chain.
     ``faults`` are the errors at which it could not be taken apart; then there may be no display.
     """
 
@@ -78,6 +79,7 @@ class Theorem:
     words: str = ""
     supposed: str = ""
     remarks: tuple[str, ...] = ()
+    statement: int | None = None
     part: int | None = None
 
     def spelled(self, tokens: Iterable[Token]) -> list[Token]:
@@ -86,6 +88,15 @@ class Theorem:
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]
+
+    def stated(self) -> list[Token]:
+        """The tokens of its display, or of that part of it which this one is about."""
+        tokens = self.spelled(self.display)
+        tokens = tokens if self.statement is None else statements(tokens)[self.statement]
+        if self.part is None:
+            return tokens
+        left, sign, right = pairs(tokens)[self.part]
+        return [*left, sign, *right]
 
 
 def text_of(path: str | Path) -> str:
@@ -135,9 +146,14 @@ def unmarked_in(text: str) -> list[Theorem]:
 
 
 def of_each_relation(theorem: Theorem) -> list[Theorem]:
-    """The theorem; of a chain a <= b <= c one for each of its relations, numbered from 1; a last = O(...) is none."""
+    """The theorem; of several statements, or a chain a <= b <= c, one for each relation, numbered from 1; a last
+    = O(...) is none."""
     with contextlib.suppress(InputError):
-        related = pairs(theorem.spelled(theorem.display))
+        several = [] if theorem.statement is not None else statements(theorem.spelled(theorem.display))
+        if len(several) > 1 and all(map(pairs, several)):
+            each = [replace(theorem, label=f"{theorem.label}-{k + 1}", statement=k) for k in range(len(several))]
+            return [part for item in each for part in of_each_relation(item)]
+        related = pairs(theorem.stated())
         if (
             len(related) > 1
             and related[-1][1].text == "="

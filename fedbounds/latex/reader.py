@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from fedbounds.errors import Gathered, InputError, InputErrors, reject
 from fedbounds.latex.marked_theorems import Theorem, of_each_relation, text_of, theorems_in, unmarked_in
@@ -56,17 +57,44 @@ def unmarked(path: str | Path) -> list[str]:
 
 def read_text(text: str) -> dict[str, Claim]:
     """Label -> claim of every marked theorem of a text; all errors are raised together."""
-    claims, faults = _apart(_each(theorems_in(text)))
+    return _of_all(theorems_in(text))
+
+
+def claims_of(theorem: Theorem) -> list[Claim]:
+    """What a marked theorem states, in each relation of its display; all errors are raised together."""
+    return [*_of_all([theorem]).values()]
+
+
+def _of_all(every: Iterable[Theorem]) -> dict[str, Claim]:
+    claims, faults = _apart(_each(every))
     faults.raise_all()
     return claims
 
 
 def _each(every: Iterable[Theorem]) -> Iterator[Claim | InputError]:
-    for theorem in (part for item in every for part in of_each_relation(item)):
-        try:
-            yield claim_of(theorem)
-        except InputError as fault:
-            yield fault
+    for theorem in every:
+        parts = of_each_relation(theorem)
+        read = [_claim_or_error(part) for part in parts]
+        if any(part.statement is not None for part in parts):
+            read = [item for item in read if isinstance(item, InputError)] or _all_claimed(read, parts)
+        yield from read
+
+
+def _claim_or_error(theorem: Theorem) -> Claim | InputError:
+    try:
+        return claim_of(theorem)
+    except InputError as fault:
+        return fault
+
+
+def _all_claimed(claims: Sequence[Any], parts: Sequence[Theorem]) -> list[Claim | InputError]:
+    """The claims of a display of several statements; the errors of those that may be conditions of the others."""
+    of_runs = [any(getattr(q, "statistic", "") == "measured" for q in claim.lhs.free_symbols) for claim in claims]
+    moving = [any(getattr(q, "scopes", ()) for q in claim.rhs.free_symbols) for claim in claims]
+    doubtful = [part for part, sure in zip(parts, moving if all(of_runs) else of_runs, strict=True) if not sure]
+    what = "a display must have one statement, or several that bound what a run does by what varies with it"
+    remedy = "mark a theorem for each, and assume its conditions"
+    return [wrong(part.stated()[0], what, remedy) for part in doubtful] or [*claims]
 
 
 def _apart(every: Iterable[Claim | InputError]) -> tuple[dict[str, Claim], Gathered]:

@@ -18,7 +18,7 @@ from fedbounds.latex.assumed import every_key, missing
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.grammar import in_full, pairs
+from fedbounds.latex.grammar import in_full
 from fedbounds.latex.hypotheses import foreign, mean_of_steps, of_the_text
 from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
 from fedbounds.latex.marked_theorems import Theorem
@@ -217,11 +217,7 @@ class _Reader:
         return {t: t + 1} if sums else {t: t + 1, T: T + 1}
 
     def _display(self) -> list[Token]:
-        tokens = self.theorem.spelled(self.theorem.display)
-        if self.theorem.part is not None:
-            left, sign, right = pairs(tokens)[self.theorem.part]
-            tokens = [*left, sign, *right]
-        tokens = self.lines.words.of(tokens)
+        tokens = self.lines.words.of(self.theorem.stated())
         tokens = in_full(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()

@@ -9,8 +9,8 @@ import sympy as sp
 from fedbounds.latex.tokens import Token, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.symbols import R, T, eta, eta_sum
-from fedbounds.theory.vectors import Value, Vec
+from fedbounds.theory.symbols import N, R, T, eta, eta_sum
+from fedbounds.theory.vectors import Inner, Value, Vec
 
 # An expectation, and sums and smallest values over clients or steps that no quantity has been found for yet.
 Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
@@ -19,6 +19,8 @@ Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
 # Sums over a run, and how many terms they have.
 RUN_SUMS = {StepSum: T, RoundSum: R}
 STEP_AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r"\bar{w}_{T}^{\eta}"))
+# The mean of w_1 ... w_T, and the last point.
+LATER_AVERAGE, W_T = Vec(sp.Symbol(r"\bar{w}_{1:T}")), Vec(sp.Symbol("w_{T}"))
 ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
 # Indices of norms that are those of vectors; of matrices the norm is that of their entries.
 EUCLIDEAN = ("2", "F", r"\mathrm{F}")
@@ -45,6 +47,27 @@ def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:
         outside, varying = sp.Mul(*(x for x in factors if x not in inside)), sp.Mul(*inside)
         total += outside * _total(varying, kind)
     return total
+
+
+def summed_later(inner: sp.Expr, place: Token) -> sp.Expr:
+    """A sum over w_1 ... w_T: that over w_0 ... w_{T-1}, with the last point for the first."""
+    if inner == at.w:
+        return T * LATER_AVERAGE
+    steps = any(getattr(symbol, "scopes", ()) for symbol in inner.free_symbols)
+    if steps or at.is_vector(inner) or not inner.atoms(Vec) <= {at.w, *FIXED}:
+        raise wrong(
+            place, "a sum from 1 to T beside w_0 must be of w_t alone", "take w_0 to w_{T-1}, where steps start"
+        )
+    first, last = (fixed_sign(inner.xreplace({at.w: point})) for point in (at.w_0, W_T))
+    return summed(inner, StepSum, place) - first + last
+
+
+def fixed_sign(expression: sp.Expr) -> sp.Expr:
+    """||w - v||^2 in one of its two spellings, that of the table."""
+    return expression.replace(
+        lambda x: isinstance(x, Inner) and x.args[0] == x.args[1] and x.args[0].could_extract_minus_sign(),
+        lambda x: at.norm_sq(-x.args[0]),
+    )
 
 
 def _varies(factor: sp.Expr) -> bool:
@@ -99,6 +122,14 @@ def expected(inner: sp.Expr, place: Token) -> sp.Expr:
                 outside *= x.func(expected(x.args[0], place)) if sum_ else Expect(x)
         total += outside
     return total
+
+
+def of_clients(inner: sp.Expr, place: Token) -> sp.Expr:
+    """The mean over clients of equal weight."""
+    if at.is_vector(inner) or not depends(inner, at.I):
+        what = "an expectation over clients must be of a number that has their index"
+        raise wrong(place, what, r"write \mathbb{E} for one over draws")
+    return summed(inner, ClientSum, place) / N
 
 
 def power(base: sp.Expr, exponent: sp.Expr, place: Token) -> sp.Expr:

@@ -18,6 +18,7 @@ from fedbounds.latex.sums import (
     RUN_SUMS,
     SIGMA_I,
     SIGMA_STAR,
+    W_T,
     ClientSum,
     Expect,
     Least,
@@ -26,6 +27,7 @@ from fedbounds.latex.sums import (
     SelectedSum,
     StepSum,
     expected,
+    fixed_sign,
     random,
 )
 from fedbounds.latex.tokens import Token, normal, scanned, wrong
@@ -36,7 +38,6 @@ from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 ANY_POINT = Vec(sp.Symbol("w_{}"))
-W_T = Vec(sp.Symbol("w_{T}"))
 AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 # w_{r tau} and w_{R tau} are the model after the last finished round.
 FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}")), AFTER_A_ROUND: at.w_i_next}
@@ -132,7 +133,7 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     leasts = [x.args[0] for x in parts if isinstance(x, LeastStep)]
     if any(x.has(EXPECTED) for x in leasts) and not setting.certain:
         what = "a least expectation is not expressible: each path has its own"
-        raise wrong(place, what, r"write \mathbb{E} \min_t")
+        raise wrong(place, what, r"state the mean over steps, which is more, or \mathbb{E} \min_t, which is less")
     result = _sums(expression.xreplace(FINISHED), setting, place).xreplace(rules())
     result = result.replace(lambda x: isinstance(x, RoundSum), lambda x: RoundSum(x.args[0].xreplace(AT_ROUND)))
     result = result.replace(lambda x: isinstance(x, LeastStep), lambda x: _least(x.args[0], setting, place))
@@ -250,15 +251,7 @@ def of_any_point(*sides: Iterable[Term]) -> bool:
 
 def at_a_step(side: Iterable[Term]) -> list[Term]:
     """A statement about any point as one about w_t: a run may start anywhere."""
-    return [Term(_fixed_sign(term.value.xreplace({ANY_POINT: at.w})), term.place) for term in side]
-
-
-def _fixed_sign(expression: sp.Expr) -> sp.Expr:
-    """||w - v||^2 in one of its two spellings, that of the table."""
-    return expression.replace(
-        lambda x: isinstance(x, Inner) and x.args[0] == x.args[1] and x.args[0].could_extract_minus_sign(),
-        lambda x: at.norm_sq(-x.args[0]),
-    )
+    return [Term(fixed_sign(term.value.xreplace({ANY_POINT: at.w})), term.place) for term in side]
 
 
 def scopes_of(formula: sp.Expr) -> set[str]:

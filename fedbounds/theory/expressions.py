@@ -209,6 +209,8 @@ def check_expression(key: str, part: object) -> None:
         raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
+    if isinstance(part, sp.Expr) and part.has(sp.nan, sp.oo, -sp.oo, sp.zoo, sp.I):
+        raise reject(f"claim {key} is made of finite real numbers", part, "correct it")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
         if not is_own(symbol):
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"

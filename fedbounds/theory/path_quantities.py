@@ -15,7 +15,7 @@ from fedbounds.errors import reject
 from fedbounds.theory import path as on
 from fedbounds.theory import points as at
 from fedbounds.theory.path import Losses, Numbers, Path
-from fedbounds.theory.point_values import PointFormula, WeightedGap
+from fedbounds.theory.point_values import LaterGap, PointFormula, WeightedGap
 from fedbounds.theory.quantity import (
     CURVATURE,
     LENGTH_SQ,
@@ -181,6 +181,14 @@ eta_average_gap = weighted_gap(
     _by_step_size,
     latex=r"\mathbb{E}[F(\bar w^{\eta}_T)]-F^\star",
     meaning="suboptimality of the mean of w_0 ... w_{T-1} with weights eta_t",
+)
+later_average_gap = measured(
+    "later_average_gap",
+    LaterGap(_equal_weights),
+    units=VALUE,
+    nonnegative=True,
+    latex=r"\mathbb{E}[F(\bar w_{1:T})]-F^\star",
+    meaning="suboptimality of the mean of w_1 ... w_T",
 )
 tail_gap = weighted_gap(
     "tail_gap",

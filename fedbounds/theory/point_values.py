@@ -48,12 +48,26 @@ class WeightedGap:
     tail: int = 0
 
     def __call__(self, path: Path) -> Numbers:
-        return path.losses.gap(on.averages(self.coefficients(path), path.w, self.tail))
+        return path.losses.gap(self.averages(self.coefficients(path), path.w))
+
+    def averages(self, c: Numbers, w: Numbers) -> Numbers:
+        """The mean at every T (..., T + 1, d), of c (..., T) and w (..., T + 1, d)."""
+        return on.averages(c, w, self.tail)
 
     def coefficients(self, path: Path) -> Numbers:
         """c_t (T,) on a path."""
         weights = self.weights
         return PointFormula(weights)(path)[: len(path.eta)] if isinstance(weights, sp.Expr) else weights(path)
+
+
+@dataclass(frozen=True)
+class LaterGap(WeightedGap):
+    """F - F* at the mean of w_1 ... w_T, which no proof reads."""
+
+    def averages(self, c: Numbers, w: Numbers) -> Numbers:
+        """The mean at every T; w_0 at T = 0."""
+        means = on.averages(c, np.append(w[..., 1:, :], w[..., -1:, :], axis=-2))
+        return np.append(w[..., :1, :], means[..., 1:, :], axis=-2)
 
 
 @dataclass(frozen=True)

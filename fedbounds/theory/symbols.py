@@ -30,6 +30,7 @@ from fedbounds.theory.path_quantities import gap_round as gap_round
 from fedbounds.theory.path_quantities import gap_round_next as gap_round_next
 from fedbounds.theory.path_quantities import gap_sum as gap_sum
 from fedbounds.theory.path_quantities import gone_sq as gone_sq
+from fedbounds.theory.path_quantities import later_average_gap as later_average_gap
 from fedbounds.theory.path_quantities import local_step as local_step
 from fedbounds.theory.path_quantities import mu_F as mu_F
 from fedbounds.theory.path_quantities import parting as parting

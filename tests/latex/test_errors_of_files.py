@@ -205,7 +205,7 @@ def test_a_lemma_without_chance_needs_no_expectation_and_others_are_told_what_is
     "lines, display, said",
     [
         ("start 1", r"\frac1T\sum_{{t=1}}^T (F(w_t) - F^*) \le {}", "the first point is w_1"),
-        ("assume smooth", r"\frac1T\sum_{{t=1}}^T (F(w_t) - F^*) \le {}", r"start 1 if the run starts at w_1"),
+        ("assume smooth", r"\sum_{{t=1}}^T \eta_t (F(w_t) - F^*) \le {}", r"take w_0 to w_{T-1}, where steps start"),
         ("assume smooth", r"F(\bar w_T) - F^* \le {}", "such as t . 1, it is neither, and not expressible"),
     ],
 )

@@ -63,7 +63,7 @@ REFUSED = {
     "order-of-average": "mean over steps or over clients",
     "weighted-average": "with other weights, such as t + 1, it is neither",
     "gradient-confusion": r"received \rho",
-    "sum-from-one": "not t=1",
+    "sum-from-one": "must be of w_t alone",
     "error-feedback": r"received \tilde{w}_{t}",
     "diloco": ORDER,
     "langevin": r"received \beta",

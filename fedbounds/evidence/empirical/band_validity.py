@@ -94,7 +94,8 @@ def quantity_rounding(claim: Claim, run: MeasuredRun, difference: sp.Expr) -> Ar
     for symbol in claim.computed:
         if symbol.name in run.quantities.fields and difference.has(symbol):
             size = np.abs(run.quantities.fields[symbol.name]).max(initial=0.0)
-            rounding = rounding + RELATIVE_ROUNDING * size * np.abs(evaluate(derivative(difference, symbol), values))
+            moved = np.abs(evaluate(derivative(difference, symbol), values)) if size else 0.0
+            rounding = rounding + RELATIVE_ROUNDING * size * moved
     return rounding
 
 

@@ -24,7 +24,7 @@ from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import Population
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.measurement import first_of
-from fedbounds.theory.path import Path, averages
+from fedbounds.theory.path import Path
 from fedbounds.theory.path_quantities import (
     OF_MANY_RUNS,
     Delta_round,
@@ -113,7 +113,7 @@ def _gap_of_average(gap: WeightedGap, run: Measured, virtual: str) -> Array:
         rows = enumerate(run.eta)
         firsts = (next(run.whole(virtual).of(k, run.tau, eta, run.losses.rows(k)))[1] for k, eta in rows)
         c = np.stack([np.broadcast_to(gap.coefficients(path), path.eta.shape) for path in firsts])
-    points = np.moveaxis(averages(c, w, gap.tail), 2, 0)
+    points = np.moveaxis(gap.averages(c, w), 2, 0)
     return np.asarray((odds.reshape(len(odds), -1) * run.losses.gap(points)).sum(1).T, dtype=float)
 
 
