@@ -59,8 +59,15 @@ class CommentLines:
         equal = "equal-p" in words
         points = {*pairwise(map(str, flat(self._display)))}
         from_w_0 = steps == STEPS[0] and not points.isdisjoint({("w", "_{0}"), ("w", "^{0}")})
-        more = {"of_steps": of_steps, "equal": equal, "from_w_0": from_w_0, "steps": steps}
-        return Notation(names, start=start, averages=averages, **more)
+        return Notation(
+            names,
+            start=start,
+            averages=averages,
+            of_steps=of_steps,
+            equal=equal,
+            from_w_0=from_w_0,
+            steps=steps,
+        )
 
     @cached_property
     def _display(self) -> list[Token]:

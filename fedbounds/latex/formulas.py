@@ -314,5 +314,6 @@ def _at_steps(head: Any, scripts: Sequence[Any], notation: Notation) -> Notation
     result, below = notation.over_steps(scripts), spelled(notation.tokens[scripts[0].start_pos].inside)
     if result is None and (below == notation.step or ranges.ends(below, "")[2] not in ("", "N")):
         steps = r"\min_{1\le t\le T}" if notation.start else r"\min_{t<T}"
-        raise wrong(_at(head, notation), "a least value over steps must be over all of them", f"write {steps}")
+        what = "a least value over steps must be over all of them"
+        raise wrong(_at(head, notation), what, f"state it over {steps}, if that is meant")
     return result

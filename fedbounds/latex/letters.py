@@ -41,8 +41,9 @@ COUNTED = r"N for all clients, m for those drawn, \tau for the steps of a round 
 UNKNOWN = "a symbol must be one of the table, or declared"
 AVERAGE = "this may be the average of the local models, by p_i if unbiased, that a run visits"
 MEANS = (
-    r"add % fedbounds: let {0} = \bar{{w}} for the mean over steps with equal weights, or let {0} = w for that over "
-    r"clients; with other weights, such as t + 1, it is neither, and not expressible"
+    r"add % fedbounds: let {0} = \bar{{w}} for the mean of w_0 to w_{{T-1}} with equal weights, or let {0} = w for "
+    r"that over clients; write that of w_1 to w_T as \bar w_{{1:T}}; with other weights, such as t + 1, it is "
+    r"neither, and not expressible"
 )
 
 

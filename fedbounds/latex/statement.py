@@ -109,7 +109,12 @@ class _Reader:
 
     def _statement(self, setting: Setting) -> _Statement:
         """What the display says."""
-        tokens = self._display()
+        tokens, faults = self._display(), Gathered()
+        self._ask_of_means(tokens, faults)
+        if faults:
+            with faults.caught():
+                formulas.sides(tokens, self.lines.notation)
+            faults.raise_all()
         kind = Kind.RATE
         if tuple(map(str, tokens[-6:])) == ORDER and len(tokens) > 7 and tokens[-7].text == "=":
             left = [Term(formulas.value(tokens[:-7], self.lines.notation), tokens[0])]
@@ -123,7 +128,7 @@ class _Reader:
         if of_any_point(left, right):
             left, right, setting = at_a_step(left), at_a_step(right), replace(setting, in_expectation=True)
         parts = [term.value for term in (*left, *right)]
-        faults, sides, common = Gathered(), list[list[sp.Expr]](), sp.S.Zero
+        sides, common = list[list[sp.Expr]](), sp.S.Zero
         with faults.caught():
             common = on_both((left, right), setting)
         for side in (left, right):
@@ -221,13 +226,17 @@ class _Reader:
         tokens = in_full(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
+        return tokens
+
+    def _ask_of_means(self, tokens: Sequence[Token], faults: Gathered) -> None:
+        """Add the question over what \\bar w_T is a mean, where no line and no text answers it."""
         every = list(flat(tokens))
         for k, (mean, time) in enumerate(pairwise(every)):
             at_T = mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}")
             weighted = list(map(str, every[k + 3 : k + 4])) == [r"^{\eta}"]
             if at_T and not weighted and mean.text not in self.lines.let and not mean_of_steps(self.lines):
-                raise wrong(mean, r"is \bar{w}_T the mean over steps or over clients", MEANS.format(mean.text))
-        return tokens
+                what = r"is \bar{w}_T the mean over steps or over clients"
+                faults.append(wrong(mean, what, MEANS.format(mean.text)))
 
     def _scope(self, scopes: set[str], parts: Sequence[sp.Expr]) -> Scope:
         quantities = [q for x in parts for q in x.free_symbols if isinstance(q, Quantity)]
