@@ -57,8 +57,7 @@ from fedbounds.theory.sums_over_steps import sum_over_steps as sum_over_steps
 
 # Fields of the protocol rather than of the random path.
 PROTOCOL_FIELDS = ("time", "eta")
-# A constant that every run gives has this record.
-_GIVEN: Mapping[Scope, str] = {}
+_GIVEN: Mapping[Scope, str] = {}  # the record of a constant that every run gives
 
 
 @defined("constant", "L", CURVATURE, _GIVEN, positive=True)
