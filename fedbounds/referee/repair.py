@@ -23,8 +23,8 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
-from fedbounds.referee.repair_candidates import Change, candidates
-from fedbounds.referee.repair_open import Changes, as_stated, for_longer_steps, instances_of, not_refuted
+from fedbounds.referee.repair_candidates import Change, Ladder, candidates
+from fedbounds.referee.repair_open import Changes, as_stated, for_longer_steps, instances_of, not_refuted, says_more
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.trial import Alternative, Outcome, Trial
 from fedbounds.theory.claim import Claim, Kind
@@ -35,7 +35,7 @@ from fedbounds.theory.verdict import Verdict
 # the candidates, and for the prover where shipped proofs show something already.
 COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.12, 0.5, 0.25
 # Processor seconds for one proof, and for the runs of other steps.
-ONE_PROOF, OTHER_STEPS = 3.0, 1.0
+ONE_PROOF, OTHER_STEPS = 1.5, 1.0
 # A bound with more room than this hardly says anything.
 LOOSE = 0.8
 # Of two right sides at random values the smaller, up to rounding.
@@ -69,7 +69,10 @@ def alternatives(
             proved[:] = strongest(proved, reading)
             search.end = min(search.end, time.process_time() + seconds * SHARE_OF_MORE) if proved else search.end
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
-            lacks = lacking(proved, claim, reading, count)
+            wide = [item.claim for item in proved if as_wide(item.claim, claim, reading)]
+            if wide:  # a guess is worth its time where it says more
+                rest = [one for one in rest if any(says_more(search, one[0][1], item, strictly=True) for item in wide)]
+            lacks = max(count - len(proved), min(count - 1, 1)) if not wide else min(max(count - len(proved), 0), 1)
             open_.extend(not_refuted(search, rest, trial, lacks, end, proved))
             open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
     except KeyboardInterrupt:
@@ -77,11 +80,9 @@ def alternatives(
     return (*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)
 
 
-def lacking(proved: Sequence[Alternative], claim: Claim, reading: Reading, count: int) -> int:
-    """How many are looked for that may stay open: none where one is proved that assumes no more than the claim."""
-    stated = set(claim.assumptions_in(reading))
-    enough = any(stated.issuperset(item.claim.assumptions_in(reading)) for item in proved)
-    return 0 if enough else max(count - len(proved), min(count - 1, 1))
+def as_wide(changed: Claim, claim: Claim, reading: Reading) -> bool:
+    """Whether it assumes no more than the claim."""
+    return set(claim.assumptions_in(reading)).issuperset(changed.assumptions_in(reading))
 
 
 def strongest(proved: Sequence[Alternative], reading: Reading) -> list[Alternative]:
@@ -136,25 +137,26 @@ class Search:
     implying: dict[Any, list[Source]] = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
 
-    def standing(self, groups: Iterable[Iterable[Iterable[Change]]]) -> list[Changes]:
+    def standing(self, groups: Iterable[Iterable[Sequence[Change]]]) -> list[Changes]:
         """Of each ladder what no run violates, from the strongest on.
 
         Those whose dimensions agree come first, then the groups in their order, then those with the least room.
         """
         found: list[tuple[tuple[bool, int, float], Changes]] = []
-        for k, ladder in ((k, list(ladder)) for k, group in enumerate(groups) for ladder in group):
+        for k, ladder in ((k, ladder) for k, group in enumerate(groups) for ladder in group):
+            if self.late:
+                break
             with self._passed_over():
-                low, high = 0, len(ladder) - 1
-                runs = self.runs_of(weakest := ladder[high][1]())
-                if self.late or runs.violates(weakest):
+                low, high, made = 0, len(ladder) - 1, Ladder(lambda change: (change[0], change[1]()), ladder)
+                runs = self.runs_of(made[high][1])
+                if runs.violates(made[high][1]):
                     continue
                 while low < high:
                     middle = (low + high) // 2
-                    low, high = (middle + 1, high) if runs.violates(ladder[middle][1]()) else (low, middle)
-                standing = [(change, make()) for change, make in ladder[low:]]
-                claim = standing[0][1]
+                    low, high = (middle + 1, high) if runs.violates(made[middle][1]) else (low, middle)
+                claim = made[low][1]
                 if self._is_new(claim) and not self.useless(claim):
-                    found.append(((bool(misprints(claim, self.reading)), k, runs.room(claim)), standing))
+                    found.append(((bool(misprints(claim, self.reading)), k, runs.room(claim)), made[low:]))
         return [standing for _, standing in sorted(found, key=lambda item: item[0])]
 
     def runs_of(self, claim: Claim) -> Screen:
@@ -177,12 +179,12 @@ class Search:
         return runs.outgrown(claim) or runs.absurd(claim)
 
     def doubtful(self, claim: Claim) -> tuple[bool, bool]:
-        """Whether it has a new term that is negative throughout, or hardly says anything in other terms."""
+        """Whether it has a new term that is negative throughout, or hardly says anything."""
         runs, stated = self.runs_of(claim), self.runs.claim
         new = set(claim.terms.values()) - set(stated.terms.values())
         return (
             any(runs.negative(term, always=True) for term in new),
-            not as_stated(claim, stated) and runs.room(claim) > LOOSE,
+            runs.room(claim) > LOOSE,
         )
 
     def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:

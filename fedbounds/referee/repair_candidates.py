@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import sympy as sp
@@ -66,12 +66,27 @@ DIFFERENCES = 2
 Change = tuple[str, Callable[[], Claim]]
 
 
+class Ladder(Sequence[Any]):
+    """What is made of values, each when it is asked for: most of a ladder never is."""
+
+    def __init__(self, make: Callable[[Any], Any], values: Sequence[Any]) -> None:
+        self._make, self._values = cache(make), values
+
+    def __len__(self) -> int:
+        """So many."""
+        return len(self._values)
+
+    def __getitem__(self, k: Any) -> Any:
+        """One of them, or a ladder of some."""
+        return Ladder(self._make, self._values[k]) if isinstance(k, slice) else self._make(self._values[k])
+
+
 def candidates(
     claim: Claim,
     reading: Reading,
     shipped: Mapping[str, Claim],
     negative: Callable[[sp.Expr], bool] = lambda expression: True,
-) -> Iterator[Sequence[Iterable[Change]]]:
+) -> Iterator[Sequence[Sequence[Change]]]:
     """Groups of ladders of changes, the likely slips first; on a ladder each change makes a weaker claim.
 
     The sign of a term or addend is in doubt only where the term, or the sum, is ``negative`` in some run.
@@ -216,11 +231,14 @@ def _to_a_power(claim: Claim, part: Part) -> Iterator[Change]:
             yield _in_place(claim, part.term, expression.xreplace({power: put}))
 
 
-def _with_more(claim: Claim, usual: sp.Expr) -> Iterator[Change]:
+def _with_more(claim: Claim, usual: sp.Expr) -> Ladder:
     """One of the usual terms more, times a number."""
-    for factor in COEFFICIENTS:
+
+    def added(factor: sp.Rational) -> Change:
         term = factor * usual
-        yield f"{term} added", partial(_changed, claim, f"+ {term}", terms={**claim.terms, f"+ {term}": term})
+        return f"{term} added", partial(_changed, claim, f"+ {term}", terms={**claim.terms, f"+ {term}": term})
+
+    return Ladder(added, COEFFICIENTS)
 
 
 def _exchanged(claim: Claim) -> Iterator[Change]:
@@ -238,19 +256,20 @@ def _exchanged(claim: Claim) -> Iterator[Change]:
             yield f"{left} in place of {claim.lhs} on the left side", partial(_changed, claim, str(left), lhs=left)
 
 
-def _larger(claim: Claim, part: Part) -> Iterator[Change]:
+def _larger(claim: Claim, part: Part) -> Ladder:
     """A part of a term with a larger coefficient; a smaller one where that makes the term larger."""
     coefficient = abs(part.expression.as_coeff_Mul()[0])
     above = [value for value in COEFFICIENTS if value > coefficient]
     if part.expression.as_coeff_Mul()[0] < 0:
         above = [value for value in (*reversed(COEFFICIENTS), sp.Integer(0)) if value < coefficient]
-    for value in above:
-        yield _in_place(claim, part.term, scaled_term(claim, part, value / coefficient))
+    return Ladder(lambda value: _in_place(claim, part.term, scaled_term(claim, part, value / coefficient)), above)
 
 
-def _all_larger(claim: Claim) -> Iterator[Change]:
+def _all_larger(claim: Claim) -> Ladder:
     """The whole right side times a number."""
-    for factor in COEFFICIENTS:
-        if factor > 1:
-            terms = {name: factor * term for name, term in claim.terms.items()}
-            yield f"{factor} times the right side", partial(_changed, claim, f"{factor} times", terms=terms)
+
+    def times(factor: sp.Rational) -> Change:
+        terms = {name: factor * term for name, term in claim.terms.items()}
+        return f"{factor} times the right side", partial(_changed, claim, f"{factor} times", terms=terms)
+
+    return Ladder(times, [factor for factor in COEFFICIENTS if factor > 1])

@@ -19,15 +19,15 @@ from fedbounds.theory.verdict import Verdict
 
 # Processor seconds for an attack at least and at most.
 LEAST, MOST = 5.0, 20.0
-# The same for the proof of one that is left standing.
-LATER_PROOF = 10.0
+# The same for the proof of one that is left standing, which must be over before all time is.
+LATER_PROOF, SPARE = 10.0, 0.5
 # A ladder on which so many attacks refuted a claim is left: its constant grows with the instances that are found.
 REFUTED = 2
 # What a trial does to refute; proofs were looked for before.
 ATTACKS = tuple(stage for stage in STAGES if stage.breaks)
 
 # Changed claims, each weaker than the one before.
-Changes = list[tuple[str, Claim]]
+Changes = Sequence[tuple[str, Claim]]
 
 
 class Known(Protocol):
@@ -93,7 +93,7 @@ def _plausible(search: Known, ladder: Changes) -> Changes:
 def _with_grounds(search: Known, change: str, attacked: Trial, end: float) -> Alternative:
     """What an attack left standing: with a proof, if one is found late, or else with where it is certified."""
     claim, certified = attacked.claim, f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
-    proof = attacked.whole_proof or search.later_proof(claim, min(LATER_PROOF, end - time.process_time()))
+    proof = attacked.whole_proof or search.later_proof(claim, min(LATER_PROOF, end - time.process_time() - SPARE))
     if proof is not None:
         return Alternative(change, claim, Outcome.PROVED, proof.detail)
     return Alternative(change, claim, Outcome.OPEN, certified or "no violation was found")
