@@ -72,12 +72,16 @@ def alternatives(
             wide = [item.claim for item in proved if as_wide(item.claim, claim, reading)]
             if wide:  # a guess is worth its time where it says more
                 rest = [one for one in rest if any(says_more(search, one[0][1], item, strictly=True) for item in wide)]
-            lacks = max(count - len(proved), min(count - 1, 1)) if not wide else min(max(count - len(proved), 0), 1)
-            open_.extend(not_refuted(search, rest, trial, lacks, end, proved))
+            open_.extend(not_refuted(search, rest, trial, lacking(len(proved), bool(wide), count), end, proved))
             open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
     except KeyboardInterrupt:
         raise Interrupted((*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)) from None
     return (*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)
+
+
+def lacking(found: int, wide: bool, count: int) -> int:
+    """How many are looked for that may stay open: one at most beside one proved that is as ``wide``, else at least."""
+    return min(max(count - found, 0), 1) if wide else max(count - found, min(count - 1, 1))
 
 
 def as_wide(changed: Claim, claim: Claim, reading: Reading) -> bool:

@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sympy as sp
 
@@ -14,7 +15,7 @@ from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named
 from fedbounds.referee import implication, repair, repair_candidates, theorems
 from fedbounds.referee.case import TimeSpent, at_most
-from fedbounds.referee.screen import screen
+from fedbounds.referee.screen import _falls_behind, screen
 from fedbounds.referee.trial import Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
@@ -97,6 +98,12 @@ def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
     assert 0 < runs._shares(limited)[1].sum() < runs._shares(claim)[1].sum()
 
 
+def test_a_left_side_that_stays_is_compared_with_where_the_right_side_ends():
+    times, lhs = np.arange(33.0), np.full(33, 0.12)
+    behind = [_falls_behind(lhs, rhs, lhs / rhs) for rhs in (40 / (times + 10) + 0.5, 40 / (times + 10))]
+    assert behind == [False, True]
+
+
 def test_what_nobody_would_state_is_not_shown():
     step = claim_named("cho-2020-step")
     how = READINGS["repaired"]
@@ -120,6 +127,25 @@ def test_what_nobody_would_state_is_not_shown():
         change for group in repair.candidates(step, how, {}, runs.negative) for one in group for change in one
     )
     assert not any(change.startswith("contraction") and "sign" in change for change in changes)
+
+
+def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved():
+    narrower = replace(DIVERSITY, key="narrower", assumptions=(*DIVERSITY.assumptions, a.equal_p))
+    assert not repair.as_wide(narrower, DIVERSITY, PLAIN) and repair.as_wide(DIVERSITY, narrower, PLAIN)
+    assert [repair.lacking(found, False, 3) for found in (0, 1, 5)] == [3, 2, 1] and repair.lacking(1, False, 1) == 0
+    assert [repair.lacking(found, True, 3) for found in (1, 2, 3, 5)] == [1, 1, 0, 0]
+
+
+def test_beside_a_proof_as_wide_only_a_guess_that_says_more_is_looked_for(trial, monkeypatch):
+    times = {k: replace(DIVERSITY, key=k, terms={"all": int(k) * DIVERSITY.rhs}) for k in ("5", "4", "3")}
+    known, asked = Verdict("", "", "symbolic", Status.HOLDS), []
+    monkeypatch.setattr(repair.Search, "inherited", lambda self, claim, reading: known if claim.key == "4" else None)
+    monkeypatch.setattr(repair.automatic, "examine", lambda claim, reading: None)
+    ladders = [[(key, lambda key=key: times[key])] for key in times]
+    monkeypatch.setattr(repair, "candidates", lambda *_: [ladders])
+    monkeypatch.setattr(repair, "not_refuted", lambda search, rest, *_: asked.extend(rest) or [])
+    assert [item.change for item in repair.alternatives(trial, seconds=20)] == ["4"]
+    assert [ladder[0][0] for ladder in asked] == ["3"]
 
 
 def test_a_changed_side_comes_before_a_condition_and_a_proof_before_a_guess(trial, monkeypatch):
