@@ -8,6 +8,7 @@ proved: by shipped proofs, from which it follows, or by the prover; else an atta
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,8 +71,9 @@ def alternatives(
             search.end = min(search.end, time.process_time() + seconds * SHARE_OF_MORE) if proved else search.end
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
             wide = [item.claim for item in proved if as_wide(item.claim, claim, reading)]
-            if wide:  # a guess is worth its time where it says more
-                rest = [one for one in rest if any(says_more(search, one[0][1], item, strictly=True) for item in wide)]
+            # A guess beside those is worth its time where it says more.
+            more = (any(says_more(search, one[0][1], item, strictly=True) for item in wide) for one in rest)
+            rest = list(itertools.compress(rest, more)) if wide else rest
             open_.extend(not_refuted(search, rest, trial, lacking(len(proved), bool(wide), count), end, proved))
             open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
     except KeyboardInterrupt:
@@ -80,7 +82,7 @@ def alternatives(
 
 
 def lacking(found: int, wide: bool, count: int) -> int:
-    """How many are looked for that may stay open: one at most beside one proved that is as ``wide``, else at least."""
+    """How many are looked for that may stay open: one at most beside a proof as ``wide``, else at least."""
     return min(max(count - found, 0), 1) if wide else max(count - found, min(count - 1, 1))
 
 

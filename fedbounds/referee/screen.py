@@ -197,9 +197,9 @@ def _falls_behind(lhs: NDArray[Any], rhs: NDArray[Any], ratio: NDArray[Any]) -> 
     rises = lhs[places[2]] - lhs[places[1]] > VISIBLE * abs(lhs[places[2]])
     first, before, last = (lhs if rises else ratio)[places]
     faster = not rises or last - before > rhs[places[2]] - rhs[places[1]]
-    if not rises and lhs[places[2]] > NEARLY * lhs[places[1]]:  # it stays: where does the right side end?
+    if not rises and lhs[places[2]] > NEARLY * lhs[places[1]]:  # it stays: the right side, as a + b/(T + c), may too
         once, twice = -np.diff(rhs[places])
-        faster = twice >= once or rhs[places[2]] - twice**2 / (once - twice) < lhs[places[2]]
+        faster = twice >= 2 * once or rhs[places[2]] - twice * (once + twice) / (2 * once - twice) < lhs[places[2]]
     return bool(faster and before - first > VISIBLE * abs(before) and last - before >= NEARLY * (before - first))
 
 
