@@ -111,17 +111,15 @@ def run_blocks(
 
 def choose_engine(experiment: Experiment) -> NumpyEngine:
     """The compiled engine where the problem has kernels and it is not refused, else the plain one."""
-    if experiment.engine not in ("auto", "kernels", "reference"):
-        raise reject("engine must be auto, kernels or reference", experiment.engine, "use auto")
-    has_kernel = kernel_arrays(experiment.problem) is not None
-    if experiment.engine == "kernels" and not has_kernel:
+    data = kernel_arrays(experiment.problem)
+    if experiment.engine == "kernels" and data is None:
         kind = type(experiment.problem).__name__
         raise reject("engine kernels needs a problem whose own class gives kernel_data()", kind, "use engine auto")
-    if experiment.engine == "reference" or not has_kernel:
+    if experiment.engine == "reference" or data is None:
         return NumpyEngine(experiment)
     from fedbounds.engine.kernels.select import compiled_engine
 
-    return compiled_engine(experiment)
+    return compiled_engine(experiment, data)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, first_of
-from fedbounds.theory.reading import Reading
+from fedbounds.theory.quantity import Scope
 from fedbounds.theory.verdict import Failure
 
 NO_TIME = "at no time of the run"
@@ -85,8 +85,12 @@ def judged(assumptions: Iterable[Assumption], answer: Callable[[Assumption], Ans
 
 def with_quantities_if_needed(claim: Claim, run: MeasuredRun) -> MeasuredRun:
     """The run with the claim's own symbols, which may cost a replay; as it is if an assumption without them fails."""
+    return _with_quantities(claim, run, claim.assumptions_in(run.reading))
+
+
+def _with_quantities(claim: Claim, run: MeasuredRun, assumed: Iterable[Assumption]) -> MeasuredRun:
     names = {symbol.name for symbol in claim.computed}
-    plain = [a for a in claim.assumptions_in(run.reading) if not a.symbols() & names] if names else []
+    plain = [a for a in assumed if not a.symbols() & names] if names else []
     unmet = judged(plain, lambda assumption: on_run(assumption, run))
     return run if unmet.failed else with_quantities(claim, run)
 
@@ -95,21 +99,21 @@ def judged_on(claim: Claim, run: MeasuredRun) -> Unmet:
     """The assumptions of a claim that a run does not meet, and those that cannot be expressed on it."""
     assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.computed}
     if any(assumption.symbols() & names for assumption in assumed):
-        run = with_quantities_if_needed(claim, run)
-    spoken = spoken_of(claim, run.reading, run.measurement(claim.symbols))
+        run = _with_quantities(claim, run, assumed)
+    spoken = spoken_of(claim.scope, assumed, run.measurement(claim.symbols))
     at_times = None if spoken is None else Answer(bool(spoken.any()), NO_TIME)
     return judged(assumed, lambda item: at_times if item.limits_times else on_run(item, run))
 
 
-def spoken_of(claim: Claim, reading: Reading, measurement: Measurement[Any]) -> NDArray[np.bool_] | None:
-    """The places of a claim, in floats, at which the assumptions hold that limit its times, as T >= 1 does.
+def spoken_of(scope: Scope, assumed: Iterable[Assumption], measurement: Measurement[Any]) -> NDArray[np.bool_] | None:
+    """The places of a scope, in floats, at which those assumptions hold that limit its times, as T >= 1 does.
 
     Their shape is (m,), of a population (P, m), and (1,) where there is no such assumption. None where a symbol of
     one has no value.
     """
-    values = first_of(measurement.places(claim.scope), measurement.constants)
+    values = first_of(measurement.places(scope), measurement.constants)
     spoken = np.ones(1, dtype=bool)
-    for item in claim.assumptions_in(reading):
+    for item in assumed:
         if item.limits_times:
             if not item.symbols() <= values.keys():
                 return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import get_args
 
 import numpy as np
 
@@ -51,6 +52,8 @@ class Experiment:
             raise reject(f"a run takes at most {MAX_STEPS:g} local steps", self.rounds * self.tau, "use fewer rounds")
         if not 0 < self.participation <= 1:
             raise reject("participation C must lie in (0, 1]", self.participation, "use 1 for every client")
+        if self.engine not in get_args(Engine):
+            raise reject(f"engine must be one of {', '.join(get_args(Engine))}", self.engine, "use auto")
         if self.seed < 0:
             raise reject("seed must be non-negative", self.seed, "use 0 or a positive whole number")
         self._check_batch()

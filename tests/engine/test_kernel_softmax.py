@@ -7,8 +7,8 @@ from test_kernels import AGREEMENT, MULTINOMIAL, experiment_on
 
 from fedbounds.engine.kernels import logistic as kernel_softmax
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.kernels.vectors import product
+from fedbounds.engine.loop import choose_engine
 
 # Rounding of a client's excess next to its minimum: that of u = x - w_i* is exact, sums have some 100 terms.
 NEAR_ACCURACY = 1e-13
@@ -48,7 +48,7 @@ def test_products_are_exact_on_integers_and_bits_depend_on_no_shape(K, Q, M):
 def test_samples_near_and_far_share_a_client(name):
     """Some samples of a client take logarithms throughout, others do not, and both agree with the reference."""
     experiment = experiment_on(name)
-    problem, ours = experiment.problem, compiled_engine(experiment)
+    problem, ours = experiment.problem, choose_engine(experiment)
     X = problem.X.reshape(len(problem.X), -1)
     direction = np.zeros((problem.K, X.shape[1]))
     direction[0] = X[0]  # the scores of class 0 move by x_j.x_0 times the distance
@@ -65,7 +65,7 @@ def test_samples_near_and_far_share_a_client(name):
 def test_excess_next_to_a_minimum_keeps_relative_accuracy(distance):
     experiment = experiment_on("three")
     problem, rng = experiment.problem, np.random.default_rng(2)
-    engine = compiled_engine(experiment)
+    engine = choose_engine(experiment)
     X = problem.w_i_star + distance * rng.standard_normal((1, problem.N, problem.d))
     W = problem.w_star + distance * rng.standard_normal((1, problem.d))
     local, gap = engine.moments(X).excess[0], engine.gap(W)[0]

@@ -10,7 +10,7 @@ from problem_zoo import ZOO
 
 from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.select import compiled_engine
+from fedbounds.engine.loop import choose_engine
 from fedbounds.engine.numpy_engine import NumpyEngine
 from fedbounds.engine.simulate import run_in_full
 from fedbounds.model.experiment import Experiment
@@ -140,7 +140,7 @@ def test_divergence_keeps_relative_accuracy(margin):
 def test_primitives_agree_with_the_reference(name, batch_size, replacement, distance):
     experiment = experiment_on(name, batch_size, replacement)
     problem, rng = experiment.problem, np.random.default_rng(1)
-    ours, oracle = compiled_engine(experiment), NumpyEngine(experiment)
+    ours, oracle = choose_engine(experiment), NumpyEngine(experiment)
     R, N, d = 6, problem.N, problem.d
     W = problem.w_star + distance * rng.standard_normal((R, d))
     X = problem.w_i_star + distance * rng.standard_normal((R, N, d))

@@ -24,7 +24,7 @@ import numpy as np
 
 from fedbounds.engine import rng
 from fedbounds.engine.kernels import math as kernel_draws
-from fedbounds.engine.kernels.select import compiled_engine
+from fedbounds.engine.loop import choose_engine
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import LeastSquaresArrays, LogisticArrays, Problem
@@ -208,7 +208,7 @@ def c_limit(folder: Path) -> Engine:
         X, y, offsets, reg = samples(problem)
         data = padded_rows(X)
         etas = steps(experiment.eta, experiment.total_steps).reshape(-1, experiment.tau)
-        measure = compiled_engine(experiment).gap
+        measure = choose_engine(experiment).gap
 
         def part(replicates: range) -> np.ndarray:
             keys = np.ascontiguousarray(rng.client_keys(experiment.seed, replicates, problem.N))

@@ -44,7 +44,8 @@ def admitted(problem: Problem, weighting: Weighting | Rule | None = None) -> Pro
 
 def check_kernels(problem: Problem) -> None:
     """The compiled kernels compute what the problem's methods do: gaps, gradients, variances and steps."""
-    if kernel_arrays(problem) is None:
+    data = kernel_arrays(problem)
+    if data is None:
         return
     from fedbounds.engine.kernels.select import compiled_engine
 
@@ -53,7 +54,9 @@ def check_kernels(problem: Problem) -> None:
     for batch, replacement in ((None, True), (2, True), (min(smallest, 2), False)):
         step = ConstantStep(1 / problem.L)
         experiment = Experiment(problem, lambda p, e, r, s: p, step, 1, 1, len(x), batch, replacement)
-        compiled, plain = (_measured(engine, x) for engine in (compiled_engine(experiment), NumpyEngine(experiment)))
+        compiled, plain = (
+            _measured(engine, x) for engine in (compiled_engine(experiment, data), NumpyEngine(experiment))
+        )
         for name, wanted in plain.items():
             off = np.abs(compiled[name] - wanted) - AGREEMENT * np.abs(wanted) - ROUNDING * np.abs(wanted).max()
             fact = f"compiled kernels with the {name} of its methods"

@@ -12,7 +12,7 @@ from fedbounds.engine.kernels.vectors import padded
 from fedbounds.engine.numpy_engine import Moments
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, LogisticArrays, QuadraticArrays, kernel_arrays
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, LogisticArrays, QuadraticArrays
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,8 @@ ENGINES: dict[type, type[Compiled]] = {
 }
 
 
-def compiled_engine(experiment: Experiment) -> Compiled:
+def compiled_engine(experiment: Experiment, data: Any) -> Compiled:
     """The compiled primitives for an experiment whose problem has ``kernel_data``."""
-    data: Any = kernel_arrays(experiment.problem)
     if type(data) not in ENGINES:
         names = ", ".join(kind.__name__ for kind in ENGINES)
         raise reject(f"kernel_data() must give one of {names}", type(data).__name__, "use engine reference")

@@ -145,7 +145,10 @@ class Comparison:
 def compare(claim: Claim, run: MeasuredRun) -> Comparison:
     """Evaluate both sides of a claim on every replicate and tested time of a run that it speaks of."""
     run = with_quantities(claim, run)
-    spoken, result = spoken_of(claim, run.reading, run.measurement(claim.symbols)), _compared(claim, run)
+    spoken, result = (
+        spoken_of(claim.scope, claim.assumptions_in(run.reading), run.measurement(claim.symbols)),
+        _compared(claim, run),
+    )
     return result if spoken is None or spoken.all() else result.at(spoken)
 
 

@@ -205,7 +205,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         everything = np.abs(np.broadcast_arrays(lhs, before + 0 * lhs, *terms, np.empty(shape)))[:-1]
         largest = np.where(np.isfinite(everything), everything, 0).max(axis=(0, 2))  # 1/T is infinite at T = 0
         margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
-        spoken = spoken_of(claim, reading, measurement)
+        spoken = spoken_of(claim.scope, claim.assumptions_in(reading), measurement)
         margin = margin if spoken is None else np.where(spoken, margin, UNTESTED)
         if claim.scope == "horizon":
             # The start is near the bound of every convergence theorem, trivially: only a violation counts there, and
