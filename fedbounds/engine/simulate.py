@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, overload
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.contracts.admission import admitted
+from fedbounds.engine.contracts.problem import admitted
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
 from fedbounds.engine.memory import require_run
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, chosen, chosen_weights, round_weights

@@ -32,12 +32,7 @@ def evidence_cell(line: Line, kind: Evidence) -> Cell:
         if of_status:
             count = "" if len(verdicts) == 1 else f" {len(of_status)}"
             phrases.append(Phrase(shown(status, kind) + count, status, _note(of_status), kind.on_run))
-    return evidence_cell_of(phrases, kind, "; ".join(dict.fromkeys(map(line.grounds, verdicts))))
-
-
-def evidence_cell_of(phrases: Sequence[Phrase], kind: Evidence, hint: str = "") -> Cell:
-    """A cell of a kind of evidence."""
-    return Cell(tuple(phrases), hint, kind)
+    return Cell(tuple(phrases), "; ".join(dict.fromkeys(map(line.grounds, verdicts))), kind)
 
 
 def _note(verdicts: Sequence[Verdict]) -> str:

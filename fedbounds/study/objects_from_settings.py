@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds import plugins
 from fedbounds.engine import memory
-from fedbounds.engine.contracts.admission import admitted
+from fedbounds.engine.contracts.problem import admitted
 from fedbounds.errors import reject
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.experiment import Experiment

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
-from fedbounds.engine.contracts.admission import admitted
+from fedbounds.engine.contracts.problem import admitted
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import quoted, reject
 from fedbounds.evidence.measured_run import Policy

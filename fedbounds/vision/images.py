@@ -6,7 +6,6 @@ The partitions are those of ``fedbounds.problems.data.partition``. ``stratified`
 """
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,13 +65,7 @@ class Images:
         return digest.hexdigest()
 
 
-def load(
-    name: str,
-    data_dir: str | Path | None = None,
-    *,
-    checksum: bool = True,
-    digests: Mapping[str, str] = idx.KNOWN_SHA256,
-) -> Images:
+def load(name: str, data_dir: str | Path | None = None, *, checksum: bool = True) -> Images:
     """The data set ``mnist``, ``fashion-mnist`` or ``digits``.
 
     The first two are read from the four IDX files (raw or gzip) in ``data_dir``/``name`` or ``data_dir``. Their
@@ -90,7 +83,7 @@ def load(
     folder = Path(data_dir).expanduser()
     folder = folder / name if (folder / name).is_dir() else folder
     demanded = name if checksum else None
-    parts = [idx.read_folder(folder, part, checksum=demanded, digests=digests) for part in ("train", "test")]
+    parts = [idx.read_folder(folder, part, checksum=demanded) for part in ("train", "test")]
     (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
     return Images(name, train, train_labels, test, test_labels)
 

@@ -160,7 +160,7 @@ def test_damaged_idx(tmp_path, how, message):
     assert "\n" not in str(caught.value) and "train-images-idx3-ubyte" in str(caught.value)
 
 
-def test_checksums_look_at_the_uncompressed_content(tmp_path):
+def test_checksums_look_at_the_uncompressed_content(tmp_path, monkeypatch):
     folder = write_folder(tmp_path, compress=True)
     image_path, label_path = (folder / f"train-{name}-ubyte.gz" for name in ("images-idx3", "labels-idx1"))
     assert idx.verify(image_path) is None
@@ -169,14 +169,17 @@ def test_checksums_look_at_the_uncompressed_content(tmp_path):
     digests = [hashlib.sha256(idx_bytes(array)).hexdigest() for array in (IMAGES[:5], LABELS[:5])]
     names = ["toy/train-images-idx3-ubyte", "toy/train-labels-idx1-ubyte"]
     known = dict(zip(names, digests, strict=True))
-    assert idx.verify(image_path, known) == names[0] and idx.verify(label_path, known) == names[1]
-    assert idx.read_folder(folder, checksum="toy", digests=known)[1].tolist() == LABELS[:5].tolist()
+    monkeypatch.setattr(idx, "KNOWN_SHA256", known)
+    assert idx.verify(image_path) == names[0] and idx.verify(label_path) == names[1]
+    assert idx.read_folder(folder, checksum="toy")[1].tolist() == LABELS[:5].tolist()
     mixed = dict(zip((names[0], names[1].replace("toy", "tea")), digests, strict=True))
+    monkeypatch.setattr(idx, "KNOWN_SHA256", mixed)
     with pytest.raises(InputError, match=r"the content of tea/train-labels.*or name tea as the data"):
-        idx.read_folder(folder, checksum="toy", digests=mixed)
+        idx.read_folder(folder, checksum="toy")
     swapped = dict(zip(reversed(names), digests, strict=True))
+    monkeypatch.setattr(idx, "KNOWN_SHA256", swapped)
     with pytest.raises(InputError, match="the content of toy/train-labels"):
-        idx.read_folder(folder, checksum="toy", digests=swapped)
+        idx.read_folder(folder, checksum="toy")
 
 
 # --- LIBSVM ---------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedbounds.errors import InputError
+from fedbounds.problems.data import idx
 from fedbounds.problems.data import sources as data
 from fedbounds.vision import images
 
@@ -57,24 +58,33 @@ def assert_toy(found: images.Images, name: str) -> None:
 # --- folders ----------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def published(monkeypatch):
+    """The made files count as the published ones."""
+    monkeypatch.setattr(idx, "KNOWN_SHA256", KNOWN)
+
+
+@pytest.mark.usefixtures("published")
 @pytest.mark.parametrize("name", images.PUBLISHED)
 @pytest.mark.parametrize("compress", [False, True])
 @pytest.mark.parametrize("nested", [True])
 def test_a_folder_of_idx_files(tmp_path, name, compress, nested):
     write(tmp_path / "all" / name if nested else tmp_path / "all", TOYS[name], compress)
-    assert_toy(images.load(name, tmp_path / "all", digests=KNOWN), name)
+    assert_toy(images.load(name, tmp_path / "all"), name)
 
 
+@pytest.mark.usefixtures("published")
 def test_another_data_set_under_the_name_is_refused(tmp_path):
     folder = write(tmp_path / "files", TOYS["fashion-mnist"])
     with pytest.raises(
         InputError, match=r"content of mnist .*received the content of fashion-mnist/train-images.*name f"
     ):
-        images.load("mnist", folder, digests=KNOWN)
+        images.load("mnist", folder)
     unchecked = images.load("mnist", folder, checksum=False)
     assert len(unchecked.train) == 12
 
 
+@pytest.mark.usefixtures("published")
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
@@ -98,7 +108,7 @@ def test_files_that_are_not_the_published_ones(tmp_path, file, content, message)
     folder = write(tmp_path / "files", TOYS["mnist"], compress=False)
     (folder / file).unlink() if content is None else (folder / file).write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:
-        images.load("mnist", folder, digests=KNOWN)
+        images.load("mnist", folder)
     assert "\n" not in str(caught.value) and str(folder) in str(caught.value)
 
 

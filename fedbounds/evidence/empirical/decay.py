@@ -59,14 +59,13 @@ def floor_fit(
     gamma: float,
     error_rate: float = ERROR_RATE,
     deterministic: bool = False,
-    resolution: float = 0.0,
 ) -> FloorFit:
     """Does the mean of ``gaps`` (R, K) at ``times`` (K,) approach a floor c0 > 0, or 0 like c1/(T + gamma)?
 
     With x = T + gamma, each replicate is fitted by least squares (weights x^2 dlog x) on the last half and the last
     three quarters of log x; the fit on the first half (the middle half if times are few) bounds the error of c0 from
     a transient x^-p, p >= 1/2. One simultaneous band over these functionals decides. A decay slower than x^(-1/10)
-    cannot be told from a floor. ``resolution``: accuracy of the gaps. Errors: InputError for wrong input.
+    cannot be told from a floor. Errors: InputError for wrong input.
     """
     y, x = _floor_input(gaps, times, gamma)
     span = float(x[-1] / x[0])
@@ -81,7 +80,7 @@ def floor_fit(
     rounding = ROUNDING * np.array([np.abs(row) @ np.abs(y).mean(axis=0) for row in rows.values()])
     low = dict(zip(rows, (estimates.lower - rounding).tolist(), strict=True))
     high = dict(zip(rows, (estimates.upper + rounding).tolist(), strict=True))
-    resolution = max(resolution, NEGLIGIBLE * float(np.abs(y).max()))
+    resolution = NEGLIGIBLE * float(np.abs(y).max())
     return _decide(low, high, functionals, y.mean(axis=0), span, resolution)
 
 

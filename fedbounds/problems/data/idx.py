@@ -30,19 +30,10 @@ KNOWN_SHA256: Mapping[str, str] = MappingProxyType(
 )
 
 
-def verify(path: str | Path, digests: Mapping[str, str] | None = None) -> str | None:
-    """Name of the published file that ``path`` (raw or gzip) holds by SHA-256 of its content, else None.
-
-    ``digests`` maps names as ``mnist/train-images-idx3-ubyte`` to digests; KNOWN_SHA256 unless given.
-    """
-    return identify(_content(Path(path)), digests)
-
-
-def identify(content: bytes, digests: Mapping[str, str] | None = None) -> str | None:
-    """As ``verify``, of uncompressed bytes."""
-    digest = hashlib.sha256(content).hexdigest()
-    table = KNOWN_SHA256 if digests is None else digests
-    return next((name for name, published in table.items() if published == digest), None)
+def verify(path: str | Path) -> str | None:
+    """Name of the published file that ``path`` (raw or gzip) holds by SHA-256 of its content, else None."""
+    digest = hashlib.sha256(_content(Path(path))).hexdigest()
+    return next((name for name, published in KNOWN_SHA256.items() if published == digest), None)
 
 
 def read_idx(path: str | Path, ndim: int) -> NDArray[np.uint8]:
@@ -71,22 +62,18 @@ def read_idx(path: str | Path, ndim: int) -> NDArray[np.uint8]:
 
 
 def read_folder(
-    folder: str | Path,
-    part: str = "train",
-    *,
-    checksum: str | None = None,
-    digests: Mapping[str, str] | None = None,
+    folder: str | Path, part: str = "train", *, checksum: str | None = None
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (n, rows, columns) and labels (n,) of the ``train`` or ``test`` files in ``folder``.
 
-    ``checksum`` demands the published content of that data set in ``digests`` (KNOWN_SHA256 unless given).
+    ``checksum`` demands the published content of that data set.
     """
     folder, stem = Path(folder), STEMS[part]
     if not folder.is_dir():
         raise reject("the IDX source must be a folder", str(folder), "give the folder with the four IDX files")
     image_path, label_path = (_find(folder, f"{stem}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
     for path in (image_path, label_path) if checksum else ():
-        _check_published(path, f"{checksum}/{path.name.removesuffix('.gz').replace('.idx', '-idx')}", digests)
+        _check_published(path, f"{checksum}/{path.name.removesuffix('.gz').replace('.idx', '-idx')}")
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if len(images) != len(labels):
         raise reject(
@@ -107,8 +94,8 @@ def _find(folder: Path, name: str) -> Path:
     raise reject(f"{folder} must contain {name} or {name}.gz", held, "put the four IDX files there")
 
 
-def _check_published(path: Path, wanted: str, digests: Mapping[str, str] | None) -> None:
-    published = verify(path, digests)
+def _check_published(path: Path, wanted: str) -> None:
+    published = verify(path)
     if published != wanted:
         set_name, demanded = (published or "").partition("/")[0], wanted.partition("/")[0]
         raise reject(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
-from fedbounds.engine.contracts.admission import check_kernels
+from fedbounds.engine.contracts.problem import check_kernels
 from fedbounds.engine.expectations import applies
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError

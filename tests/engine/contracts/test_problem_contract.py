@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from problem_zoo import SAMPLED, ZOO
 
 import fedbounds
-from fedbounds.engine.contracts.admission import admitted
+from fedbounds.engine.contracts.problem import admitted
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Optimum, Problem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
