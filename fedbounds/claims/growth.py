@@ -23,6 +23,7 @@ growing_variance = Assumption(
     "growing-variance",
     "E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2",
     on_run=_growing_variance,
+    exactly=lambda instance, constants: (True, "the noise of an instance is within its sigma_0^2 and c"),
     gives=lambda o, x: Part(o.norm_sq(o.noise(x)), "<=", sigma_0_sq + growth * o.norm_sq(o.gradient(x))),
 )
 steps_below_growth = Assumption(

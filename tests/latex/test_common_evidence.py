@@ -133,7 +133,7 @@ SAID = {
         [f"assume {EVERYBODY}, growing-variance"],
         rf"{STEP} + \eta_t^2 \sigma_0^2 + c \eta_t^2 \mathbb{{E}}\|\nabla F(w_t)\|^2",
         (s.Delta_next, s.Delta + s.eta**2 * s.sigma_0_sq + s.growth * s.eta**2 * SLOPES),
-        ("certificates",),
+        NO_ROCQ,
     ),
     "Polyak-Lojasiewicz": (
         [r"assume smooth, polyak-lojasiewicz"],

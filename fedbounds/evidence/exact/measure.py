@@ -112,6 +112,8 @@ class Measured:
                 "T_run": lambda: one * eta.shape[-1],
                 "Delta_0": lambda: on.norm_sq(self.parts[0].w["alpha"][0, 0] - losses.w_star),
                 "sigma_sq": lambda: largest(self.variance),
+                "sigma_0_sq": lambda: self._noise_bounds[0],
+                "growth": lambda: self._noise_bounds[1],
                 "sigma_p_sq": lambda: on.variance_of_mean(
                     losses.p, self.variance.reshape(*self.variance.shape[:-1], -1, N)
                 ),
@@ -130,6 +132,14 @@ class Measured:
                 "rho_pairs": lambda: smallest_pair(losses, self.alphas, self.excesses),
             }
         )
+
+    @cached_property
+    def _noise_bounds(self) -> tuple[Numbers, Numbers]:
+        """sigma_0^2 and c with (s + r |grad F_i|)^2 <= sigma_0^2 + c |grad F_i|^2 of every client."""
+        none = 0 * self.losses.p
+        s, r = (none if size is None else size**2 for size in (self.losses.noise, self.losses.growth))
+        twice = 1 + (s * r > 0).any(-1)
+        return twice * s.max(-1), twice * r.max(-1)
 
     @property
     def _share(self) -> Any:
