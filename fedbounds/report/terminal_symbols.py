@@ -14,7 +14,10 @@ SMALL = {
     "^": dict(zip("0123456789+-ij", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁱʲ", strict=True)),
 }
 # Commands of LaTeX by what a terminal shows; Greek letters have their own.
-COMMANDS = {"Vert": "‖", "star": "*", "sum": "Σ", "prod": "Π", "nabla": "∇", "leq": "≤", "times": "×"}
+COMMANDS = {
+    **{"Vert": "‖", "langle": "⟨", "rangle": "⟩", "star": "*", "sum": "Σ", "prod": "Π", "nabla": "∇"},
+    **{"leq": "≤", "times": "×", "cdot": "·"},
+}
 PATTERNS = (
     (r"\\math(?:bb|rm)\{([^{}]*)\}", r"\1"),
     (r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2"),
@@ -28,11 +31,13 @@ def letters(latex: str) -> str:
 
     >>> letters(r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2"), letters(r"\overline{\rho}")
     ('E‖wₜ₊₁-w*‖²', 'ρ̅')
+    >>> letters(r"\left\langle u,\, v\right\rangle")
+    '⟨u,v⟩'
     """
     text = re.sub(r"\\([A-Za-z]+)", lambda m: COMMANDS.get(m[1], greek_unicode.get(m[1], m[0])), latex)
     for pattern, put in PATTERNS:
         text = re.sub(pattern, put, text)
-    text = re.sub(r"\\(left|right)(?![a-z])| ", "", text)
+    text = re.sub(r"\\(left|right)(?![a-z])|\\[,;:!]| ", "", text)
     text = re.sub(r"([_^])(?:\{([^{}]*)\}|(\S))", lambda m: _script(m[1], m[2] or m[3]), text)
     text = re.sub(r"\\(?=[a-z])|[{}]", "", text)
     return f"({text})" if re.match(r"E\[.*\]-", text) else text

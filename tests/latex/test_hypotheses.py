@@ -47,6 +47,7 @@ def keys(claim):
         (r"where $T$ is a positive multiple of $\tau$.", ["T >= 1", "T = R*tau"]),
         (r"Suppose that $T = \tau$ and $N\ge2$.", ["T = tau", "N >= 2"]),
         (r"Let $\mu > 0$ and $T \ge 0$.", []),
+        (r"Let $N \ge 2$ clients be drawn. Parallel SGD satisfies for all $T\ge1$", ["N >= 2", "T >= 1"]),
         (r"For all $T \ge 4L/\mu$, where $F=\sum_i p_i F_i$,", ["T >= 4*L/mu"]),
     ],
 )
