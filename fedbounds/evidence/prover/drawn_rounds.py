@@ -105,15 +105,15 @@ def _carried(
             d.Hypothesis("far", "shown at t"), d.Square(MIDDLE - START, "a variance is below any second moment")
         ),
         d.step("base-near", norm_sq(START - W_STAR), "<=", bound.subs(T, 0)).by(
-            d.premise("first-round-start"), *base[0]
+            d.premise("first-round-start"), *base.uses
         ),
         d.step("carry-near", NEAR.xreplace(AFTER), "<=", then).by(
             d.Earlier("step"),
             (kept, d.Hypothesis("near")),
             (apart * eta * L, d.Earlier("apart")),
-            *rest[0],
+            *rest.uses,
         ),
         d.step("near", NEAR_T, "<=", bound).by(d.Induction("base-near", "carry-near")),
     )
-    lines = (*base[1], *(item for item in rest[1] if item not in base[1]))
-    return (*(line for line, _ in lines), *steps), tuple(condition for _, condition in lines)
+    before = rest.after(base)
+    return (*before.steps, *steps), before.conditions

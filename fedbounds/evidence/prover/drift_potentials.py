@@ -73,7 +73,7 @@ def _summed(
         return None
     rest = termwise(setting, sp.expand((whole - (sy.Delta_0 / eta + T * added) / share).subs(eta, size)))
     lines = _lines(setting, least)
-    if rest is None or rest[1] or lines is None:
+    if rest is None or rest.steps or lines is None:
         return None
     sums = sy.Delta_0 / eta + T * added
     below = apart * L * eta**2 * (n * (n + 1) / 2 + DELTA * n)  # what c(1) is above c(n + 1)
@@ -103,7 +103,7 @@ def _summed(
         (inverse, d.Earlier("all")),
         (inverse * weight * sy.Delta_T, d.ONE),
         (inverse * apart * L * POTENTIAL_T, d.ONE),
-        *rest[0],
+        *rest.uses,
     )
     return steps, last
 

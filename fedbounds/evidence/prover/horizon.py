@@ -18,7 +18,7 @@ from fedbounds.evidence.prover import (
 from fedbounds.evidence.prover.gap_steps import gap_steps
 from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t
-from fedbounds.evidence.prover.termwise import termwise
+from fedbounds.evidence.prover.termwise import Rest, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P, W
 from fedbounds.evidence.symbolic.expressions import shown_positive
@@ -129,17 +129,17 @@ def _inductions(
     base = termwise(setting, sides[1] - sides[0])
     if base is None:
         return
-    first = d.step("base", sides[0], "<=", sides[1]).by(*base[0])
+    first = d.step("base", sides[0], "<=", sides[1]).by(*base.uses)
     for one_step in followed:
         induction = _induction(setting, one_step, divisor, bound)
         proof = None if induction is None else one_step.proof()
         if induction is None or proof is None:
             continue
         carry, more = induction
-        extra = (*base[1], *(item for item in more if item not in base[1]))
+        extra = more.after(base)
         every = d.step("all", divisor * one_step.of.last, "<=", bound).by(d.Induction("base", "carry"))
-        lines = (*(line for line, _ in extra), *proof.steps, first, carry, every)
-        yield one_step.of, lines, (*proof.conditions, *(condition for _, condition in extra))
+        lines = (*extra.steps, *proof.steps, first, carry, every)
+        yield one_step.of, lines, (*proof.conditions, *extra.conditions)
 
 
 def _times(bound: sp.Expr, divisor: sp.Expr) -> sp.Expr:
@@ -150,7 +150,7 @@ def _times(bound: sp.Expr, divisor: sp.Expr) -> sp.Expr:
 
 def _induction(
     setting: Setting, one_step: OneStep, divisor: sp.Expr, bound: sp.Expr
-) -> tuple[d.Step, list[tuple[d.Step, d.Condition]]] | None:
+) -> tuple[d.Step, Rest] | None:
     """The step from t to t + 1, and what it needs shown first; None where it is not seen to hold."""
     of = one_step.of
     kept, added = (part.subs({eta: setting.eta}) for part in (one_step.kept, one_step.added))
@@ -165,9 +165,9 @@ def _induction(
         (whole, d.Earlier("recursion")),
         *((whole * multiplier, fact) for multiplier, fact in bridge),
         (share, d.Hypothesis("all")),
-        *rest[0],
+        *rest.uses,
     )
-    return line, rest[1]
+    return line, rest
 
 
 def _smoothness(at_t: bool) -> d.Step:

@@ -38,4 +38,4 @@ def _beyond(setting: Setting, right: sp.Expr, shown: sp.Expr) -> list[d.Use] | N
     """What the claim's bound leaves above the one that is shown, term by term at the claim's steps."""
     more = sp.expand(right - shown)
     rest = termwise(setting, more.subs(eta, setting.eta))
-    return None if rest is None or rest[1] else [*rest[0], *setting.bridge(-more)]
+    return None if rest is None or rest.steps else [*rest.uses, *setting.bridge(-more)]

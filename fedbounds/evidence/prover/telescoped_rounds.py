@@ -91,6 +91,6 @@ def _summed(
         (1 / share, d.Earlier("all")),
         (weight / share * sy.Delta_T, d.ONE),
         *((c / share, d.premise("round-sums", sp.Integer(j))) for j, c in each.items()),
-        *rest[0],
+        *rest.uses,
     )
-    return (*(line for line, _ in rest[1]), *steps), last, (*drift.conditions, *(c for _, c in rest[1]))
+    return (*rest.steps, *steps), last, (*drift.conditions, *rest.conditions)

@@ -80,7 +80,7 @@ def _sums(
             continue
         sums = start * sy.Delta_0 + added * noise
         steps = (
-            *(shown for shown, _ in rest[1]),
+            *rest.steps,
             *proof.steps,
             d.step("base", start * sy.Delta_0, "<=", start * sy.Delta_0),
             d.step("carry", now + weights * sy.gap_t + after * sy.Delta_next, "<=", sums.subs(T, t + 1)).by(
@@ -96,11 +96,11 @@ def _sums(
         uses: list[d.Written] = [
             d.Earlier("all"),
             (at_end * sy.Delta_T, d.ONE),
-            *rest[0],
+            *rest.uses,
             *([mean] if mean is not None else []),
         ]
         of_all = tuple((scale * multiplier, fact) for multiplier, fact in map(d.as_use, uses))
-        yield steps, of_all, (*proof.conditions, *(condition for _, condition in rest[1]))
+        yield steps, of_all, (*proof.conditions, *rest.conditions)
 
 
 def _last_iterate(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
@@ -112,7 +112,7 @@ def _last_iterate(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         return
     for line, condition, _ in small(setting, LIMITS[2:3]):
         steps = (
-            *(shown for shown, _ in rest[1]),
+            *rest.steps,
             line,
             _descent(setting),
             _paid(setting),
@@ -129,9 +129,9 @@ def _last_iterate(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         last: tuple[d.Written, ...] = (
             (weight / T, d.Earlier("all")),
             (weight / T * sy.Delta_T, d.ONE),
-            *((m / T, fact) for m, fact in rest[0]),
+            *((m / T, fact) for m, fact in rest.uses),
         )
-        yield steps, last, (condition, *(condition for _, condition in rest[1]))
+        yield steps, last, (condition, *rest.conditions)
 
 
 SLOPE = Centre(ALPHA, grad(X))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import sympy as sp
 
 from fedbounds.evidence.prover.rationals import Letters
@@ -10,6 +12,8 @@ from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import symbols as sy
 
 KEPT = sp.Symbol("kept_share", nonnegative=True)
+# q^t <= 1, and q^T <= 1.
+DECAYED = (d.Hypothesis("decays", "shown at t"), d.Earlier("decays"))
 ATOMS = (
     sy.Delta,
     sy.gap_t,
@@ -26,40 +30,85 @@ ATOMS = (
 )
 
 
-def termwise(setting: Setting, number: sp.Expr) -> tuple[list[d.Use], list[tuple[d.Step, d.Condition]]] | None:
-    """A sum over constants and powers in time that is not negative, each coefficient on sight; None if one is not."""
-    expanded = sp.expand(number)
+@dataclass(frozen=True)
+class Rest:
+    """What shows that a number is not negative, and the steps and conditions to be put before."""
+
+    uses: tuple[d.Use, ...] = ()
+    steps: tuple[d.Step, ...] = ()
+    conditions: tuple[d.Condition, ...] = ()
+
+    def after(self, other: Rest) -> Rest:
+        """The same with what another needs before."""
+        steps = (*other.steps, *(item for item in self.steps if item not in other.steps))
+        conditions = (*other.conditions, *(item for item in self.conditions if item not in other.conditions))
+        return Rest(self.uses, steps, conditions)
+
+
+def termwise(setting: Setting, number: sp.Expr) -> Rest | None:
+    """A sum over constants and powers in time that is not negative, each coefficient on sight; None if one is not.
+
+    Of powers q^t with 0 <= q <= 1 it is enough that the sums of the coefficients from the lowest on are not negative.
+    """
+    expanded, positive = sp.expand(number), setting.letters.positive
     if expanded.has(PEAK):
-        share = setting.letters.positive(expanded.coeff(PEAK))
+        share = positive(expanded.coeff(PEAK))
         for argument in setting.abbreviations[PEAK].args if share is not None else ():
             below = termwise(setting, expanded.xreplace({PEAK: argument}))
             if below is not None:
-                return [(share, d.Extreme(PEAK, argument)), *below[0]], below[1]
+                return replace(below, uses=((share, d.Extreme(PEAK, argument)), *below.uses))
         return None
-    powers = {part: sp.Dummy(nonnegative=True) for part in expanded.atoms(sp.Pow) if part.exp.has(t, T)}
-    names: dict[sp.Expr, sp.Expr] = {}
-    shown: list[tuple[d.Step, d.Condition]] = []
-    for power, dummy in powers.items():
-        base = setting.letters.positive(power.base)
-        if base is None or (shown and shown[0][0].rhs != power.base):
-            return None
-        if not shown:
-            shown.append(
-                (d.step("kept", 0, "<=", power.base).by((base, d.ONE)), d.Condition(KEPT, d.Earlier("kept")))
-            )
-        names[dummy] = KEPT**power.exp
+    powers = {part for part in expanded.atoms(sp.Pow) if part.exp.has(t, T)}
+    bases = {power.base for power in powers} or {sp.Integer(1)}
+    times = {x for power in powers for x in power.exp.free_symbols} or {T}
+    if len(bases) > 1 or len(times) > 1:
+        return None
+    (base,), (time,), Q = bases, times, sp.Dummy(nonnegative=True)
+    put = {power: Q ** power.exp.coeff(time) * base ** power.exp.subs(time, 0) for power in powers}
+    kept = positive(base)
     try:
-        poly = sp.Poly(sp.expand(expanded.xreplace(powers)), *ATOMS, *powers.values())
+        poly = sp.Poly(sp.expand(expanded.xreplace(put)), *ATOMS, Q)
     except sp.PolynomialError:
         return None
-    uses: list[d.Use] = []
-    for monomial, coefficient in poly.terms():
-        parts = _in_whole_times(setting.letters, coefficient)
-        if parts is None:
+    by_atom: dict[sp.Expr, dict[int, sp.Expr]] = {}
+    for (*monomial, k), coefficient in poly.terms():
+        atom = sp.Mul(*(x**e for x, e in zip(ATOMS, monomial, strict=True)))
+        by_atom.setdefault(atom, {})[k] = coefficient
+    parts = [(atom, _in_powers(setting.letters, terms, time)) for atom, terms in by_atom.items()]
+    uses = [(form * atom, fact) for atom, part in parts for form, fact in part or () if form != 0]
+    decays = any(fact in DECAYED for _, fact in uses)
+    less = positive(1 - base) if decays else sp.Integer(0)
+    if kept is None or less is None or any(part is None for _, part in parts):
+        return None
+    if not powers:
+        return Rest(tuple(uses))
+    line = d.step("kept", 0, "<=", base).by((kept, d.ONE))
+    steps = (line, *_decay(base, kept, less)) if decays else (line,)
+    return Rest(tuple(uses), steps, (d.Condition(KEPT, d.Earlier("kept")),))
+
+
+def _decay(q: sp.Expr, kept: sp.Expr, less: sp.Expr) -> tuple[d.Step, ...]:
+    """q^T <= 1, by induction."""
+    return (
+        d.step("base-decays", 1, "<=", 1),
+        d.step("carry-decays", q ** (t + 1), "<=", 1).by((kept, d.Hypothesis("decays")), (less, d.ONE)),
+        d.step("decays", q**T, "<=", 1).by(d.Induction("base-decays", "carry-decays")),
+    )
+
+
+def _in_powers(letters: Letters, terms: dict[int, sp.Expr], time: sp.Expr) -> list[d.Use] | None:
+    """sum_k c_k Q^k for Q = q^time: each term, or the sums C_k of c_0 ... c_k times Q^k (1 - Q), and the last."""
+    each = {k: _in_whole_times(letters, c) for k, c in terms.items()}
+    if all(part is not None for part in each.values()):
+        return [(form * KEPT ** (k * time), fact) for k, part in each.items() for form, fact in part or ()]
+    uses, total, last = [], sp.Integer(0), max(terms)
+    for k in range(last + 1):
+        total = sp.expand(total + terms.get(k, 0))
+        form = letters.positive(total)
+        if form is None:
             return None
-        atom = sp.Mul(*(x**e for x, e in zip(poly.gens, monomial, strict=True))).xreplace(names)
-        uses += [(form * atom, fact) for form, fact in parts if form != 0]
-    return uses, shown
+        uses.append((form * KEPT ** (k * time), d.ONE if k == last else DECAYED[time == T]))
+    return uses
 
 
 def _in_whole_times(letters: Letters, number: sp.Expr) -> list[d.Use] | None:
