@@ -90,7 +90,7 @@ def _divisors(setting: Setting, right: sp.Expr) -> tuple[list[d.Step], sp.Expr] 
             return None
         if all(item is not None and shown_positive(item) for item in shown):
             for base, item in zip(times, shown, strict=True):
-                lines[base] = d.step(f"divisor-{len(lines)}", base, ">", 0).by((item, d.ONE))
+                lines.setdefault(base, d.step(f"divisor-{len(lines)}", base, ">", 0).by((item, d.ONE)))
             continue
         label, base = f"divisor-{len(lines)}", power.base
         lines[-base] = d.step(f"{label}-sign", 0, "<=", base).by((shown[0], d.ONE))

@@ -12,6 +12,7 @@ from fedbounds.evidence.prover.goal import ELL, equal_curvatures, limits
 from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import S
+from fedbounds.evidence.symbolic.expressions import shown_non_negative
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -230,6 +231,9 @@ def _defined(claim: Claim, values: dict[sp.Basic, sp.Expr]) -> Iterator[tuple[d.
         values[gamma] = wide + WIDE
     elif bound is not None:
         values[gamma] = sp.sympify(bound)
+        if shown_non_negative(sp.expand(values[gamma] - tau)):
+            line = d.step("gamma-later", tau, "<=", gamma).by((sp.expand(values[gamma] - tau), d.ONE))
+            yield line, d.Condition(LATER, d.Earlier("gamma-later"))
 
 
 def _offset(
