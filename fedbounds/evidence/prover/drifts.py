@@ -12,6 +12,7 @@ from fedbounds.evidence.prover.goal import Goal
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import (
     BEGUN,
+    CLIENTS,
     LATE,
     LATER,
     LENGTH,
@@ -32,9 +33,11 @@ from fedbounds.evidence.symbolic.definitions import (
     G_S,
     M_S,
     MOVED,
+    NOISE,
     START,
     X_S,
     G,
+    I,
     P,
     S,
     U,
@@ -48,6 +51,7 @@ from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
 k, zeta_sq, sigma_sq = sy.local_step, sy.zeta_sq, sy.sigma_sq
 SHORTER, ALIKE = Slack(sp.Symbol("shorter"), S), sp.Symbol("alike", nonnegative=True)
+OTHERS_SHARE = Slack(sp.Symbol("others_share"), I)
 MIDDLE = Centre(P, X)
 SPREAD = Mean(P, norm_sq(X - MIDDLE))
 AFTER = {X: X - eta * G, k: k + 1}
@@ -81,6 +85,10 @@ def drifts(setting: Setting) -> Iterator[Drift]:
             conditions = (d.Condition(LATE, d.premise("round-times")), d.Condition(BEGUN, d.premise("past-steps")))
             most = 4 * (tau - 1) ** 2 * eta**2 * sy.G_sq
             yield Drift(most, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)
+    if setting.claim.eta == sy.eta_0 and "one-function-apart" in setting.universe:
+        for share, uses, conditions in noises_apart(setting):
+            most = k * eta**2 * share * sigma_sq
+            yield from _within_round(setting, most, (), (d.Hypothesis("apart"), *uses), conditions)
     if setting.claim.eta == sy.eta_0 and "zeta_sq" in setting.claim.symbols:
         yield from _of_dissimilar(setting)
 
@@ -111,19 +119,45 @@ def _counted(
     setting: Setting, bound: sp.Expr, steps: tuple[d.Step, ...], conditions: tuple[d.Condition, ...]
 ) -> Drift:
     """What step ``away`` bounds by the number n of steps of the round before, in tau, or t in a first round."""
-    most, counted = bound.subs(n, tau - 1), d.as_use((sp.expand(bound.subs(n, n + LENGTH) - bound), d.ONE))
+    most, more = bound.subs(n, tau - 1), sp.expand(bound.subs(n, n + LENGTH) - bound)
+    # A share 1 - sum_i p_i^2 is not negative, as no p_i is above 1.
+    share = d.averaged(P, d.premise("share-at-most-one")) if more.has(sy.p_sq) else d.ONE
+    counted: tuple[d.Use, ...] = ((more.subs(sy.p_sq, 0), share),)
     length: tuple[d.Condition, ...] = (d.Condition(LENGTH, d.premise("round")),)
     if "first-round" in setting.universe:
         most, length = bound.subs(n, t), ()
-        counted = (sp.cancel((most - bound) / (t - n)), d.premise("first-round"))
-    line = d.step("drift", sy.drift, "<=", most).by(d.Earlier("away"), counted)
+        counted = ((sp.cancel((most - bound) / (t - n)), d.premise("first-round")),)
+    line = d.step("drift", sy.drift, "<=", most).by(d.Earlier("away"), *counted)
     return Drift(most, (*steps, line), d.Earlier("drift"), (*length, *conditions), bound)
+
+
+def noises_apart(
+    setting: Setting,
+) -> Iterator[tuple[sp.Expr, tuple[d.Written, ...], tuple[d.Condition, ...]]]:
+    """By what share of eta^2 sigma^2 a step parts the models of identical clients, and what carries an induction."""
+    alike: tuple[d.Written, ...] = (
+        (2 * eta / L, d.premise("one-function-apart")),
+        (eta * ALIKE / L, d.averaged(P, d.Square(grad(X) - Centre(P, grad(X)), "a square"))),
+    )
+    others = (
+        (eta**2, d.premise("independent-clients")),
+        d.averaged(P, (eta**2 * OTHERS_SHARE, d.premise("bounded-variance", X))),
+    )
+    names = setting.claim.symbols
+    if "no-noise" in setting.universe:
+        yield sp.Integer(0), (*alike, *noise_apart(setting)), ()
+    elif "bounded-variance" in setting.universe:
+        if "p_sq" in names:
+            yield 1 - sy.p_sq, (*alike, *others), (d.Condition(OTHERS_SHARE, d.premise("share-at-most-one")),)
+        if "N" in names and "equal-p" in setting.universe:
+            noises = d.averaged(P, (eta**2 * CLIENTS / sy.N, d.premise("bounded-variance", X)))
+            equal = (-(eta**2), d.averaged(P, (norm_sq(NOISE), d.premise("equal-p"))))
+            yield 1 - 1 / sy.N, (*alike, others[0], noises, equal), ()
+        yield sp.Integer(1), (*alike, *noise_apart(setting)), ()
 
 
 def _of_dissimilar(setting: Setting) -> Iterator[Drift]:
     """The drift by zeta^2, as an induction over local steps: a step from two models brings these no farther apart."""
-    if not {"smooth", "unbiased", "full-participation"} <= setting.universe.keys():
-        return
     least = facts.curvature_of(set(setting.universe))
     noisy = "no-noise" not in setting.universe
     if least is None or (noisy and "bounded-variance" not in setting.universe):
@@ -131,6 +165,20 @@ def _of_dissimilar(setting: Setting) -> Iterator[Drift]:
     bound = k**2 * eta**2 * zeta_sq
     if noisy:
         bound = eta**2 * (sp.Rational(2, 3) * k * (2 * k + 1) * zeta_sq + 2 * k * sigma_sq)
+    lines, uses = (_noisy_step if noisy else _clean_step)(setting, least)
+    yield from _within_round(setting, bound, lines, uses)
+
+
+def _within_round(
+    setting: Setting,
+    bound: sp.Expr,
+    lines: tuple[d.Step, ...],
+    uses: tuple[d.Written, ...],
+    conditions: tuple[d.Condition, ...] = (),
+) -> Iterator[Drift]:
+    """The drift within a bound in k, which the uses carry from k local steps to k + 1."""
+    if not {"smooth", "unbiased", "full-participation"} <= setting.universe.keys():
+        return
     goal = Goal(sy.drift, bound, "step", setting.universe, None, (), setting.claim)
     for small_line, condition, _ in small(setting, LIMITS[4:5], ALIKE):
         line = d.step("apart", SPREAD, "<=", bound)
@@ -138,7 +186,6 @@ def _of_dissimilar(setting: Setting) -> Iterator[Drift]:
         if mended is None:
             return
         carry = d.step("carry-apart", SPREAD.xreplace(AFTER), "<=", bound.xreplace(AFTER))
-        lines, uses = (_noisy_step if noisy else _clean_step)(setting, least)
         counted = sp.cancel((bound.subs(k, n) - bound) / (n - k))
         steps = (
             small_line,
@@ -150,7 +197,7 @@ def _of_dissimilar(setting: Setting) -> Iterator[Drift]:
                 d.Earlier("apart"), *mended, (-counted, d.premise("local-step"))
             ),
         )
-        yield _counted(setting, bound.subs(k, n), steps, (condition,))
+        yield _counted(setting, bound.subs(k, n), steps, (condition, *conditions))
 
 
 def moved_alike(middle: sp.Expr) -> sp.Expr:

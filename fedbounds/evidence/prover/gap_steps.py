@@ -11,11 +11,24 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.recursions import GAP, OneStep
+from fedbounds.evidence.prover.recursions import GAP, Followed, OneStep
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
-from fedbounds.evidence.prover.step_facts import SLACK, small
+from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, GAP_NEXT, W_NEXT, W_STAR, P, W, X, grad
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    GAP_NEXT,
+    GAP_OF_MODELS,
+    GAP_OF_MODELS_NEXT,
+    GAP_OF_MODELS_T,
+    W_NEXT,
+    W_STAR,
+    G,
+    P,
+    W,
+    X,
+    grad,
+)
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, norm_sq
 
@@ -23,6 +36,7 @@ from fedbounds.theory.vectors import Centre, norm_sq
 def gap_steps(setting: Setting) -> Iterator[OneStep]:
     """F(w_{t+1}) - F* from F(w_t) - F*: a step gains eta (1 - eta L/2) ||grad F||^2, at least 2 mu times the gap."""
     if statement.SAME_STEP not in setting.universe:
+        yield from _of_one_function(setting)
         yield from _with_drift(setting)
     if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
         return
@@ -74,6 +88,31 @@ def _noise_bounds(setting: Setting, noise: sp.Expr) -> list[facts.Candidate]:
 
 
 # Several local steps a round
+
+OF_MODELS = Followed(GAP_OF_MODELS_T, GAP_OF_MODELS, GAP_OF_MODELS_NEXT, (d.premise("mean-gap"),))
+
+
+def _of_one_function(setting: Setting) -> Iterator[OneStep]:
+    """Of clients that are alike: F at each local model, whose mean over the clients does not grow by averaging."""
+    needed = {"next-gaps", "smooth", "strongly-convex", "unbiased", "full-participation"} <= setting.universe.keys()
+    noise = sp.Integer(0) if "no-noise" in setting.universe else sy.sigma_sq
+    if not needed or not {"no-noise", "bounded-variance"} & setting.universe.keys():
+        return
+    for line, condition, _ in small(setting, LIMITS[2:3]):
+        for gained, kept in ((eta * (1 + SLACK) / 2, 1 - eta * mu * (2 - eta * L)), (eta / 2, 1 - eta * mu)):
+            added = L * eta**2 / 2 * noise
+            each = d.averaged(
+                P,
+                facts.smooth(X, X - eta * G),
+                (2 * mu * gained, facts.convex(X, W_STAR)),
+                (gained, d.Square(grad(X) - mu * (X - W_STAR), "a square")),
+                (eta * (1 + SLACK) / 2 - gained, d.Square(grad(X), "a square")),
+            )
+            last = d.step("recursion", OF_MODELS.next, "<=", kept * OF_MODELS.now + added)
+            last = last.by(d.premise("next-gaps"), each, *noise_bound(setting, P, L * eta**2 / 2, mean=False))
+            lines = statement.Lines((line, last), (), (condition,))
+            yield OneStep(kept, added, lambda lines=lines: lines, OF_MODELS)  # type: ignore[misc]
+
 
 SLOPE = Centre(P, grad(W))
 APART = (L - mu) ** 2 / 8

@@ -112,12 +112,13 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     for of, lines, conditions in _inductions(setting, divisor, bound, sy.Delta_0, followed):
         scale = (L / 2 if of_gap else 1) / divisor
         near: list[d.Written] = [d.Earlier("smooth")] if of_gap else []
-        near += [(scale * divisor, fact) for fact in (() if at_t else of.to_distance)]
+        near += [(scale * divisor, fact) for fact in (() if at_t else of.to_end)]
         smooth = [_smoothness(at_t)] if of_gap else []
         yield (*shown, *lines, *smooth), ((scale, whole), *near), conditions
     if of_gap:
-        for _, lines, conditions in _inductions(setting, divisor, right, sy.gap_0, gap_steps(setting)):
-            yield (*shown, *lines), ((1 / divisor, whole),), conditions
+        steps = (step for step in gap_steps(setting) if not (at_t and step.of.to_end))
+        for of, lines, conditions in _inductions(setting, divisor, right, sy.gap_0, steps):
+            yield (*shown, *lines), ((1 / divisor, whole), *of.to_end), conditions
 
 
 def _inductions(
@@ -148,9 +149,7 @@ def _times(bound: sp.Expr, divisor: sp.Expr) -> sp.Expr:
     return sp.Add(*(term / sp.factor(bottom) for term in sp.Add.make_args(sp.expand(top))))
 
 
-def _induction(
-    setting: Setting, one_step: OneStep, divisor: sp.Expr, bound: sp.Expr
-) -> tuple[d.Step, Rest] | None:
+def _induction(setting: Setting, one_step: OneStep, divisor: sp.Expr, bound: sp.Expr) -> tuple[d.Step, Rest] | None:
     """The step from t to t + 1, and what it needs shown first; None where it is not seen to hold."""
     of = one_step.of
     kept, added = (part.subs({eta: setting.eta}) for part in (one_step.kept, one_step.added))

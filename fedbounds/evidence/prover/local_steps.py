@@ -6,18 +6,19 @@ from collections.abc import Iterator
 
 import sympy as sp
 
+from fedbounds.evidence.prover.drifts import ALIKE, noises_apart
 from fedbounds.evidence.prover.goal import ONE_FUNCTION, Goal
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, eta
-from fedbounds.evidence.prover.step_facts import SLACK, both_ways, noise_bound, small
+from fedbounds.evidence.prover.step_facts import both_ways, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import NOISE, START, G, P, X, grad
+from fedbounds.evidence.symbolic.definitions import START, G, P, X, grad
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal
 from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
-k, N, sigma_sq = sy.local_step, sy.N, sy.sigma_sq
-CLIENTS = sp.Symbol("more_clients", nonnegative=True)
+k, sigma_sq = sy.local_step, sy.sigma_sq
+Carried = tuple[tuple[d.Written, ...], tuple[d.Condition, ...]]
 AWAY, SPREAD, SLOPE = (Mean(P, norm_sq(v)) for v in (X - START, X - Centre(P, X), grad(START)))
 AFTER = {X: X - eta * G, k: k + 1}
 # a of Young's weight 1/a, which is never 0.
@@ -28,9 +29,9 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about local models at every step of a round, at a constant step size."""
     goal = Goal(setting.claim.lhs, right, "step", setting.universe, None, (), setting.claim)
     left, bound = (_in_points(side, goal) for side in (goal.left, right))
-    for line, condition, _ in small(setting, LIMITS[4:5]):
+    for line, condition, _ in small(setting, LIMITS[4:5], ALIKE):
         for found, carried in ((AWAY, _away), (SPREAD, _apart)):
-            for uses in carried(setting, bound) if normal(left - found) == 0 else ():
+            for uses, conditions in carried(setting, bound) if normal(left - found) == 0 else ():
                 shown = d.step("all", found, "<=", bound)
                 mended = closing(goal, goal.frame, [(sp.Integer(1), d.Earlier("all"))], [shown])
                 steps = (
@@ -41,8 +42,7 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
                     ),
                     shown.by(d.Induction("base", "carry", local=True)),
                 )
-                conditions = (condition, d.Condition(CLIENTS, d.premise("some-client")))
-                yield steps, (d.Earlier("all"), *(mended or ())), conditions
+                yield steps, (d.Earlier("all"), *(mended or ())), (condition, *conditions)
 
 
 def _in_points(side: sp.Expr, goal: Goal) -> sp.Expr:
@@ -54,24 +54,17 @@ def _in_points(side: sp.Expr, goal: Goal) -> sp.Expr:
     return sp.expand(side)
 
 
-def _apart(setting: Setting, bound: sp.Expr) -> Iterator[tuple[d.Written, ...]]:
-    """The variance of the models of identical clients grows by that of their noise, (1 - 1/N) sigma^2 a step."""
-    if not {ONE_FUNCTION, "equal-p", "bounded-variance"} <= setting.universe.keys():
+def _apart(setting: Setting, bound: sp.Expr) -> Iterator[Carried]:
+    """The variance of the models of identical clients grows by that of their noise."""
+    if not {ONE_FUNCTION, "full-participation"} <= setting.universe.keys():
         return
-    grown = bound.xreplace(AFTER) - bound - eta**2 * (1 - 1 / N) * sigma_sq
-    rest = _positive(setting, grown.xreplace({N: 1 + CLIENTS}))
-    if rest is not None:
-        yield (
-            (2 * eta / L, d.premise("one-function-apart")),
-            (eta * SLACK / L, d.averaged(P, d.Square(grad(X) - Centre(P, grad(X)), "a square"))),
-            (eta**2 * CLIENTS / N, d.averaged(P, d.premise("bounded-variance", X))),
-            (eta**2, d.premise("independent-clients")),
-            (-(eta**2), d.averaged(P, (norm_sq(NOISE), d.premise("equal-p")))),
-            *rest,
-        )
+    for share, uses, conditions in noises_apart(setting):
+        rest = _positive(setting, bound.xreplace(AFTER) - bound - eta**2 * share * sigma_sq)
+        if rest is not None:
+            yield (*uses, *rest), conditions
 
 
-def _away(setting: Setting, bound: sp.Expr) -> Iterator[tuple[d.Written, ...]]:
+def _away(setting: Setting, bound: sp.Expr) -> Iterator[Carried]:
     """||x - w - eta g||^2 <= (1 + 1/a) ||x - w - eta (g - g_0)||^2 + (1 + a) eta^2 ||g_0||^2, g_0 at the start w."""
     noise = sp.Integer(0) if "no-noise" in setting.universe else sigma_sq
     turn = grad(X) - grad(START)
@@ -81,15 +74,18 @@ def _away(setting: Setting, bound: sp.Expr) -> Iterator[tuple[d.Written, ...]]:
         rest = _positive(setting, bound.xreplace(AFTER) - more * bound - (1 + a) * eta**2 * SLOPE - eta**2 * noise)
         if rest is not None:
             yield (
-                (1 / a, d.Hypothesis("all")),
-                d.averaged(
-                    P,
-                    *((2 * eta * more * m, fact) for m, fact in both),
-                    (more * eta * SLACK / L, d.Square(turn, "a square")),
-                    (1 / a, d.Square(X - START - eta * turn + a * eta * grad(START), "Young's inequality")),
+                (
+                    (1 / a, d.Hypothesis("all")),
+                    d.averaged(
+                        P,
+                        *((2 * eta * more * m, fact) for m, fact in both),
+                        (more * eta * ALIKE / L, d.Square(turn, "a square")),
+                        (1 / a, d.Square(X - START - eta * turn + a * eta * grad(START), "Young's inequality")),
+                    ),
+                    *noise_bound(setting, P, eta**2, mean=False),
+                    *rest,
                 ),
-                *noise_bound(setting, P, eta**2, mean=False),
-                *rest,
+                (),
             )
 
 

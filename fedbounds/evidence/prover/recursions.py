@@ -35,17 +35,18 @@ DRAWN_SLACK = sp.Symbol("drawn_slack", nonnegative=True)
 
 @dataclass(frozen=True)
 class Followed:
-    """A sequence at T, t and t + 1; with ``to_distance`` its value at T bounds E||w_T - w*||^2."""
+    """A sequence at T, t and t + 1; with ``to_end`` its value at T bounds that of w_T."""
 
     last: sp.Expr
     now: sp.Expr
     next: sp.Expr
-    to_distance: tuple[d.Premise, ...] = ()
+    to_end: tuple[d.Premise, ...] = ()
 
 
 DISTANCE = Followed(sy.Delta_T, sy.Delta, sy.Delta_next)
 GAP = Followed(sy.gap, sy.gap_t, GAP_NEXT)
 LOCAL_MODELS = Followed(MODELS_T, MODELS, MODELS_NEXT, (d.premise("mean-model"),))
+DRAWN_MODELS = replace(LOCAL_MODELS, to_end=(d.premise("mean-drawn-model"),))
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
         for noise, kept in product(setting.noises, (1 - eta * mu, 1 - eta * mu * (2 - eta * L), (1 - eta * mu) ** 2)):
             right = kept * sy.Delta + eta**2 * noise
             yield OneStep(kept, eta**2 * noise, partial(recursion, setting, right))
+    if "full-participation" not in setting.universe:
+        yield from _of_models(setting)
         return
     unbiased, together = "unbiased" in setting.universe, statement.SAME_STEP in setting.universe
     for noise in setting.noises:
@@ -74,9 +77,8 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
             elif unbiased:
                 yield from _with_drift(setting, kept, clean, added)
         if noise in (0, sy.sigma_sq):
-            yield from _of_each_model(setting, noise)
-            yield from _of_each_minimiser(setting, noise)
             yield from _of_any_weights(setting, noise)
+    yield from _of_models(setting)
 
 
 def _by_draws(setting: Setting) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
@@ -107,10 +109,21 @@ def _noisy(setting: Setting) -> bool:
     return bool({"no-noise", "bounded-variance"} & setting.universe.keys())
 
 
-def _of_each_model(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
+def _of_models(setting: Setting) -> Iterator[OneStep]:
+    """What a step does to sum_i p_i ||w_i - w*||^2, whether all models are averaged or those of clients drawn."""
+    every = {"unbiased", "full-participation"} <= setting.universe.keys()
+    curved = {"smooth", "strongly-convex"} <= setting.universe.keys()
+    if not curved or not _noisy(setting) or not (every or "next-drawn-models" in setting.universe):
+        return
+    of, after = (LOCAL_MODELS, "next-models") if every else (DRAWN_MODELS, "next-drawn-models")
+    noise = sp.Integer(0) if "no-noise" in setting.universe else sy.sigma_sq
+    for one in (*_of_each_model(setting, noise, after), *_of_each_minimiser(setting, noise, after)):
+        yield replace(one, of=of)
+
+
+def _of_each_model(setting: Setting, noise: sp.Expr, after: str) -> Iterator[OneStep]:
     """Of one common minimiser: each local model comes nearer to it by (1 - eta mu)^2, and so does their mean."""
-    needed = {"common-optimum", "unbiased", "smooth", "strongly-convex"}
-    if not needed <= setting.universe.keys() or not _noisy(setting):
+    if "common-optimum" not in setting.universe:
         return
     q, way, slope = 1 - eta * mu, X - W_STAR, grad(W_STAR)
     bend = grad(X) - slope - mu * way
@@ -118,17 +131,16 @@ def _of_each_model(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
         common = d.premise("common-optimum", 2 * eta * (q * way - eta * bend) - eta**2 * slope)
         noisy = noise_bound(setting, P, eta**2, mean=False)
         last = d.step("recursion", MODELS_NEXT, "<=", q**2 * MODELS + eta**2 * noise)
-        last = last.by(d.premise("next-models"), d.averaged(P, *between, common), *noisy)
+        last = last.by(d.premise(after), d.averaged(P, *between, common), *noisy)
         lines = statement.Lines((line, *shown, last), (), (condition,))
-        yield OneStep(q**2, eta**2 * noise, lambda lines=lines: lines, LOCAL_MODELS)  # type: ignore[misc]
+        yield OneStep(q**2, eta**2 * noise, lambda lines=lines: lines)  # type: ignore[misc]
 
 
-def _of_each_minimiser(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
+def _of_each_minimiser(setting: Setting, noise: sp.Expr, after: str) -> Iterator[OneStep]:
     """Whatever the minimisers: a step contracts by q = 1 - eta mu, and grad F_i(w*) is parted from it."""
     stated = setting.claim.eta is not None or setting.eta == eta
-    needed = {"unbiased", "smooth", "strongly-convex"} <= setting.universe.keys()
-    weight = setting.letters.positive((1 - setting.eta * mu) / (setting.eta * mu)) if stated and needed else None
-    if weight is None or not _noisy(setting) or "zeta_star_sq" not in setting.claim.symbols:
+    weight = setting.letters.positive((1 - setting.eta * mu) / (setting.eta * mu)) if stated else None
+    if weight is None or "zeta_star_sq" not in setting.claim.symbols:
         return
     q, slope = 1 - eta * mu, grad(W_STAR)
     turned = X - W_STAR - eta * (grad(X) - slope)
@@ -138,9 +150,9 @@ def _of_each_minimiser(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
         noisy = noise_bound(setting, P, eta**2, mean=False)
         added = eta / mu * sy.zeta_star_sq + eta**2 * noise
         last = d.step("recursion", MODELS_NEXT, "<=", q * MODELS + added)
-        last = last.by(d.premise("next-models"), d.Earlier("nearer"), young, *noisy)
+        last = last.by(d.premise(after), d.Earlier("nearer"), young, *noisy)
         lines = statement.Lines((line, *between[0], nearer, last), (), (condition,))
-        yield OneStep(q, added, lambda lines=lines: lines, LOCAL_MODELS)  # type: ignore[misc]
+        yield OneStep(q, added, lambda lines=lines: lines)  # type: ignore[misc]
 
 
 Contraction = tuple[d.Step, d.Condition, tuple[tuple[d.Step, ...], Uses]]

@@ -23,7 +23,7 @@ L, mu, eta, t, T, gamma, tau = sy.L, sy.mu, sy.eta, sy.t, sy.T, sy.gamma, sy.tau
 A, B, ROOM = sp.symbols("along beyond room", nonnegative=True)
 CAPPED, PEAK = sp.Symbol("capped", positive=True), sp.Symbol("peak", real=True)
 LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wide", "more"))
-LENGTH = sp.Symbol("left_steps", nonnegative=True)
+LENGTH, CLIENTS = (sp.Symbol(name, nonnegative=True) for name in ("left_steps", "more_clients"))
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
 # What is not negative for small steps, as a step's inequality may need it, the strictest first.
 LIMITS = (
@@ -165,14 +165,16 @@ class Setting:
             yield sy.G_sq
 
 
+def _present(universe: dict[str, Assumption]) -> bool:
+    """Whether it is known who takes part: all clients, or those that are drawn."""
+    first = {"drawn-at-end", "first-round"} <= universe.keys()
+    return first or bool({"full-participation", facts.DRAWN, "next-drawn-models"} & universe.keys())
+
+
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
-    present = {"full-participation", facts.DRAWN} & universe.keys() or {
-        "drawn-at-end",
-        "first-round",
-    } <= universe.keys()
     stated = claim.eta is not None
     smooth, flat = ({"smooth", convex} <= universe.keys() for convex in ("strongly-convex", "convex"))
-    if ("strongly-convex" not in universe and not flat and claim.lhs != sy.drift) or not present:
+    if ("strongly-convex" not in universe and not flat and claim.lhs != sy.drift) or not _present(universe):
         return None
     constant = "constant-steps" in universe
     if claim.scope == "horizon" and not stated and not constant:
@@ -185,11 +187,15 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     values: dict[sp.Basic, sp.Expr] = {tau: MORE + 1, eta: size}
     values |= {L: mu if equal else mu + ELL} if smooth else {}
     drawn = facts.Draws.of(universe)
-    values |= drawn.numbers
+    numbers = dict(drawn.numbers)
+    if sy.N not in numbers and "N" in claim.symbols:
+        numbers[sy.N] = 1 + CLIENTS
+    values |= numbers
     steps: list[d.Step] = list(drawn.steps)
     conditions = [] if equal or not smooth else [d.Condition(ELL, d.premise("curvatures"))]
     conditions.append(d.Condition(MORE, d.premise("whole-steps")))
     conditions += drawn.conditions
+    conditions += [d.Condition(CLIENTS, d.premise("some-client"))] if numbers.get(sy.N) == 1 + CLIENTS else []
     for line, condition in _defined(claim, values):
         steps.append(line)
         conditions.append(condition)
@@ -200,7 +206,7 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     if cap is not None:
         steps.append(cap.line)
         conditions.append(d.Condition(ROOM, d.Earlier("cap")))
-        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size, **drawn.numbers}, smooth)
+        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size, **numbers}, smooth)
     elif size.has(t) and free in ({sy.eta_0}, {gamma}):
         offset = _offset(claim, universe, *free)
         if offset is None:

@@ -113,6 +113,17 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(Mean(P, norm_sq(X - sy.eta * G - W_STAR)) - MODELS_NEXT),
         ),
         define("mean-model", "w_T is the mean of the w_T^i", lambda o: non_negative(MODELS_T - sy.Delta_T)),
+        define(
+            "next-gaps",
+            "every F_i is F, which is convex: where models w_t^i - eta_t g_i are averaged the mean of F does not grow",
+            lambda o: non_negative(Mean(P, loss(X - sy.eta * G) - loss(W_STAR)) - GAP_OF_MODELS_NEXT),
+        ),
+        define(
+            "mean-gap",
+            "every F_i is F, which is convex: at w_T, the mean of the w_T^i, it is at most its mean there",
+            lambda o: non_negative(GAP_OF_MODELS_T - sy.gap),
+        ),
+        define("share-at-most-one", "p_i <= 1", lambda o: non_negative(1 - SHARE)),
         define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         define(
             "alpha-optimum",
@@ -245,7 +256,8 @@ RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "attained": ("strongly-convex",),
     **dict.fromkeys(("single-step", "single-step-gradients"), (ALL_PRESENT,)),
-    "one-function-apart": ("smooth", "strongly-convex"),
+    "one-function-apart": ("smooth", ("strongly-convex", "convex")),
+    **dict.fromkeys(("next-gaps", "mean-gap"), ("unbiased", ALL_PRESENT, ("strongly-convex", "convex"))),
     **dict.fromkeys(("average", "weighted-average"), (("strongly-convex", "convex"),)),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
@@ -265,6 +277,7 @@ SEQUENCES = {
     sy.gap: (sy.gap_0, sy.gap_t, GAP_NEXT),
     POTENTIAL_T: (sp.Integer(0), potential_weight(n) * sy.drift, POTENTIAL_NEXT),
     MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
+    GAP_OF_MODELS_T: (sy.gap_0, GAP_OF_MODELS, GAP_OF_MODELS_NEXT),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }
 # What a client's symbol means: one in a mean over clients is not the same number for each.

@@ -6,6 +6,8 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic.proof_objects import (
     ALPHA,
+    MODELS_NEXT,
+    MODELS_T,
     NOISE,
     OWN,
     SHARE,
@@ -15,6 +17,7 @@ from fedbounds.evidence.symbolic.proof_objects import (
     W_PLUS,
     W_STAR,
     X_T,
+    G,
     P,
     W,
     X,
@@ -31,10 +34,12 @@ from fedbounds.theory.vectors import Centre, Inner, Mean, Noise, Value, Vec, Wei
 # What a claim grants that draws m of N clients for each round.
 MOMENTS = ("drawn-weights-mean", "drawn-weights", "drawn-weights-at-most", "drawn-at-end")
 OF_DRAWN_WEIGHTS = (*MOMENTS, "some-drawn", "no-more-drawn", "drawn-noises")
+# What it grants, and what grants it draws clients by p with replacement too: E alpha_i is p_i, whatever came before.
+OF_DRAWN_MODELS = ("next-drawn-models", "mean-drawn-model")
 # What it grants where each round is one step.
 OF_DRAWS = ("drawn-clients", "drawn-at-most", "dissimilarity")
 # What holds in expectation over the draw, so that weights which depend on it may not average it.
-OVER_DRAWS = (*MOMENTS, "drawn-clients", "drawn-at-most", "one-drawn-client")
+OVER_DRAWS = (*MOMENTS, *OF_DRAWN_MODELS, "drawn-clients", "drawn-at-most", "one-drawn-client")
 
 
 def _fixed(point: sp.Expr) -> sp.Expr:
@@ -115,6 +120,17 @@ DEFINITIONS = (
             + sy.N * (sy.m - 1) * norm_sq(Centre(P, X_T) - W_STAR)
             - sy.m * (sy.N - 1) * sy.Delta_T
         ),
+    ),
+    define(
+        "next-drawn-models",
+        "all clients have a model whoever is drawn: w_{t+1}^i is w_t^i - eta_t g_i, or the mean of those drawn, "
+        "which is in expectation no farther from w* than all under p",
+        lambda o: non_negative(Mean(P, norm_sq(X - sy.eta * G - W_STAR)) - MODELS_NEXT),
+    ),
+    define(
+        "mean-drawn-model",
+        "w_T is the mean of the w_T^i of the clients drawn: in expectation no farther from w* than all under p",
+        lambda o: non_negative(MODELS_T - sy.Delta_T),
     ),
     define("some-drawn", "m >= 1", lambda o: non_negative(sy.m - 1)),
     define("no-more-drawn", "m <= N", lambda o: non_negative(sy.N - sy.m)),

@@ -10,7 +10,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.evidence.symbolic.drawn_clients import OF_DRAWN_WEIGHTS, OF_DRAWS, OVER_DRAWS
+from fedbounds.evidence.symbolic.drawn_clients import OF_DRAWN_MODELS, OF_DRAWN_WEIGHTS, OF_DRAWS, OVER_DRAWS
 from fedbounds.evidence.symbolic.expressions import (
     begin_anew,
     indices,
@@ -30,6 +30,7 @@ from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
+OF_ONE_FUNCTION = ("one-function", "one-function-apart", "next-gaps", "mean-gap")
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
 PRESENT = Assumption(
     definitions.ALL_PRESENT,
@@ -66,8 +67,8 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "no-noise": "no-noise" not in by,
         "common-optimum": "common-optimum" not in by,
         **dict.fromkeys(("first-round", "first-round-start"), "first-round" not in by),
-        **dict.fromkeys(("one-function", "one-function-apart"), "one-function" not in by),
-        **{key: key not in by for key in (*OF_DRAWS, *OF_DRAWN_WEIGHTS, "one-drawn-client")},
+        **dict.fromkeys(OF_ONE_FUNCTION, "one-function" not in by),
+        **{key: key not in by for key in (*OF_DRAWS, *OF_DRAWN_WEIGHTS, *OF_DRAWN_MODELS, "one-drawn-client")},
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
@@ -98,8 +99,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     alone = those((sy.N, 1))
     result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
     result["single-step-gradients"] = result["single-step"]
-    result["one-function"] = frozenset(item.key for item in stated if item == shipped.identical)
-    result["one-function-apart"] = result["one-function"]
+    result |= dict.fromkeys(OF_ONE_FUNCTION, frozenset(item.key for item in stated if item == shipped.identical))
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     if claim is not None and claim.scope == "horizon":
         within = Part(sy.T, "<=", sy.tau)
@@ -107,6 +107,9 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     keys = {item.key for item in stated}
     drawn = _drawn(stated)
     result |= dict.fromkeys(OF_DRAWN_WEIGHTS, drawn)
+    # Of those drawn twice the p-weighted iterate makes too little.
+    by_p = frozenset({shipped.with_replacement.key}) if shipped.with_replacement in stated else frozenset[str]()
+    result |= dict.fromkeys(OF_DRAWN_MODELS, drawn or (by_p if reading.virtual == "alpha" else frozenset()))
     result |= dict.fromkeys(OF_DRAWS, drawn and those((sy.tau, 1)) and drawn | those((sy.tau, 1)))
     alone_drawn = those((sy.m, 1))
     result["one-drawn-client"] = result["drawn-clients"] and alone_drawn and result["drawn-clients"] | alone_drawn

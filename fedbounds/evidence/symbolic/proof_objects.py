@@ -23,6 +23,9 @@ __all__ = [
     "F_MIN",
     "GAPS",
     "GAP_NEXT",
+    "GAP_OF_MODELS",
+    "GAP_OF_MODELS_NEXT",
+    "GAP_OF_MODELS_T",
     "G_S",
     "LAMBDA",
     "MODELS",
@@ -183,6 +186,8 @@ G = grad(X) + NOISE
 STEPPED = W - sy.eta * (grad(W) + NOISE)
 MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
 GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))
+# sum_i p_i F_i(w_T^i) - F* of the local models, and the same at t and t + 1.
+GAP_OF_MODELS_T, GAP_OF_MODELS, GAP_OF_MODELS_NEXT = (Mean(P, loss(x) - loss(W_STAR)) for x in (X_T, X, X_NEXT))
 
 
 def non_negative(expression: sp.Expr) -> Part:
