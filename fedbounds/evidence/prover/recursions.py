@@ -60,7 +60,7 @@ class OneStep:
 
 
 def one_steps(setting: Setting) -> Iterator[OneStep]:
-    """Inequalities for one step that the claim may follow from, the sharpest first; of drawn clients the easiest."""
+    """Inequalities for one step that the claim may follow from, the plainest first; of drawn clients the easiest."""
     if facts.DRAWN in setting.universe:
         for noise, kept in product(setting.noises, (1 - eta * mu, 1 - eta * mu * (2 - eta * L), (1 - eta * mu) ** 2)):
             right = kept * sy.Delta + eta**2 * noise
@@ -70,7 +70,7 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
         return
     unbiased, together = "unbiased" in setting.universe, statement.SAME_STEP in setting.universe
     for noise in setting.noises:
-        for kept in ((1 - eta * mu) ** 2, 1 - eta * mu, sp.Integer(1)):
+        for kept in (1 - eta * mu, (1 - eta * mu) ** 2, sp.Integer(1)):
             clean, added = kept * sy.Delta + eta**2 * noise, eta**2 * noise
             if (together or setting.equal) and unbiased:
                 yield OneStep(kept, added, lambda right=clean: recursion(setting, right))  # type: ignore[misc]
