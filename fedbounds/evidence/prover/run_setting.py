@@ -187,15 +187,14 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     values: dict[sp.Basic, sp.Expr] = {tau: MORE + 1, eta: size}
     values |= {L: mu if equal else mu + ELL} if smooth else {}
     drawn = facts.Draws.of(universe)
-    numbers = dict(drawn.numbers)
-    if sy.N not in numbers and "N" in claim.symbols:
-        numbers[sy.N] = 1 + CLIENTS
+    several = sy.N not in drawn.numbers and "N" in claim.symbols
+    numbers = {sy.N: 1 + CLIENTS, **drawn.numbers} if several else drawn.numbers
     values |= numbers
     steps: list[d.Step] = list(drawn.steps)
     conditions = [] if equal or not smooth else [d.Condition(ELL, d.premise("curvatures"))]
     conditions.append(d.Condition(MORE, d.premise("whole-steps")))
     conditions += drawn.conditions
-    conditions += [d.Condition(CLIENTS, d.premise("some-client"))] if numbers.get(sy.N) == 1 + CLIENTS else []
+    conditions += [d.Condition(CLIENTS, d.premise("some-client"))] * several
     for line, condition in _defined(claim, values):
         steps.append(line)
         conditions.append(condition)

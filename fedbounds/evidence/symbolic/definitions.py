@@ -115,7 +115,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         define("mean-model", "w_T is the mean of the w_T^i", lambda o: non_negative(MODELS_T - sy.Delta_T)),
         define(
             "next-gaps",
-            "every F_i is F, which is convex: where models w_t^i - eta_t g_i are averaged the mean of F does not grow",
+            "every F_i is F, which is convex: where w_t^i - eta_t g_i are averaged the mean of F does not grow",
             lambda o: non_negative(Mean(P, loss(X - sy.eta * G) - loss(W_STAR)) - GAP_OF_MODELS_NEXT),
         ),
         define(

@@ -1,0 +1,114 @@
+"""True theorems of the last blind set stay proved: rounds with noise, clients drawn by p, steps that decrease."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.prover.rounds import restated
+from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.latex import reader
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.reading import READINGS
+
+FILE = Path(__file__).parents[2] / "latex" / "later_stranger.tex"
+THEOREMS = {item.key.removeprefix("thm:"): item for item in reader.in_order(FILE)}
+PLAIN = READINGS["plain"]
+TRUE = ("round-interp", "round-loss", "sampling-floor", "iid-drift", "last")
+tau, eta, mu, R = sy.tau, sy.eta, sy.mu, sy.R
+
+
+def proved(claim):
+    return automatic.examine(claim, PLAIN) is not None
+
+
+def instead(name, old, new):
+    """The theorem with a part of its bound replaced."""
+    claim = THEOREMS[name]
+    terms = {key: sp.sympify(term).subs(old, new) for key, term in claim.terms.items()}
+    assert terms != claim.terms
+    return replace(claim, terms=terms)
+
+
+def without(name, item, *others):
+    """The theorem with an assumption left out, or replaced by others."""
+    claim = THEOREMS[name]
+    assert item in claim.assumptions
+    return replace(claim, assumptions=(*(other for other in claim.assumptions if other != item), *others))
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_it_is_proved(name):
+    assert proved(THEOREMS[name])
+
+
+@pytest.mark.parametrize("name", [name for name in TRUE if name != "last"])
+def test_nine_tenths_of_the_noise_is_not(name):
+    assert not proved(instead(name, sy.sigma_sq, sy.sigma_sq * sp.Rational(9, 10)))
+
+
+SLIPS = {
+    "a round with one step more": instead("round-interp", tau, tau + 1),
+    "noise contracted twice": instead("round-interp", 1 - (1 - eta * mu) ** tau, (1 - (1 - eta * mu) ** tau) ** 2),
+    "the gap contracts as the distance": instead(
+        "round-loss", sy.QUANTITIES["gap_round"], sy.QUANTITIES["gap_round"] * (1 - eta * mu) ** tau
+    ),
+    "no L in the gap": instead("round-loss", sy.L, sy.L / 2),
+    "the heterogeneity of one step less": instead(
+        "sampling-floor", sy.zeta_star_sq, sy.zeta_star_sq * (1 - sy.eta_0 * mu)
+    ),
+    "one round more": instead("sampling-floor", R, R + 1),
+    "a drift of one step less": instead("iid-drift", tau, tau - 1),
+    "twice the sum of p_i^2 off": instead("iid-drift", sy.p_sq, 2 * sy.p_sq),
+    "the first weight once more": instead("last", sy.gamma - 2, sy.gamma - 3),
+    "the last weight once more": instead("last", sy.T + sy.gamma - 2, sy.T + sy.gamma - 1),
+    "the noise of half the steps": instead("last", sy.sigma_sq, sy.sigma_sq / 2),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_slip_is_not(slip):
+    assert not proved(SLIPS[slip])
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "others"),
+    [
+        ("round-interp", a.homogeneous, ()),
+        ("round-interp", a.full_participation, ()),
+        ("round-interp", a.bounded_variance, ()),
+        ("round-loss", a.identical, ()),
+        ("round-loss", a.identical, (a.homogeneous,)),
+        ("round-loss", a.strongly_convex, (a.convex,)),
+        ("sampling-floor", a.with_replacement, ()),
+        ("sampling-floor", a.with_replacement, (a.equal_selection,)),
+        ("sampling-floor", a.with_replacement, (a.without_replacement,)),
+        ("iid-drift", a.identical, ()),
+        ("iid-drift", a.identical, (a.homogeneous,)),
+        ("iid-drift", a.convex, ()),
+        ("iid-drift", a.unbiased, ()),
+        ("last", a.bounded_gradient, ()),
+    ],
+)
+def test_a_theorem_without_an_assumption_is_not(name, item, others):
+    assert not proved(without(name, item, *others))
+
+
+def test_clients_drawn_by_p_are_followed_only_where_alpha_weighs_the_iterate():
+    every = next(claim for claim, _ in restated(THEOREMS["sampling-floor"]))
+    uniform = replace(every, assumptions=(*every.assumptions[:3], a.without_replacement))
+    for name, reading in READINGS.items():
+        assert ("mean-drawn-model" in granted(reading, every)) == (reading.virtual == "alpha"), name
+        assert "mean-drawn-model" not in granted(reading, uniform)
+        alike = replace(uniform, assumptions=(*uniform.assumptions, a.equal_p))
+        assert "mean-drawn-model" in granted(reading, alike)
+
+
+def test_the_gap_of_models_is_followed_of_one_convex_function_only():
+    round_loss = next(claim for claim, _ in restated(THEOREMS["round-loss"]))
+    assert {"next-gaps", "mean-gap"} <= granted(PLAIN, round_loss).keys()
+    others = tuple(a.homogeneous if item == a.identical else item for item in round_loss.assumptions)
+    assert not {"next-gaps", "mean-gap"} & granted(PLAIN, replace(round_loss, assumptions=others)).keys()
