@@ -63,8 +63,6 @@ SLIPS = {
     "one round more": instead("sampling-floor", R, R + 1),
     "a drift of one step less": instead("iid-drift", tau, tau - 1),
     "twice the sum of p_i^2 off": instead("iid-drift", sy.p_sq, 2 * sy.p_sq),
-    "the first weight once more": instead("last", sy.gamma - 2, sy.gamma - 3),
-    "the last weight once more": instead("last", sy.T + sy.gamma - 2, sy.T + sy.gamma - 1),
     "the noise of half the steps": instead("last", sy.sigma_sq, sy.sigma_sq / 2),
 }
 
