@@ -86,9 +86,9 @@ def drifts(setting: Setting) -> Iterator[Drift]:
             most = 4 * (tau - 1) ** 2 * eta**2 * sy.G_sq
             yield Drift(most, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)
     if setting.claim.eta == sy.eta_0 and "one-function-apart" in setting.universe:
-        for share, uses, conditions in noises_apart(setting):
+        for share, uses, shown in noises_apart(setting):
             most = k * eta**2 * share * sigma_sq
-            yield from _within_round(setting, most, (), (d.Hypothesis("apart"), *uses), conditions)
+            yield from _within_round(setting, most, (), (d.Hypothesis("apart"), *uses), shown)
     if setting.claim.eta == sy.eta_0 and "zeta_sq" in setting.claim.symbols:
         yield from _of_dissimilar(setting)
 

@@ -101,7 +101,8 @@ def _in_powers(letters: Letters, terms: dict[int, sp.Expr], time: sp.Expr) -> li
     each = {k: _in_whole_times(letters, c) for k, c in terms.items()}
     if all(part is not None for part in each.values()):
         return [(form * KEPT ** (k * time), fact) for k, part in each.items() for form, fact in part or ()]
-    uses, total, last = [], sp.Integer(0), max(terms)
+    uses: list[d.Use] = []
+    total, last = sp.Integer(0), max(terms)
     for k in range(last + 1):
         total = sp.expand(total + terms.get(k, 0))
         form = letters.positive(total)
