@@ -74,6 +74,10 @@ class LyingFact:
     sign: str = "<"
 
 
+class LyingPart(Part):
+    """A relation of another class, which may say another thing each time it is asked."""
+
+
 class LyingInner(Inner):
     """An inner product that is never negative."""
 
@@ -237,6 +241,10 @@ ATTACKS = {
     "a condition that redefines a claim's symbol": lambda: condition(
         sy.G_sq, Earlier("low"), LOW, step("end", 0, "<=", 1).by(ONE)
     ),
+    "a condition that redefines an object of the setting": lambda: condition(
+        excess(sy.rho_bar), Earlier("low"), LOW, step("end", 0, "<=", 1).by(ONE)
+    ),
+    "a condition that redefines the round's step sizes": lambda: condition(ETA_S, Earlier("low"), LOW),
     "an abbreviation that redefines a claim's symbol": lambda: of(
         LOW, abbreviations={sy.rho_bar: sp.Min(1, sy.G_sq)}
     ),
@@ -271,6 +279,7 @@ ATTACKS = {
     "an equality multiplied by 1/Gamma": lambda: of(
         step("end", 1, "=", 0).by((-1 / sy.Gamma, premise("homogeneous"))), assumes=(a.homogeneous,)
     ),
+    "a divisor of unknown sign": lambda: of(step("end", r / r**2, "=", 1 / r)),
     "a divisor that may vanish": lambda: of(step("end", 0, "<=", 1 / (sy.L - sy.mu)).by((1 / (sy.L - sy.mu), ONE))),
     "positive from non-negative": lambda: condition(
         strict, premise("curvatures"), step("end", sy.mu, "<", sy.L).by((strict, ONE))
@@ -330,6 +339,10 @@ ATTACKS = {
     "a ratio that is none": lambda: of(step("end", sy.pi_min, "<=", r).by(premise("least-ratio", r))),
     # Objects that lie.
     "a fact of another class": lambda: of(step("end", 1, "<=", 0).by(LyingFact())),
+    "a relation of another class": lambda: of(
+        step("end", 0, "<=", r).by(premise("k")),
+        assumes=(Assumption("k", "k", gives=lambda o: LyingPart(sp.Integer(0), "<=", r)),),
+    ),
     "an inner product of another class": lambda: of(
         step("end", 0, "<=", LyingInner(W, y)).by((LyingInner(W, y), ONE))
     ),

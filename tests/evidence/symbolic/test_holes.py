@@ -359,6 +359,7 @@ HOLES = {
             ("of a share that may be none", r * sy.t / (r * sy.t + 1), 1, Limit(sy.t, sp.oo)),
             ("of a difference that may vanish", (p - 1) * sy.t / ((p - 1) * sy.t + 1), 1, Limit(sy.t, sp.oo)),
             ("at a point where a divisor may vanish", p / (p + sy.Gamma), 0, Limit(p, sp.Integer(0))),
+            ("from a side that a number has not", sp.exp(1 / p), 0, Limit(p, sp.Integer(0))),
             ("of a sum that grows with T", sy.eta_sum / (1 + sy.T), 0, Limit(sy.T, sp.oo)),
             ("at an imaginary point", sy.t**2, -1, Limit(sy.t, sp.I)),
             ("at a negative time", sy.t, -1, Limit(sy.t, sp.Integer(-1))),

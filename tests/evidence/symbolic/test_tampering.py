@@ -8,7 +8,7 @@ from proofs import PAPER, checked, fault, gives, refused, toy_claim, verdict
 from sympy.core.assumptions import StdFactKB
 
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.definitions import W_STAR, Formal, W
+from fedbounds.evidence.symbolic.definitions import ALPHA, W_STAR, Formal, W, X
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Condition,
@@ -17,6 +17,7 @@ from fedbounds.evidence.symbolic.derivation import (
     Induction,
     Premise,
     Square,
+    averaged,
     premise,
     step,
 )
@@ -169,6 +170,7 @@ def absurd():
     return fault(*steps, sequences={z_T: MinusOne((z_0, z_t, z_next))})
 
 
+UNITS = Assumption("units", "", sp.Le(sy.L, 1, evaluate=False))
 TAMPERED = {
     "a sign written into a number": lambda: refused(step("end", 5, "<=", 0).by((signed(sp.Integer(-5)), ONE))),
     "a quantity that equals Gamma": lambda: of(
@@ -183,6 +185,12 @@ TAMPERED = {
                 Assumption("big", "", sp.Ge(sy.G_sq, 0, evaluate=False)), facts=lambda: (Part(ZERO, "<=", -sy.G_sq),)
             ),
         ),
+    ),
+    "relations of an assumption's own": lambda: of(
+        sy.drift,
+        0,
+        (-1, averaged(ALPHA, premise("single-step", X - W))),
+        assumptions=(written(UNITS, _relations=lambda: (sp.Le(sy.N, 1, evaluate=False),)),),
     ),
     "a statement of a claim's own": stated,
     "signs written into sympy's cache": lambda: of(0, LOSS, (cached(), ONE)),
