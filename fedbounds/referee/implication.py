@@ -129,11 +129,13 @@ def sources(shipped: Iterable[Claim], lhs: sp.Expr, scope: str) -> Iterator[Sour
 
 
 def conditions(claim: Claim, reading: Reading) -> dict[sp.Symbol, sp.Expr]:
-    """What a claim assumes of single symbols, to be put in: numbers, and a step as its limit over 1 and a slack."""
+    """What a claim assumes of single symbols, to be put in: numbers, and a limit over 1 and a slack."""
     result: dict[sp.Symbol, sp.Expr] = {}
     for part in (part for item in claim.assumptions_in(reading) for part in item.parts):
         if part.sign == "=" and part.left.is_Symbol and part.right.is_Rational:
             result[part.left] = part.right
+        elif part.left == s.eta_ratio and part.sign == "<=" and part.right.is_positive and part.right.is_Rational:
+            result.setdefault(part.left, part.right / (1 + SLACK[3]))
     if claim.steps is None:
         result |= [(s.eta, steps) for steps in limited(claim.assumptions_in(reading))]
     return result
@@ -157,6 +159,11 @@ def _drawn(name: str) -> NDArray[np.float64]:
     return 1 + 10.0**drawn if name == "tau" else np.asarray(10.0**drawn)
 
 
+def alone(put: Mapping[sp.Symbol, sp.Expr]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+    """The conditions that no other symbol is in."""
+    return tuple((symbol, value) for symbol, value in put.items() if value.free_symbols <= set(SLACK))
+
+
 def at_random(claim: Claim, reading: Reading, put: Mapping[sp.Symbol, sp.Expr], steps: sp.Expr | None) -> Any:
     """The right side of a claim at random values of the symbols that meet conditions; infinite where undefined."""
     right = claim.sides(reading).rhs
@@ -164,7 +171,9 @@ def at_random(claim: Claim, reading: Reading, put: Mapping[sp.Symbol, sp.Expr], 
     values = {name: _drawn(name) for name in names | {"mu"}}
     values["L"] = values["mu"] * (1 + _drawn("L"))
     values["eta"] = values["eta_0"] = QUARTER / values["L"] / (1 + _drawn("eta"))
-    values |= {symbol.name: np.full(VALUES, float(number)) for symbol, number in put.items() if number.is_Rational}
+    for symbol, value in alone(put):
+        drawn = evaluate(value, {slack.name: _drawn(slack.name) for slack in value.free_symbols})
+        values[symbol.name] = np.broadcast_to(drawn, VALUES).astype(float)
     if steps is not None:
         values["eta"] = evaluate(steps, values)
     with np.errstate(all="ignore"):

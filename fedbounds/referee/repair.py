@@ -23,7 +23,7 @@ from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.dimensions_and_limits import misprints
-from fedbounds.referee.implication import Source, at_random, conditions, follows, sources
+from fedbounds.referee.implication import Source, alone, at_random, conditions, follows, sources
 from fedbounds.referee.repair_candidates import Change, Ladder, candidates
 from fedbounds.referee.repair_open import Changes, as_stated, for_longer_steps, instances_of, not_refuted, says_more
 from fedbounds.referee.screen import Screen, screen
@@ -248,7 +248,7 @@ class Search:
         """The proof of the whole statement by shipped claims that imply it on sight."""
         put = conditions(claim, reading)
         mine = at_random(claim, reading, put, claim.steps)
-        key = tuple((symbol, value) for symbol, value in put.items() if value.is_Rational), claim.steps
+        key = alone(put), claim.steps
         for source in self.sources(claim):
             if key not in source.at_random:
                 source.at_random[key] = at_random(source.claim, source.reading, put, claim.steps)

@@ -38,12 +38,10 @@ NEAR = sp.Rational(1, 1000)
 # A right side that is proved by no shipped proof or prover is multiplied by these until it is.
 WIDENED = " times the right side"
 MULTIPLES = (sp.Rational(3, 2), *(sp.Integer(2) ** k for k in range(1, 8)))
-TOGETHER = (
-    "Its constants together, each line certified over the class of two clients with p = (1/2, 1/2), full gradients:"
-)
-TRIED = "parts of terms made smaller by a number, assumptions left out, wider step limits"
+TOGETHER = "Its constants together, each line certified for two clients with p = (1/2, 1/2) and full gradients:"
+TRIED = "parts of terms made smaller by a number or in tau, assumptions left out, wider step limits"
 # Processor seconds that are spent unless others are given, and for the limits of one change; a share for the front.
-SECONDS, AT_LIMITS, SHARE_OF_FRONT = 30.0, 1.5, 0.2
+SECONDS, AT_LIMITS, SHARE_OF_FRONT = 45.0, 0.6, 0.15
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Sharpened:
         stated = _with_repair(self.of, READINGS[self.proof.reading]).assumptions
         wider = any("eta" in item.symbols() for item in self.claim.assumptions if item not in stated)
         unused = (item for item in stated if item not in self.claim.assumptions)
-        less = (sp.factor(self.of.terms[name] - term) for name, term in self.claim.terms.items())
+        less = (sp.factor_terms(sp.expand(self.of.terms[name] - term)) for name, term in self.claim.terms.items())
         needless = [str(term) for term in less if term != 0]
         return (*needless, *(item.statement for item in unused if not (wider and "eta" in item.symbols())))
 
@@ -205,7 +203,8 @@ def _improve(best: _Best, claim: Claim) -> None:
     for name in claim.terms:
         for k in range(1, len(changes.parts_of(claim, name))):
             best.lower(lambda share, k=k, name=name: changes.less_of(best.claim, name, k, share))  # type: ignore[misc]
-        best.lower(lambda share, name=name: changes.once(best.claim, name, share))  # type: ignore[misc]
+        for form in (changes.in_tau, changes.once):
+            best.lower(lambda share, name=name, form=form: form(best.claim, name, share))  # type: ignore[misc]
     for item in claim.assumptions:
         best.without(changes.without(best.claim, item))
     _longer_steps(best)

@@ -62,13 +62,23 @@ def less_of(claim: Claim, name: str, k: int, share: sp.Expr) -> Change | None:
     return less(claim, there[k], share) if k < len(there) else None
 
 
+def in_tau(claim: Claim, name: str, share: sp.Expr) -> Change | None:
+    """A term with (tau - 1)^2 + share in place of tau^2."""
+    return _squared(claim, name, sp.Dummy(nonnegative=True), share)
+
+
 def once(claim: Claim, name: str, share: sp.Expr) -> Change | None:
     """A term with share tau^2 + 1 - share in place of tau^2."""
-    square = symbols.tau**2
+    return _squared(claim, name, share * symbols.tau**2, 1 - share)
+
+
+def _squared(claim: Claim, name: str, square: sp.Expr, rest: sp.Expr) -> Change | None:
+    """A term with a multiple of tau^2, or for a dummy (tau - 1)^2, and a number in place of tau^2."""
     term = sp.sympify(claim.terms[name])
-    return smaller(
-        claim, name, sp.expand(term.xreplace({square: share * square + 1 - share})) if term.has(square) else term
-    )
+    if not term.has(symbols.tau**2):
+        return None
+    changed = sp.expand(term.xreplace({symbols.tau**2: square + rest}))
+    return smaller(claim, name, changed.xreplace({square: (symbols.tau - 1) ** 2}) if square.is_symbol else changed)
 
 
 def smaller(claim: Claim, name: str, term: sp.Expr) -> Change | None:

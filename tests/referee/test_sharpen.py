@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import sympy as sp
@@ -11,7 +12,7 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import claim_named
-from fedbounds.referee.implication import SLACK, never_negative
+from fedbounds.referee.implication import SLACK, conditions, never_negative
 from fedbounds.referee.repair import Search
 from fedbounds.referee.screen import Screen
 from fedbounds.referee.sharpen import NEAR, sharpen, sharper_shipped
@@ -67,7 +68,17 @@ def test_the_longest_steps_are_found(inherited_only):
     result = sharpen(replace(short, terms={"contraction": short.terms["contraction"], "bias": short.terms["bias"],
                                            "drift": s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq}))  # fmt: skip
     assert result.longer == ("eta_t <= 1/L in place of eta_t <= 1/(4L)",)  # up to 1e-3 no longer ones
-    assert result.claim.terms["drift"].equals(s.eta**2 * (4 * s.tau**2 + 1) * s.G_sq)  # which short steps allow
+    assert result.claim.terms["drift"].equals(s.eta**2 * (4 * (s.tau - 1) ** 2 + 1) * s.G_sq)
+
+
+def test_a_limit_on_how_steps_fall_is_put_in_where_it_bounds_the_ratio(inherited_only):
+    claim, how = claim_named("lemma-2"), READINGS["repaired"]
+    search = Search(how, Screen(claim, how, []), float("inf"))
+    for number, proved in ((16, True), (15, False)):
+        drift = number * s.eta**2 * (s.tau - 1) ** 2 * s.G_sq
+        assert (search.inherited(replace(claim, terms={"drift": drift}), how) is not None) is proved
+    free = replace(claim, terms={"drift": drift}, repair=None, assumptions=(a.bounded_gradient,), eta=None)
+    assert s.eta_ratio not in conditions(free, how) and search.inherited(free, how) is None
 
 
 @pytest.mark.parametrize("name", ["rate", "theorem-9"])
@@ -106,13 +117,15 @@ def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_hal
         assert (proof is not None) is proved
     assert next(sharper_shipped(claim, search)).startswith("sharper-step with lemma-2 is sharper")
     found = sharpen("theorem-1")
-    drift = s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq
+    drift = s.eta**2 * (16 * (s.tau - 1) ** 2 + 1) * s.G_sq
     contraction = (1 - s.eta * s.mu * (1 + s.rho_bar)) * s.Delta
     assert found.finished and (found.claim.rhs - drift - contraction - claim.terms["bias"]).equals(0)
     assert a.bounded_variance not in found.claim.assumptions and a.small_steps in found.claim.assumptions
     said = {sp.sympify(term, {str(x): x for x in claim.rhs.free_symbols}) for term in found.never_needed[:4]}
     assert {s.eta**2 * s.sigma_sq, 6 * s.eta**2 * s.L * s.rho_bar * s.Gamma} < {sp.expand(term) for term in said}
-    assert any((term - s.eta**2 * (16 * s.tau**2 - 1) * s.G_sq).equals(0) for term in said)
+    assert any((term + drift - claim.terms["drift"]).equals(0) for term in said)
+    page = Path(__file__).resolve().parents[2] / "docs/sdp.md"
+    assert "In place of the 32τ² of Theorem 1 it proves 16(τ - 1)² + 1." in page.read_text()
 
 
 def test_what_may_be_negative_is_not_said_never_to_be():

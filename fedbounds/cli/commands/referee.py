@@ -152,7 +152,7 @@ def sharpen(
     *,
     label: str | None = None,
     reading: str | None = None,
-    seconds: Annotated[float, click.FloatRange(min=0, min_open=True)] = 30.0,
+    seconds: Annotated[float, click.FloatRange(min=0, min_open=True)] = 45.0,
     plugins: tuple[ModuleType, ...] = (),
     format: Literal["text", "json"] = "text",
 ) -> None:
