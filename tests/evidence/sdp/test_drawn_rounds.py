@@ -86,7 +86,7 @@ def mean_of(expression, known):
 @pytest.mark.parametrize("kinked", [True, False])
 @pytest.mark.parametrize(("present", "tau", "_", "eta"), SETTINGS)
 def test_every_line_of_the_programme_holds_of_instances(present, tau, _, eta, kinked):
-    """Inequalities, equalities, what is measured, and that a potential after a round is that before the next."""
+    """Inequalities, equalities, and that a potential after a round is that before the next."""
     problem = Instances(np.random.default_rng(3), 50, present[1], kinked)
     run = Run(2, tau, Q(1, 10), Q(1), Q(eta), present=present)
     program, draws, eta = rounds._two_rounds(run, 0, float), draws_of(present), float(Q(eta))
@@ -96,8 +96,6 @@ def test_every_line_of_the_programme_holds_of_instances(present, tau, _, eta, ki
         assert (value > -1e-10).all() if constraint.kind == "interpolation" else np.abs(value).max() < 1e-10
     end = problem.round(problem.w, tau, eta)[2]
     starts = [end[:, those].mean(1) for those in draws]
-    lengths = [(problem.round(w, tau, eta)[2][:, d].mean(1) ** 2).sum(1) for w in starts for d in draws]
-    np.testing.assert_allclose(mean_of(program["measured"], known), np.mean(lengths, axis=0), rtol=1e-10)
     later = [symbols_of(problem, present, tau, eta, w, those) for w in starts for those in draws]
     for k in range(rounds._kept(tau)):
         after = mean_of(program[f"after {k}"], known)
@@ -106,23 +104,46 @@ def test_every_line_of_the_programme_holds_of_instances(present, tau, _, eta, ki
     np.testing.assert_allclose(mean_of(program["before 1"], known), problem.zeta_sq, rtol=1e-10)
 
 
+@pytest.mark.parametrize(("present", "tau", "count", "eta"), SETTINGS)
+def test_no_run_has_a_gap_above_the_bound(present, tau, count, eta):
+    """F(w_R) - F* of every draw, with F that of all clients."""
+    run = Run(count, tau, Q(1, 10), Q(1), Q(eta), present=present, measure="gap")
+    bound = rounds.drawn_rounds(run, Q(1), Q(1))
+    assert bound is not None and rounds.verify(bound)
+    nearest = 0.0
+    for seed, kinked in itertools.product(range(3), (True, False)):
+        problem = Instances(np.random.default_rng(seed), 400, present[1], kinked)
+        ends = [problem.w]
+        for _ in range(count):
+            after = [problem.round(w, tau, float(Q(eta)))[2] for w in ends]
+            ends = [end[:, those].mean(1) for end in after for those in draws_of(present)]
+        whole = [np.repeat(w[:, None], present[1], 1) for w in ends]
+        gaps = [MU / 2 * (x[:, 0] ** 2).sum(1) + (problem.values(x) - problem.start).mean(1) for x in whole]
+        ratio = np.mean(gaps, axis=0) / (float(bound.a) * (problem.w**2).sum(1) + float(bound.b) * problem.zeta_sq)
+        nearest = max(nearest, ratio.max())
+    assert 0.1 < nearest <= 1
+
+
 def test_a_changed_proof_is_refused():
     bound = rounds.drawn_rounds(Run(3, 2, Q(1, 10), Q(1), Q(1, 2), present=(1, 3)), Q(1), Q(1))
     assert bound is not None and rounds.verify(bound)
     less = Q(99, 100)
-    (V_0, V_1), (first, last) = bound.potentials, bound.proofs
+    (V_0, V_1, *more), (first, last, *rest) = bound.potentials, bound.proofs
     label = max(last, key=lambda name: last[name])
+    assert rounds.verify(replace(bound, proofs=(first, last, *rest)))
     for wrong in (
         replace(bound, a=bound.a * less),
-        replace(bound, b=bound.b * less, potentials=((V_0[0], V_0[1] * less, *V_0[2:]), V_1)),
-        replace(bound, potentials=((*V_0[:-1], Q(1)), V_1)),
-        replace(bound, potentials=(V_0, tuple(value * less for value in V_1))),
-        replace(bound, potentials=(V_0, V_1[:-1])),
-        replace(bound, proofs=(first, last | {label: last[label] * less})),
-        replace(bound, proofs=(first, last | {label: -last[label]})),
-        replace(bound, proofs=(first, last | {"interpolation 5 0|1": Q(1)})),
-        replace(bound, proofs=(last, first)),
-        replace(bound, proofs=(first,)),
+        replace(bound, b=bound.b * less, potentials=((V_0[0], V_0[1] * less, *V_0[2:]), V_1, *more)),
+        replace(bound, potentials=((*V_0[:-1], Q(1)), V_1, *more)),
+        replace(bound, potentials=(V_0, tuple(value * less for value in V_1), *more)),
+        replace(bound, potentials=(V_0, V_1[:-1], *more)),
+        replace(bound, potentials=(V_0, V_1)),
+        replace(bound, run=replace(bound.run, measure="gap")),
+        replace(bound, proofs=(first, last | {label: last[label] * less}, *rest)),
+        replace(bound, proofs=(first, last | {label: -last[label]}, *rest)),
+        replace(bound, proofs=(first, last | {"interpolation 5 0|1": Q(1)}, *rest)),
+        replace(bound, proofs=(last, first, *rest)),
+        replace(bound, proofs=(first, last)),
         replace(bound, run=replace(bound.run, present=(1, 4))),
         replace(bound, run=replace(bound.run, eta=Q(3, 4))),
         replace(bound, run=replace(bound.run, rounds=4)),

@@ -50,7 +50,7 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
         return Bound(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True, attained=True)
-    if (run.ratios is not None or run.present) and run.rounds > 1:
+    if covered(run) or ((run.ratios is not None or run.present) and run.rounds > 1):
         return _composed(run, delta_0, zeta_sq)
     few = 0 < len(run.p) * run.T <= EVERY_CLIENT
     if few and not run.exact and (run.ratios is None or run.permuted) and run.measure == "distance" and zeta_sq:
@@ -68,10 +68,10 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
 
 def _composed(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
     """The bound of the last rounds in one programme, or of the last one, from that of the rounds before."""
-    for count in (min(run.rounds, ROUNDS), 1):
+    for count, drawn in ((min(run.rounds, ROUNDS), True), (1, False)):
         many = count * run.tau
         last = replace(run, rounds=count, eta=run.sizes[-many:])
-        if count > 1 and not covered(last):
+        if drawn and not covered(last):
             continue
         start, before = delta_0, None
         if count < run.rounds:
@@ -80,8 +80,9 @@ def _composed(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
             if before is None or not before.proved:
                 return None
             start = Fraction(before.value)
-        bound = drawn_rounds(last, start, zeta_sq) if count > 1 else worst(last, start, zeta_sq)
-        if bound is not None or count == 1:
+        of_last = drawn_rounds if drawn else _by_solver if last.present else worst
+        bound = of_last(last, start, zeta_sq)
+        if bound is not None or not drawn:
             return bound if before is None or bound is None else _after(before, bound)
     return None
 

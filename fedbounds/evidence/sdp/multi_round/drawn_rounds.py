@@ -8,10 +8,10 @@ not depend on S: means have no inner product with deviations, whose moments are 
 
     v = (N - K)/(K (N - 1)) in "x",   1 - v in "y",   1 - K/((N - K) (N - 1)) in "z",   times those over all clients.
 
-A potential V_t is any linear form of what a round starts with: the Gram matrices of means and of deviations of w, s_i
-and the local gradients, and the function values. If V_t of the first round is at least V_{t+1} of the second by the
-inequalities of each client's points in both rounds, for every t, then the last distance is at most
-V_0 = a ||w_0||^2 + b zeta_*^2. One programme finds all V_t; every round's proof is checked by itself.
+A potential V_t is any linear form of what a round starts with: the Gram matrices of means and of deviations of w,
+s_i and the local gradients, and the function values. So is V_R, what is measured after R rounds. If V_t of the first
+round is at least V_{t+1} of the second by the inequalities of each client's points in both rounds, for every t, then
+V_R is at most V_0 = a ||w_0||^2 + b zeta_*^2. One programme finds all V_t; each round's proof is checked by itself.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ ROUNDS, STEPS = 5, 6
 # How far above the least value a proof with room to spare is sought, relatively: nearer there often is none.
 ROOM = (Fraction(1, 10**4), Fraction(1, 10**3))
 
-
 Potential = tuple[Fraction, ...]
 Proof = Mapping[str, Fraction]
 
 
 @dataclass(frozen=True)
 class DrawnBound(Bound):
-    """The same of rounds with K of N clients: V_0 .. V_{R-2} and the multipliers of each two rounds."""
+    """The same of rounds with K of N clients: V_0 .. V_{R-1} and the multipliers of each two rounds."""
 
     potentials: tuple[Potential, ...] = field(default=(), repr=False)
     proofs: tuple[Proof, ...] = field(default=(), repr=False)
@@ -55,8 +54,8 @@ class DrawnBound(Bound):
 def covered(run: Run) -> bool:
     """Whether the programme is for this run."""
     K, N = run.present or (1, None)
-    plain = run.measure == "distance" and not run.by_coins and N is not None and K < N
-    return plain and 2 <= run.rounds <= ROUNDS and run.tau <= STEPS
+    least = 1 if run.measure == "gap" else 2  # a distance after one round has a programme without loss
+    return not run.by_coins and N is not None and K < N and least <= run.rounds <= ROUNDS and run.tau <= STEPS
 
 
 def drawn_rounds(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> DrawnBound | None:
@@ -72,9 +71,8 @@ def drawn_rounds(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> DrawnBound |
         if inside is None:
             continue
         potentials, proofs = inside
-        result = DrawnBound(
-            run, a, b, above(a * delta_0 + b * zeta_sq), None, True, potentials=potentials, proofs=proofs
-        )
+        value = above(a * delta_0 + b * zeta_sq)
+        result = DrawnBound(run, a, b, value, None, True, potentials=potentials, proofs=proofs)
         if verify(result):
             return result
     return None
@@ -84,12 +82,11 @@ def verify(bound: DrawnBound) -> bool:
     """Whether the proofs of all rounds are exact, and join: a Delta_0 + b zeta_*^2 first, the distance last."""
     run, V = bound.run, bound.potentials
     first = (bound.a, bound.b, *[Fraction(0)] * (_kept(run.tau) - 2))
-    if not covered(run) or len(V) != run.rounds - 1 or len(bound.proofs) != len(V) or V[0] != first:
+    if not covered(run) or len(V) != run.rounds or len(bound.proofs) != len(V) or V[0] != first:
         return False
-    for t, (here, multipliers) in enumerate(zip(V, bound.proofs, strict=True)):
+    for t, (here, after, multipliers) in enumerate(zip(V, (*V[1:], _measured(run)), bound.proofs, strict=True)):
         program = _two_rounds(run, t, exact)
-        after = program["measured"] if t + 2 == run.rounds else _potential(program, "after", V[t + 1])
-        gap = _potential(program, "before", here) - after
+        gap = _potential(program, "before", here) - _potential(program, "after", after)
         labelled = len(here) == len(first) and multipliers.keys() <= set(program.labels)
         if not (labelled and verification.verify(program, gap, multipliers, is_definite)[0]):
             return False
@@ -100,15 +97,22 @@ def _potential(program: Program, when: str, entries: tuple[Any, ...]) -> Express
     return program.sum({f"{when} {k}": value for k, value in enumerate(entries)})
 
 
+def _measured(run: Run) -> Potential:
+    """What is measured as a potential: ||w||^2, or F(w) - F* = mu/2 ||w||^2 + the first of the function values."""
+    gap, result = run.measure == "gap", [Fraction(0)] * _kept(run.tau)
+    result[0], result[-run.tau] = (run.mu / 2, Fraction(1)) if gap else (Fraction(1), Fraction(0))
+    return tuple(result)
+
+
 def _kept(tau: int) -> int:
     """How many numbers of a round a potential keeps."""
     return (tau + 1) * (tau + 2) + tau
 
 
 def _two_rounds(run: Run, t: int, number: Any) -> Program:
-    """The programme of rounds t and t + 1."""
-    sizes = run.sizes[t * run.tau : (t + 2) * run.tau]
-    return _program(run.present, run.tau, run.mu, run.L, sizes, number)
+    """The programme of rounds t and t + 1; after the last there is one with the same steps."""
+    sizes = run.sizes + run.sizes[-run.tau :]
+    return _program(run.present, run.tau, run.mu, run.L, sizes[t * run.tau : (t + 2) * run.tau], number)
 
 
 class _Draw:
@@ -174,7 +178,7 @@ def _program(
     present: Present, tau: int, mu: Fraction, L: Fraction, sizes: tuple[Fraction, ...], number: Any
 ) -> Program:
     draw, bend = _Draw(present, number), number(L - mu)
-    every, ends, start = [], [], draw.mean(0)
+    every, start = [], draw.mean(0)
     for group in (0, 1):
         x, points = draw.mean(0), [Point("*", Moment(), draw.apart(group, 0), Expression())]
         for k, size in enumerate(sizes):
@@ -184,7 +188,6 @@ def _program(
             points.append(Point(str(k), x, slope, _value(-1 if k < tau else group, k, number)))
             x = number(1 - size * mu) * x - number(size) * slope
         every.append(points)
-        ends.append(x)
     constraints = []
     for a, b in permutations(range(2 * tau + 1), 2):
         both = [interpolation(points[a], points[b], 0 * bend, bend) for points in every]
@@ -197,16 +200,16 @@ def _program(
     symbols = [Symbol("x", kind, k) for kind in range(4) for k in range(kind > 1, tau + 1)]
     symbols += [Symbol(letter, kind, k) for letter in letters for kind in (0, 1) for k in range(kind, tau + 1)]
     values = [Symbol("f", i, k + tau * (i >= 0)) for i in (-1, 0, 1) for k in range(tau)]
-    quantities = {name: lambda item=item: item for name, item in _quantities(draw, tau, start, ends).items()}
+    quantities = {name: lambda item=item: item for name, item in _quantities(draw, tau, start).items()}
     return Program(tuple(symbols), tuple(values), tuple(constraints), quantities, number, apart=True)
 
 
-def _quantities(draw: _Draw, tau: int, start: Moment, ends: list[Moment]) -> dict[str, Expression]:
-    """What a potential keeps, ||w||^2 and zeta_*^2 first, before either round, and the distance after both."""
+def _quantities(draw: _Draw, tau: int, start: Moment) -> dict[str, Expression]:
+    """What a potential keeps, ||w||^2 and zeta_*^2 first, before either round."""
     number, pairs, steps = draw.number, _pairs(tau), range(tau + 1)
     means = [start, *(part(draw.averaged([draw.later(i, k) for i in (0, 1)]), "x") for k in steps[1:])]
     apart = [[draw.apart(i, 0), *(draw.later(i, k) - means[k] for k in steps[1:])] for i in (0, 1)]
-    result: dict[str, Expression] = {}
+    result = dict[str, Expression]()
     for when, of_means, of_deviations, f in (
         (
             "before",
@@ -223,36 +226,35 @@ def _quantities(draw: _Draw, tau: int, start: Moment, ends: list[Moment]) -> dic
     ):
         kept = [of_means[0], of_deviations[0], *of_means[1:], *of_deviations[1:], *f]
         result |= {f"{when} {k}": item for k, item in enumerate(kept)}
-    mean = part(draw.averaged(ends), "x")
-    spread: Expression = draw.averaged([(end - mean).squared for end in ends])
-    return result | {"measured": mean.squared + spread * number(draw.v)}
+    return result
 
 
 class _Chain:
-    """The identities of all rounds as rows; multipliers of all rounds, then V_1 .. V_{R-2}, a and b as columns."""
+    """The identities of all rounds as rows; multipliers of all rounds, then V_1 .. V_{R-1}, a and b as columns."""
 
     def __init__(self, run: Run) -> None:
         from scipy.sparse import block_diag, csr_matrix, hstack
 
-        self.run, self.count, self.kept = run, run.rounds - 1, _kept(run.tau)
+        self.run, self.count, self.kept = run, run.rounds, _kept(run.tau)
         programs = [_two_rounds(run, t, float) for t in range(self.count)]
         self.cut, first = of_blocks(programs[0]), programs[0]
         self.labels = [label for label in first.labels if not label.startswith("opposite")]
         made = {id(one): self._forms(one) for one in programs}
-        rules, before, after, measured = zip(*(made[id(one)] for one in programs), strict=True)
+        rules, before, after = zip(*(made[id(one)] for one in programs), strict=True)
+        measured = after[-1] @ np.array([float(entry) for entry in _measured(run)])
         here = block_diag([before[0][:, :2], *before[1:]])
-        nothing = csr_matrix((len(measured[0]), 0))
+        nothing = csr_matrix((len(measured), 0))
         there = hstack([csr_matrix((here.shape[0], 2)), block_diag([*after[:-1], nothing])])
         potentials = (there - here).tocsc()
         self.matrix = hstack([block_diag(rules), potentials[:, 2:], potentials[:, :2]]).tocsr()
         self.target = np.zeros(self.matrix.shape[0])
-        self.target[-len(measured[-1]) :] = -measured[-1]
-        self.equal = np.arange(len(self.target)) % len(measured[0]) >= len(measured[0]) - len(first.values)
+        self.target[-len(measured) :] = -measured
+        self.equal = np.arange(len(self.target)) % len(measured) >= len(measured) - len(first.values)
         signed = [label.startswith("interpolation") for label in self.labels] * self.count
         self.signed = np.flatnonzero(signed)
 
-    def _forms(self, program: Program) -> tuple[Array, Array, Array, Array]:
-        """The columns of multipliers, of a potential before and after, and what is measured."""
+    def _forms(self, program: Program) -> tuple[Array, Array, Array]:
+        """The columns of multipliers, and of a potential before and after."""
         rules = np.concatenate([self.cut.packed(program.quad), program.lin], axis=1)[: len(self.labels)]
 
         def column(name: str) -> Array:
@@ -262,7 +264,7 @@ class _Chain:
         before, after = (
             np.stack([column(f"{when} {k}") for k in range(self.kept)], axis=1) for when in ("before", "after")
         )
-        return rules.T, before, after, column("measured")
+        return rules.T, before, after
 
     def least(self, delta_0: float, zeta_sq: float) -> tuple[Fraction, Fraction] | None:
         """(a, b) of the least bound."""
@@ -285,12 +287,10 @@ class _Chain:
         rows, columns, _ = corners(self.cut.sizes)
         unit = np.tile(np.append(1.0 * (rows == columns), np.zeros(self.equal.sum() // self.count)), self.count)
         matrix = hstack([matrix, unit[:, None]]).tocsr()  # how far inside everything is, at most 1
-        entries = np.append(-np.ones(many), np.ones(many + 1))
         places = [*range(many), *range(many + 1)], [*self.signed, *[size] * (many + 1)]
-        above_zero = csr_matrix((entries, places)), np.append(np.zeros(many), 1.0)
+        above_zero = csr_matrix((np.repeat([-1.0, 1.0], [many, many + 1]), places)), np.append(np.zeros(many), 1.0)
         equal, inside = ((matrix[k], target[k]) for k in (self.equal, ~self.equal))
-        cost = np.append(np.zeros(size), -1.0)
-        solved = conic(cost, equal, above_zero, inside, self.cut.sizes * self.count)
+        solved = conic(np.append(np.zeros(size), -1.0), equal, above_zero, inside, self.cut.sizes * self.count)
         if solved is None or solved[-1] <= 0:
             return None
         numbers, many = [Fraction(float(value)) for value in solved[:-1]], len(self.labels)
@@ -298,16 +298,16 @@ class _Chain:
         V = [(a, b, *[Fraction(0)] * (self.kept - 2))]
         V += [tuple(later[k : k + self.kept]) for k in range(0, len(later), self.kept)]
         given = [dict(zip(self.labels, numbers[many * t :], strict=False)) for t in range(self.count)]
-        return tuple(V), tuple(self._balanced(t, V, given[t]) for t in range(self.count))
+        after = [*V[1:], _measured(self.run)]
+        return tuple(V), tuple(self._balanced(*each) for each in zip(V, after, given, strict=True))
 
-    def _balanced(self, t: int, V: list[Potential], given: dict[str, Fraction]) -> Proof:
+    def _balanced(self, here: Potential, after: Potential, given: dict[str, Fraction]) -> Proof:
         """The multipliers of both signs, those with w* raised until the function values cancel."""
         assert self.run.present is not None
         share, tau = Fraction(*self.run.present), self.run.tau
-        after = V[t + 1][-tau:] if t + 1 < self.count else (Fraction(0),) * tau
-        short = {("", k): V[t][k - tau] for k in range(tau)}
+        short = {("", k): here[k - tau] for k in range(tau)}
         for who, part_of in (("0 ", share), ("1 ", 1 - share)):
-            short |= {(who, tau + k): -part_of * after[k] for k in range(tau)}
+            short |= {(who, tau + k): -part_of * after[k - tau] for k in range(tau)}
         for label, value in given.items():
             kind, *client, at = label.split()
             for side, sign in zip(at.split("|"), (-1, 1), strict=True) if kind == "interpolation" else ():

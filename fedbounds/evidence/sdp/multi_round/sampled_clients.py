@@ -14,14 +14,16 @@ changes nothing. Other clients go farther:
 with C_i a wedge in the plane of w_0 and u_i, or a cone about u_i. Noise is always in a new direction that nothing
 else has part in, so that all lengths are the same whatever its sign is. With r the length of what client i's own
 noise is in x, its wedge is between the faces <n_k, x> + b_k r <= 0, k = 1, 2. Of any number of clients the pulls are
-orthogonal to each other and to w_0, and nobody is drawn twice: then w moves by no random length. Of N clients rounds
-are drawn, and the value is the lower end of a band for the mean over `DRAWS` sequences of draws; the last draw is not
-sampled.
+orthogonal to each other and to w_0, and nobody is drawn twice: then w moves by no random length. Of N clients all
+sequences of draws are run where they are at most `DRAWS`; else that many are drawn, and the value is the lower end
+of a band for their mean. The last draw is in no sequence where ||w_R||^2 is measured.
 """
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -40,7 +42,7 @@ SEARCHED, DRAWS, ERROR_RATE = 128, 2**14, 1e-6
 SAME = 1e-12
 # Wedges (first and last angle) from which the best is searched for, and how often one is tried for each number that
 # is searched; cones by their first; how far the faces lean with noise. A wedge is no ray and no half-plane.
-WEDGES, TRIED, CONES, LEAN = ((-0.05, -0.4), (-0.5, -1.4)), 20, np.linspace(-1.4, -0.05, 28), 0.5
+WEDGES, TRIED, CONES, LEAN = ((-0.05, -0.4), (-0.5, -1.4), (0.1, -2.5)), 20, np.linspace(-1.4, -0.05, 28), 0.5
 NARROWEST = 1e-3
 
 # First and last angle, and how much each face leans.
@@ -52,7 +54,7 @@ Given = tuple[float, float, float]
 def highest(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> float:
     """A lower bound on what the run measures in mean, that of quadratics or of sets at ERROR_RATE."""
     exact = sampled(run, delta_0, zeta_sq, sigma_sq)[0]
-    if not zeta_sq or run.measure != "distance":
+    if not zeta_sq:
         return exact
     return max(exact, _of_sets(run, (delta_0, zeta_sq, sigma_sq)))
 
@@ -139,7 +141,10 @@ def _of_sets(run: Run, given: Given) -> float:
     """The value of the best wedge or cone that was found."""
     from scipy.optimize import minimize
 
-    def value(shape: Any, cone: bool, draws: int = SEARCHED) -> Array:
+    every = _sequences(run)
+    some = every if 0 < every <= 4 * SEARCHED else SEARCHED
+
+    def value(shape: Any, cone: bool, draws: int = some) -> Array:
         first, last, one, other = map(float, shape)
         last = min(max(last, first - np.pi + NARROWEST), first - NARROWEST)
         return with_sets(run, (first, last, abs(one), abs(other)), cone, given, draws)
@@ -156,16 +161,41 @@ def _of_sets(run: Run, given: Given) -> float:
         options = {"maxfev": TRIED * many, "initial_simplex": simplex[:, :many]}
         found = minimize(below, begin[:many], method="Nelder-Mead", options=options)
         best = max(best, (-float(found.fun), (*map(float, found.x), *begin[many:]), False))
-    values = value(best[1], best[2], DRAWS)
-    if np.ptp(values) <= SAME * values.max():  # up to two rounds, or of any number, every sequence has the same
-        return float(values.min())
+    values = value(best[1], best[2], every or DRAWS)
+    if every or np.ptp(values) <= SAME * values.max():
+        return float(values.mean())
     return float(band(values[:, None], ERROR_RATE).lower[0])
 
 
-def with_sets(run: Run, wedge: Wedge, cone: bool, given: Given, draws: int) -> Array:
-    """E||w_R||^2 given the first R - 1 draws, of several sequences (draws,); of any number of clients (1,)."""
+def _sequences(run: Run) -> int:
+    """How many sequences of draws there are; 0 where they are more than `DRAWS`, or not equally likely."""
+    K, N = run.present or (1, 1)
+    if N is None or isinstance(K, Fraction):
+        return 0
+    count = math.comb(N, K) ** (run.rounds - (run.measure == "distance"))
+    return count if count <= DRAWS else 0
+
+
+def _drawn(run: Run, t: int, coins: Array) -> Array:
+    """Who takes part in round ``t`` of several sequences (draws, N): in all of them, or by these random numbers."""
     assert run.present is not None
-    (K, N), delta_0, rng = run.present, given[0], np.random.default_rng(0)
+    (K, _), (draws, N) = run.present, coins.shape
+    if isinstance(K, Fraction):
+        return np.asarray(coins < float(K))
+    if draws != _sequences(run):
+        return np.asarray(coins.argsort(1).argsort(1) < K)
+    members = np.array([np.isin(range(N), those) for those in combinations(range(N), K)])
+    return np.asarray(members[np.arange(draws) // len(members) ** t % len(members)])
+
+
+def with_sets(run: Run, wedge: Wedge, cone: bool, given: Given, draws: int) -> Array:
+    """What is measured, of several sequences of draws (draws,); of any number of clients (1,).
+
+    They are all that there are where there are as many. The last draw is in none where it is ||w_R||^2: the mean is
+    given the others.
+    """
+    assert run.present is not None
+    N, delta_0, rng = run.present[1], given[0], np.random.default_rng(0)
     if N is None:
         return _of_new_clients(run, wedge, cone, given)
     idle = float(run.idle)
@@ -179,20 +209,28 @@ def with_sets(run: Run, wedge: Wedge, cone: bool, given: Given, draws: int) -> A
         p, q, own, added, outside = _after(run, start, wedge, rest, z, noise, given)
         keep: Array = p / np.maximum(rest, np.finfo(float).tiny) if cone else np.full(z.shape, outside)
         along, moved = (keep * x[:, None] if cone else p), q - keep * z
-        if start + run.tau == run.T:
+        if start + run.tau == run.T and run.measure == "distance":
             of_noise = outside**2 * (noise.sum(1, keepdims=True) - noise) + own**2 * noise + added
             each = along**2 + keep**2 * others + q**2 + of_noise
             middle = _mean_of(moved, unit, np.full(z.shape, 1 / N)) + keep.mean(1)[:, None] * y
             of_noise = (outside + (own - outside) / N) ** 2 * noise + added / N**2
             ends = (1 - v) * (along.mean(1) ** 2 + (middle**2 + of_noise).sum(1)) + v * each.mean(1)
             return np.asarray((1 - idle) * ends + idle * (x**2 + (y**2 + noise).sum(1)))
-        coins = rng.random(z.shape)
-        those = coins < K if run.by_coins else coins.argsort(1).argsort(1) < K
-        some, share = those.any(1), those / np.maximum(those.sum(1, keepdims=True), 1)
+        those = _drawn(run, start // run.tau, rng.random(z.shape))
+        some: Array = np.asarray(those.any(1))
+        share = those / np.maximum(those.sum(1, keepdims=True), 1)
         y = np.where(some[:, None], _mean_of(moved, unit, share) + (share * keep).sum(1)[:, None] * y, y)
         x = np.where(some, (share * along).sum(1), x)
         noise = np.where(some[:, None], (outside + share * (own - outside)) ** 2 * noise + share**2 * added, noise)
-    return np.empty(0)
+    squared, z = x**2 + (y**2 + noise).sum(1), unit * y
+    aside = np.sqrt(np.maximum(squared[:, None] - noise.sum(1)[:, None] - z**2, 0)) if cone else x[:, None]
+    return _above_least(run, squared, aside, z, noise, wedge)
+
+
+def _above_least(run: Run, squared: Array, p: Array, z: Array, noise: Array, wedge: Wedge) -> Array:
+    """F(w) - F* at w of these squared lengths, from its place in the plane of every client's set."""
+    beyond = (np.stack(_from_wedge(p, z, np.sqrt(noise), wedge)) ** 2).sum(0).mean(1)
+    return np.asarray((float(run.mu) * squared + float(run.L - run.mu) * beyond) / 2)
 
 
 def _mean_of(moved: Array, unit: float, share: Array) -> Array:
@@ -211,7 +249,11 @@ def _of_new_clients(run: Run, wedge: Wedge, cone: bool, given: Given) -> Array:
             x, rest = np.sqrt(x**2 + rest), 0 * rest
         x, q, _, added, keep = _after(run, start, wedge, x, 0 * x, 0 * x, given)
         rest = keep**2 * rest + (q**2 + added) / K
-    return np.asarray(x**2 + rest)
+    squared = x**2 + rest
+    if run.measure == "distance":
+        return np.asarray(squared)
+    p = (np.sqrt(squared) if cone else x)[:, None]
+    return _above_least(run, squared, p, 0 * p, 0 * p, wedge)
 
 
 def _after(
