@@ -29,6 +29,7 @@ from fedbounds.referee.search.shrink import numbers
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.protocol_assumptions import top_weighting
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import eta_0, t
 
@@ -182,6 +183,8 @@ def _weightings(
     if a.without_replacement.key in keys and not noise and N > 1:  # of unequal p, FedAvg does not share equally
         return tuple({"weighting": "uniform"} | some for some in ({}, {"present": 1}, {"present": 2})[:N])
     few = SOME_PRESENT if keys >= SAMPLED and N > 2 and not noise else ()
+    if own := top_weighting(claim.assumptions, N):
+        return () if noise else ({"weighting": own[0]},)
     few = COINS if claim.by_coins and not noise else few
     kinds = WEIGHTINGS if N == 2 and mu > 0 and few != COINS else (*WEIGHTINGS[:1], *few)
     absent = rounds <= NOISY_STEPS and not (noise and many)

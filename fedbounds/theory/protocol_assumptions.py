@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -99,6 +99,16 @@ def of_the_algorithm(other: str, server_step: bool) -> tuple[Assumption, ...]:
 
 
 @cache
+def top_weighting(assumptions: Iterable[Assumption], N: int) -> tuple[str, ...]:
+    """FedMax(k) of N clients, where it is the one weighting that is assumed.
+
+    >>> top_weighting([weighting("fedmax:3")], 4), top_weighting([weighting("fedmax:3")], 2)
+    (('fedmax:3',), ())
+    """
+    found = (re.fullmatch(rf"{WEIGHTING}(fedmax:(\d+))", item.key) for item in assumptions)
+    return tuple(rule[1] for rule in found if rule and 0 < int(rule[2]) <= N)
+
+
 def weighting(rule: str) -> Assumption:
     """That a run has one weighting: ``fedmax``, ``fedmax:3``, ``fedsoftmax:0.5`` or ``fixed``; none for any."""
     if not isinstance(rule, str) or not re.fullmatch(r"[a-z][a-z0-9_-]*(:[\w.,-]+)?", rule):

@@ -3,7 +3,7 @@
 import pytest
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.compare import unexpressed
+from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.kernel import found_proof
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
@@ -13,6 +13,7 @@ from fedbounds.latex.writer import write
 from fedbounds.plugins import claim_named
 from fedbounds.referee.case import Case
 from fedbounds.referee.implication import PROVERS
+from fedbounds.referee.limit_cases import battery
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.stages import read_back
 from fedbounds.theory import symbols as s
@@ -217,3 +218,12 @@ def test_a_statement_with_a_probability_is_refused_with_the_reason(words, relati
     text = f"\\begin{{lemma}}\n% fedbounds: assume full-gradients, full-participation\n{words}\n"
     with pytest.raises(InputError, match="cannot be judged, as runs measure expectations"):
         read_text(f"{text}\\[ {relation} \\le {START} \\]\n\\end{{lemma}}")
+
+
+def test_a_false_theorem_of_the_two_largest_losses_is_refuted_by_an_instance_in_fractions():
+    lines = rf"assume {DESCENT}, weighting-fedmax:2, \eta_t \le \frac{{1}}{{L}}".replace("unbiased, ", "")
+    step = r"\|w_{t+1}-w^*\|^2 \le (1-\eta_t\mu)\|w_t-w^*\|^2 + \eta_t^2 L\Gamma"
+    (mine,) = read_text(f"% fedbounds: {lines}\n\\[ {step} \\]").values()
+    cases = [instance for instance in battery(mine, mine.coverage(PLAIN)) if instance.N == 2]
+    assert {instance.weighting for instance in cases} == {"fedmax:2"}
+    assert Status.REFUTED in {examine(instance, mine, PLAIN).status for instance in cases}

@@ -33,6 +33,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import with_replacement, without_replacement
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.protocol_assumptions import top_weighting
 from fedbounds.theory.reading import Reading
 
 # Members of a shape looked at to see whether it can meet a claim's assumptions at all, steps apart.
@@ -178,6 +179,7 @@ def _kinds(
     others = _others(shape)
     several = any("m" in a.symbols() for a in assumed)
     biased = ["fedmax", *(f"fedmax:{k}" for k in range(2, min(shape.N, 4)) if several), "fixed", *others]
+    biased += [rule for rule in top_weighting(assumed, shape.N) if rule not in biased]
     # A client alone has all weight, whatever the weighting.
     choices = (["fedavg"],) if shape.present == 1 else (biased, ["fedavg"])
     if with_replacement in assumed:
