@@ -98,7 +98,6 @@ def of_the_algorithm(other: str, server_step: bool) -> tuple[Assumption, ...]:
     return (other_algorithm(other),) if other else (with_server_step,) * server_step
 
 
-@cache
 def top_weighting(assumptions: Iterable[Assumption], N: int) -> tuple[str, ...]:
     """FedMax(k) of N clients, where it is the one weighting that is assumed.
 
@@ -109,6 +108,7 @@ def top_weighting(assumptions: Iterable[Assumption], N: int) -> tuple[str, ...]:
     return tuple(rule[1] for rule in found if rule and 0 < int(rule[2]) <= N)
 
 
+@cache
 def weighting(rule: str) -> Assumption:
     """That a run has one weighting: ``fedmax``, ``fedmax:3``, ``fedsoftmax:0.5`` or ``fixed``; none for any."""
     if not isinstance(rule, str) or not re.fullmatch(r"[a-z][a-z0-9_-]*(:[\w.,-]+)?", rule):
