@@ -1,9 +1,13 @@
 """One profile for every property test (no deadline, the same examples), and what cannot run without torch."""
 
+import fcntl
 import importlib.util
+import os
 import re
+import shutil
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 import fedbounds.testing
@@ -19,6 +23,27 @@ LEFT_OUT = [
     if importlib.util.find_spec("torch") is None and NEEDS_TORCH.search(path.read_text())
 ]
 collect_ignore = [str(path) for path in LEFT_OUT]
+
+
+# What Rocq's proofs rest on: the model, found proofs, certificates.
+ROCQ = ("Space", "Model", "Facts", "Together", "Points", "Independent", "Drift", "Inside")
+ROCQ += ("Certificate", "Parametric", "Round", "Noise")
+
+
+@pytest.fixture(scope="session")
+def rocq_folder(tmp_path_factory):
+    """A folder with the compiled files that Rocq's proofs rest on: compiled once, whatever the number of workers."""
+    from fedbounds.evidence.kernel import coqc, proof_obligations
+
+    own = tmp_path_factory.getbasetemp()
+    shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "rocq-shared"
+    shared.mkdir(exist_ok=True)
+    with open(shared / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for name in ROCQ:
+            if not (shared / f"{name}.vo").exists():
+                assert coqc.compiled(shared, name, proof_obligations.sources()[name].read_text()) == ("", "")
+    return Path(shutil.copytree(shared, tmp_path_factory.mktemp("rocq") / "base"))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedbounds.evidence import kernel
+from fedbounds.evidence.kernel import coqc
 from fedbounds.io import read_json
 from validate import one_step
 
@@ -15,9 +16,8 @@ QUICK = ("pl", "drift-bounded-gradients", "variance")
 
 
 @pytest.fixture(scope="module")
-def compiled():
-    with one_step.compiler() as complaint:
-        yield complaint
+def compiled(rocq_folder):
+    return lambda module, text: coqc.compiled(rocq_folder, module, text)[0]
 
 
 @needs_rocq

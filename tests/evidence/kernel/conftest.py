@@ -4,20 +4,14 @@ import shutil
 
 import pytest
 
-from fedbounds.evidence.kernel import coqc, proof_obligations, rocq_runs
+from fedbounds.evidence.kernel import coqc, rocq_runs
 
 OF_ALL = ("Space", "Model", "Facts")
-OF_FOUND = ("Together", "Points", "Independent", "Drift", "Inside")
-OF_CERTIFICATES = ("Certificate", "Parametric", "Round", "Noise")
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory):
-    """A folder with the compiled files that certificates and found proofs rest on."""
-    place = tmp_path_factory.mktemp("rocq")
-    for name in (*OF_ALL, *OF_FOUND, *OF_CERTIFICATES):
-        assert coqc.compiled(place, name, proof_obligations.sources()[name].read_text()) == ("", "")
-    return place
+def folder(rocq_folder):
+    return rocq_folder
 
 
 @pytest.fixture

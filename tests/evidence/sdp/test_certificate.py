@@ -15,7 +15,8 @@ from fedbounds.evidence.sdp.one_step.certificate import check, read
 from fedbounds.evidence.sdp.one_step.coverage import coverage
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.verdict import certify
-from fedbounds.evidence.sdp.verification import is_psd
+from fedbounds.evidence.sdp.program import Constraint, Program, Symbol, Vector, exact
+from fedbounds.evidence.sdp.verification import is_psd, verify
 from fedbounds.plugins import claim_named, shipped
 
 LEMMA_2 = certify(claim_named("lemma-2"), round_setting(2, 2, kappa=10))
@@ -78,6 +79,16 @@ def test_definiteness_agrees_with_how_the_matrix_was_made(rows, k):
     S = [[fmpq(int(S[i, j])) - (fmpq(1, 1000) if i == j == k else 0) for j in range(3)] for i in range(3)]
     assume(abs(eigenvalues[0]) > 1e-9)
     assert is_psd(S) is bool(eigenvalues[0] > 0)
+
+
+def test_a_negative_multiplier_and_a_zero_pivot_prove_nothing():
+    """Each where nothing else is wrong: -|x|^2 is minus a constraint, and 2 x y is of no sign."""
+    x = Vector({Symbol("x"): exact(F(1))})
+    program = Program((Symbol("x"),), (), (Constraint("square", -1, "", x.squared),), {}, exact, apart=True)
+    assert verify(program, x.squared, {"square": exact(F(1))})[0]
+    assert verify(program, -x.squared, {"square": exact(F(-1))}) == (False, "the multiplier of square is negative")
+    crossed, plain = ([[fmpq(v) for v in row] for row in S] for S in ([[0, 1], [1, 0]], [[0, 0], [0, 1]]))
+    assert is_psd(plain) and not is_psd(crossed)
 
 
 def test_certificates_of_gradient_descent_cover_the_steps_they_were_solved_for():
