@@ -358,6 +358,7 @@ def held(evidence):
         ((held(Evidence.EMPIRICAL),), Outcome.OPEN),
         ((held(Evidence.EMPIRICAL), held(Evidence.SDP)), Outcome.OPEN),
         ((held(Evidence.SDP), held(Evidence.SYMBOLIC)), Outcome.PROVED),
+        ((replace(held(Evidence.SYMBOLIC), coverage=Coverage({"kappa": only(7)})),), Outcome.OPEN),
         ((held(Evidence.KERNEL), refuted(Evidence.EXACT)), Outcome.FALSE),
         ((refuted(Evidence.SDP),), Outcome.OPEN),
         ((Verdict("c", "plain", Evidence.EMPIRICAL, Status.VACUOUS),), Outcome.NOT_TESTED),
