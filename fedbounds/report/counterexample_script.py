@@ -131,7 +131,7 @@ def script(claim: Claim, verdict: Verdict) -> str:
         or _rounds(sides.lhs, sides.rhs)
     ):
         what = "a script has full gradients or noise of two signs, everyone present, and a formula without roots"
-        raise reject(what, f"a counterexample to {claim.key} beyond these", "read its instance with --json or --out")
+        raise reject(what, f"a counterexample to {claim.key} beyond these", "read its instance with --out")
     t = instance.total if verdict.worst_t is None else verdict.worst_t
     words = _words(instance, t, "1" if reading.skew == "all-steps" else "tau", reading.virtual)
     return SCRIPT.format_map(

@@ -482,7 +482,7 @@ def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tm
     assert r"\begin{verbatim}" in (out / "referee.tex").read_text()
     (case,) = xml.parse(junit).getroot()
     assert case.find("failure").get("message") == first
-    told = json.loads(call("referee", str(single), "--json", "--quiet").stdout)
+    told = json.loads(call("referee", str(single), "--format", "json", "--quiet").stdout)
     assert [item["claim"] for item in told] == ["2/L"]
 
 

@@ -32,7 +32,7 @@ NEXT = {
 }
 
 
-@command("Judge a theorem", as_json="--json", label="--theorem")
+@command("Judge a theorem", label="--theorem")
 def referee(
     theorem: str,
     *,
@@ -44,7 +44,7 @@ def referee(
     scheduler: str | None = None,
     seconds: Annotated[float | None, click.FloatRange(min=0, min_open=True)] = None,
     out: Path | None = None,
-    as_json: bool = False,
+    format: Literal["text", "json"] = "text",
     junit: Annotated[Path | None, Place(dir_okay=False)] = None,
     fail_on: Literal["refuted"] | None = None,
     verbose: bool = False,
@@ -65,7 +65,6 @@ def referee(
     scheduler: Address of a Dask scheduler to use instead.
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
     out: Folder for results, page and appendix; the same folder continues a long stage.
-    as_json: Print JSON.
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
@@ -85,14 +84,14 @@ def referee(
     def print_verdict(trial: Trial) -> None:
         if script and trial.refutation is not None:
             show(script_of(trial.claim, trial.refutation))
-        elif not (as_json or script):
+        elif not (format == "json" or script):
             show(trial_text.to_text(trial, verbose))
         if not quiet and trial.outcome in NEXT:
             named = theorem if len(claims) == 1 else f"{theorem} --theorem {trial.claim.key}"
             say(searched if repair and trial.outcome is Outcome.FALSE else NEXT[trial.outcome].format(named))
 
     def print_nearest(trial: Trial) -> None:
-        if not (as_json or script):
+        if not (format == "json" or script):
             show("\n".join([*trial_text.nearest(trial), ""]))
 
     claims, faults = theorems_and_faults(theorem, label, plugins)
@@ -123,7 +122,7 @@ def referee(
             io.write_text(out / "referee.tex", trial_text.to_latex(trials))
     if junit is not None:
         io.write_text(junit, trial_text.to_junit(trials))
-    if as_json:
+    if format == "json":
         show_json([trial.to_json() for trial in trials])
     unread = f"{len(faults)} of {len(faults) + len(claims)}" * bool(faults)
     return _code(trials, fail_on, unread, f", kept in {out}" if out is not None else "")
