@@ -1,6 +1,6 @@
 """The best step sizes over a table of classes and runs, with their minimax gaps, and random runs below them.
 
-    nice python -m validate.design_cells --out validate/results/design.json        (an hour on one core)
+    nice python -m validate.design_cells --out validate/results/design.json        (a quarter of an hour on one core)
 
 A cell that the file has is not computed again, and the file is written after every cell. At kappa = 2 and
 zeta_* = 0 eight steps or more leave less than a solver resolves: there is no such cell.

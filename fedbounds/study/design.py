@@ -132,7 +132,8 @@ def design(
     result = []
     for k, run in enumerate(runs):
         if progress is not None:
-            progress("methods", k, len(runs), f"tau = {run.tau}")
+            left = sum(1.5 if random else 2 + item.T / 2 for item in runs[k:])  # as it was measured on one core
+            progress("methods", k, len(runs), f"tau = {run.tau}, some {left:.0f} s left")
         at = run, fraction(Delta_0), fraction(zeta_star) ** 2
         if random:
             result.append(best_of_random(*at, fraction(sigma)))

@@ -116,7 +116,10 @@ def test_a_design_is_between_its_bounds_and_above_runs():
 
 
 def test_a_budget_of_steps_is_shared_over_rounds():
-    assert [(item.tau, item.rounds) for item in design(tau="1..2", budget_steps=3)] == [(1, 3), (2, 1)]
+    said = []
+    result = design(tau="1..2", budget_steps=3, progress=lambda *words: said.append(words[-1]))
+    assert [(item.tau, item.rounds) for item in result] == [(1, 3), (2, 1)]
+    assert said == ["tau = 1, some 6 s left", "tau = 2, some 3 s left"]
 
 
 @pytest.mark.parametrize("p", ["1/2,1/2", "9/10,1/10"])
