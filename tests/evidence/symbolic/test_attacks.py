@@ -397,7 +397,7 @@ ATTACKS = {
     ),
 }
 MADE = {"readings": ("repaired",)}
-RATE = Claim("toy", "toy", "here", "horizon", sy.gap, {"floor": sp.Integer(0)}, kind=Kind.RATE, **MADE)
+RATE = Claim("toy", "toy", "here", "horizon", sy.gap, {"floor": sy.gap}, kind=Kind.RATE, **MADE)
 DOUBLE = Claim("toy", "toy", "here", "constant", 2 * sy.L, {"all": sy.L}, **MADE)
 
 
