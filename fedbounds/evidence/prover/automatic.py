@@ -162,8 +162,6 @@ def why_none(claim: Claim, reading: Reading) -> str:
     if claim.scope in ("point", "constant"):
         return f"no combination of the class's inequalities was found, of degree {statement.ATTEMPTS[-1][0]} at most"
     assumed = claim.assumptions_in(reading)
-    if a.strongly_convex not in assumed:
-        return "runs are followed of strongly convex losses only"
     local = not any(sp.Eq(sy.tau, 1) == item.relation for item in assumed) and a.bounded_gradient not in assumed
     of_runs = ", with local steps and no bound G on gradients" * local
     return f"no inequality of one step was found{of_runs}, from which it follows at once or by induction"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, product
 
 import sympy as sp
 
+from fedbounds.evidence.prover import facts
 from fedbounds.evidence.prover.drifts import drifts
 from fedbounds.evidence.prover.gap_steps import descents, gap_steps
 from fedbounds.evidence.prover.recursions import one_steps
 from fedbounds.evidence.prover.run_setting import Proposal, Setting, eta
+from fedbounds.evidence.prover.telescoped_rounds import SHARES, with_gap
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import symbols as sy
@@ -26,12 +28,30 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         rest = _beyond(setting, right, drift.most)
         if rest is not None:
             yield drift.steps, (drift.bound, *rest), drift.conditions
+    if left == sy.Delta_next and right.coeff(sy.gap_t) != 0:
+        yield from _with_gap(setting, right)
     for step in chain(one_steps(setting), descents(setting), gap_steps(setting)):
         same = normal(step.of.next - left) == 0
         rest = _beyond(setting, right, step.kept * step.of.now + step.added) if same else None
         proof = None if rest is None else step.proof()
         if rest is not None and proof is not None:
             yield proof.steps, (d.Earlier("recursion"), *rest), proof.conditions
+
+
+def _with_gap(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
+    """The step of the distance that keeps the gap, the drift as it is or bounded."""
+    least = facts.curvature_of(set(setting.universe))
+    if least is None or not {"smooth", "unbiased", "full-participation"} <= setting.universe.keys():
+        return
+    for shares, noise in product(SHARES, setting.noises):
+        step = with_gap(setting, shares, noise, least)
+        for drift in (None, *drifts(setting)) if step is not None else ():
+            share = step.rhs.coeff(sy.drift) if drift is not None else sp.Integer(0)
+            most, bound = (sy.drift, ()) if drift is None else (drift.most, ((share, drift.bound),))
+            rest = _beyond(setting, right, step.rhs.subs(sy.drift, most))
+            if rest is not None:
+                lines, conditions = ((), ()) if drift is None else (drift.steps, drift.conditions)
+                yield (*lines, step), (d.Earlier("recursion"), *bound, *rest), conditions
 
 
 def _beyond(setting: Setting, right: sp.Expr, shown: sp.Expr) -> list[d.Use] | None:

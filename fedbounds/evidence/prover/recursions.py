@@ -13,7 +13,7 @@ from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.goal import limits
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
-from fedbounds.evidence.prover.step_facts import SLACK, Uses, noise_bound, small
+from fedbounds.evidence.prover.step_facts import SLACK, Uses, both_ways, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
@@ -112,13 +112,33 @@ def _noisy(setting: Setting) -> bool:
 def _of_models(setting: Setting) -> Iterator[OneStep]:
     """What a step does to sum_i p_i ||w_i - w*||^2, whether all models are averaged or those of clients drawn."""
     every = {"unbiased", "full-participation"} <= setting.universe.keys()
-    curved = {"smooth", "strongly-convex"} <= setting.universe.keys()
-    if not curved or not _noisy(setting) or not (every or "next-drawn-models" in setting.universe):
+    least = facts.curvature_of(set(setting.universe)) if "smooth" in setting.universe else None
+    if least is None or not _noisy(setting) or not (every or "next-drawn-models" in setting.universe):
         return
     of, after = (LOCAL_MODELS, "next-models") if every else (DRAWN_MODELS, "next-drawn-models")
     noise = sp.Integer(0) if "no-noise" in setting.universe else sy.sigma_sq
-    for one in (*_of_each_model(setting, noise, after), *_of_each_minimiser(setting, noise, after)):
+    curved = (*_of_each_model(setting, noise, after), *_of_each_minimiser(setting, noise, after))
+    for one in _no_farther(setting, noise, after) if least == 0 else curved:
         yield replace(one, of=of)
+
+
+def _no_farther(setting: Setting, noise: sp.Expr, after: str) -> Iterator[OneStep]:
+    """Of merely convex losses and one common minimiser: but for noise no local model goes farther from it."""
+    if "common-optimum" not in setting.universe:
+        return
+    slope = grad(W_STAR)
+    turn = grad(X) - slope
+    for line, condition, _ in small(setting, LIMITS[4:5]):
+        each = d.averaged(
+            P,
+            *((2 * eta * m, fact) for m, fact in both_ways(X, W_STAR, sp.Integer(0))),
+            (eta * SLACK / L, d.Square(turn, "a square")),
+            d.premise("common-optimum", 2 * eta * (X - W_STAR - eta * turn) - eta**2 * slope),
+        )
+        last = d.step("recursion", MODELS_NEXT, "<=", MODELS + eta**2 * noise)
+        last = last.by(d.premise(after), each, *noise_bound(setting, P, eta**2, mean=False))
+        lines = statement.Lines((line, last), (), (condition,))
+        yield OneStep(sp.Integer(1), eta**2 * noise, lambda lines=lines: lines)  # type: ignore[misc]
 
 
 def _of_each_model(setting: Setting, noise: sp.Expr, after: str) -> Iterator[OneStep]:

@@ -177,7 +177,7 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     if ("strongly-convex" not in universe and not flat and claim.lhs != sy.drift) or not _present(universe):
         return None
     constant = "constant-steps" in universe
-    if claim.scope == "horizon" and not stated and not constant:
+    if claim.scope == "horizon" and not stated and not constant and claim.lhs not in (sy.Delta_T, sy.gap):
         return None
     size = sp.sympify(claim.eta) if stated else sy.eta_0 if constant else eta
     cap = cap_of(size, *claim.stated(reading.repaired).values())

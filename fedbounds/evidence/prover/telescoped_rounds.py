@@ -50,9 +50,8 @@ def _summed(
 ) -> Proposal | None:
     """share sum_s gap_s + Delta_T/eta grows by what noise and drift add, and sums of powers of n are known."""
     (share, apart), positive, size = shares, setting.letters.positive, sp.sympify(setting.eta)
-    spare, more = positive(2 - 4 * eta * L - share), positive((apart - 1 - 2 * eta * L) * L + least)
     powers = sp.Poly(drift.by_steps or 1, n)
-    if spare is None or more is None or powers.degree() > len(POWERS) or powers.coeff_monomial(1) != 0:
+    if powers.degree() > len(POWERS) or powers.coeff_monomial(1) != 0:
         return None
     each = {j: apart * L * powers.coeff_monomial(n**j) for j in range(1, powers.degree() + 1)}
     shown = sp.Add(sy.Delta_0 / eta, T * eta * noise, *(c * POWERS[j - 1].most(T) for j, c in each.items()))
@@ -60,24 +59,14 @@ def _summed(
     weight = positive(1 / size)
     if rest is None or weight is None:
         return None
-    bound = (1 - eta * least) * sy.Delta - share * eta * sy.gap_t + apart * eta * L * sy.drift + eta**2 * noise
-    at_step = {sy.eta_0: eta}  # which the step sizes are
-    cap = () if setting.cap is None else (setting.cap.room.xreplace(at_step),)
-    limits = tuple((d.Condition(ROOM, d.Earlier("cap")), room) for room in cap)
-    goal = statement.Goal(sy.Delta_next, bound, "step", setting.universe, None, limits, setting.claim)
-    uses = mean_step(W, Centre(ALPHA, grad(X)), least, spare.xreplace(at_step), more.xreplace(at_step))
-    for noisy in facts.of_noise(setting.universe):
-        every = [*map(d.as_use, uses), *((eta**2 * m, fact) for m, fact in noisy.uses)]
-        mended = closing(goal, goal.frame, every, []) if noisy.value.coeff(noise or L, 1) or noise == 0 else None
-        if mended is not None:
-            break
-    else:
+    step = with_gap(setting, shares, noise, least)
+    if step is None:
         return None
     sums = sy.Delta_0 / eta + T * eta * noise + sp.Add(*(c * POWERS[j - 1].last for j, c in each.items()))
     after = {T: sy.t + 1} | {POWERS[j - 1].last: POWERS[j - 1].now + n**j for j in each}
     steps = (
         *drift.steps,
-        d.step("recursion", sy.Delta_next, "<=", bound).by(*every, *mended),
+        step,
         d.step("base", sy.Delta_0 / eta, "<=", sy.Delta_0 / eta),
         d.step("carry", share * (GAPS + sy.gap_t) + sy.Delta_next / eta, "<=", sums.xreplace(after)).by(
             (1 / eta, d.Earlier("recursion")),
@@ -94,3 +83,23 @@ def _summed(
         *rest.uses,
     )
     return (*rest.steps, *steps), last, (*drift.conditions, *rest.conditions)
+
+
+def with_gap(setting: Setting, shares: tuple[sp.Expr, sp.Expr], noise: sp.Expr, least: sp.Expr) -> d.Step | None:
+    """The step of the distance that keeps the gap, with these shares of it and of the drift."""
+    (share, apart), positive = shares, setting.letters.positive
+    spare, more = positive(2 - 4 * eta * L - share), positive((apart - 1 - 2 * eta * L) * L + least)
+    if spare is None or more is None:
+        return None
+    bound = (1 - eta * least) * sy.Delta - share * eta * sy.gap_t + apart * eta * L * sy.drift + eta**2 * noise
+    at_step = {sy.eta_0: eta}  # which the step sizes are
+    cap = () if setting.cap is None else (setting.cap.room.xreplace(at_step),)
+    limits = tuple((d.Condition(ROOM, d.Earlier("cap")), room) for room in cap)
+    goal = statement.Goal(sy.Delta_next, bound, "step", setting.universe, None, limits, setting.claim)
+    uses = mean_step(W, Centre(ALPHA, grad(X)), least, spare.xreplace(at_step), more.xreplace(at_step))
+    for noisy in facts.of_noise(setting.universe):
+        every = [*map(d.as_use, uses), *((eta**2 * m, fact) for m, fact in noisy.uses)]
+        mended = closing(goal, goal.frame, every, []) if noisy.value.coeff(noise or L, 1) or noise == 0 else None
+        if mended is not None:
+            return d.step("recursion", sy.Delta_next, "<=", bound).by(*every, *mended)
+    return None

@@ -17,6 +17,7 @@ DECAYED = (d.Hypothesis("decays", "shown at t"), d.Earlier("decays"))
 ATOMS = (
     sy.Delta,
     sy.gap_t,
+    sy.drift,
     sy.Delta_0,
     sy.gap_0,
     sy.rho_tilde,
