@@ -44,22 +44,26 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
         bounds = _noise_bounds(setting, noise)
         for line, condition, limit in small(setting, LIMITS[2:3]) if bounds else ():
             added = L * eta**2 / 2 * noise
-            for kept, spare in ((1 - eta * mu * (2 - eta * L), 0), (1 - eta * mu, eta * mu * SLACK)):
+            least, flat = facts.curvature_of(set(setting.universe)), ((sp.Integer(1), 0),)
+            curved = ((1 - eta * mu * (2 - eta * L), 0), (1 - eta * mu, eta * mu * SLACK))
+            for kept, spare in flat if least == 0 else curved:
                 goal = statement.Goal(
                     GAP_NEXT, kept * sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
                 )
-                yield OneStep(kept, added, partial(_gap_step, goal, bounds, line, spare), GAP)
+                yield OneStep(
+                    kept, added, partial(_gap_step, goal, bounds, line, (spare, least or sp.Integer(0))), GAP
+                )
 
 
 def _gap_step(
-    goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, spare: sp.Expr
+    goal: statement.Goal, bounds: list[facts.Candidate], line: d.Step, put: tuple[sp.Expr, sp.Expr]
 ) -> statement.Lines | None:
-    gained = eta * (1 + SLACK) / 2
-    share = 2 * mu * gained
-    polyak = (share, facts.convex(X, W_STAR)), (share, facts.convex(W, X))
+    (spare, least), gained = put, eta * (1 + SLACK) / 2
+    share = 2 * least * gained
+    polyak = ((share, facts.convex(X, W_STAR)), (share, facts.convex(W, X))) if least != 0 else ()
     uses = [
-        d.as_use(d.averaged(P, facts.smooth(X, W_NEXT), facts.convex(X, W), *polyak)),
-        (gained, d.Square(Centre(ALPHA, grad(X)) - mu * (W - W_STAR), "a square")),
+        d.as_use(d.averaged(P, facts.smooth(X, W_NEXT), facts.convex(X, W, least), *polyak)),
+        (gained, d.Square(Centre(ALPHA, grad(X)) - least * (W - W_STAR), "a square")),
         (sp.sympify(spare) * sy.gap_t, d.ONE),
     ]
     return _closed(goal, bounds, uses, (line,), ())
@@ -94,18 +98,23 @@ OF_MODELS = Followed(GAP_OF_MODELS_T, GAP_OF_MODELS, GAP_OF_MODELS_NEXT, (d.prem
 
 def _of_one_function(setting: Setting) -> Iterator[OneStep]:
     """Of clients that are alike: F at each local model, whose mean over the clients does not grow by averaging."""
-    needed = {"next-gaps", "smooth", "strongly-convex", "unbiased", "full-participation"} <= setting.universe.keys()
+    needed = {"next-gaps", "smooth", "unbiased", "full-participation"} <= setting.universe.keys()
+    least = facts.curvature_of(set(setting.universe))
     noise = sp.Integer(0) if "no-noise" in setting.universe else sy.sigma_sq
-    if not needed or not {"no-noise", "bounded-variance"} & setting.universe.keys():
+    if not needed or least is None or not {"no-noise", "bounded-variance"} & setting.universe.keys():
         return
     for line, condition, _ in small(setting, LIMITS[2:3]):
-        for gained, kept in ((eta * (1 + SLACK) / 2, 1 - eta * mu * (2 - eta * L)), (eta / 2, 1 - eta * mu)):
+        curved = ((eta * (1 + SLACK) / 2, 1 - eta * mu * (2 - eta * L)), (eta / 2, 1 - eta * mu))
+        for gained, kept in curved if least != 0 else ((sp.Integer(0), sp.Integer(1)),):
+            polyak: tuple[d.Written, ...] = (
+                (2 * mu * gained, facts.convex(X, W_STAR)),
+                (gained, d.Square(grad(X) - mu * (X - W_STAR), "a square")),
+            )
             added = L * eta**2 / 2 * noise
             each = d.averaged(
                 P,
                 facts.smooth(X, X - eta * G),
-                (2 * mu * gained, facts.convex(X, W_STAR)),
-                (gained, d.Square(grad(X) - mu * (X - W_STAR), "a square")),
+                *(polyak if least != 0 else ()),
                 (eta * (1 + SLACK) / 2 - gained, d.Square(grad(X), "a square")),
             )
             last = d.step("recursion", OF_MODELS.next, "<=", kept * OF_MODELS.now + added)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import sympy as sp
 
@@ -36,7 +37,7 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     mean = () if left == sy.gap_sum else (d.premise("average"),)
     for share, apart in SHARES:
         for noise in setting.noises:
-            for drift in drifts(setting):
+            for drift in (x for of in drifts(setting) for x in (of, replace(of, by_steps=None))):
                 found = _summed(setting, (share, apart), noise, drift, sp.expand(right / scale), least)
                 if found is not None:
                     steps, uses, conditions = found
@@ -48,13 +49,14 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
 def _summed(
     setting: Setting, shares: tuple[sp.Expr, sp.Expr], noise: sp.Expr, drift: Drift, whole: sp.Expr, least: sp.Expr
 ) -> Proposal | None:
-    """share sum_s gap_s + Delta_T/eta grows by what noise and drift add, and sums of powers of n are known."""
+    """share sum_s gap_s + Delta_T/eta grows by what noise and drift add: by n at each step, or at most."""
     (share, apart), positive, size = shares, setting.letters.positive, sp.sympify(setting.eta)
-    powers = sp.Poly(drift.by_steps or 1, n)
+    powers = sp.Poly(drift.by_steps or 0, n)
+    most = apart * L * drift.most if drift.by_steps is None else sp.Integer(0)
     if powers.degree() > len(POWERS) or powers.coeff_monomial(1) != 0:
         return None
-    each = {j: apart * L * powers.coeff_monomial(n**j) for j in range(1, powers.degree() + 1)}
-    shown = sp.Add(sy.Delta_0 / eta, T * eta * noise, *(c * POWERS[j - 1].most(T) for j, c in each.items()))
+    each = {j: apart * L * c for j in range(1, len(POWERS) + 1) if (c := powers.coeff_monomial(n**j)) != 0}
+    shown = sp.Add(sy.Delta_0 / eta, T * (eta * noise + most), *(c * POWERS[j - 1].most(T) for j, c in each.items()))
     rest = termwise(setting, sp.expand((whole - shown / share).subs(eta, size)))
     weight = positive(1 / size)
     if rest is None or weight is None:
@@ -62,7 +64,7 @@ def _summed(
     step = with_gap(setting, shares, noise, least)
     if step is None:
         return None
-    sums = sy.Delta_0 / eta + T * eta * noise + sp.Add(*(c * POWERS[j - 1].last for j, c in each.items()))
+    sums = sy.Delta_0 / eta + T * (eta * noise + most) + sp.Add(*(c * POWERS[j - 1].last for j, c in each.items()))
     after = {T: sy.t + 1} | {POWERS[j - 1].last: POWERS[j - 1].now + n**j for j in each}
     steps = (
         *drift.steps,
@@ -70,7 +72,7 @@ def _summed(
         d.step("base", sy.Delta_0 / eta, "<=", sy.Delta_0 / eta),
         d.step("carry", share * (GAPS + sy.gap_t) + sy.Delta_next / eta, "<=", sums.xreplace(after)).by(
             (1 / eta, d.Earlier("recursion")),
-            (apart * L, d.Earlier("away")),
+            (apart * L, drift.bound if drift.by_steps is None else d.Earlier("away")),
             (least * sy.Delta, d.ONE),
             d.Hypothesis("all"),
         ),

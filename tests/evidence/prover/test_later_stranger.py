@@ -1,4 +1,4 @@
-"""True theorems of the last blind set stay proved: rounds with noise, clients drawn by p, steps that decrease."""
+"""True theorems of a blind set and of textbooks: noisy rounds, clients drawn by p, merely convex losses."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,11 +12,13 @@ from fedbounds.evidence.symbolic.granted import granted
 from fedbounds.latex import reader
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
 
 FILE = Path(__file__).parents[2] / "latex" / "later_stranger.tex"
 THEOREMS = {item.key.removeprefix("thm:"): item for item in reader.in_order(FILE)}
 PLAIN = READINGS["plain"]
+TEXTBOOK = {item.key: item for item in reader.in_order(Path(__file__).with_name("textbook_runs.tex"))}
 TRUE = ("round-interp", "round-loss", "sampling-floor", "iid-drift", "last")
 tau, eta, mu, R = sy.tau, sy.eta, sy.mu, sy.R
 
@@ -110,3 +112,43 @@ def test_the_gap_of_models_is_followed_of_one_convex_function_only():
     assert {"next-gaps", "mean-gap"} <= granted(PLAIN, round_loss).keys()
     others = tuple(a.homogeneous if item == a.identical else item for item in round_loss.assumptions)
     assert not {"next-gaps", "mean-gap"} & granted(PLAIN, replace(round_loss, assumptions=others)).keys()
+
+
+@pytest.mark.parametrize("name", TEXTBOOK)
+def test_a_result_of_a_textbook_is_proved(name):
+    assert proved(TEXTBOOK[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "item", "other"),
+    [
+        ("more:monotone", "convex", None),
+        ("more:monotone", "eta <= 2/L", sp.Le(eta * sy.L, 3)),
+        ("more:monotone", "one-local-step", None),
+        ("more:identical-round-convex", "identical", None),
+        ("more:gap-monotone", "small-steps", sp.Le(eta * sy.L, 3)),
+        ("more:gap-monotone", "convex", None),
+        ("more:identical-gap-convex", "identical", sp.Eq(sy.Gamma, 0)),
+        ("more:sampled-convex", "homogeneous", None),
+        ("more:varying", "homogeneous", None),
+        ("more:drawn-round", "equal-p", None),
+        ("more:drawn-common", "selection-without-replacement", None),
+        ("more:avg-strong", "bounded-gradient", None),
+        ("more:step-drift", "strongly-convex", None),
+    ],
+)
+def test_a_result_of_a_textbook_without_what_it_assumes_is_not(name, item, other):
+    claim = TEXTBOOK[name]
+    kept = tuple(one for one in claim.assumptions if one.key != item)
+    assert kept != claim.assumptions
+    added = () if other is None else (Assumption("weaker", "weaker", other),)
+    assert not proved(replace(claim, assumptions=(*kept, *added)))
+
+
+@pytest.mark.parametrize("name", ["more:sampled-convex", "more:identical-gap-convex", "more:one-step-noise-convex"])
+def test_less_noise_in_a_result_of_a_textbook_is_not(name):
+    claim = TEXTBOOK[name]
+    less = {
+        key: sp.sympify(term).subs(sy.sigma_sq, sy.sigma_sq * sp.Rational(9, 10)) for key, term in claim.terms.items()
+    }
+    assert not proved(replace(claim, terms=less))
