@@ -45,7 +45,9 @@ def _with_gap(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         return
     for shares, noise in product(SHARES, setting.noises):
         step = with_gap(setting, shares, noise, least)
-        for drift in (None, *drifts(setting)) if step is not None else ():
+        if step is None:
+            continue
+        for drift in (None, *drifts(setting)):
             share = step.rhs.coeff(sy.drift) if drift is not None else sp.Integer(0)
             most, bound = (sy.drift, ()) if drift is None else (drift.most, ((share, drift.bound),))
             rest = _beyond(setting, right, step.rhs.subs(sy.drift, most))
