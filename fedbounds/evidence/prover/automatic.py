@@ -13,6 +13,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.prover import horizon, statement
+from fedbounds.evidence.prover.facts import Draws
 from fedbounds.evidence.prover.goal import ELL, limits
 from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.prover.rounds import restated
@@ -201,6 +202,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     goal = statement.Goal(left, bound, claim.scope, universe, claim.steps if cap is None else None, limits, claim)
     result = statement.prove(goal)
     if result is not None:
+        result = replace(result, steps=(*Draws.of(universe).steps, *result.steps))
         if cap is not None:
             rest = sp.expand((right - claim.lhs).xreplace({cap.steps: sy.eta}) - (bound - left))
             first = ((sp.cancel(rest / (sy.eta - sy.eta_0)), d.premise("first-step")),) if rest != 0 else ()

@@ -73,6 +73,14 @@ def test_drawn_clients_of_bounded_dissimilarity():
         assert not proved((1 - eta_0 * mu) ** (2 * T) * Delta_0 + wrong, NOISY, **steps)
 
 
+@pytest.mark.parametrize(("share", "said"), [((N - m) / (m * (N - 1)), True), ((N - m) / (m * N), False)])
+def test_one_step_of_drawn_clients(share, said):
+    assumed = (a.smooth, a.strongly_convex, a.full_gradients, *UNIFORM, ONE_STEP, a.small_steps)
+    bound = {"kept": (1 - sy.eta * mu) * sy.Delta, "drawn": sy.eta**2 * share * zeta_sq}
+    stated = Claim("mine", "Mine", "a textbook", "step", sy.Delta_next, bound, assumptions=assumed)
+    assert (automatic.examine(stated, READINGS["plain"]) is not None) is said
+
+
 def fault(key, *points, assumed=SHARED):
     """Why a proof may not use a definition at points."""
     last = d.step("conclude", Delta_T, "<=", FASTER).by(d.premise(key, *points))
