@@ -35,6 +35,8 @@ from fedbounds.theory.symbols import QUANTITIES, R, T, eta, eta_0, t, tau
 from fedbounds.theory.units import same_units
 
 RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
+# A step line may name the step size that it gives.
+ETA = (r"\eta", r"\eta_{t}")
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,11 @@ class CommentLines:
         if len(lines) > 1:
             raise wrong(lines[1].place, "a theorem has one step size", "keep one line")
         tokens = self.theorem.spelled(lines[0].tokens())
+        for left, sign, right in pairs(tokens):
+            if "".join(map(str, left)) not in ETA or sign.text != "=":
+                remedy = f"assume {lines[0].text}" if sign.text != "=" else "step, and the step size alone"
+                raise wrong(sign, "a step line holds one step size", f"write % fedbounds: {remedy}")
+            tokens = list(right)
         step = self.value(tokens, setting, lines[0].place)
         step = step.xreplace({R: T / tau})  # the steps of a horizon's last round, for a step size tuned to it
         if constant and t in step.free_symbols:

@@ -127,6 +127,24 @@ def test_an_unmarked_theorem_is_answered_with_lines_to_paste_with_which_it_reads
         read(path, "new")
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (r"\eta_t = \frac{1}{L}", ""),
+        (r"\eta_t \le \frac{1}{L}", r"received \le: write % fedbounds: assume \eta_t \le \frac{1}{L}."),
+        (r"\gamma = \frac{1}{L}", "received =: write % fedbounds: step, and the step size alone."),
+    ],
+)
+def test_a_step_line_may_name_the_step_size_and_bounds_none(path, line, said):
+    marks = f"% fedbounds: assume smooth, full-gradients, full-participation\n% fedbounds: step {line}\n"
+    path.write_text(WORDED.replace("MARKS", marks))
+    if said:
+        with pytest.raises(InputError, match=re.escape(f"a step line holds one step size, but {said}")):
+            read(path)
+    else:
+        assert read(path)["worded"].eta == 1 / s.L
+
+
 WORDED = r"""
 \begin{lemma}\label{worded}
 Let each $F_i$ be $L$-smooth and $\mu$-strongly convex with a common minimiser, $0<\eta\le 1/L$, and average after
