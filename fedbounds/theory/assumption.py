@@ -158,13 +158,13 @@ class Assumption:
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same; functions are compared by identity, as some may equal anything."""
-        return self is other or (type(other) is type(self) and self._said == other._said)
+        return self is other or (type(other) is type(self) and self._identity == other._identity)
 
     def __hash__(self) -> int:
-        return hash(self._said)
+        return hash(self._identity)
 
     @property
-    def _said(self) -> tuple[Any, ...]:
+    def _identity(self) -> tuple[Any, ...]:
         functions = (self.on_run, self.exactly, self.in_class, self.gives)
         texts = (str.__str__(self.key), str.__str__(self.statement), str.__str__(self.found))
         return (*texts, self.relation, self.tolerance, *map(id, functions))

@@ -82,15 +82,15 @@ class OwnSteps(Assumption):
     """That a run used the step size its claim is stated for: what evaluators may put in place themselves."""
 
 
-def _pairs(known: Mapping[sp.Symbol, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+def _pairs(values: Mapping[sp.Symbol, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
     """What is put in as sympy's own numbers: 2 and 2.0 are one to Python, and one of them is exact."""
-    return tuple((symbol, sp.sympify(value)) for symbol, value in known.items())
+    return tuple((symbol, sp.sympify(value)) for symbol, value in values.items())
 
 
 @lru_cache(maxsize=4096)
-def _put(expression: sp.Expr, known: tuple[tuple[sp.Symbol, sp.Expr], ...], simultaneous: bool = False) -> sp.Expr:
+def _put(expression: sp.Expr, values: tuple[tuple[sp.Symbol, sp.Expr], ...], simultaneous: bool = False) -> sp.Expr:
     """The expression with values put in, made once: claims that differ in a term share all others."""
-    return expression.subs(dict(known), simultaneous=simultaneous)
+    return expression.subs(dict(values), simultaneous=simultaneous)
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,9 @@ class Claim:
         """(lhs, rhs, terms) as evaluated in a reading: the repair's substitutions, then the definitions."""
         repaired = reading.repaired and self.repair is not None
         if repaired not in self._formulas:
-            known = _pairs(self.definitions)
-            terms = {name: _put(term, known) for name, term in self.stated(reading.repaired).items()}
-            left = _put(sp.sympify(self.lhs), known)
+            definitions = _pairs(self.definitions)
+            terms = {name: _put(term, definitions) for name, term in self.stated(reading.repaired).items()}
+            left = _put(sp.sympify(self.lhs), definitions)
             self._formulas[repaired] = Formula(left, sp.Add(*terms.values()), terms)
         return self._formulas[repaired]
 
@@ -222,8 +222,8 @@ class Claim:
         """The assumptions that must hold on a run for the claim to apply in a reading."""
         extra = self.repair.assumptions if reading.repaired and self.repair else ()
         other = protocol.of_the_algorithm("" if self.examined else self.algorithm, self.has_server_step)
-        own = () if self.eta is None else (self._own_steps, *(protocol.at_the_end,) * ("T" in self.tuned))
-        return (*other, *self._assumed, *own, *extra)
+        on_steps = () if self.eta is None else (self._own_steps, *(protocol.at_the_end,) * ("T" in self.tuned))
+        return (*other, *self._assumed, *on_steps, *extra)
 
     @cached_property
     def _assumed(self) -> tuple[Assumption, ...]:

@@ -91,8 +91,8 @@ def check_symbols(claim: Any) -> None:
     every = used | {symbol for part in more for symbol in sp.sympify(part).free_symbols} - set(claim.definitions)
     for symbol in sorted(every, key=str):
         if not isinstance(symbol, Quantity):
-            known = difflib.get_close_matches(str(symbol), symbols.QUANTITIES, 1) or ["zeta_sq"]
-            remedy = f"use a quantity such as {known[0]}, make one with fedbounds.constant, or give it in definitions"
+            close = difflib.get_close_matches(str(symbol), symbols.QUANTITIES, 1) or ["zeta_sq"]
+            remedy = f"use a quantity such as {close[0]}, make one with fedbounds.constant, or give it in definitions"
             raise reject(f"claim {claim.key} must declare its symbols", symbol, remedy)
     for symbol in sorted(used, key=str):
         if symbol.scopes and claim.scope not in symbol.scopes:
@@ -219,8 +219,8 @@ def check_expression(key: str, part: object) -> None:
 
 def is_own(symbol: sp.Symbol) -> bool:
     """Whether a symbol of a shipped quantity's name is that quantity, or its name is free."""
-    known = symbols.QUANTITIES.get(symbol.name, symbol)
-    return type(known) is type(symbol) and bool(known == symbol)
+    shipped = symbols.QUANTITIES.get(symbol.name, symbol)
+    return type(shipped) is type(symbol) and bool(shipped == symbol)
 
 
 def require_own(claim: Any) -> None:

@@ -191,5 +191,5 @@ class _Values:
         points = self.vector(place)
         if points.shape[-2] == 1:
             return self.losses.gap(points[..., 0, :])[..., None]
-        own = self._of_each(self.losses.excess, points)
-        return (self.losses.p * own).sum(-1, keepdims=True) - on.heterogeneity(self.losses)
+        excesses = self._of_each(self.losses.excess, points)
+        return (self.losses.p * excesses).sum(-1, keepdims=True) - on.heterogeneity(self.losses)

@@ -104,8 +104,8 @@ def top_weighting(assumptions: Iterable[Assumption], N: int) -> tuple[str, ...]:
     >>> top_weighting([weighting("fedmax:3")], 4), top_weighting([weighting("fedmax:3")], 2)
     (('fedmax:3',), ())
     """
-    found = (re.fullmatch(rf"{WEIGHTING}(fedmax:(\d+))", item.key) for item in assumptions)
-    return tuple(rule[1] for rule in found if rule and 0 < int(rule[2]) <= N)
+    rules = (re.fullmatch(rf"{WEIGHTING}(fedmax:(\d+))", item.key) for item in assumptions)
+    return tuple(rule[1] for rule in rules if rule and 0 < int(rule[2]) <= N)
 
 
 @cache

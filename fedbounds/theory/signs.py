@@ -76,10 +76,10 @@ def _drawn(names: Sequence[sp.Symbol]) -> dict[sp.Symbol, NDArray[np.float64]]:
     powers = {symbol: 10.0 ** rng.uniform(-1, 1, POINTS) for symbol in names}
     mu = 10.0 ** rng.uniform(-1, 1, POINTS)
     L = mu * 10.0 ** rng.uniform(0, 2, POINTS)
-    known = {"mu": mu, "L": L} | {name: rng.choice([1.0, 2, 3, 5, 20], POINTS) for name in WHOLE}
-    known |= {name: 10.0 ** rng.uniform(-3, 1, POINTS) / L for name in ("eta", "eta_0")}
+    values = {"mu": mu, "L": L} | {name: rng.choice([1.0, 2, 3, 5, 20], POINTS) for name in WHOLE}
+    values |= {name: 10.0 ** rng.uniform(-3, 1, POINTS) / L for name in ("eta", "eta_0")}
     signs = {symbol: 1 if symbol.is_nonnegative else rng.choice([-1, 1], POINTS) for symbol in names}
-    return {symbol: known.get(symbol.name, powers[symbol] * signs[symbol]) for symbol in names}
+    return {symbol: values.get(symbol.name, powers[symbol] * signs[symbol]) for symbol in names}
 
 
 def never_negative(base: sp.Expr, facts: Sequence[sp.Expr], depth: int = 2) -> bool:

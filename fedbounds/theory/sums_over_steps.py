@@ -76,7 +76,7 @@ def _sum(term: sp.Expr, sign: str, suffix: str, total: Any) -> Quantity:
             product = product * factor.on_path(path)[: len(path.eta)] ** int(power)
         return total(path, product)
 
-    factors = sorted(powers, key=lambda one: one.name)
+    factors = sorted(powers, key=lambda quantity: quantity.name)
     measured = any(factor.statistic == "measured" for factor in factors)
     units = [sum(int(powers[item]) * (item.units or (0, 0))[k] for item in factors) for k in (0, 1)]
     shown = "".join(item.latex + (f"^{{{powers[item]}}}" if powers[item] != 1 else "") for item in factors)

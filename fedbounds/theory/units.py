@@ -63,12 +63,12 @@ def powers(expression: sp.Expr) -> tuple[int, int]:
 
 def same_units(parts: Iterable[sp.Expr]) -> Units:
     """The units that all have; an InputError that names two terms that differ."""
-    known = [(units, x) for units, x in ((units_of(x), x) for x in parts) if units is not None]
-    for units, x in known[1:]:
-        if units != known[0][0]:
-            what = f"{known[0][1]} and {x} have different units, so a symbol may mean something else"
-            raise _fault(what, f"{shown(known[0][0])} and {shown(units)}")
-    return known[0][0] if known else None
+    with_units = [(units, x) for units, x in ((units_of(x), x) for x in parts) if units is not None]
+    for units, x in with_units[1:]:
+        if units != with_units[0][0]:
+            what = f"{with_units[0][1]} and {x} have different units, so a symbol may mean something else"
+            raise _fault(what, f"{shown(with_units[0][0])} and {shown(units)}")
+    return with_units[0][0] if with_units else None
 
 
 def shown(units: Units) -> str:
