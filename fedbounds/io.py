@@ -242,7 +242,7 @@ def as_fraction(text: object) -> Fraction:
 
 def plain(value: Any) -> Any:
     """``value``, of dataclasses, tuples and fractions, as the dictionaries, lists and scalars that JSON has."""
-    return msgspec.to_builtins(value, enc_hook=lambda one: one.to_json() if hasattr(one, "to_json") else str(one))
+    return msgspec.to_builtins(value, enc_hook=lambda item: item.to_json() if hasattr(item, "to_json") else str(item))
 
 
 def _unwritable(path: Path, wrong: OSError) -> InputError:

@@ -163,9 +163,9 @@ class SettingsCommand(FunctionCommand):
     """A command whose help lists its options under the section of each."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        places = {name: title for title, names in SECTIONS.items() for name in names}
+        sections = {name: title for title, names in SECTIONS.items() for name in names}
         for title in (*SECTIONS, OUTPUT):
-            params = [param for param in self.get_params(ctx) if places.get(str(param.name), OUTPUT) == title]
+            params = [param for param in self.get_params(ctx) if sections.get(str(param.name), OUTPUT) == title]
             records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
             if records:
                 with formatter.section(title):

@@ -153,8 +153,8 @@ def certified_settings(trial: Trial) -> str:
     runs = [v for v in trial.certified if "run" in v.data]
     if runs:
         left = sum("run" in v.data for v in undecided)
-        places: list[Any] = [v.data["run"] for v in runs]
-        shares = dict.fromkeys(place.get("participation", "") for place in places)
+        settings: list[Any] = [v.data["run"] for v in runs]
+        shares = dict.fromkeys(place.get("participation", "") for place in settings)
         who = " and ".join(share.replace("/", " of ") + " clients" if share else "everybody" for share in shares)
         words = f"{len(runs)} setting{'s' * (len(runs) != 1)} (whole runs of {who}, every start): {_runs(runs)}"
         return f"{words}; undecided at {left}" if left else words

@@ -93,9 +93,9 @@ def ledger_lines(
     result = [*((ANYWHERE, verdict) for verdict in known(claims, afresh)), *measured]
     lines = []
     for key, claim in claims.items():
-        own = [(where, verdict) for where, verdict in result if verdict.claim == key]
-        for reading in dict.fromkeys([*claim.readings, *(verdict.reading for _, verdict in own)]):
-            lines.append(Line(claim, reading, tuple(pair for pair in own if pair[1].reading == reading)))
+        of_claim = [(where, verdict) for where, verdict in result if verdict.claim == key]
+        for reading in dict.fromkeys([*claim.readings, *(verdict.reading for _, verdict in of_claim)]):
+            lines.append(Line(claim, reading, tuple(pair for pair in of_claim if pair[1].reading == reading)))
     return lines
 
 
@@ -106,18 +106,20 @@ def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
     another one that a plug-in has put in its place.
     """
     shipped = plugins.claims()
-    own = {key for key, claim in claims.items() if shipped.get(key) is claim}
+    as_shipped = {key for key, claim in claims.items() if shipped.get(key) is claim}
 
     def written(verdicts: list[Verdict]) -> object:
         return [verdict.to_json() for verdict in verdicts]
 
-    chosen = {key: shipped[key] for key in sorted(own)}
+    chosen = {key: shipped[key] for key in sorted(as_shipped)}
     verdicts = None if afresh else remembered(chosen)
     if verdicts is None:
         repeated = partial(verified, chosen)
-        verdicts = repeated() if afresh else cached("known", repeated, verdicts_from, written, ABOVE, of=sorted(own))
-    foreign = {key: claim for key, claim in claims.items() if key not in own}
-    return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in own)]
+        verdicts = (
+            repeated() if afresh else cached("known", repeated, verdicts_from, written, ABOVE, of=sorted(as_shipped))
+        )
+    foreign = {key: claim for key, claim in claims.items() if key not in as_shipped}
+    return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in as_shipped)]
 
 
 def verified(claims: Mapping[str, Claim]) -> list[Verdict]:

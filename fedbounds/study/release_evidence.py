@@ -106,5 +106,5 @@ def _digest(modules: Collection[str], folder: Path) -> str:
 
 def _stated(claim: Claim) -> str:
     """A digest of a statement, which a change in memory alone also changes."""
-    said = (claim.key, str(claim.lhs), str(claim.terms), str(claim.eta), [item.key for item in claim.assumptions])
-    return hashlib.sha256(str(said).encode()).hexdigest()
+    parts = claim.key, str(claim.lhs), str(claim.terms), str(claim.eta), [item.key for item in claim.assumptions]
+    return hashlib.sha256(str(parts).encode()).hexdigest()

@@ -140,9 +140,9 @@ def _beforehand(request: Request, drawn: bool, thinned: bool) -> tuple[int, str]
     time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
     runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
     side = f", {processes} weightings at a time" if processes > 1 else ""
-    kept = f" One step in {settings.stride} is recorded, as more take more memory." if thinned else ""
+    recording = f" One step in {settings.stride} is recorded, as more take more memory." if thinned else ""
     usage = f"up to {size(peaks[processes])}{side}"
-    return processes, f"{runs}: about {time}, longer with many samples or on a busy machine; {usage}.{kept}"
+    return processes, f"{runs}: about {time}, longer with many samples or on a busy machine; {usage}.{recording}"
 
 
 @command("Files", "cache clear")
