@@ -223,8 +223,8 @@ def _written_affine(expression: sp.Basic, random: Set[str]) -> bool:
     """Derivatives would not tell: those of a step function are 0."""
     inside = [part for part in expression.args if random & {s.name for s in part.free_symbols}]
     if isinstance(expression, sp.Piecewise):
-        pieces = [_written_affine(value, random) for value, _ in expression.args]
-        return all(pieces) and not any(random & {s.name for s in where.free_symbols} for _, where in expression.args)
+        affine = [_written_affine(value, random) for value, _ in expression.args]
+        return all(affine) and not any(random & {s.name for s in where.free_symbols} for _, where in expression.args)
     if not inside or expression.is_Add or (expression.is_Mul and len(inside) == 1):
         return all(_written_affine(part, random) for part in inside)
     return False

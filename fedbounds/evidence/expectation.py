@@ -213,9 +213,9 @@ def _difference(claim: Claim, run: MeasuredRun) -> sp.Expr:
 
 
 def _over_skews(
-    claim: Claim, run: MeasuredRun, found: Verdict, sides: Sequence[empirical.Comparison], low: float, high: float
+    claim: Claim, run: MeasuredRun, verdict: Verdict, sides: Sequence[empirical.Comparison], low: float, high: float
 ) -> Verdict:
-    """``found`` with the status that is right for every rho_bar in [low, high], by interval arithmetic."""
+    """``verdict`` with the status that is right for every rho_bar in [low, high], by interval arithmetic."""
     edges = np.linspace(low, high, CELLS + 1)
     cell = edges[:-1, None], edges[1:, None]
     measurement = run.measurement(claim.symbols)
@@ -237,8 +237,8 @@ def _over_skews(
     status, grounds = conclude(claim, run, refuted, np.atleast_1d(right.all(axis=0)), untested)
     if status is Status.UNDECIDED and not grounds:
         where = f"not decided {where}"
-    detail = f"{found.detail}; {where}{grounds}; {TOTAL}"
-    return replace(found, status=status, detail=detail)
+    detail = f"{verdict.detail}; {where}{grounds}; {TOTAL}"
+    return replace(verdict, status=status, detail=detail)
 
 
 def bounds(expression: sp.Expr, ranges: Mapping[str, Range]) -> Range:

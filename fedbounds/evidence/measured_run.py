@@ -63,15 +63,15 @@ class MeasuredRun:
     constants: Mapping[str, Constant]
     quantities: Values = field(default_factory=Values)
     evaluated: tuple[frozenset[Quantity], Scope] | None = None
-    _found: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    _results: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
         costly = {name: result(self)[name].value for name, result in COSTLY.items() if name in used}
-        return {**costly, **self._known}
+        return {**costly, **self._constant_values}
 
     @cached_property
-    def _known(self) -> dict[str, Numbers]:
+    def _constant_values(self) -> dict[str, Numbers]:
         experiment = self.trajectory.experiment
         share = 1.0 if experiment.everyone_present else experiment.participation
         ratios = {"eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": self.once(_eta_growth)}
@@ -134,18 +134,18 @@ class MeasuredRun:
     def _together(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The times at which the drift is 0 by definition."""
         trajectory = self.trajectory
-        known = np.isin(times, trajectory.round_times)
+        aggregated = np.isin(times, trajectory.round_times)
         rounds = np.searchsorted(trajectory.round_times, times, side="right") - 1
         if len(trajectory.round_times) <= rounds.max(initial=0) or trajectory.experiment.stride != 1:
-            return known
+            return aggregated
         alone = (trajectory.alpha.max(axis=-1) == 1).all(axis=0) & (self.reading.virtual == "alpha")
-        return np.asarray(known | alone[rounds])
+        return np.asarray(aggregated | alone[rounds])
 
     def once(self, find: Callable[..., V], *given: Any) -> V:
         """find(run, *given), which depends on the trajectory and reading alone: once for all claims."""
-        if (find, given) not in self._found:
-            self._found[find, given] = find(self, *given)
-        result: V = self._found[find, given]
+        if (find, given) not in self._results:
+            self._results[find, given] = find(self, *given)
+        result: V = self._results[find, given]
         return result
 
     @property

@@ -128,7 +128,7 @@ def _evaluated(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unkno
     for symbol in [item for item in claim.computed if item not in unknown]:
         try:
             if symbol.statistic == "constant":
-                result.constants[symbol.name] = _one(_checked(symbol, _on_path(symbol)(losses), protocol))
+                result.constants[symbol.name] = _single(_checked(symbol, _on_path(symbol)(losses), protocol))
             elif symbol.statistic == "scheduled":
                 result.fields[symbol.name] = _column(symbol, protocol, count)
             else:
@@ -237,9 +237,9 @@ class _Shaken(Path):
 
     @cached_property
     def alpha(self) -> Any:
-        rng, known = self._rng("alpha"), self.path.alpha
-        random = rng.random(known.shape)
-        alone = np.eye(known.shape[-1])[rng.integers(known.shape[-1], size=len(known))]
+        rng, weights = self._rng("alpha"), self.path.alpha
+        random = rng.random(weights.shape)
+        alone = np.eye(weights.shape[-1])[rng.integers(weights.shape[-1], size=len(weights))]
         return (random / random.sum(axis=-1, keepdims=True), alone, 0 * random, 0 * random + 1)[self.k % 4]
 
     @cached_property
@@ -257,7 +257,7 @@ class _Shaken(Path):
         return np.random.default_rng([self.k, MOVED.index(name)])
 
 
-def _one(row: Any) -> Any:
+def _single(row: Any) -> Any:
     if len(row) != 1:
         raise ValueError(f"a constant is one number, not {len(row)}")
     return row[0]

@@ -149,7 +149,7 @@ def _missed_noise(run: MeasuredRun, error_rate: float) -> str | None:
 
 
 def _dominated(
-    run: MeasuredRun, times: NDArray[Any], columns: NDArray[Any], room: Array, slopes: Mapping[int, Array]
+    run: MeasuredRun, times: NDArray[Any], columns: NDArray[Any], slack: Array, slopes: Mapping[int, Array]
 ) -> str | None:
     """Whether one replicate carries more of a measured field's variance than the band's reference law allows.
 
@@ -162,7 +162,7 @@ def _dominated(
         mean, variance, high = moments[0][:, index], moments[1][:, index, index], moments[2][:, index]
         away = high - mean
         real = away > RELATIVE_ROUNDING * high + blur
-        matters = real & (np.abs(slope).max(axis=0) * away >= room)
+        matters = real & (np.abs(slope).max(axis=0) * away >= slack)
         share = np.where(matters, largest_share(away, variance, replicates), 0.0)
         if share.max(initial=0.0) > share_limit(replicates):
             worst = int(share.argmax())

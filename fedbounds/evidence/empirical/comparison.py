@@ -90,13 +90,13 @@ class Sampled(OnRun):
 
     def _decided(self, claim: Claim, sides: Comparison) -> Verdict:
         run = self.run
-        known = known_columns(claim, run, sides.times)
-        if claim.computed and unsteady(sides.lhs - sides.rhs, known):
+        certain = known_columns(claim, run, sides.times)
+        if claim.computed and unsteady(sides.lhs - sides.rhs, certain):
             return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
-        interval = sides.band(self.error_rate, known)
+        interval = sides.band(self.error_rate, certain)
         if self.compared is not None and claim.scope in ("step", "horizon"):
             self.compared[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
-        return decide(claim, run, sides, interval, known)
+        return decide(claim, run, sides, interval, certain)
 
 
 def _less_undefined(

@@ -72,10 +72,10 @@ class Comparison:
         values = OnDemand({name: partial(self._there, name, kept) for name in self.values})
         return replace(self, **arrays, values=values)
 
-    def _there(self, name: str, kept: np.ndarray) -> Numbers:
+    def _there(self, name: str, selected: np.ndarray) -> Numbers:
         """The values of a symbol at some of the times."""
         value = np.asarray(self.values[name])
-        return value[..., kept] if value.shape[-1:] == kept.shape else value
+        return value[..., selected] if value.shape[-1:] == selected.shape else value
 
     @property
     def defined(self) -> np.ndarray:
@@ -136,8 +136,8 @@ class Comparison:
         replicates, mean = len(self.lhs), interval.mean
         error = (interval.upper - mean) / critical_value(replicates, interval.error_rate / (2 * len(mean)))
         above = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
-        room = np.where(error > 0, self.allowed - mean, np.inf) if status is Status.HOLDS else above
-        distance = room / np.where(error > 0, error, 1.0)
+        slack = np.where(error > 0, self.allowed - mean, np.inf) if status is Status.HOLDS else above
+        distance = slack / np.where(error > 0, error, 1.0)
         extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
         return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
 
@@ -155,8 +155,8 @@ def compare(claim: Claim, run: MeasuredRun) -> Comparison:
 def _compared(claim: Claim, run: MeasuredRun) -> Comparison:
     """Both sides at every tested time."""
     measurement = run.measurement(claim.symbols)
-    times, places = np.asarray(measurement.times(claim.scope)), measurement.places(claim.scope)
-    shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
+    times, fields = np.asarray(measurement.times(claim.scope)), measurement.places(claim.scope)
+    shape = np.broadcast_shapes(*(np.shape(value) for value in fields.values()), (1, 1))
     sides = substitution(claim, run.reading, measurement)
     left, right, values = sides.lhs, sides.rhs, sides.values
     floor = _floor(claim, run, sides.difference, len(times))

@@ -243,11 +243,13 @@ def needs_every_outcome(claim: Claim, reading: Reading, bent: bool = False, bias
     """
     sides = {s for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
     assumed = {name for item in claim.assumptions_in(reading) for name in item.symbols()}
-    own = {q.name for q in claim.computed if q.statistic not in ("constant", "scheduled") and not _given(q, bent)}
+    not_given = {
+        q.name for q in claim.computed if q.statistic not in ("constant", "scheduled") and not _given(q, bent)
+    }
     sources = in_scope(claim.scope)
     lacking = {"rho_pairs", *(("rho_bar",) if reading.skew != "sync" else ())} if biased else set()
     lacking |= {name for name, source in sources.items() if bent and source == "gap"}
-    lacking |= own | (set(sources) if claim.scope == "point" else set())
+    lacking |= not_given | (set(sources) if claim.scope == "point" else set())
     return tuple(sorted(lacking & (assumed | {s.name for s in sides})))
 
 

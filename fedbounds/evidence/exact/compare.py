@@ -88,11 +88,11 @@ def compare(
     formula = substitution(claim, reading, measurement)
     if formula.unmeasured or record.beyond(claim, reading):
         return
-    times, places = measurement.times(claim.scope), measurement.places(claim.scope)
+    times, fields = measurement.times(claim.scope), measurement.places(claim.scope)
     order = [k for k in spoken_of(claim, record, reading) if only in (None, times[k])]
-    used = {name: name in places for name in names_in(formula.lhs) + names_in(formula.rhs)}
+    used = {name: name in fields for name in names_in(formula.lhs) + names_in(formula.rhs)}
     for k in reversed(order) if latest else order:
-        values = {name: places[name][k] if varies else measurement.constants[name] for name, varies in used.items()}
+        values = {name: fields[name][k] if varies else measurement.constants[name] for name, varies in used.items()}
         both = compared(formula.lhs, formula.rhs, values)
         if both is not None:
             t, client = times[k], record.points[k][1] if claim.scope == "point" else None
@@ -196,11 +196,11 @@ def places(claim: Claim, record: ExactRun, reading: Reading) -> int:
 def spoken_of(claim: Claim, record: ExactRun, reading: Reading) -> Sequence[int]:
     """The places of a run at which the assumptions hold that limit the times of a claim, as T >= 1 does."""
     measurement = record.measurement(claim, reading)
-    places, every = measurement.places(claim.scope), range(len(measurement.times(claim.scope)))
+    varying, every = measurement.places(claim.scope), range(len(measurement.times(claim.scope)))
     limits = [item for item in claim.assumptions_in(reading) if item.limits_times]
     names = {name for item in limits for name in item.symbols()}
-    constants = {name: measurement.constants[name] for name in names - places.keys()}
-    fields = {name: places[name] for name in names & places.keys()}
+    constants = {name: measurement.constants[name] for name in names - varying.keys()}
+    fields = {name: varying[name] for name in names & varying.keys()}
 
     def holds(k: int) -> bool:
         there = constants | {name: values[k] for name, values in fields.items()}
@@ -273,12 +273,12 @@ def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet
     if not record.instance.convex and of_minima(claim):
         return Unmet((Failure("minima", "every F_i has a minimum", "an F_i is concave"),))
     values: Any = first_of(record.computed(claim, reading).constants, record.constants(reading.skew))
-    places = record.measurement(claim, reading).places(claim.scope)
+    fields = record.measurement(claim, reading).places(claim.scope)
 
     def answer(item: Assumption) -> Answer | None:
         if not item.limits_times:
             return _answer(item, record.instance, values)
-        has_values = item.symbols() <= first_of(places, values).keys()
+        has_values = item.symbols() <= first_of(fields, values).keys()
         return Answer(bool(spoken_of(claim, record, reading)), NO_TIME) if has_values else None
 
     return judged(claim.assumptions_in(reading), answer)

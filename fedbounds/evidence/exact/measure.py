@@ -101,15 +101,15 @@ class Measured:
     @cached_property
     def constants(self) -> OnDemand[Numbers]:
         losses, eta, tau = self.losses, self.eta, self.tau
-        one, N = losses.p[..., 0] * 0 + 1, losses.p.shape[-1]
+        ones, N = losses.p[..., 0] * 0 + 1, losses.p.shape[-1]
         return OnDemand(
             {
                 "L": lambda: losses.L,
                 "mu": lambda: losses.mu,
                 "Gamma": lambda: self.Gamma,
-                "tau": lambda: one * tau,
-                "N": lambda: one * N,
-                "T_run": lambda: one * eta.shape[-1],
+                "tau": lambda: ones * tau,
+                "N": lambda: ones * N,
+                "T_run": lambda: ones * eta.shape[-1],
                 "Delta_0": lambda: on.norm_sq(self.parts[0].w["alpha"][0, 0] - losses.w_star),
                 "sigma_sq": lambda: largest(self.variance),
                 "sigma_0_sq": lambda: self._noise_bounds[0],
@@ -118,15 +118,15 @@ class Measured:
                     losses.p, self.variance.reshape(*self.variance.shape[:-1], -1, N)
                 ),
                 "G_sq": lambda: largest(self.grad_sq + self.variance),
-                "rho_tilde": lambda: one * self._skew_at_optimum(),
+                "rho_tilde": lambda: ones * self._skew_at_optimum(),
                 "pi_min": lambda: self._ratio_range[0],
                 "pi_max": lambda: self._ratio_range[1],
                 "p_min": lambda: losses.p.min(-1),
-                "m": lambda: one * self._equally_many(),
-                "C": lambda: one * self._share,
-                "q": lambda: one * (self.q or (1 if self._share == 1 and not self.draws else np.nan)),
+                "m": lambda: ones * self._equally_many(),
+                "C": lambda: ones * self._share,
+                "q": lambda: ones * (self.q or (1 if self._share == 1 and not self.draws else np.nan)),
                 "eta_0": lambda: eta[..., 0],
-                "eta_s": lambda: one if self.server_step is None else self.server_step,
+                "eta_s": lambda: ones if self.server_step is None else self.server_step,
                 "eta_ratio": lambda: largest(on.ratios_of_steps(eta, tau)),
                 "eta_growth": lambda: largest(on.growth_of_steps(eta, tau)),
                 "rho_pairs": lambda: smallest_pair(losses, self.alphas, self.excesses),

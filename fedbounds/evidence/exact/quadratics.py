@@ -162,9 +162,12 @@ class Quadratics:
 
     def _solved(self, weights: Numbers) -> Numbers:
         """The minimiser of turned quadratics, by Cramer's rule."""
-        own = self.w_i_star
+        minimisers = self.w_i_star
         a, b, d = ((weights * entry) for entry in self.hessians)
-        right = [(a * own[..., 0] + b * own[..., 1]).sum(-1), (b * own[..., 0] + d * own[..., 1]).sum(-1)]
+        right = [
+            (a * minimisers[..., 0] + b * minimisers[..., 1]).sum(-1),
+            (b * minimisers[..., 0] + d * minimisers[..., 1]).sum(-1),
+        ]
         a, b, d = a.sum(-1), b.sum(-1), d.sum(-1)
         det = a * d - b * b
         return np.stack([(d * right[0] - b * right[1]) / det, (a * right[1] - b * right[0]) / det], axis=-1)

@@ -168,7 +168,7 @@ class Program:
         return tuple(constraint.label for constraint in self.constraints)
 
     @cached_property
-    def _places(self) -> dict[Symbol, int]:
+    def _indices(self) -> dict[Symbol, int]:
         return {item: k for symbols in (self.vectors, self.values) for k, item in enumerate(symbols)}
 
     @cached_property
@@ -203,7 +203,7 @@ class Program:
         """A vector in the basis, (n,)."""
         result = np.full(len(self.vectors), self.number(Fraction(0)))
         for symbol, value in vector.terms.items():
-            result[self._places[symbol]] = value
+            result[self._indices[symbol]] = value
         return result
 
     def form(self, expression: Expression) -> Form:
@@ -212,8 +212,8 @@ class Program:
         quad, lin = np.full((n, n), zero), np.full(len(self.values), zero)
         for key, value in expression.terms.items():
             if len(key) == 1:
-                lin[self._places[key[0]]] = value
+                lin[self._indices[key[0]]] = value
             else:
-                i, j = (self._places[item] for item in key)
+                i, j = (self._indices[item] for item in key)
                 quad[i, j] = quad[j, i] = value if i == j else value / 2
         return Form(quad, lin)

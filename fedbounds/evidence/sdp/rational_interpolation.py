@@ -30,8 +30,8 @@ def through(points: Sequence[Fraction], values: Sequence[Any], over: Interval) -
 
     x: Any = fmpq_poly([0, 1])
     nodal, inner = x * 0 + 1, x * 0
-    places = list(map(rational, points))
-    for place, value in zip(places, values, strict=True):
+    arguments = list(map(rational, points))
+    for place, value in zip(arguments, values, strict=True):
         inner += nodal * ((value - inner(place)) / nodal(place))
         nodal *= x - place
     above, num, before, den = nodal, inner, x * 0, x * 0 + 1
@@ -40,7 +40,7 @@ def through(points: Sequence[Fraction], values: Sequence[Any], over: Interval) -
         quotient = above // num
         above, num, before, den = num, above - quotient * num, den, before - quotient * den
         best = min(best, (num, den), key=_degree)
-    if _degree(best) + 1 + SPARE > len(places) or any(best[1](place) == 0 for place in places):
+    if _degree(best) + 1 + SPARE > len(arguments) or any(best[1](place) == 0 for place in arguments):
         return None
     return Function(*best, over)
 

@@ -127,8 +127,8 @@ def of_blocks(model: Program) -> Exchange:
     """No exchange: the blocks are those of the vectors' letters."""
     n, m, q = len(model.vectors), len(model.constraints), len(model.values)
     block = np.zeros(n, dtype=int)
-    for k, places in enumerate(model.blocks):
-        block[places] = k
+    for k, indices in enumerate(model.blocks):
+        block[indices] = k
     sizes = np.bincount(block)
     weight = np.ones((m, int((sizes * (sizes + 1)).sum()) // 2))
     return Exchange(
@@ -169,36 +169,36 @@ def _frame(alpha: Any, p: Any, vectors: Symbols, classes: Classes) -> list[NDArr
             columns.append(np.eye(n)[place])
         else:
             kinds.setdefault((letter, step), {})[client] = place
-    for (letter, _), places in kinds.items():
-        columns += _shared(n, places, alpha if letter == "y" else p, classes)
+    for (letter, _), indices in kinds.items():
+        columns += _shared(n, indices, alpha if letter == "y" else p, classes)
     block, twin, parts = [0] * len(columns), list(range(len(columns))), [1] * len(columns)
     for c, members in enumerate(classes, 1):
         begin = len(columns)
         for d in range(1, len(members)):
             # Client d against the mean of those before it: orthonormal.
             vector = dict(zip(members, np.array([1.0] * d + [-d]) / np.sqrt(d * (d + 1)), strict=False))
-            columns += [_column(n, places, vector) for places in kinds.values()]
+            columns += [_column(n, indices, vector) for indices in kinds.values()]
             block += [c + len(classes) * (d - 1)] * len(kinds)
             twin += range(begin, begin + len(kinds))
             parts += [len(members) - 1] * len(kinds)
     return [np.stack(columns, axis=1), *map(np.array, (block, twin, parts))]
 
 
-def _shared(n: int, places: Places, weights: Any, classes: Classes) -> list[NDArray[Any]]:
+def _shared(n: int, indices: Places, weights: Any, classes: Classes) -> list[NDArray[Any]]:
     """The vectors in which the clients of every class agree, of one kind: a column a class."""
     # One client's may be substituted, as their weighted sum is 0: sum_i p_i s_i or sum_i alpha_i y_i.
-    last = next((members for members in classes if not places.keys() >= set(members)), ())
+    last = next((members for members in classes if not indices.keys() >= set(members)), ())
     columns = []
     for members in classes:
         if members != last:
             entry, whole = len(members) ** -0.5, sum(weights[i] for i in members)
             paid = -entry * float(whole / sum(weights[i] for i in last)) if last else 0.0
-            columns.append(_column(n, places, dict.fromkeys(members, entry) | dict.fromkeys(last, paid)))
+            columns.append(_column(n, indices, dict.fromkeys(members, entry) | dict.fromkeys(last, paid)))
     return columns
 
 
-def _column(n: int, places: Places, values: dict[int, Any]) -> NDArray[Any]:
+def _column(n: int, indices: Places, values: dict[int, Any]) -> NDArray[Any]:
     column = np.zeros(n)
-    for i in places.keys() & values.keys():
-        column[places[i]] = values[i]
+    for i in indices.keys() & values.keys():
+        column[indices[i]] = values[i]
     return column

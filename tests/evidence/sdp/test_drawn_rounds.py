@@ -97,7 +97,7 @@ def test_every_line_of_the_programme_holds_of_instances(present, tau, _, eta, ki
     end = problem.round(problem.w, tau, eta)[2]
     starts = [end[:, those].mean(1) for those in draws]
     later = [symbols_of(problem, present, tau, eta, w, those) for w in starts for those in draws]
-    for k in range(rounds._kept(tau)):
+    for k in range(rounds._length(tau)):
         after = mean_of(program[f"after {k}"], known)
         np.testing.assert_allclose(after, mean_of(program[f"before {k}"], later), rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(mean_of(program["before 0"], known), (problem.w**2).sum(1), rtol=1e-10)

@@ -34,19 +34,19 @@ from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
 
 def of_clients(run: Run, number: Any = exact) -> Program:
     """The distance with the points of every client, sum_i p_i grad F_i(w*) = 0 substituted and F_i(w*) = 0."""
-    clients, one = range(len(run.p)), number(Fraction(1))
+    clients, unit = range(len(run.p)), number(Fraction(1))
     alpha, p, sizes = ([number(v) for v in given] for given in (run.alpha, run.p, run.sizes))
     pivot = max(clients, key=lambda i: run.p[i])
-    slopes = {i: Vector({Symbol("s", i): one}) for i in clients if i != pivot}
+    slopes = {i: Vector({Symbol("s", i): unit}) for i in clients if i != pivot}
     slopes[pivot] = -Vector.mean([number(run.p[i] / run.p[pivot]) for i in slopes], list(slopes.values()))
-    start = w = Vector({Symbol("w0"): one})
+    start = w = Vector({Symbol("w0"): unit})
     every = [[Point("star", Vector(), slopes[i], Expression())] for i in clients]
     x = [w] * len(run.p)
     for t, eta in enumerate(sizes):
         x = [w] * len(run.p) if t % run.tau == 0 else x
-        slope = [Vector({Symbol("g", i, t): one}) for i in clients]
+        slope = [Vector({Symbol("g", i, t): unit}) for i in clients]
         for i in clients:
-            every[i].append(Point(f"x{t}", x[i], slope[i], Expression({(Symbol("f", i, t),): one})))
+            every[i].append(Point(f"x{t}", x[i], slope[i], Expression({(Symbol("f", i, t),): unit})))
         x = [x[i] - eta * slope[i] for i in clients]
         if (t + 1) % run.tau == 0:
             w = number(1 - run.server) * w + number(run.server) * Vector.mean(alpha, x)
@@ -177,8 +177,8 @@ def by_solver(run: Run, delta_0: Fraction, zeta_sq: Fraction, every_client: bool
     )
     pull = zeta_sq or COMMON * run.L**2 * delta_0
     solution = _solved(program, delta_0, pull)
-    for room in HEADROOM if solution.outcome is Solved.OPTIMAL else ():
-        shares = [Fraction(float(y)) + room * Fraction(solution.value) for y in solution.y]
+    for margin in HEADROOM if solution.outcome is Solved.OPTIMAL else ():
+        shares = [Fraction(float(y)) + margin * Fraction(solution.value) for y in solution.y]
         a, b = shares[0] / delta_0, shares[1] / pull
         result = prove(program, rational, "measured", {"Delta_0": a, "variance": b})
         if result is not None:

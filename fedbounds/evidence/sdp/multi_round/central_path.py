@@ -198,20 +198,20 @@ class _Path:
         run, mu, T = self.run, float(self.run.mu), self.run.T
         eta = np.array([float(size) for size in run.sizes])
         q = 1 - eta * mu
-        for room in ROOM:
-            beyond = abs(self.K * eta**2 - 2 * q * eta) / self.K * (1 + room) + 1e-3 * room * eta**2
+        for margin in ROOM:
+            beyond = abs(self.K * eta**2 - 2 * q * eta) / self.K * (1 + margin) + 1e-3 * margin * eta**2
             each = self.K * (beyond + eta**2)
-            rate = q**2 + (q * eta - each / 2) ** 2 / beyond * (1 + room) + room * eta * mu
-            scale = 1.0 if run.star == T else float(run.L) / 2 * (1 + room)
+            rate = q**2 + (q * eta - each / 2) ** 2 / beyond * (1 + margin) + margin * eta * mu
+            scale = 1.0 if run.star == T else float(run.L) / 2 * (1 + margin)
             after = np.full(T + 1, scale / (T if run.measure == "average" else 1))
             for k in reversed(range(T)):
                 after[k] = after[k + 1] * max(rate[k], 1 - 5 / T) + (after[T] if run.measure == "average" else 0)
-            later = np.append(each * (1 + 0.01 * room) * after[1:], [scale * each[-1]] * 2)
+            later = np.append(each * (1 + 0.01 * margin) * after[1:], [scale * each[-1]] * 2)
             z = np.zeros(len(self.cost))
-            z[: self.count] = np.minimum(later[self.a], later[self.b]) * 1e-4 * room / T
-            z[: 2 * T], z[self.count] = np.repeat(later[:T], 2), 2 * after[0] * (1 + room)
+            z[: self.count] = np.minimum(later[self.a], later[self.b]) * 1e-4 * margin / T
+            z[: 2 * T], z[self.count] = np.repeat(later[:T], 2), 2 * after[0] * (1 + margin)
             if run.star > T:
-                z[2 * T : 2 * T + 2] = 0.1 * room, 1 + 0.1 * room
+                z[2 * T : 2 * T + 2] = 0.1 * margin, 1 + 0.1 * margin
             for z[self.count + 1 :] in 10.0 ** np.arange(-3, 12):
                 factors = self.factors(z)
                 if factors is not None:
@@ -282,11 +282,11 @@ class _Path:
         H[:n, :n] += (Pc @ cb.T * (Px @ dx.T) + cx * cx.T) / 2 + bend * (mixed + mixed.T) + bend**2 * dd**2
         g[:n] -= np.diag(cx) + bend * np.diag(dd)
         ends = [(n + k, at) for k, (where, at, _) in enumerate(self.ends) if where == block]
-        for own, at in ends:
-            H[own, :n] = H[:n, own] = Pc[:, at] * Px[:, at] + bend * Pd[:, at] ** 2
-            g[own] -= P[at, at]
+        for row, at in ends:
+            H[row, :n] = H[:n, row] = Pc[:, at] * Px[:, at] + bend * Pd[:, at] ** 2
+            g[row] -= P[at, at]
             for other, there in ends:
-                H[own, other] = P[at, there] ** 2
+                H[row, other] = P[at, there] ** 2
 
     def advance(
         self, z: Array, factors: list[Array], step: Array, decrement: float, t: float

@@ -212,8 +212,8 @@ class ClaimAtRun:
 
     def to_json(self) -> dict[str, Any]:
         run = self.run
-        found = {"rounds": run.rounds, "tau": run.tau, "kappa": str(run.L / run.mu), "eta_0": str(self.eta_0)}
-        return found | ({"participation": "q=" * run.by_coins + "{}/{}".format(*run.present)} if run.present else {})
+        data = {"rounds": run.rounds, "tau": run.tau, "kappa": str(run.L / run.mu), "eta_0": str(self.eta_0)}
+        return data | ({"participation": "q=" * run.by_coins + "{}/{}".format(*run.present)} if run.present else {})
 
     @property
     def coverage(self) -> Coverage:
@@ -233,8 +233,10 @@ class ClaimAtRun:
 
 def _seen_non_negative(expression: sp.Expr) -> bool:
     """Whether it is not negative, where no sign is an author's word."""
-    own = [s for s in expression.free_symbols if sy.QUANTITIES.get(s.name) is not s]
-    seen = all(isinstance(s, Quantity) and s.expression is not None and never_negative(s.expression) for s in own)
+    user_defined = [s for s in expression.free_symbols if sy.QUANTITIES.get(s.name) is not s]
+    seen = all(
+        isinstance(s, Quantity) and s.expression is not None and never_negative(s.expression) for s in user_defined
+    )
     return bool(expression.is_nonnegative and seen)
 
 
@@ -252,5 +254,5 @@ def _number(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | N
     return rational(expression, values) if complete else None
 
 
-def _relations(one: Assumption) -> list[sp.Expr]:
-    return [sp.Eq(part.left, part.right) for part in one.parts if part.sign == "="]
+def _relations(assumption: Assumption) -> list[sp.Expr]:
+    return [sp.Eq(part.left, part.right) for part in assumption.parts if part.sign == "="]

@@ -64,8 +64,8 @@ def drawn_rounds(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> DrawnBound |
     best = problem.least(float(delta_0), float(pull))
     if best is None:
         return None
-    for room in ROOM:
-        more = room * (best[0] * delta_0 + best[1] * pull)
+    for margin in ROOM:
+        more = margin * (best[0] * delta_0 + best[1] * pull)
         a, b = best[0] + more / delta_0, best[1] + more / pull
         inside = problem.inside(a, b)
         if inside is None:
@@ -81,7 +81,7 @@ def drawn_rounds(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> DrawnBound |
 def verify(bound: DrawnBound) -> bool:
     """Whether the proofs of all rounds are exact, and join: a Delta_0 + b zeta_*^2 first, the distance last."""
     run, V = bound.run, bound.potentials
-    first = (bound.a, bound.b, *[Fraction(0)] * (_kept(run.tau) - 2))
+    first = (bound.a, bound.b, *[Fraction(0)] * (_length(run.tau) - 2))
     if not covered(run) or len(V) != run.rounds or len(bound.proofs) != len(V) or V[0] != first:
         return False
     for t, (here, after, multipliers) in enumerate(zip(V, (*V[1:], _measured(run)), bound.proofs, strict=True)):
@@ -99,12 +99,12 @@ def _potential(program: Program, when: str, entries: tuple[Any, ...]) -> Express
 
 def _measured(run: Run) -> Potential:
     """What is measured as a potential: ||w||^2, or F(w) - F* = mu/2 ||w||^2 + the first of the function values."""
-    gap, result = run.measure == "gap", [Fraction(0)] * _kept(run.tau)
+    gap, result = run.measure == "gap", [Fraction(0)] * _length(run.tau)
     result[0], result[-run.tau] = (run.mu / 2, Fraction(1)) if gap else (Fraction(1), Fraction(0))
     return tuple(result)
 
 
-def _kept(tau: int) -> int:
+def _length(tau: int) -> int:
     """How many numbers of a round a potential keeps."""
     return (tau + 1) * (tau + 2) + tau
 
@@ -128,27 +128,27 @@ class _Draw:
 
     def mean(self, k: int) -> Moment:
         """Of everybody: w for k = 0, then the first round's gradients."""
-        return self._one("x", 0, k)
+        return self._moment("x", 0, k)
 
     def apart(self, group: int, k: int) -> Moment:
         """A client's deviation from it, of s_i for k = 0."""
-        result: Moment = self.side[group] * self.deviation(k) + self.own(group, 0, k)
+        result: Moment = self.side[group] * self.deviation(k) + self.within_group(group, 0, k)
         return result
 
     def deviation(self, k: int) -> Moment:
         """That of the mean of those drawn."""
-        return self._one("x", 1, k)
+        return self._moment("x", 1, k)
 
     def later(self, group: int, k: int) -> Moment:
         """A client's gradient in the second round."""
-        return self._one("x", 2 + group, k) + self.own(group, 1, k)
+        return self._moment("x", 2 + group, k) + self.within_group(group, 1, k)
 
-    def own(self, group: int, kind: int, k: int) -> Moment:
+    def within_group(self, group: int, kind: int, k: int) -> Moment:
         """A client's deviation from the mean of its group."""
         letter, within = self.within[group]
-        return self._one(letter, kind, k) if within else Moment()
+        return self._moment(letter, kind, k) if within else Moment()
 
-    def _one(self, letter: str, kind: int, k: int) -> Moment:
+    def _moment(self, letter: str, kind: int, k: int) -> Moment:
         return Moment({Symbol(letter, kind, k): self.number(Fraction(1))})
 
     def averaged(self, items: list[Any]) -> Any:
@@ -161,7 +161,7 @@ class _Draw:
         for group, (letter, within) in enumerate(self.within):
             for i, j in _pairs(tau) if within else ():
                 of_all = self.deviation(i) @ self.deviation(j) * self.number(within / self.v)
-                result[f"{letter} {i}|{j}"] = self.own(group, 0, i) @ self.own(group, 0, j) - of_all
+                result[f"{letter} {i}|{j}"] = self.within_group(group, 0, i) @ self.within_group(group, 0, j) - of_all
         return result
 
 
@@ -224,8 +224,8 @@ def _quantities(draw: _Draw, tau: int, start: Moment) -> dict[str, Expression]:
             [draw.averaged([_value(group, k + tau, number) for group in (0, 1)]) for k in steps[:-1]],
         ),
     ):
-        kept = [of_means[0], of_deviations[0], *of_means[1:], *of_deviations[1:], *f]
-        result |= {f"{when} {k}": item for k, item in enumerate(kept)}
+        ordered = [of_means[0], of_deviations[0], *of_means[1:], *of_deviations[1:], *f]
+        result |= {f"{when} {k}": item for k, item in enumerate(ordered)}
     return result
 
 
@@ -235,12 +235,12 @@ class _Chain:
     def __init__(self, run: Run) -> None:
         from scipy.sparse import block_diag, csr_matrix, hstack
 
-        self.run, self.count, self.kept = run, run.rounds, _kept(run.tau)
+        self.run, self.count, self.length = run, run.rounds, _length(run.tau)
         programs = [_two_rounds(run, t, float) for t in range(self.count)]
         self.cut, first = of_blocks(programs[0]), programs[0]
         self.labels = [label for label in first.labels if not label.startswith("opposite")]
-        made = {id(one): self._forms(one) for one in programs}
-        rules, before, after = zip(*(made[id(one)] for one in programs), strict=True)
+        made = {id(program): self._forms(program) for program in programs}
+        rules, before, after = zip(*(made[id(program)] for program in programs), strict=True)
         measured = after[-1] @ np.array([float(entry) for entry in _measured(run)])
         here = block_diag([before[0][:, :2], *before[1:]])
         nothing = csr_matrix((len(measured), 0))
@@ -262,7 +262,7 @@ class _Chain:
             return np.concatenate([self.cut.packed(form.quad), form.lin])
 
         before, after = (
-            np.stack([column(f"{when} {k}") for k in range(self.kept)], axis=1) for when in ("before", "after")
+            np.stack([column(f"{when} {k}") for k in range(self.length)], axis=1) for when in ("before", "after")
         )
         return rules.T, before, after
 
@@ -287,16 +287,16 @@ class _Chain:
         rows, columns, _ = corners(self.cut.sizes)
         unit = np.tile(np.append(1.0 * (rows == columns), np.zeros(self.equal.sum() // self.count)), self.count)
         matrix = hstack([matrix, unit[:, None]]).tocsr()  # how far inside everything is, at most 1
-        places = [*range(many), *range(many + 1)], [*self.signed, *[size] * (many + 1)]
-        above_zero = csr_matrix((np.repeat([-1.0, 1.0], [many, many + 1]), places)), np.append(np.zeros(many), 1.0)
+        positions = [*range(many), *range(many + 1)], [*self.signed, *[size] * (many + 1)]
+        above_zero = csr_matrix((np.repeat([-1.0, 1.0], [many, many + 1]), positions)), np.append(np.zeros(many), 1.0)
         equal, inside = ((matrix[k], target[k]) for k in (self.equal, ~self.equal))
         solved = conic(np.append(np.zeros(size), -1.0), equal, above_zero, inside, self.cut.sizes * self.count)
         if solved is None or solved[-1] <= 0:
             return None
         numbers, many = [Fraction(float(value)) for value in solved[:-1]], len(self.labels)
         later = numbers[many * self.count :]
-        V = [(a, b, *[Fraction(0)] * (self.kept - 2))]
-        V += [tuple(later[k : k + self.kept]) for k in range(0, len(later), self.kept)]
+        V = [(a, b, *[Fraction(0)] * (self.length - 2))]
+        V += [tuple(later[k : k + self.length]) for k in range(0, len(later), self.length)]
         given = [dict(zip(self.labels, numbers[many * t :], strict=False)) for t in range(self.count)]
         after = [*V[1:], _measured(self.run)]
         return tuple(V), tuple(self._balanced(*each) for each in zip(V, after, given, strict=True))

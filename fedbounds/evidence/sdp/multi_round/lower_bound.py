@@ -125,7 +125,7 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
         ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
         at, reach = tried[np.argmax(ends)], reach * FINER
     line = Attained((float(at),), None, ends.max(keepdims=True))
-    return max(plane, line, key=lambda one: one.value)
+    return max(plane, line, key=lambda candidate: candidate.value)
 
 
 def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:

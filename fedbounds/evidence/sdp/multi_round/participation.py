@@ -95,6 +95,6 @@ def in_mean(expression: Expression, variance: Any) -> Expression:
     """The expectation over the draw: products of deviations "e" are `sampling` times those of "d"."""
     result = Expression()
     for key, value in expression.terms.items():
-        of_all = tuple(one._replace(letter="d") for one in key)
+        of_all = tuple(symbol._replace(letter="d") for symbol in key)
         result += Expression({of_all: value * variance} if key[0].letter == "e" else {key: value})
     return result

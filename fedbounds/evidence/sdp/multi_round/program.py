@@ -214,13 +214,13 @@ def points(run: Run, number: Any) -> list[Point]:
     and the deviations d_1 .. d_T after every step, those at a round's end included. m_{T+1} is the mean of s where
     the run is biased; with d_{T+1} it is the gradient where F is bounded.
     """
-    T, one = run.T, number(Fraction(1))
+    T, unit = run.T, number(Fraction(1))
 
     def moment(letter: str, k: int) -> Moment:
-        return Moment({Symbol(letter, step=k): one})
+        return Moment({Symbol(letter, step=k): unit})
 
     def value(k: int) -> Expression:
-        return Expression({(Symbol("f", step=k),): one})
+        return Expression({(Symbol("f", step=k),): unit})
 
     result = []
     for k, size in enumerate(run.sizes):

@@ -63,7 +63,7 @@ def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> tuple[
     """(what is measured of the best quadratics, their shape (5,)), in floating point."""
     mu, L, rng = float(run.mu), float(run.L), np.random.default_rng(0)
     least, most = np.array([[-np.pi / 2, mu, mu, mu, -np.pi / 2], [np.pi / 2, L, L, L, np.pi / 2]])[:, :, None]
-    found = list[tuple[float, Array]]()
+    candidates = list[tuple[float, Array]]()
     for _ in range(STARTS):
         shape, reach = (least + most)[:, 0] / 2, (most - least)[:, 0]
         for _ in range(TIMES):
@@ -71,8 +71,8 @@ def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> tuple[
             tried[:, 0], tried[1:4] = shape, np.clip(tried[1:4], mu, L)
             values = second_moments(run, tried, delta_0, zeta_sq, sigma_sq)
             shape, reach = tried[:, np.argmax(values)], reach / 2
-        found.append((float(values.max()), shape))
-    value, shape = max(found, key=lambda item: item[0])
+        candidates.append((float(values.max()), shape))
+    value, shape = max(candidates, key=lambda item: item[0])
     if sigma_sq and run.present and not run.by_coins and run.measure == "distance":
         value = max(value, float(alike(run, Fraction(delta_0), Fraction(sigma_sq) * inverse(run.present))))
     return value, shape
@@ -103,7 +103,7 @@ def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tupl
     along = np.stack([cos(shape[4]), sin(shape[4])], axis=-1)
     x, xx, yy = size + 0 * rest, size**2 + 0 * rest, 0 * rest
     for start in range(0, run.T, run.tau):
-        sizes = [number(one) for one in run.sizes[start : start + run.tau]]
+        sizes = [number(step) for step in run.sizes[start : start + run.tau]]
         P, q, C = _round(H, pull, sizes, along)
         keep = 1 + 0 * rest
         for eta in sizes:
@@ -128,10 +128,10 @@ def _hessian(c: Array, s: Array, low: Array, high: Array) -> Array:
 
 def _round(H: Array, pull: Any, sizes: list[Any], along: Array) -> tuple[Array, Array, Array]:
     """(P, q, covariance of the noise of variance 1) of one client after its local steps."""
-    one = np.eye(2, dtype=int)
-    P, q, C = 0 * H + one, 0 * H[..., 0], 0 * H
+    identity = np.eye(2, dtype=int)
+    P, q, C = 0 * H + identity, 0 * H[..., 0], 0 * H
     for eta in sizes:
-        step = one - eta * H
+        step = identity - eta * H
         P, q = step @ P, (step @ q[..., None])[..., 0] - eta * np.array([0 * pull, pull])
         C = step @ C @ step + eta**2 * along[:, :, None] * along[:, None, :]
     return P, q, C
@@ -145,11 +145,11 @@ def _of_sets(run: Run, given: Given) -> float:
     some = every if 0 < every <= 4 * SEARCHED else SEARCHED
 
     def value(shape: Any, cone: bool, draws: int = some) -> Array:
-        first, last, one, other = map(float, shape)
+        first, last, lean, other = map(float, shape)
         last = min(max(last, first - np.pi + NARROWEST), first - NARROWEST)
-        return with_sets(run, (first, last, abs(one), abs(other)), cone, given, draws)
+        return with_sets(run, (first, last, abs(lean), abs(other)), cone, given, draws)
 
-    best = max((float(value(one, True).mean()), one, True) for one in ((at, -np.pi - at, 0, 0) for at in CONES))
+    best = max((float(value(shape, True).mean()), shape, True) for shape in ((at, -np.pi - at, 0, 0) for at in CONES))
     many = 4 if given[2] else 2
     for start in WEDGES:
         begin = np.array([*start, LEAN, LEAN])
@@ -159,8 +159,8 @@ def _of_sets(run: Run, given: Given) -> float:
             return -float(value(np.append(at, begin[many:]), False).mean())
 
         options = {"maxfev": TRIED * many, "initial_simplex": simplex[:, :many]}
-        found = minimize(below, begin[:many], method="Nelder-Mead", options=options)
-        best = max(best, (-float(found.fun), (*map(float, found.x), *begin[many:]), False))
+        solved = minimize(below, begin[:many], method="Nelder-Mead", options=options)
+        best = max(best, (-float(solved.fun), (*map(float, solved.x), *begin[many:]), False))
     values = value(best[1], best[2], every or DRAWS)
     if every or np.ptp(values) <= SAME * values.max():
         return float(values.mean())
@@ -206,14 +206,14 @@ def with_sets(run: Run, wedge: Wedge, cone: bool, given: Given, draws: int) -> A
         z = unit * y
         others = (y**2).sum(1, keepdims=True) - z**2
         rest = np.sqrt(np.maximum(x[:, None] ** 2 + others, 0)) if cone else x[:, None]
-        p, q, own, added, outside = _after(run, start, wedge, rest, z, noise, given)
+        p, q, left, added, outside = _after(run, start, wedge, rest, z, noise, given)
         keep: Array = p / np.maximum(rest, np.finfo(float).tiny) if cone else np.full(z.shape, outside)
         along, moved = (keep * x[:, None] if cone else p), q - keep * z
         if start + run.tau == run.T and run.measure == "distance":
-            of_noise = outside**2 * (noise.sum(1, keepdims=True) - noise) + own**2 * noise + added
+            of_noise = outside**2 * (noise.sum(1, keepdims=True) - noise) + left**2 * noise + added
             each = along**2 + keep**2 * others + q**2 + of_noise
             middle = _mean_of(moved, unit, np.full(z.shape, 1 / N)) + keep.mean(1)[:, None] * y
-            of_noise = (outside + (own - outside) / N) ** 2 * noise + added / N**2
+            of_noise = (outside + (left - outside) / N) ** 2 * noise + added / N**2
             ends = (1 - v) * (along.mean(1) ** 2 + (middle**2 + of_noise).sum(1)) + v * each.mean(1)
             return np.asarray((1 - idle) * ends + idle * (x**2 + (y**2 + noise).sum(1)))
         those = _drawn(run, start // run.tau, rng.random(z.shape))
@@ -221,7 +221,7 @@ def with_sets(run: Run, wedge: Wedge, cone: bool, given: Given, draws: int) -> A
         share = those / np.maximum(those.sum(1, keepdims=True), 1)
         y = np.where(some[:, None], _mean_of(moved, unit, share) + (share * keep).sum(1)[:, None] * y, y)
         x = np.where(some, (share * along).sum(1), x)
-        noise = np.where(some[:, None], (outside + share * (own - outside)) ** 2 * noise + share**2 * added, noise)
+        noise = np.where(some[:, None], (outside + share * (left - outside)) ** 2 * noise + share**2 * added, noise)
     squared, z = x**2 + (y**2 + noise).sum(1), unit * y
     aside = np.sqrt(np.maximum(squared[:, None] - noise.sum(1)[:, None] - z**2, 0)) if cone else x[:, None]
     return _above_least(run, squared, aside, z, noise, wedge)
@@ -263,15 +263,15 @@ def _after(
     of the noise added, and what is left of a direction outside.
     """
     mu, bend, keep = float(run.mu), float(run.L - run.mu), 1.0
-    (_, zeta_sq, sigma_sq), own, added = given, np.ones(z.shape), np.zeros(z.shape)
+    (_, zeta_sq, sigma_sq), own_left, added = given, np.ones(z.shape), np.zeros(z.shape)
     for eta in map(float, run.sizes[start : start + run.tau]):
-        r = np.sqrt(own**2 * noise + added)
+        r = np.sqrt(own_left**2 * noise + added)
         slope = _from_wedge(p, z, r, wedge)
         left = 1 - eta * (mu + bend * slope[2] / np.maximum(r, np.finfo(float).tiny))
         p, z = p - eta * (mu * p + bend * slope[0]), z - eta * (mu * z + bend * slope[1] + zeta_sq**0.5)
-        own, added = own * left, left**2 * added + eta**2 * sigma_sq
+        own_left, added = own_left * left, left**2 * added + eta**2 * sigma_sq
         keep *= 1 - eta * mu
-    return p, z, own, added, keep
+    return p, z, own_left, added, keep
 
 
 def _from_wedge(p: Array, z: Array, r: Array, wedge: Wedge) -> tuple[Array, Array, Array]:
@@ -279,7 +279,7 @@ def _from_wedge(p: Array, z: Array, r: Array, wedge: Wedge) -> tuple[Array, Arra
     first, last, *lean = wedge
     turned = first + np.pi / 2, last - np.pi / 2
     flat = np.array([[np.cos(angle), np.sin(angle), 0.0] for angle in turned])
-    faces = np.array([np.array([*one[:2], b]) / np.hypot(1, b) for one, b in zip(flat, lean, strict=True)])
+    faces = np.array([np.array([*normal[:2], b]) / np.hypot(1, b) for normal, b in zip(flat, lean, strict=True)])
     leaning = _beyond(p, z, r, faces)
     if not r.any():
         return leaning if not any(lean) else _beyond(p, z, r, flat)
@@ -302,5 +302,5 @@ def _beyond(p: Array, z: Array, r: Array, faces: Array) -> tuple[Array, Array, A
     lengths = [np.where(edge, both[k], np.where(alone[k], above[k], 0.0)) for k in (0, 1)]
     result = [lengths[0] * faces[0][j] + lengths[1] * faces[1][j] for j in range(3)]
     if not faces[:, 2].any():  # where nearest is the corner, without rounding
-        result[:2] = (np.where(edge, x, one) for x, one in zip((p, z), result[:2], strict=True))
+        result[:2] = (np.where(edge, x, otherwise) for x, otherwise in zip((p, z), result[:2], strict=True))
     return result[0], result[1], result[2]

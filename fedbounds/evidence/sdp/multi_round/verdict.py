@@ -107,14 +107,14 @@ def _nearest(at: ClaimAtRun) -> Near | None:
     if at.run.present is None or at.run.by_coins:  # of K clients the start alone is what it is with everybody
         ratios = (Fraction(0), *ratios)
     for ratio in (Fraction(0),) if at.common else ratios:
-        one = _instance(at, ratio * at.run.mu * at.run.L)
-        if one is None:
+        near = _instance(at, ratio * at.run.mu * at.run.L)
+        if near is None:
             return None
-        result.append(one)
+        result.append(near)
     if not at.quiet and MEASURES[sp.sympify(at.claim.lhs)] == "distance":
         unit = at.run.L * at.run.mu
-        result += [one for size in (unit, 100 * unit) for one in _alike(at, size)]
-    return min(result, key=lambda one: one.ratio)
+        result += [near for size in (unit, 100 * unit) for near in _alike(at, size)]
+    return min(result, key=lambda near: near.ratio)
 
 
 def _alike(at: ClaimAtRun, sigma_sq: Fraction) -> Iterator[Near]:
@@ -136,9 +136,9 @@ def _instance(at: ClaimAtRun, zeta_sq: Fraction) -> Near | None:
     if right is None:
         return None
     if run.present is None:
-        one = attained(run, 1.0, float(zeta_sq))
-        words = f"two quadratics of shape {one.shape}"
-        return Near(one.value, float(right), words, lambda: (surely(run, one, Fraction(1), zeta_sq), float(right)))
+        pair = attained(run, 1.0, float(zeta_sq))
+        words = f"two quadratics of shape {pair.shape}"
+        return Near(pair.value, float(right), words, lambda: (surely(run, pair, Fraction(1), zeta_sq), float(right)))
     left, shape = sampled(run, 1.0, float(zeta_sq), 0.0)
 
     def exactly() -> tuple[float, float]:

@@ -68,7 +68,7 @@ def _linear(
 ) -> dict[str, Fraction]:
     read = written(expression.free_symbols)
     quantities = [q for q in expression.free_symbols if isinstance(q, Quantity)]
-    of_weights = {q.name: one for q in quantities if (one := number(q, setting.alpha, setting.p)) is not None}
+    of_weights = {q.name: weight for q in quantities if (weight := number(q, setting.alpha, setting.p)) is not None}
     # A name is a symbol here, as `require_own` made sure.
     plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
     values = numbers(setting) | dict(factors or {}) | of_weights

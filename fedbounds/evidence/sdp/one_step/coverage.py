@@ -171,10 +171,10 @@ def own_step(claim: Claim, setting: Setting) -> bool:
 def at_point(given: Mapping[str, Any], point: Fraction) -> dict[str, Any]:
     """The same numbers, each function of them at a point."""
 
-    def value(one: Any) -> Any:
-        if isinstance(one, tuple):
-            return tuple(map(value, one))
-        return one.at(point) if isinstance(one, Function) else one
+    def value(number: Any) -> Any:
+        if isinstance(number, tuple):
+            return tuple(map(value, number))
+        return number.at(point) if isinstance(number, Function) else number
 
     return {name: value(item) for name, item in given.items()}
 

@@ -130,7 +130,7 @@ class _Writer:
     """The numbers of a setting in one arithmetic, and what is written with them."""
 
     def __init__(self, setting: Setting, number: Arithmetic) -> None:
-        self.setting, self.number, self.one = setting, number, number(Fraction(1))
+        self.setting, self.number, self.unit = setting, number, number(Fraction(1))
         self.alpha, self.p, self.eta = (
             [number(v) for v in given] for given in (setting.alpha, setting.p, setting.eta)
         )
@@ -144,11 +144,11 @@ class _Writer:
         """What reads expressions of points, at those that every model has."""
         local = [next(q for q in mine if q.label == f"x{self.last}") for mine in points]
         star = [next((q for q in mine if q.label == "star"), mine[-1]) for mine in points]
-        own = [mine[-1] for mine in points]
-        here = {at.w: iterates[-1:], at.w_i: [q.x for q in local], at.w_i_star: [q.x for q in own]}
+        minimisers = [mine[-1] for mine in points]
+        here = {at.w: iterates[-1:], at.w_i: [q.x for q in local], at.w_i_star: [q.x for q in minimisers]}
         here |= {} if self.any else {at.w_round: iterates[:1]}
         weights = {at.ALPHA: self.alpha, at.P: self.p}
-        located: dict[sp.Expr, list[Point]] = {at.w_i: local, at.w_star: star, at.w_i_star: own}
+        located: dict[sp.Expr, list[Point]] = {at.w_i: local, at.w_star: star, at.w_i_star: minimisers}
         return Reader(here, weights, lambda number: self.number(value_of(number, self.setting)), located)
 
     def further(self, points: Points, place: sp.Expr, reader: Reader) -> Points:
@@ -165,10 +165,10 @@ class _Writer:
         return tuple((*([q] if q not in mine else []), *mine) for q, mine in zip(there, points, strict=True))
 
     def vector(self, letter: str, client: int = -1, step: int = -1) -> Vector:
-        return Vector({Symbol(letter, client, step): self.one})
+        return Vector({Symbol(letter, client, step): self.unit})
 
     def value(self, letter: str, client: int = -1, step: int = -1) -> Expression:
-        return Expression({(Symbol(letter, client, step),): self.one})
+        return Expression({(Symbol(letter, client, step),): self.unit})
 
     def noise(self, i: int) -> Expression:
         """The variance of client i's stochastic gradient at w_t^i, which is 0 where gradients are full."""
@@ -206,8 +206,8 @@ class _Writer:
             if self.setting.N > 1:
                 mine.append(Point("star", Vector(), slopes[i], self.value("e", i)))
             # A single client has its minimiser at w*; two points there would leave the feasible set without interior.
-            own = self.vector("u", i) if self.setting.N > 1 else Vector()
-            points.append((*mine, Point("own", own, Vector(), Expression())))
+            minimiser = self.vector("u", i) if self.setting.N > 1 else Vector()
+            points.append((*mine, Point("own", minimiser, Vector(), Expression())))
         return tuple(points), iterates
 
     def constraints(
@@ -218,13 +218,13 @@ class _Writer:
                 yield Constraint("interpolation", i, f"{a.label}|{b.label}", interpolation(a, b, self.mu, self.L))
         visited = [(i, q) for i, mine in enumerate(points) for q in mine if q.label.startswith("x")]
         for i, q in visited if "G_sq" in bounds else ():
-            yield Constraint("gradient", i, q.label, G_SQ * self.one - q.g.squared - self.noise(i))
+            yield Constraint("gradient", i, q.label, G_SQ * self.unit - q.g.squared - self.noise(i))
         yield from self.skews(points)
         if self.noisy:
             for i in self.clients:
                 yield Constraint("noise", i, "", self.noise(i))
                 if "sigma_sq" in bounds:
-                    yield Constraint("variance", i, "", SIGMA_SQ * self.one - self.noise(i))
+                    yield Constraint("variance", i, "", SIGMA_SQ * self.unit - self.noise(i))
         if "G_sq" in bounds and self.noisy and self.any:
             # By Minkowski and Assumption 4, E||w_t^i - w_t0||^2 <= (sum_j eta_j)^2 G^2, and the mean w_t is nearer.
             reach = self.number(sum(self.setting.eta[:-1], Fraction(0)) ** 2)
@@ -276,8 +276,8 @@ class _Writer:
             "Delta_next": moved,
             "Delta_start": lambda: iterates[0].squared,
             "spread": lambda: mean(equal, spread()),
-            "G_sq": lambda: G_SQ * self.one,
-            "sigma_sq": lambda: SIGMA_SQ * self.one if self.noisy else Expression(),
+            "G_sq": lambda: G_SQ * self.unit,
+            "sigma_sq": lambda: SIGMA_SQ * self.unit if self.noisy else Expression(),
             FREE_BIAS: lambda: mean(alpha, [q.f for q in star]),
             "own": lambda: mean(equal, [q.f for q in star]),
             "star_grad_sq": lambda: mean(p, [q.g.squared for q in star]),

@@ -248,11 +248,11 @@ def _widest(points: Sequence[Point], bases: Sequence[Array], divided: bool = Fal
     """
     above, bound, semidefinite, wanted, sizes = [], [], [], [], []
     for (_, A, b, S, s, m, margin), basis in zip(points, bases, strict=True):
-        size, room = (margin, 1.0) if divided else (1.0, margin)
-        above.append(np.column_stack([-A @ basis / size, np.full(len(A), room)]))
+        size, weight = (margin, 1.0) if divided else (1.0, margin)
+        above.append(np.column_stack([-A @ basis / size, np.full(len(A), weight)]))
         bound.append(b / size)
         if m:
-            semidefinite.append(np.column_stack([S @ basis / size, room * triangles(np.eye(m), (m,))]))
+            semidefinite.append(np.column_stack([S @ basis / size, weight * triangles(np.eye(m), (m,))]))
             wanted.append(s / size)
             sizes.append(m)
     last = np.eye(bases[0].shape[1] + 1)[-1]

@@ -83,7 +83,7 @@ def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
     if not math.isfinite(solver):
         return result
     lhs, scaled, factor = str(claim.lhs), parts.sign > 0, parts.sign * solver
-    candidates = [Fraction(0)] * (scaled and factor <= VIOLATION) + [_ceiling(factor, room) for room in HEADROOM]
+    candidates = [Fraction(0)] * (scaled and factor <= VIOLATION) + [_ceiling(factor, margin) for margin in HEADROOM]
     for candidate in candidates:
         key, scale = (claim.key, {term: candidate / parts.stated}) if scaled else (None, None)
         constant = parts.sign * candidate
