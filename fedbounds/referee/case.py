@@ -135,7 +135,7 @@ class Case:
     suite: Suite
     verdicts: tuple[Verdict, ...] = ()
     work: WorkItems = field(default_factory=WorkItems)
-    so_far: SoFar = lambda found: None
+    so_far: SoFar = lambda result: None
     end: float | None = None
     chosen: dict[str, list[Arm]] = field(default_factory=dict)
 

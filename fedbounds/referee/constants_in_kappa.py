@@ -55,18 +55,18 @@ def curves(claim: Claim, reading: Reading, tau: int, weights: Sequence[tuple[Fra
     for alpha in weights:
         for term in (name for name in claim.terms if name != "contraction"):
             try:
-                places = [_setting(claim, reading, tau, alpha, place) for place in PLACES]
-                stated = split(claim, places[0], term).stated
-                found = fitted([tight_value(claim, place, term) for place in places])
-                if found is None or stated <= 0 or not _smaller(found, stated):
+                settings = [_setting(claim, reading, tau, alpha, place) for place in PLACES]
+                stated = split(claim, settings[0], term).stated
+                fit = fitted([tight_value(claim, place, term) for place in settings])
+                if fit is None or stated <= 0 or not _smaller(fit, stated):
                     continue
-                changed = found.subs(kappa, s.L / s.mu) / sp.Rational(stated.numerator, stated.denominator)
+                changed = fit.subs(kappa, s.L / s.mu) / sp.Rational(stated.numerator, stated.denominator)
                 terms = {**claim.terms, term: changed * claim.terms[term]}
                 lowered = replace(claim, key=f"{claim.key}-in-kappa", terms=terms)
                 whole = _setting(claim, reading, tau, alpha, ALL)
                 if examine(lowered, whole).status is Status.HOLDS:
                     where = f"every kappa > 1, tau = {tau}, alpha = ({', '.join(map(str, alpha))})"
-                    yield Curve(where, term, stated, found)
+                    yield Curve(where, term, stated, fit)
             except (InputError, ZeroDivisionError):
                 continue
 
@@ -76,9 +76,9 @@ def _setting(claim: Claim, reading: Reading, tau: int, alpha: tuple[Fraction, ..
     return next(round_settings(claim, tau - 1, tau=tau, kappa=place, alpha=alpha, p=p, reading=reading.name))
 
 
-def _smaller(found: sp.Expr, stated: Fraction) -> bool:
+def _smaller(fit: sp.Expr, stated: Fraction) -> bool:
     """Whether a function is below a constant at every place, and not 0."""
-    return all(0 < found.subs(kappa, sp.Rational(*place.as_integer_ratio())) < stated for place in PLACES)
+    return all(0 < fit.subs(kappa, sp.Rational(*place.as_integer_ratio())) < stated for place in PLACES)
 
 
 def fitted(values: Sequence[float]) -> sp.Expr | None:
@@ -92,8 +92,8 @@ def fitted(values: Sequence[float]) -> sp.Expr | None:
     x, y = np.array([float(1 / place) for place in PLACES]), np.array(values)
     for above, below in DEGREES:
         columns = [x**k for k in range(above + 1)] + [-y * x**k for k in range(1, below + 1)]
-        found = np.linalg.lstsq(np.stack(columns, axis=1), y, rcond=None)[0]
-        numbers = [Fraction(float(value)).limit_denominator(LARGEST) for value in found]
+        solution = np.linalg.lstsq(np.stack(columns, axis=1), y, rcond=None)[0]
+        numbers = [Fraction(float(value)).limit_denominator(LARGEST) for value in solution]
         top, bottom = numbers[: above + 1], [Fraction(1), *numbers[above + 1 :]]
         upper, lower = (sum(float(c) * x**k for k, c in enumerate(part)) for part in (top, bottom))
         if np.all(np.abs(upper - y * lower) <= FITS * np.abs(y * lower)):

@@ -70,7 +70,7 @@ def inherited(claim: Claim, reading: Reading, other: Claim) -> Iterator[Verdict]
         if follows(claim, reading, other, READINGS[name]):
             for proof in _proofs(other, READINGS[name]):
                 detail = f"it follows from {other.key}, which is {word(proof.status, proof.evidence)}"
-                yield _own(proof, claim, reading, detail)
+                yield _as_of(proof, claim, reading, detail)
 
 
 def _proofs(claim: Claim, reading: Reading) -> Iterator[Verdict]:
@@ -78,7 +78,7 @@ def _proofs(claim: Claim, reading: Reading) -> Iterator[Verdict]:
     return (proof for proof in verdicts if proof is not None and proof.status is Status.HOLDS)
 
 
-def _own(proof: Verdict, claim: Claim, reading: Reading, detail: str) -> Verdict:
+def _as_of(proof: Verdict, claim: Claim, reading: Reading, detail: str) -> Verdict:
     return replace(proof, detail=detail, claim=claim.key, reading=reading.name, evidence=Evidence.SYMBOLIC)
 
 
@@ -100,7 +100,7 @@ class Source:
         if None in proofs or not follows(claim, reading, self.claim, self.reading, conditions(claim, reading)):
             return None
         words = f"it follows from {' with '.join(item.key for item in self.of)}, which the checker or Rocq proved"
-        return _own(proofs[0], claim, reading, words)  # type: ignore[arg-type]
+        return _as_of(proofs[0], claim, reading, words)  # type: ignore[arg-type]
 
     @cached_property
     def at_random(self) -> dict[object, NDArray[np.float64]]:

@@ -183,8 +183,8 @@ def _weightings(
     if a.without_replacement.key in keys and not noise and N > 1:  # of unequal p, FedAvg does not share equally
         return tuple({"weighting": "uniform"} | some for some in ({}, {"present": 1}, {"present": 2})[:N])
     few = SOME_PRESENT if keys >= SAMPLED and N > 2 and not noise else ()
-    if own := top_weighting(claim.assumptions, N):
-        return () if noise else ({"weighting": own[0]},)
+    if rules := top_weighting(claim.assumptions, N):
+        return () if noise else ({"weighting": rules[0]},)
     few = COINS if claim.by_coins and not noise else few
     kinds = WEIGHTINGS if N == 2 and mu > 0 and few != COINS else (*WEIGHTINGS[:1], *few)
     absent = rounds <= NOISY_STEPS and not (noise and many)

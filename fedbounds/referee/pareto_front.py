@@ -38,7 +38,7 @@ class Point:
         stated = self.stated
         words = {name: f" {float(value):.4g} (of {stated[name]})" for name, value in self.constants.items()}
         words |= {name: " as stated" for name, value in self.constants.items() if value == stated[name]}
-        numbers = (name + said for name, said in words.items())
+        numbers = (name + text for name, text in words.items())
         return f"{self.where}: {', '.join(numbers)}"
 
     def to_json(self) -> dict[str, Any]:
@@ -89,11 +89,11 @@ def lowered(
     least: dict[str, Fraction] = {}
     best = replace(claim, key=f"{claim.key}-lowered")
     for name in order:
-        found = tight(best, setting, name)
-        if found.certified is None or found.certified > stated[name] * (1 - NEAR):
+        constant = tight(best, setting, name)
+        if constant.certified is None or constant.certified > stated[name] * (1 - NEAR):
             continue
-        least[name] = max(found.certified, Fraction(0))
+        least[name] = max(constant.certified, Fraction(0))
         share = sp.Rational(*least[name].as_integer_ratio()) / sp.sympify(claim.terms[name]).as_coeff_Mul()[0]
-        kept = {other: term for other, term in best.terms.items() if other != name or share}
-        best = replace(best, terms={other: term * (share if other == name else 1) for other, term in kept.items()})
+        terms = {other: term for other, term in best.terms.items() if other != name or share}
+        best = replace(best, terms={other: term * (share if other == name else 1) for other, term in terms.items()})
     return dict(stated) | least if least else {}

@@ -72,7 +72,7 @@ def alternatives(
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
             wide = [item.claim for item in proved if as_wide(item.claim, claim, reading)]
             # A guess beside those is worth its time where it says more.
-            more = (any(says_more(search, one[0][1], item, strictly=True) for item in wide) for one in rest)
+            more = (any(says_more(search, guess[0][1], item, strictly=True) for item in wide) for guess in rest)
             rest = list(itertools.compress(rest, more)) if wide else rest
             open_.extend(not_refuted(search, rest, trial, lacking(len(proved), bool(wide), count), end, proved))
             open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
@@ -148,7 +148,7 @@ class Search:
 
         Those whose dimensions agree come first, then the groups in their order, then those with the least room.
         """
-        found: list[tuple[tuple[bool, int, float], Changes]] = []
+        surviving: list[tuple[tuple[bool, int, float], Changes]] = []
         for k, ladder in ((k, ladder) for k, group in enumerate(groups) for ladder in group):
             if self.late:
                 break
@@ -162,16 +162,16 @@ class Search:
                     low, high = (middle + 1, high) if runs.violates(made[middle][1]) else (low, middle)
                 claim = made[low][1]
                 if self._is_new(claim) and not self.useless(claim):
-                    found.append(((bool(misprints(claim, self.reading)), k, runs.room(claim)), made[low:]))
-        return [standing for _, standing in sorted(found, key=lambda item: item[0])]
+                    surviving.append(((bool(misprints(claim, self.reading)), k, runs.room(claim)), made[low:]))
+        return [standing for _, standing in sorted(surviving, key=lambda item: item[0])]
 
     def runs_of(self, claim: Claim) -> Screen:
         """The runs for claims with its steps: those known with other steps, where its own are other ones."""
         if claim.steps == self.runs.claim.steps:
             return self.runs
         if claim.steps not in self.other_runs:
-            known = [with_steps(instance, claim.steps) for instance in self.runs.known]
-            self.other_runs[claim.steps] = screen(claim, self.reading, known, OTHER_STEPS)
+            instances = [with_steps(instance, claim.steps) for instance in self.runs.known]
+            self.other_runs[claim.steps] = screen(claim, self.reading, instances, OTHER_STEPS)
         return self.other_runs[claim.steps]
 
     def useless(self, claim: Claim) -> bool:

@@ -29,7 +29,7 @@ ASSUMPTIONS = (
 )
 # Terms that bounds on a step usually have, beside those of shipped theorems about the same.
 TERMS = (
-    *(kept * s.Delta for kept in (1 - s.eta * s.mu, (1 - s.eta * s.mu) ** 2, 1 - s.eta * s.mu * (1 + s.rho_bar))),
+    *(factor * s.Delta for factor in (1 - s.eta * s.mu, (1 - s.eta * s.mu) ** 2, 1 - s.eta * s.mu * (1 + s.rho_bar))),
     *(s.Delta, s.eta * s.L * s.drift, s.drift, s.eta**2 * s.sigma_p_sq, s.eta**2 * s.sigma_sq),
     *(s.eta**2 * s.L * s.Gamma, s.eta * s.Gamma * (s.rho_tilde - s.rho_bar), s.eta**2 * s.zeta_star_sq),
     *(s.eta**2 * s.G_sq, s.eta**2 * (s.tau - 1) ** 2 * s.G_sq, s.eta**2 * s.tau**2 * s.G_sq),
@@ -134,7 +134,7 @@ def _shorter_steps(claim: Claim) -> Iterator[list[Change]]:
         return
     for item in [item for item in claim.assumptions if "eta" in item.symbols() and item.parts] or [a.small_steps]:
         made = (limited(claim, item, over) for over in COEFFICIENTS if over > sp.Rational(1, 4))
-        yield [(f"as stated, for {one[0]}", partial(_same, one[1])) for one in made if one is not None]
+        yield [(f"as stated, for {change[0]}", partial(_same, change[1])) for change in made if change is not None]
 
 
 def _same(claim: Claim) -> Claim:
@@ -152,9 +152,11 @@ def _other_steps(claim: Claim) -> Iterator[Change]:
             yield change, partial(_changed, claim, change, eta=sp.Min(s.eta_0, other))
     if not limits and claim.eta != s.eta_0:
         for factor in (sp.Integer(2), sp.Rational(1, 2)):
-            told = {symbol: value.subs(s.eta_0, s.eta_0 / factor) for symbol, value in claim.definitions.items()}
+            definitions = {
+                symbol: value.subs(s.eta_0, s.eta_0 / factor) for symbol, value in claim.definitions.items()
+            }
             change = f"as stated, for eta_t = {factor * claim.eta}"
-            yield change, partial(_changed, claim, change, eta=factor * claim.eta, definitions=told)
+            yield change, partial(_changed, claim, change, eta=factor * claim.eta, definitions=definitions)
 
 
 def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[tuple[int, Change]]:

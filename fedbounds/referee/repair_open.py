@@ -64,7 +64,7 @@ def not_refuted(
         if any(says_more(search, other, changed) for other in shown):
             continue
         if search.runs_of(changed).violates(changed):
-            queue = _again(search, queue, ladder)
+            queue = _requeued(search, queue, ladder)
             continue
         seconds = min((end - time.process_time()) / count, MOST)
         attacked = try_claim(changed, trial.reading, seed=trial.seed, seconds=seconds, stages=ATTACKS)
@@ -80,7 +80,7 @@ def not_refuted(
         first = id(ladder[-1][1])
         fallen[first] = fallen.get(first, 0) + 1
         if fallen[first] < REFUTED:
-            queue = _again(search, queue, ladder)
+            queue = _requeued(search, queue, ladder)
 
 
 def _plausible(search: Known, ladder: Changes) -> Changes:
@@ -106,7 +106,7 @@ def _in_other_terms(queue: Sequence[Changes], claim: Claim, shown: Sequence[Clai
     return [ladder for ladder in queue if not as_stated(ladder[0][1], claim)]
 
 
-def _again(search: Known, queue: list[Changes], ladder: Changes) -> list[Changes]:
+def _requeued(search: Known, queue: list[Changes], ladder: Changes) -> list[Changes]:
     """The queue with what is left of a ladder whose first claim fell, at its end."""
     rest = ladder[1:]
     while rest and search.runs_of(rest[0][1]).violates(rest[0][1]):

@@ -100,12 +100,12 @@ class Screen:
 
         Not where the claim has that factor, or reduces neither Delta_t nor Delta_0 either.
         """
-        own, terms = self._factors(self.claim), self._factors(changed)
-        if any(self.negative(factor, always=True) for factor in terms - own):
+        present, terms = self._factors(self.claim), self._factors(changed)
+        if any(self.negative(factor, always=True) for factor in terms - present):
             return True
         stated, other = (sp.expand(item.sides(self.reading).rhs) for item in (self.claim, changed))
-        kept = ((stated.coeff(distance), other.coeff(distance)) for distance in (Delta, Delta_0))
-        return any(new != old and self.negative(old - 1) and not self.negative(new - 1) for old, new in kept)
+        coefficients = ((stated.coeff(distance), other.coeff(distance)) for distance in (Delta, Delta_0))
+        return any(new != old and self.negative(old - 1) and not self.negative(new - 1) for old, new in coefficients)
 
     def _factors(self, claim: Claim) -> set[sp.Expr]:
         """The sums that are factors of terms."""
@@ -132,9 +132,9 @@ class Screen:
         )
 
     @staticmethod
-    def _settled(instance: Instance, places: int) -> bool:
+    def _settled(instance: Instance, count: int) -> bool:
         """Whether a quarter of a run is long beside 1/(eta mu)."""
-        quarter = (places - 1) // 4
+        quarter = (count - 1) // 4
         return bool(quarter > 1 and quarter * instance.eta[0] * instance.mu >= 1)
 
     def implies(self, other: Claim, changed: Claim) -> bool:
@@ -193,20 +193,20 @@ class Screen:
 
 def _falls_behind(lhs: NDArray[Any], rhs: NDArray[Any], ratio: NDArray[Any]) -> bool:
     """Whether the left side of a run grows by more than the right when T doubles, or its share does if it shrinks."""
-    places = [part * ((len(lhs) - 1) // 4) for part in (1, 2, 4)]
-    rises = lhs[places[2]] - lhs[places[1]] > VISIBLE * abs(lhs[places[2]])
-    first, before, last = (lhs if rises else ratio)[places]
-    faster = not rises or last - before > rhs[places[2]] - rhs[places[1]]
-    if not rises and lhs[places[2]] > NEARLY * lhs[places[1]]:  # it stays: the right side, as a + b/(T + c), may too
-        once, twice = -np.diff(rhs[places])
-        faster = twice >= 2 * once or rhs[places[2]] - twice * (once + twice) / (2 * once - twice) < lhs[places[2]]
+    ends = [part * ((len(lhs) - 1) // 4) for part in (1, 2, 4)]
+    rises = lhs[ends[2]] - lhs[ends[1]] > VISIBLE * abs(lhs[ends[2]])
+    first, before, last = (lhs if rises else ratio)[ends]
+    faster = not rises or last - before > rhs[ends[2]] - rhs[ends[1]]
+    if not rises and lhs[ends[2]] > NEARLY * lhs[ends[1]]:  # it stays: the right side, as a + b/(T + c), may too
+        once, twice = -np.diff(rhs[ends])
+        faster = twice >= 2 * once or rhs[ends[2]] - twice * (once + twice) / (2 * once - twice) < lhs[ends[2]]
     return bool(faster and before - first > VISIBLE * abs(before) and last - before >= NEARLY * (before - first))
 
 
 def _values(run: Measurement[Any], scope: Any, name: str) -> NDArray[np.float64]:
-    known, count = first_of(run.places(scope), run.constants), len(run.times(scope))
+    values, count = first_of(run.places(scope), run.constants), len(run.times(scope))
     with contextlib.suppress(KeyError, OverflowError, TypeError, ZeroDivisionError):
-        value = known[name]
+        value = values[name]
         several = name in run.places(scope)
         return np.array([float(x) for x in itertools.islice(value, count)] if several else [float(value)] * count)
     return np.full(count, np.nan)

@@ -146,8 +146,8 @@ def sharpen(
             _longer_steps(as_stated)
             longer = tuple(as_stated.changes)
         finished = not best.search.late
-    kept, false = tuple(best.changes), tuple(best.false)
-    return Sharpened(claim, best.claim, best.proof, kept, longer, false, sharper, finished, tuple(points))
+    changes, false = tuple(best.changes), tuple(best.false)
+    return Sharpened(claim, best.claim, best.proof, changes, longer, false, sharper, finished, tuple(points))
 
 
 def chosen(
@@ -182,15 +182,15 @@ def left_of(claim: Claim) -> Claim:
 
 def sharper_shipped(claim: Claim, search: Search) -> Iterator[str]:
     """The proved claims of the package, or else pairs of them, that imply a claim and are not implied by it."""
-    reading, found = search.reading, dict[str, Source]()
+    reading, implying = search.reading, dict[str, Source]()
     for source in search.sources(claim):
         keys = [item.key for item in source.of]
-        if claim.key in keys or (len(keys) > 1 and found) or source.proof(claim, reading) is None:
+        if claim.key in keys or (len(keys) > 1 and implying) or source.proof(claim, reading) is None:
             continue
         if not follows(source.claim, source.reading, claim, reading, conditions(claim, reading)):
-            found.setdefault(" with ".join(keys), source)
-    for key, source in found.items():
-        others = [item for item in found.values() if item is not source]
+            implying.setdefault(" with ".join(keys), source)
+    for key, source in implying.items():
+        others = [item for item in implying.values() if item is not source]
         put = conditions(claim, reading)
         if not any(follows(source.claim, source.reading, item.claim, item.reading, put) for item in others):
             yield f"{key} is sharper: {in_words(source.claim)}"
@@ -267,8 +267,8 @@ class _Best:
         """
         refuted, high, best, false = sp.Integer(-1), sp.Integer(1), None, ""
         for prover in (self.search.inherited, automatic.examine)[: 1 + self.prover]:
-            asked = prover is automatic.examine
-            low, share = refuted, simplest(high - NEAR, high - NEAR / 2) if asked else sp.Integer(0)
+            prover_first = prover is automatic.examine
+            low, share = refuted, simplest(high - NEAR, high - NEAR / 2) if prover_first else sp.Integer(0)
             while high > 0 and high - low > NEAR and not self.search.late:
                 changed = make(share)
                 if changed is None and share != 0:
@@ -277,11 +277,11 @@ class _Best:
                     low, refuted, false = share, share, changed[0]
                 elif changed is not None and (proof := in_time(prover, changed[1], self.search.reading)) is not None:
                     high, best = share, (*changed, proof)
-                elif asked:
+                elif prover_first:
                     break
                 else:
                     low = share
-                asked = False
+                prover_first = False
                 share = sp.Integer(0) if low < 0 else simplest(low + (high - low) / 4, high - (high - low) / 4)
         if best is not None:
             self.keep(*best)
@@ -301,10 +301,10 @@ class _Best:
 
     def refuted(self, claim: Claim) -> bool:
         """Whether an instance at the limits violates a claim in fractions."""
-        for known in self.screens:
-            more = set(claim.assumptions) - set(known.claim.assumptions)
-            if set(known.claim.assumptions) <= set(claim.assumptions) and all(item.parts for item in more):
-                return known.refuting(claim) is not None
+        for earlier in self.screens:
+            more = set(claim.assumptions) - set(earlier.claim.assumptions)
+            if set(earlier.claim.assumptions) <= set(claim.assumptions) and all(item.parts for item in more):
+                return earlier.refuting(claim) is not None
         whole = replace(self.claim, assumptions=claim.assumptions)  # it measures every symbol
         self.screens.append(screen(whole, self.search.reading, (), AT_LIMITS))
         return self.screens[-1].refuting(claim) is not None

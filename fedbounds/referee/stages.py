@@ -151,9 +151,9 @@ def certificates(case: Case) -> StageResult:
         return certificate_settings.examined(case, GRIDS[case.budget])
     result: list[Verdict] = []
     labels: list[set[str]] = []
-    places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
+    settings_json = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
     certificate, usable = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
-    for piece in case.work.each("certificates", certificate, places, usable):
+    for piece in case.work.each("certificates", certificate, settings_json, usable):
         (verdict,) = verdicts_from([piece["verdict"]])
         if verdict.status is Status.REFUTED:
             return StageResult((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))

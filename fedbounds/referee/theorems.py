@@ -178,8 +178,8 @@ def refute(
     state = None if path is None else path.with_name(path.name + ".state")
     verdicts: dict[str, Verdict] = {}
     for item, name in todo:
-        pieces = WorkItems(identity(item, name, budget, seed), state, jobs)
-        each = partial(pieces.each, is_usable=search_for.is_outcome)
+        work = WorkItems(identity(item, name, budget, seed), state, jobs)
+        each = partial(work.each, is_usable=search_for.is_outcome)
         verdicts[f"{item.key}/{name}"] = search_for.refute(
             item, READINGS[name], BUDGETS[budget], seed, progress, each, by_family
         )

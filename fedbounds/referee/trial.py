@@ -219,8 +219,8 @@ def try_claim(
     stages = stages or STAGES
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
     trial = Trial(claim, reading, budget, seed)
-    pieces = None if state is None else state.with_suffix(".pieces.json")
-    work = WorkItems(identity(claim, reading, budget, seed), pieces, jobs, scheduler)
+    path = None if state is None else state.with_suffix(".pieces.json")
+    work = WorkItems(identity(claim, reading, budget, seed), path, jobs, scheduler)
     case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, work)
     end = None if seconds is None else processor_seconds() + seconds
     case = replace(case, end=end)
