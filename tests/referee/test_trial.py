@@ -175,12 +175,13 @@ def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows(
         }
         for name, value in values.items():
             seen.setdefault(name, []).append(sp.Rational(value))
+    assert set(seen.pop("growth")) == {0}  # a pure number, 0 here
     for name, (before, after) in seen.items():
         assert before != 0, name
         metres, joules = symbols.QUANTITIES[name].units
         assert after == before * w**metres * f**joules, name
     # What no exact run measures: a variance at w*, a curvature, and what is a pure number.
-    known = {"sigma_0_sq": (-2, 2), "sigma_opt_sq": (-2, 2), "sigma_dif_sq": (-2, 2), "L_sample": (-2, 1)}
+    known = {"sigma_opt_sq": (-2, 2), "sigma_dif_sq": (-2, 2), "L_sample": (-2, 1)}
     # And what claims on rounds of FedAvg define themselves.
     known |= {"push": (2, -1)} | dict.fromkeys(("growth", "gamma", "turn", "reach", "kept", "skew"), (0, 0))
     assert {name: symbols.QUANTITIES[name].units for name in symbols.RECORDED.keys() - seen.keys()} == known
