@@ -123,6 +123,8 @@ def _counted(
     # A share 1 - sum_i p_i^2 is not negative, as no p_i is above 1.
     share = d.averaged(P, d.premise("share-at-most-one")) if more.has(sy.p_sq) else d.ONE
     counted: tuple[d.Use, ...] = ((more.subs(sy.p_sq, 0), share),)
+    if more.has(sy.N):
+        counted = ((sp.cancel(more / (sy.N - 1)), d.premise("some-client")),)
     length: tuple[d.Condition, ...] = (d.Condition(LENGTH, d.premise("round")),)
     if "first-round" in setting.universe:
         most, length = bound.subs(n, t), ()
@@ -147,12 +149,16 @@ def noises_apart(
     if "no-noise" in setting.universe:
         yield sp.Integer(0), (*alike, *noise_apart(setting)), ()
     elif "bounded-variance" in setting.universe:
+        rest = (d.Condition(OTHERS_SHARE, d.premise("share-at-most-one")),)
         if "p_sq" in names:
-            yield 1 - sy.p_sq, (*alike, *others), (d.Condition(OTHERS_SHARE, d.premise("share-at-most-one")),)
+            yield 1 - sy.p_sq, (*alike, *others), rest
         if "N" in names and "equal-p" in setting.universe:
             noises = d.averaged(P, (eta**2 * CLIENTS / sy.N, d.premise("bounded-variance", X)))
             equal = (-(eta**2), d.averaged(P, (norm_sq(NOISE), d.premise("equal-p"))))
             yield 1 - 1 / sy.N, (*alike, others[0], noises, equal), ()
+        elif "N" in names:
+            spread = (eta**2 * sigma_sq / sy.N, d.premise("squared-shares"))
+            yield 1 - 1 / sy.N, (*alike, *others, spread), rest
         yield sp.Integer(1), (*alike, *noise_apart(setting)), ()
 
 

@@ -124,6 +124,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(GAP_OF_MODELS_T - sy.gap),
         ),
         define("share-at-most-one", "p_i <= 1", lambda o: non_negative(1 - SHARE)),
+        define("squared-shares", "the N shares p_i sum to 1", lambda o: non_negative(sy.N * sy.p_sq - 1)),
         define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         define(
             "alpha-optimum",

@@ -12,7 +12,22 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, drift, eta, eta_0, gap_t, mu, sigma_p_sq, tau
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_next,
+    G_sq,
+    Gamma,
+    L,
+    N,
+    drift,
+    eta,
+    eta_0,
+    gap_t,
+    mu,
+    sigma_p_sq,
+    sigma_sq,
+    tau,
+)
 from fedbounds.theory.vectors import Centre, norm_sq
 
 WITH_G = (a.bounded_gradient, a.full_participation, a.unbiased)
@@ -44,7 +59,15 @@ TRUE = {
 ONE_STEP = (a.smooth, a.strongly_convex, a.full_gradients, a.full_participation, a.unbiased)
 fallen = gap_t - eta / 2 * slope
 TRUE["descent"] = claim(gap_next, fallen, (*ONE_STEP, a.one_local_step, a.small_steps))
+TWICE = Assumption("twice", "eta <= 2/L", sp.Le(eta * L, 2))
+NO_FUNCTION = (a.smooth, a.convex, a.bounded_variance, a.full_participation, a.unbiased, TWICE)
+ALIKE, IN_ALL = (*NO_FUNCTION, a.identical), (1 - 1 / N) * (tau - 1) * eta**2 * sigma_sq
+TRUE["identical clients of any weights"] = claim(drift, IN_ALL, ALIKE, eta=eta_0)
 OPEN = {
+    "nine tenths for identical clients": claim(drift, IN_ALL * sp.Rational(9, 10), ALIKE, eta=eta_0),
+    "identical clients less 2/N": claim(drift, (1 - 2 / N) * (tau - 1) * eta**2 * sigma_sq, ALIKE, eta=eta_0),
+    "identical clients without tau - 1": claim(drift, (1 - 1 / N) * eta**2 * sigma_sq, ALIKE, eta=eta_0),
+    "clients that differ": claim(drift, IN_ALL, NO_FUNCTION, eta=eta_0),
     "descent at long steps": claim(gap_next, fallen, (*ONE_STEP, a.one_local_step, LONG)),
     "descent after local steps": claim(gap_next, fallen, (*ONE_STEP, a.small_steps)),
     "half the drift": claim(drift, APART / 2, (*WITH_G, a.constant_steps)),
