@@ -61,7 +61,7 @@ def late(share, mean=LATE):
     return claim("horizon", T * mean, share * T * G_sq / (mu * (T + 1)), assumed, eta=2 / (mu * (t + 2)))
 
 
-@pytest.mark.parametrize("statement", [moved(2, 2), apart(1), apart(2), late(2)])
+@pytest.mark.parametrize("statement", [moved(2, 2), apart(1), apart(2), apart(1, (*SGD, a.identical)), late(2)])
 def test_a_true_statement_is_proved(statement):
     assert automatic.examine(statement, PLAIN).status == "HOLDS"
 
@@ -73,7 +73,7 @@ def test_a_true_statement_is_proved(statement):
         moved(2, 2, 4),
         apart(sp.Rational(99, 100)),
         apart(1, (*SGD, a.equal_p)),
-        apart(1, (*SGD, a.identical)),
+        apart(sp.Rational(99, 100), (*SGD, a.identical)),
         late(sp.Rational(199, 100)),
         late(2, weighted_gap("late", lambda path: path.t[1:])),
         late(2, weighted_gap("late", t + 1, tail=2)),
