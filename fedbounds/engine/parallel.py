@@ -184,8 +184,7 @@ def beside(task: Callable[[], T]) -> Iterator[Callable[[], T]]:
 
 def _send(task: Callable[[], Any], sender: Connection) -> None:
     """Send what a task returns; nothing where it fails."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    _end_with_the_parent()
     os.setpgid(0, 0)  # a compiler that it has started ends with it
     with contextlib.suppress(Exception):
         sender.send(task())
@@ -203,7 +202,12 @@ def _look(counts: Any, seen: dict[int, tuple[int, int]], tell: Callable[[int, in
 def _begin(tasks: Sequence[Callable[[Tick], Any]], counts: Any) -> None:
     global _counts
     _tasks[:], _counts = tasks, counts
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to tell of; a file begun is ended
+    _end_with_the_parent()
+
+
+def _end_with_the_parent() -> None:
+    """Leave the interrupt to the parent, which tells of it and ends its children; a file begun is ended."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The parent's handler would raise in the child, perhaps just when it holds the lock that the others wait for.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

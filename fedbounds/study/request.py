@@ -76,9 +76,10 @@ def resolve(
         scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
         admitted(target, scheme)
     chosen = replace(chosen, stride=fitting_stride(chosen, build_experiment(chosen, target, schemes[0])))
+    available = plugins.claims(extra)
     objects = ["problem"] if isinstance(problem, Problem) else []
     objects += [f"weighting {as_weighting(item).name}" for item in weightings if not isinstance(item, str)]
-    objects += [f"claim {key}" for key, claim in theorems.items() if plugins.claims(extra).get(key) != claim]
+    objects += [f"claim {key}" for key, claim in theorems.items() if available.get(key) != claim]
     return Request(chosen, target, tuple(schemes), theorems, policy, tuple(objects))
 
 
