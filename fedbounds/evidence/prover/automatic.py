@@ -176,8 +176,8 @@ def proof_of(verdict: Verdict) -> tuple[str, ...]:
 
 def check(proposed: d.Derivation, claim: Claim, reading: Reading) -> Checked:
     """What the checker says of a proposed proof, which may cite the installed ones."""
-    known = {**library.installed(), proposed.key: proposed}
-    return library.check(proposed.key, library.shelf(known, {**claims(), claim.key: claim}), reading)
+    derivations = {**library.installed(), proposed.key: proposed}
+    return library.check(proposed.key, library.shelf(derivations, {**claims(), claim.key: claim}), reading)
 
 
 def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
@@ -213,16 +213,16 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
 
 
 def derivation(
-    claim: Claim, reading: Reading, found: statement.Lines, abbreviations: dict[sp.Expr, sp.Expr]
+    claim: Claim, reading: Reading, lines: statement.Lines, abbreviations: dict[sp.Expr, sp.Expr]
 ) -> d.Derivation:
     """The lines that were found as a proof of the claim."""
-    last = d.step("conclude", claim.lhs, "<=", sp.Add(*claim.stated(reading.repaired).values())).by(*found.uses)
+    last = d.step("conclude", claim.lhs, "<=", sp.Add(*claim.stated(reading.repaired).values())).by(*lines.uses)
     return d.Derivation(
         f"found-{claim.key}",
         claim.title,
-        (*found.steps, last),
+        (*lines.steps, last),
         claim=claim.key,
         readings=(reading.name,),
-        conditions=found.conditions,
+        conditions=lines.conditions,
         abbreviations=abbreviations,
     )

@@ -13,7 +13,7 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import even_and_pulled, no_farther
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.mean_steps import mean_step
+from fedbounds.evidence.prover.mean_steps import from_sum, mean_step, of_sum
 from fedbounds.evidence.prover.run_setting import LENGTH, LIMITS, L, Proposal, Setting, T, eta, tau
 from fedbounds.evidence.prover.step_facts import SLACK, noise_apart, noise_bound, small
 from fedbounds.evidence.prover.termwise import termwise
@@ -44,19 +44,16 @@ SPREAD = Mean(P, norm_sq(grad(W) - Centre(P, grad(W))))
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about the sum or the mean of the gaps, with full gradients."""
     needed = {"smooth", "unbiased", "full-participation", "no-noise"} <= setting.universe.keys()
-    least, left = facts.curvature_of(set(setting.universe)), setting.claim.lhs
+    least, scale = facts.curvature_of(set(setting.universe)), of_sum(setting.claim.lhs)
     stated = setting.claim.eta == sy.eta_0 and setting.cap is not None and statement.SAME_STEP not in setting.universe
-    if not (needed and stated) or least is None or left not in (sy.gap_sum, sy.average_gap, T * sy.average_gap):
+    if not (needed and stated) or least is None or scale is None:
         return
-    scale = 1 / T if left == sy.average_gap else sp.Integer(1)
-    mean = () if left == sy.gap_sum else (d.premise("average"),)
     for line, condition, _ in small(setting, LIMITS[4:5]):
-        found = _summed(setting, sp.expand(right / scale), least)
-        if found is not None:
-            steps, uses = found
-            time = (d.step("time", T, ">", 0).by(d.premise("some-time")),) if scale != 1 else ()
-            last = tuple((scale * m, fact) for m, fact in map(d.as_use, (*uses, *mean)))
-            yield (line, *steps, *time), last, (condition, d.Condition(LENGTH, d.premise("round")))
+        proof = _summed(setting, sp.expand(right / scale), least)
+        if proof is not None:
+            steps, uses = proof
+            conditions = condition, d.Condition(LENGTH, d.premise("round"))
+            yield from_sum(setting.claim.lhs, (line, *steps), uses, conditions)
 
 
 def _summed(

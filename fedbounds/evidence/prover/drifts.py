@@ -120,11 +120,11 @@ def _counted(
 ) -> Drift:
     """What step ``away`` bounds by the number n of steps of the round before, in tau, or t in a first round."""
     most, more = bound.subs(n, tau - 1), sp.expand(bound.subs(n, n + LENGTH) - bound)
-    # A share 1 - sum_i p_i^2 is not negative, as no p_i is above 1.
-    share = d.averaged(P, d.premise("share-at-most-one")) if more.has(sy.p_sq) else d.ONE
-    counted: tuple[d.Use, ...] = ((more.subs(sy.p_sq, 0), share),)
-    if more.has(sy.N):
+    counted: tuple[d.Use, ...] = ((more, d.ONE),)
+    if more.has(sy.N):  # a share 1 - 1/N
         counted = ((sp.cancel(more / (sy.N - 1)), d.premise("some-client")),)
+    elif more.has(sy.p_sq):  # a share 1 - sum_i p_i^2, as no p_i is above 1
+        counted = ((more.subs(sy.p_sq, 0), d.averaged(P, d.premise("share-at-most-one"))),)
     length: tuple[d.Condition, ...] = (d.Condition(LENGTH, d.premise("round")),)
     if "first-round" in setting.universe:
         most, length = bound.subs(n, t), ()

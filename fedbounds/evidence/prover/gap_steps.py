@@ -162,10 +162,10 @@ def _with_drift(setting: Setting) -> Iterator[OneStep]:
             def proof(
                 fall: OneStep = fall, drift: Drift = drift, right: sp.Expr = kept * sy.gap_t + added
             ) -> statement.Lines | None:
-                found = fall.proof()
-                if found is None:
+                descent = fall.proof()
+                if descent is None:
                     return None
-                lines = (*found.steps[:-1], replace(found.steps[-1], label="descent"))
+                lines = (*descent.steps[:-1], replace(descent.steps[-1], label="descent"))
                 last = d.step("recursion", GAP_NEXT, "<=", right).by(
                     d.Earlier("descent"),
                     (eta * mu, d.averaged(P, facts.convex(W, W_STAR))),
@@ -173,7 +173,7 @@ def _with_drift(setting: Setting) -> Iterator[OneStep]:
                     (eta * APART, drift.bound),
                 )
                 return replace(
-                    found, steps=(*lines, *drift.steps, last), conditions=(*found.conditions, *drift.conditions)
+                    descent, steps=(*lines, *drift.steps, last), conditions=(*descent.conditions, *drift.conditions)
                 )
 
             yield OneStep(kept, added, proof, GAP)

@@ -16,6 +16,7 @@ from fedbounds.evidence.prover import (
     telescoping,
 )
 from fedbounds.evidence.prover.gap_steps import gap_steps
+from fedbounds.evidence.prover.mean_steps import TIME
 from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t
 from fedbounds.evidence.prover.termwise import Rest, termwise
@@ -79,7 +80,7 @@ def _divisors(setting: Setting, right: sp.Expr) -> tuple[list[d.Step], sp.Expr] 
     others = sp.Integer(1)
     for power in sorted(right.atoms(sp.Pow), key=sp.default_sort_key):
         if power.base == T and power.exp.is_negative and "some-time" in setting.universe:
-            lines[T] = telescoping.TIME
+            lines[T] = TIME
             others *= T**-power.exp
         before = any(line.relation == ">" and line.lhs == power.base for line in setting.steps)
         if not (power.exp.is_negative and power.base.is_Add) or power.base.is_positive or before:

@@ -67,7 +67,7 @@ def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
         if not here:
             break
         expression = expression.xreplace({k: numbers[k] for k in here})
-    return spread(normal_fraction(expression, meaning, most_terms=0))
+    return spread(normal_fraction(expression, meaning))
 
 
 def _terms(expression: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:

@@ -30,14 +30,16 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     goal = Goal(setting.claim.lhs, right, "step", setting.universe, None, (), setting.claim)
     left, bound = (_in_points(side, goal) for side in (goal.left, right))
     for line, condition, _ in small(setting, LIMITS[4:5], ALIKE):
-        for found, carried in ((AWAY, _away), (SPREAD, _apart)):
-            for uses, conditions in carried(setting, bound) if normal(left - found) == 0 else ():
-                shown = d.step("all", found, "<=", bound)
+        for lengths, carried in ((AWAY, _away), (SPREAD, _apart)):
+            for uses, conditions in carried(setting, bound) if normal(left - lengths) == 0 else ():
+                shown = d.step("all", lengths, "<=", bound)
                 mended = closing(goal, goal.frame, [(sp.Integer(1), d.Earlier("all"))], [shown])
                 steps = (
                     line,
-                    d.step("base", found.xreplace({X: START}), "<=", bound.subs(k, 0)).by((bound.subs(k, 0), d.ONE)),
-                    d.step("carry", found.xreplace(AFTER), "<=", bound.xreplace(AFTER)).by(
+                    d.step("base", lengths.xreplace({X: START}), "<=", bound.subs(k, 0)).by(
+                        (bound.subs(k, 0), d.ONE)
+                    ),
+                    d.step("carry", lengths.xreplace(AFTER), "<=", bound.xreplace(AFTER)).by(
                         d.Hypothesis("all"), *uses
                     ),
                     shown.by(d.Induction("base", "carry", local=True)),

@@ -118,8 +118,8 @@ def _of_models(setting: Setting) -> Iterator[OneStep]:
     of, after = (LOCAL_MODELS, "next-models") if every else (DRAWN_MODELS, "next-drawn-models")
     noise = sp.Integer(0) if "no-noise" in setting.universe else sy.sigma_sq
     curved = (*_of_each_model(setting, noise, after), *_of_each_minimiser(setting, noise, after))
-    for one in _no_farther(setting, noise, after) if least == 0 else curved:
-        yield replace(one, of=of)
+    for step in _no_farther(setting, noise, after) if least == 0 else curved:
+        yield replace(step, of=of)
 
 
 def _no_farther(setting: Setting, noise: sp.Expr, after: str) -> Iterator[OneStep]:

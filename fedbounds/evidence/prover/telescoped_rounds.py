@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.mean_steps import mean_step
+from fedbounds.evidence.prover.mean_steps import from_sum, mean_step, of_sum
 from fedbounds.evidence.prover.run_setting import ROOM, L, Proposal, Setting, T, eta
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
@@ -30,20 +30,23 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     least = facts.curvature_of(set(setting.universe))
     if not needed or least is None or setting.claim.eta != sy.eta_0 or statement.SAME_STEP in setting.universe:
         return
-    left = setting.claim.lhs
-    if left not in (sy.gap_sum, sy.average_gap, T * sy.average_gap):
+    scale = of_sum(setting.claim.lhs)
+    if scale is None:
         return
-    scale = 1 / T if left == sy.average_gap else sp.Integer(1)
-    mean = () if left == sy.gap_sum else (d.premise("average"),)
     for share, apart in SHARES:
         for noise in setting.noises:
-            for drift in (x for of in drifts(setting) for x in (of, replace(of, by_steps=None))):
-                found = _summed(setting, (share, apart), noise, drift, sp.expand(right / scale), least)
-                if found is not None:
-                    steps, uses, conditions = found
-                    time = (d.step("time", T, ">", 0).by(d.premise("some-time")),) if scale != 1 else ()
-                    last = tuple((scale * m, fact) for m, fact in map(d.as_use, (*uses, *mean)))
-                    yield (*steps, *time), last, conditions
+            for drift in _in_both_forms(setting):
+                proof = _summed(setting, (share, apart), noise, drift, sp.expand(right / scale), least)
+                if proof is not None:
+                    yield from_sum(setting.claim.lhs, *proof)
+
+
+def _in_both_forms(setting: Setting) -> Iterator[Drift]:
+    """Each bound on the drift, and where it counts the steps of the round the largest of these too."""
+    for drift in drifts(setting):
+        yield drift
+        if drift.by_steps is not None:
+            yield replace(drift, by_steps=None)
 
 
 def _summed(

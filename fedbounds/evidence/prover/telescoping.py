@@ -8,6 +8,7 @@ from itertools import product
 import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.mean_steps import TIME
 from fedbounds.evidence.prover.recursions import recursion
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, T, eta, mu, t
 from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
@@ -29,8 +30,6 @@ from fedbounds.evidence.symbolic.definitions import (
 from fedbounds.evidence.symbolic.proof_objects import KEY, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Inner
-
-TIME = d.step("time", T, ">", 0).by(d.premise("some-time"))
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
