@@ -20,7 +20,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import solved
 from fedbounds.evidence.sdp.multi_round.central_path import ALL_PAIRS
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import MirroredClients, rebuilt
-from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
 from fedbounds.evidence.sdp.solver import Solved
 
 Array = NDArray[Any]
@@ -112,7 +112,8 @@ class _Grid:
     def solve(self, k: int) -> None:
         """Compute the worst case of a method, and run its instance at every method that may be better."""
         run = self.method(k)
-        solution = solved(run, Fraction(self.delta_0), Fraction(self.zeta_sq))
+        program = gradient_program(run, float, common=not self.zeta_sq)
+        solution = solved(program, Fraction(self.delta_0), Fraction(self.zeta_sq))
         solvable = solution.outcome is Solved.OPTIMAL
         self.solved[k] = solution.value if solvable else np.inf
         if solvable:

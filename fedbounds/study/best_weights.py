@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.bound import solved_of_clients
+from fedbounds.evidence.sdp.multi_round.bound import COMMON, of_clients, solved
 from fedbounds.evidence.sdp.multi_round.central_path import EVERY_CLIENT
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.solver import Solved
@@ -36,7 +36,8 @@ def best_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> tuple[Run, R
         raise reject(what, f"{run.T} steps of {len(run.p)} clients", "take fewer")
 
     def value(at: Run) -> float:
-        solution = solved_of_clients(at, delta_0, zeta_sq)
+        (program,), _ = of_clients(at, float)
+        solution = solved(program, delta_0, zeta_sq or COMMON * at.L**2 * delta_0)
         return solution.value if solution.outcome is Solved.OPTIMAL else float("inf")
 
     bounds = (np.log(0.01), np.log(1.99))

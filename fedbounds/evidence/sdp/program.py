@@ -104,7 +104,7 @@ class Point(NamedTuple):
 
 
 class Constraint(NamedTuple):
-    """``expression`` >= 0 on the class; kind, client (-1: of all) and points say which inequality it is."""
+    """``expression`` >= 0 on the class, = 0 of the kind equality; client (-1: of all) and points say which it is."""
 
     kind: str
     client: int

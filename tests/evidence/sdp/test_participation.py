@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round import bound, central_path, noise, sampled_clients
+from fedbounds.evidence.sdp.multi_round import bound, central_path, sampled_clients
 from fedbounds.evidence.sdp.multi_round.drawn_rounds import ROUNDS, drawn_rounds
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -231,9 +231,9 @@ def test_noise_by_coins_is_bounded_above_every_pattern(tau):
         ]
         nearest = max(nearest, sum(share * (w @ w) for w, share in ends))
     assert limit.certified and 0.7 * limit.value < nearest < limit.value
-    assert noise.verify(run, limit.steps, limit.potentials)
+    assert bound.verify(limit)
     for present in ((Q(1, 2), N), (Q(3, 10), N), (Q(2, 5), 3), (1, 2)):
-        assert not noise.verify(replace(run, present=present), limit.steps, limit.potentials)
+        assert not bound.verify(replace(limit, run=replace(run, present=present)))
 
 
 @pytest.mark.parametrize(
@@ -336,8 +336,7 @@ def test_theorems_that_do_not_assume_everyone_stand_beside_it():
 def test_a_proof_for_more_present_is_none_for_fewer():
     run = run_of(2, 2, (3, 6))
     proof = noisy(run, Q(1), Q(1), Q(1))
-    assert noise.verify(run, proof.steps, proof.potentials)
-    assert not noise.verify(replace(run, present=(2, 6)), proof.steps, proof.potentials)
+    assert bound.verify(proof) and not bound.verify(replace(proof, run=replace(run, present=(2, 6))))
 
 
 def test_bad_input_is_one_sentence():

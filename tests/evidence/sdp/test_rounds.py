@@ -14,12 +14,12 @@ from run_oracle import by_clients
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round import central_path
-from fedbounds.evidence.sdp.multi_round.bound import above, is_definite, verify
+from fedbounds.evidence.sdp.multi_round.bound import above, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import exact
-from fedbounds.evidence.sdp.verification import is_psd
+from fedbounds.evidence.sdp.verification import is_definite, is_psd
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
 from fedbounds.study.worst_case_and_theorems import bounds, scheduled
@@ -114,13 +114,13 @@ def test_local_steps_are_worse_than_steps_of_one_function():
 @pytest.mark.parametrize("measure", MEASURES)
 def test_what_is_no_proof_is_refused(measure):
     result = worst(rounds_of(2, 3, eta=(ETA, Q(1, 3), Q(1), Q(1, 4), ETA, Q(1, 5)), measure=measure))
-    run, multipliers = result.run, result.multipliers
-    refused = [{"a": result.a * Q(999, 1000)}, {"b": result.b * Q(99, 100)}, {"multipliers": {"no pair": Q(1)}}]
+    run, (multipliers,) = result.run, result.proofs
+    refused = [{"a": result.a * Q(999, 1000)}, {"b": result.b * Q(99, 100)}, {"proofs": ({"no pair": Q(1)},)}]
     refused += [{"run": replace(run, **change)} for change in ({"mu": MU * Q(99, 100)}, {"eta": ETA})]
     refused += [{"run": replace(run, measure="gap" if measure == "distance" else "distance")}]
     labels = list(multipliers)
     changes = [(labels[k], Q(1, 10**12)) for k in (0, 2 * run.T + 1)] + [(labels[3], -multipliers[labels[3]] - 1)]
-    refused += [{"multipliers": {**multipliers, label: multipliers[label] + by}} for label, by in changes]
+    refused += [{"proofs": ({**multipliers, label: multipliers[label] + by},)} for label, by in changes]
     assert verify(result) and not any(verify(replace(result, **change)) for change in refused)
 
 

@@ -1,16 +1,20 @@
-"""A proved bound on R rounds, its check in exact arithmetic, and the bound that is rounded from a solver's proof.
+"""A proved bound on R rounds in links, its check in exact arithmetic, and the least one that a solver finds.
 
-The solver takes any server's step, and where the programme is one of few steps it is quicker than the central path;
-longer runs may be beyond its accuracy. For short runs of a few clients every gradient of every client is apart, which
-loses nothing at any weights.
+A link is a programme with what it starts with, the quantities "before k", and what it ends with, "after k". If
+sum_k V_t[k] (before k) - sum_k V_{t+1}[k] (after k) >= 0 on the class of link t, for every t, what is measured, the
+last potential, is at most a Delta_0 + b zeta_*^2, the first. A whole run may be one link, a round or a step. One
+programme finds all potentials and multipliers; each link's proof is checked by itself.
+
+For short runs of a few clients every gradient of every client is apart, which loses nothing at any weights.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -28,11 +32,36 @@ from fedbounds.evidence.sdp.program import (
     exact,
     interpolation,
 )
-from fedbounds.evidence.sdp.rounding import prove
-from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
+from fedbounds.evidence.sdp.rational_functions import fraction
+from fedbounds.evidence.sdp.rounding import repaired
+from fedbounds.evidence.sdp.solver import Solution, conic, worst_case
+from fedbounds.evidence.sdp.symmetry import corners, of_blocks
+from fedbounds.model.problem import Array
+
+Potential = tuple[Fraction, ...]
+Proof = Mapping[str, Fraction]
+# The links of a run in an arithmetic, none where there are none for it, and the last potential.
+Links = Callable[[Run, Any], tuple[Sequence[Program], Potential]]
+MEASURED = (Fraction(1),)
+# Rows up to which a matrix that has no room to spare is eliminated exactly.
+SMALL = 3
+# How far above the least value a proof with room to spare is sought, relatively.
+ROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3))
+# zeta_*^2 over L^2 Delta_0 at which a bound for zeta_* = 0 is sought: b zeta_*^2 then costs a about 1e-5.
+COMMON = Fraction(1, 10**10)
 
 
-def of_clients(run: Run, number: Any = exact) -> Program:
+def whole(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
+    """The two blocks of a run."""
+    return [program_of(run, number)], MEASURED
+
+
+def of_gradients(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
+    """The same in the coordinates in which a solver is more accurate."""
+    return [gradient_program(run, number)], MEASURED
+
+
+def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Program], Potential]:
     """The distance with the points of every client, sum_i p_i grad F_i(w*) = 0 substituted and F_i(w*) = 0."""
     clients, unit = range(len(run.p)), number(Fraction(1))
     alpha, p, sizes = ([number(v) for v in given] for given in (run.alpha, run.p, run.sizes))
@@ -59,31 +88,24 @@ def of_clients(run: Run, number: Any = exact) -> Program:
         for a, b in permutations(every[i], 2)
     )
     quantities = {
-        "Delta_0": lambda: start.squared,
-        "variance": lambda: Expression.mean(p, [slopes[i].squared for i in clients]),
-        "bias": Expression,
-        "measured": lambda: w.squared,
+        "before 0": lambda: start.squared,
+        "before 1": lambda: Expression.mean(p, [slopes[i].squared for i in clients]),
+        "after 0": lambda: w.squared,
     }
     values = tuple(Symbol("f", i, t) for i in clients for t in range(run.T))
     weights = tuple(zip(run.alpha, run.p, strict=True))
-    return Program(tuple(vectors), values, constraints, quantities, number, weights=weights)
-
-
-# A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
-# whose square differs from it by less: the rounding is about 1e-15 a row.
-CLEARANCE = (1e-6, 1e-8, 1e-10, 1e-12)
-# Bits of that factor's entries, as fractions.
-BITS = 60
+    return [Program(tuple(vectors), values, constraints, quantities, number, weights=weights)], MEASURED
 
 
 @dataclass(frozen=True)
 class Bound:
-    """What a run measures is at most a Delta_0 + b zeta_*^2 (+ noise): proved by ``multipliers`` where ``certified``.
+    """What a run measures is at most a Delta_0 + b zeta_*^2 (+ noise): proved by ``proofs`` where ``certified``.
 
     Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
     ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up, ``gap`` how far the solver was from the
-    smallest such value (None: not known). ``exact``: a closed form, without multipliers. ``attained``: by some
-    clients with these weights, up to inequalities that were left out. ``every_client``: proved in `of_clients`.
+    smallest such value (None: not known). ``exact``: a closed form, without a proof. ``attained``: by some clients
+    with these weights, up to inequalities that were left out. ``proofs`` are the multipliers in the ``links``,
+    ``potentials`` those between the first and the last.
     """
 
     run: Run
@@ -92,11 +114,12 @@ class Bound:
     value: float
     gap: float | None
     certified: bool
-    multipliers: Mapping[str, Fraction] = field(default_factory=dict, repr=False)
+    proofs: tuple[Proof, ...] = field(default=(), repr=False)
+    potentials: tuple[Potential, ...] = field(default=(), repr=False)
+    links: Links = field(default=whole, repr=False)
     exact: bool = False
     attained: bool = False
     bias: Fraction = Fraction(0)
-    every_client: bool = False
 
     @property
     def proved(self) -> bool:
@@ -105,15 +128,44 @@ class Bound:
 
 
 def verify(bound: Bound) -> bool:
-    """Whether the multipliers prove a ||w_0||^2 + b V + bias ||mean of s||^2 - what is measured >= 0, exactly.
+    """Whether the potentials join and the multipliers of every link prove that they do not rise, exactly."""
+    joined = list(_joined(bound))
+    return 0 < len(joined) == len(bound.proofs) and all(
+        multipliers.keys() <= set(link.labels) and verification.verify(link, gap, multipliers, _positive)[0]
+        for (link, gap), multipliers in zip(joined, bound.proofs, strict=True)
+    )
 
-    V is the weighted variance of the s_i, which is zeta_*^2 where the run is not biased.
-    """
-    program = of_clients(bound.run) if bound.every_client else program_of(bound.run)
-    gap = program.sum({"Delta_0": bound.a, "variance": bound.b, "bias": bound.bias}) - program["measured"]
-    positive = verification.is_psd if bound.every_client else is_definite
-    labelled = bound.multipliers.keys() <= set(program.labels)
-    return labelled and verification.verify(program, gap, bound.multipliers, positive)[0]
+
+def _joined(bound: Bound) -> Iterator[tuple[Program, Expression]]:
+    """Every link with its potential before less that after; none where they do not join."""
+    links, last = bound.links(bound.run, exact)
+    V, ends = [*bound.potentials, last], [[quantities(link, when) for when in ("before", "after")] for link in links]
+    if not links or len(V) != len(links) or any(len(W) != len(after) for W, (_, after) in zip(V, ends, strict=True)):
+        return
+    first = (bound.a, bound.b, bound.bias)[: len(ends[0][0])]
+    for link, here, there, (before, after) in zip(links, (first, *V), V, ends, strict=False):
+        yield link, _mean(here, before[: len(here)]) - _mean(there, after)
+
+
+def quantities(link: Program, when: str) -> list[Expression]:
+    """What a link has before or after, in order."""
+    return [link[name] for name in link.quantities if name.startswith(when)]
+
+
+def named(before: Sequence[Expression], after: Sequence[Expression]) -> dict[str, Callable[[], Expression]]:
+    """These as the quantities of a link."""
+    several = {
+        f"{when} {k}": item for when, all_ in (("before", before), ("after", after)) for k, item in enumerate(all_)
+    }
+    return {name: partial(Expression, item.terms) for name, item in several.items()}
+
+
+def _mean(potential: Sequence[Fraction], of: list[Expression]) -> Expression:
+    return Expression.mean(map(exact, potential), of)
+
+
+def _positive(S: list[list[Any]]) -> bool:
+    return verification.is_definite(S) or (len(S) <= SMALL and verification.is_psd(S))
 
 
 def above(value: Fraction) -> float:
@@ -122,67 +174,122 @@ def above(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def is_definite(S: list[list[Any]]) -> bool:
-    """Whether a rational matrix is seen to be positive definite: what a float factor leaves of it is dominated.
+def solved(program: Program, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
+    """The worst case of a whole run's programme in floating point, whose instance can be rebuilt."""
+    most = delta_0, zeta_sq
+    units = [program[f"before {k}"] * float(1 / value) for k, value in enumerate(most) if value]
+    return worst_case(program, program["after 0"], units, "nonneg", inaccurate=True)
 
-    A factor in floating point of S less a little is squared exactly, and the rest has diagonals that outweigh their
-    rows; fractions never grow, as in an exact elimination they do.
+
+def least(
+    links: Links,
+    run: Run,
+    delta_0: Fraction,
+    zeta_sq: Fraction,
+    prices: Sequence[Sequence[float]] | None = None,
+    more: float = 0.0,
+    room: Sequence[Fraction] = ROOM,
+) -> Bound | None:
+    """The smallest bound that the links prove, certified; None where no proof was found.
+
+    ``prices`` are those of the potentials between, none by default, and ``more`` is paid besides.
     """
-    from flint import fmpq_mat, fmpz_mat
-
-    n = len(S)
-    if any(S[i][i] <= 0 for i in range(n)):
-        return False
-    scale = [Fraction(2) ** (-round(math.log2(float(S[i][i].p) / float(S[i][i].q)) / 2)) for i in range(n)]
-    scaled = [[S[i][j] * exact(scale[i] * scale[j]) for j in range(n)] for i in range(n)]
-    floats = np.array([[float(v.p) / float(v.q) for v in row] for row in scaled])
-    for clear in CLEARANCE:
-        try:
-            factor = np.linalg.cholesky(floats - clear * np.eye(n))
-        except np.linalg.LinAlgError:
-            continue
-        whole = fmpz_mat([[round(Fraction(float(v)) * 2**BITS) for v in row] for row in factor])
-        unit: Any = exact(Fraction(1, 4**BITS))
-        rest = fmpq_mat(scaled) - fmpq_mat(whole * whole.transpose()) * unit
-        return all(2 * rest[i, i] >= sum(abs(rest[i, j]) for j in range(n)) for i in range(n))
-    return False
-
-
-# How far above the solver's value a proof with room to spare is sought, relatively.
-HEADROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3))
-# zeta_*^2 over L^2 Delta_0 at which a bound for zeta_* = 0 is sought: b zeta_*^2 then costs a about 1e-5.
-COMMON = Fraction(1, 10**10)
-
-
-def solved(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
-    """The worst case in floating point where the server's weights are p."""
-    return _solved(gradient_program(run, float, common=not zeta_sq), delta_0, zeta_sq)
-
-
-def solved_of_clients(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
-    """The same at any weights, with every client in the programme."""
-    return _solved(of_clients(run, float), delta_0, zeta_sq or COMMON * run.L**2 * delta_0)
-
-
-def _solved(program: Program, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
-    most = {"Delta_0": delta_0, "variance": zeta_sq}
-    units = [program[name] * float(1 / value) for name, value in most.items() if value]
-    return worst_case(program, program["measured"], units, "nonneg", inaccurate=True)
-
-
-def by_solver(run: Run, delta_0: Fraction, zeta_sq: Fraction, every_client: bool = False) -> Bound | None:
-    """The worst case that the programme proves, certified; None where no proof was found."""
-    program, rational = (
-        of_clients(run, number) if every_client else gradient_program(run, number) for number in (float, exact)
-    )
     pull = zeta_sq or COMMON * run.L**2 * delta_0
-    solution = _solved(program, delta_0, pull)
-    for margin in HEADROOM if solution.outcome is Solved.OPTIMAL else ():
-        shares = [Fraction(float(y)) + margin * Fraction(solution.value) for y in solution.y]
-        a, b = shares[0] / delta_0, shares[1] / pull
-        result = prove(program, rational, "measured", {"Delta_0": a, "variance": b})
-        if result is not None:
-            value, attained = above(a * delta_0 + b * zeta_sq), every_client or run.exact
-            gap = max(value - solution.value, 0.0)
-            return Bound(run, a, b, value, gap, True, result, attained=attained, every_client=every_client)
+    programs, last = links(run, float)
+    chain = _Chain(programs, last, [[float(delta_0), float(pull)], *(prices or [[]] * (len(programs) - 1))])
+    smallest = chain.smallest()
+    if smallest is None:
+        return None
+    for margin in room:
+        inside = chain.inside(smallest + float(margin) * (smallest + more))
+        if inside is None:
+            continue
+        (a, b), *between = inside[0]
+        value, proofs = above(a * delta_0 + b * zeta_sq), inside[1]
+        result = Bound(run, a, b, value, max(value - smallest, 0.0), True, (), tuple(between), links)
+        joined = list(_joined(result))
+        exactly = [_cancelling(link, gap, given) for (link, gap), given in zip(joined, proofs, strict=True)]
+        result = replace(result, proofs=tuple(proof for proof in exactly if proof is not None))
+        if verify(result):
+            return result
     return None
+
+
+def _cancelling(link: Program, gap: Expression, given: Array) -> Proof | None:
+    """Multipliers in fractions with which the function values cancel."""
+    order = sorted(range(len(given)), key=lambda j: -given[j])
+    columns = [_of_values(link.constraints[j].expression) for j in order]
+    values = repaired(columns, _of_values(gap), [exact(Fraction(float(given[j]))) for j in order])
+    if values is None:
+        return None
+    return {link.labels[j]: fraction(value) for j, value in zip(order, values, strict=True) if value != 0}
+
+
+def _of_values(expression: Expression) -> dict[Any, Any]:
+    return {key: value for key, value in expression.terms.items() if len(key) == 1}
+
+
+class _Chain:
+    """The identities of all links as rows; as columns the multipliers of all links and V_0, V_1 .. V_{R-1}."""
+
+    def __init__(self, links: Sequence[Program], last: Potential, prices: Sequence[Sequence[float]]) -> None:
+        from scipy.sparse import block_diag, csr_matrix, hstack
+
+        made = {id(link): _columns(link) for link in links}
+        sizes, kinds, rules, before, after = zip(*(made[id(link)] for link in links), strict=True)
+        self.sizes, self.kinds = tuple(size for several in sizes for size in several), np.concatenate(kinds)
+        starts = [before[0][:, : len(prices[0])], *before[1:]]
+        measured, here = after[-1] @ np.array(last, dtype=float), block_diag(starts)
+        there = block_diag([*after[:-1], csr_matrix((len(measured), 0))])
+        potentials = hstack([csr_matrix((here.shape[0], len(prices[0]))), there]) - here
+        self.matrix = hstack([block_diag(rules), potentials]).tocsr()
+        self.target = np.append(np.zeros(here.shape[0] - len(measured)), -measured)
+        lengths = [part.shape[1] for part in (*rules, *starts)]
+        self.ends, self.count = np.cumsum(lengths), len(links)
+        each = (price or [0.0] * length for price, length in zip(prices, lengths[self.count :], strict=True))
+        self.cost = np.concatenate([np.zeros(self.ends[self.count - 1]), *each])
+        signed = [constraint.kind != "equality" for link in links for constraint in link.constraints]
+        self.signed = np.flatnonzero(signed)
+
+    def smallest(self) -> float | None:
+        """The least price of a proof."""
+        x = self._solved(self.cost, 0)
+        return None if x is None else float(self.cost @ x)
+
+    def inside(self, price: float) -> tuple[list[Potential], list[Array]] | None:
+        """(potentials, multipliers of each link) of a proof of that price, as far inside as can be."""
+        x = self._solved(np.append(0 * self.cost, -1.0), 1, price)
+        if x is None or x[-1] <= 0:
+            return None
+        parts = np.split(x[:-1], self.ends[:-1])
+        return [tuple(map(Fraction, map(float, part))) for part in parts[self.count :]], parts[: self.count]
+
+    def _solved(self, cost: Array, margin: int, price: float = 0.0) -> Array | None:
+        """The least cost, with ``margin`` = 1 of how far inside everything is, at most 1, as one more column."""
+        from scipy.sparse import csr_matrix, hstack, vstack
+
+        many = len(self.signed)
+        above_zero = csr_matrix((-np.ones(many), (range(many), self.signed)), shape=(many, len(self.cost)))
+        matrix, bound = self.matrix, np.zeros(many)
+        if margin:
+            matrix = hstack([matrix, 1.0 * (self.kinds > 0)[:, None]])
+            above_zero = hstack(
+                [vstack([above_zero, self.cost, 0 * self.cost]), np.append(np.ones(many), [0, 1])[:, None]]
+            )
+            bound = np.append(bound, [price, 1.0])
+        values, inside = ((matrix.tocsr()[rows], self.target[rows]) for rows in (self.kinds < 0, self.kinds >= 0))
+        return conic(cost, values, (above_zero, bound), inside, self.sizes)
+
+
+def _columns(link: Program) -> tuple[Any, ...]:
+    """(sizes of blocks, rows: 1 on a diagonal, -1 of a value, else 0; columns of constraints, before and after)."""
+    cut = of_blocks(link)
+    rows, columns, _ = corners(cut.sizes)
+    kinds = np.append(1.0 * (rows == columns), -np.ones(len(link.values)))
+
+    def of(quad: Array, lin: Array) -> Array:
+        return np.concatenate([cut.packed(quad), lin], axis=1).T
+
+    ends = ([link.form(item) for item in quantities(link, when)] for when in ("before", "after"))
+    of_ends = (of(np.stack([form.quad for form in forms]), np.stack([form.lin for form in forms])) for forms in ends)
+    return cut.sizes, kinds, of(link.quad, link.lin), *of_ends

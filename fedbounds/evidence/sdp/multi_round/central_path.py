@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.bound import Bound, above, by_solver, verify
+from fedbounds.evidence.sdp.multi_round.bound import Bound, above, least, of_clients, of_gradients, verify
 from fedbounds.evidence.sdp.multi_round.drawn_rounds import ROUNDS, covered, drawn_rounds
 from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of
 
@@ -34,7 +34,7 @@ STEPS, SHORTEST, INSIDE = 2000, 1e-8, 0.98
 # that lets it be factored.
 DAMPING = (1e-11, 1e-9, 1e-7)
 # How far above the contraction of one step the first proof lies; the first that is strictly feasible is taken.
-ROOM = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
+BEYOND = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Bound | None:
@@ -54,9 +54,9 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         return _composed(run, delta_0, zeta_sq)
     few = 0 < len(run.p) * run.T <= EVERY_CLIENT
     if few and not run.exact and (run.ratios is None or run.permuted) and run.measure == "distance" and zeta_sq:
-        bound = by_solver(run, delta_0, zeta_sq, every_client=True)
+        bound = least(of_clients, run, delta_0, zeta_sq)
         if bound is not None:
-            return bound
+            return replace(bound, attained=True)
     if run.server != 1 or run.present:
         return _by_solver(run, delta_0, zeta_sq)
     if run.T <= ALL_PAIRS and not run.all_pairs:
@@ -99,7 +99,8 @@ def _by_solver(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
         received = f"{run.T} steps of {len(run.p)} clients"
         what = f"a server's step with weights that are not p is bounded for up to {EVERY_CLIENT} gradients in all"
         raise reject(what, received, "take fewer steps, or the server's step 1")
-    return by_solver(replace(run, all_pairs=run.T <= ALL_PAIRS), delta_0, zeta_sq)
+    bound = least(of_gradients, replace(run, all_pairs=run.T <= ALL_PAIRS), delta_0, zeta_sq)
+    return None if bound is None else replace(bound, attained=run.exact)
 
 
 def _worst_on_path(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
@@ -117,7 +118,7 @@ def _worst_on_path(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | No
         lost = max(b - bias, Fraction(0)) * mean * zeta_sq  # the path took bias >= b
         value = above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
         named = dict(zip(labels, multipliers, strict=True))
-        bound = Bound(run, a, b, value, gap + float(lost), False, named, attained=run.exact, bias=bias)
+        bound = Bound(run, a, b, value, gap + float(lost), False, (named,), attained=run.exact, bias=bias)
         if verify(bound):
             return replace(bound, certified=True)
         tried.append(bound)
@@ -198,7 +199,7 @@ class _Path:
         run, mu, T = self.run, float(self.run.mu), self.run.T
         eta = np.array([float(size) for size in run.sizes])
         q = 1 - eta * mu
-        for margin in ROOM:
+        for margin in BEYOND:
             beyond = abs(self.K * eta**2 - 2 * q * eta) / self.K * (1 + margin) + 1e-3 * margin * eta**2
             each = self.K * (beyond + eta**2)
             rate = q**2 + (q * eta - each / 2) ** 2 / beyond * (1 + margin) + margin * eta * mu

@@ -296,10 +296,11 @@ def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int 
         return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared
 
     quantities = {
-        "Delta_0": lambda: squared("m", 0),
-        "variance": lambda: squared("d", 0),
-        "bias": lambda: squared("m", run.T + 1) if run.biased else Expression(),
-        "measured": lambda: reached if run.star == run.T else reached * number(run.mu / 2) + value,
+        "before 0": lambda: squared("m", 0),
+        "before 1": lambda: squared("d", 0),
+        "after 0": lambda: reached if run.star == run.T else reached * number(run.mu / 2) + value,
     }
+    if run.biased:
+        quantities["before 2"] = lambda: squared("m", run.T + 1)
     values = tuple(Symbol("f", step=k) for k in range(run.star))
     return Program(tuple(symbols), values, constraints, quantities, number, apart=True)

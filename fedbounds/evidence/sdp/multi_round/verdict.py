@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from fedbounds.evidence.sdp.multi_round import noise
+from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, verify
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
@@ -160,13 +161,11 @@ def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict
 
 def _of_one_step(run: Run) -> Bounded | None:
     """The exact bound of one local step a round: each keeps (1 - eta mu)^2 of the distance, and adds its noise."""
-    factors, steps = [Fraction(1)], list[Fraction]()
+    factors, proofs, zero = [Fraction(1)], list[Proof](), Fraction(0)
     for size in reversed(run.sizes):
         q = 1 - size * run.mu
-        steps.append(2 * q * size * factors[-1])
-        factors.append(q**2 * factors[-1])
-    zero = Fraction(0)
-    potentials = tuple((item, zero, zero, zero) for item in reversed(factors))
-    if not noise.verify(run, tuple(reversed(steps)), potentials):
-        return None
-    return Bounded(factors[-1], zero, *noise.added(run, potentials))
+        proofs.insert(0, {"convexity": 2 * q * size * factors[0]})
+        factors.insert(0, q**2 * factors[0])
+    between = tuple((item, zero) for item in factors[1:-1])
+    bound = Bound(run, factors[0], zero, math.inf, None, True, tuple(proofs), between, noise.links)
+    return Bounded(bound.a, zero, *noise.added(run, between)) if verify(bound) else None
