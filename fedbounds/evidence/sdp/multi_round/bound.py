@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp.definiteness import is_definite
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program, program_of
 from fedbounds.evidence.sdp.program import (
     Constraint,
@@ -165,7 +166,7 @@ def _mean(potential: Sequence[Fraction], of: list[Expression]) -> Expression:
 
 
 def _positive(S: list[list[Any]]) -> bool:
-    return verification.is_definite(S) or (len(S) <= SMALL and verification.is_psd(S))
+    return is_definite(S) or (len(S) <= SMALL and verification.is_psd(S))
 
 
 def above(value: Fraction) -> float:
