@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.claims.growth import SHARE as PAID
+from fedbounds.claims.growing_variance import SHARE as PAID
 
 from ._setting import *
 

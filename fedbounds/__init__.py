@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fedbounds.referee.trial import Trial as Trial
     from fedbounds.study.bounds import bounds as bounds
     from fedbounds.study.certify import certify as certify
+    from fedbounds.study.check_proofs import derive as derive
     from fedbounds.study.compare import compare as compare
-    from fedbounds.study.derive import derive as derive
     from fedbounds.study.ledger import ledger as ledger
     from fedbounds.study.result import Result as Result
     from fedbounds.study.run_study import check as check
@@ -52,7 +52,7 @@ _HOME = {
     "certify": "study.certify",
     "check": "study.run_study",
     "compare": "study.compare",
-    "derive": "study.derive",
+    "derive": "study.check_proofs",
     "ledger": "study.ledger",
     "referee": "referee.theorems",
     "refute": "referee.theorems",

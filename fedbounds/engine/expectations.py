@@ -29,7 +29,7 @@ from fedbounds.model.trajectory import Trajectory
 ENGINE = "moments"
 
 
-def applies(experiment: Experiment) -> str | None:
+def not_applicable(experiment: Experiment) -> str | None:
     """None where the expectations of an experiment can be computed exactly, else the reason why not."""
     data = kernel_arrays(experiment.problem)
     if not isinstance(data, QuadraticArrays | LeastSquaresArrays):
@@ -55,11 +55,11 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
 
     Among the extremes, ``sigma_i_sq`` and ``G_sq`` are the largest total expectations over t (and i), ``rho_bar_all``
     and ``rho_bar_sync`` the smallest ratios of expected sums, which bound the smallest skew of any path from above.
-    Raises InputError where `applies` gives a reason, DivergedError for unstable steps.
+    Raises InputError where `not_applicable` gives a reason, DivergedError for unstable steps.
     """
     from threadpoolctl import threadpool_limits
 
-    reason = applies(experiment)
+    reason = not_applicable(experiment)
     if reason:
         raise reject("exact expectations need constant Hessians, fixed weights and C = 1", reason, "simulate instead")
     experiment = experiment.with_(replicates=1)
@@ -86,13 +86,13 @@ def _run(
         excess, state = result.excess, result.end
         distance = result.paths["distance_sq"]["alpha"][1:, None]
         check_distances(experiment, grid.eta, range(begin, end), ["in expectation"], distance, limit)
-        recorder.skew(begin, p, alpha, excess[: end - begin, None], [0])
+        recorder.ratios_of_weights(begin, p, alpha, excess[: end - begin, None], [0])
         _record(recorder, begin, result)
         if progress:
             progress(end, grid.total)
     p, alpha = round_weights(experiment, range(1), len(grid.rounds), excess[-1:])
     result = run_round(clients, state, grid.eta[:0], alpha[0], virtuals)
-    recorder.skew(grid.total, p, alpha, result.excess[:, None], [])
+    recorder.ratios_of_weights(grid.total, p, alpha, result.excess[:, None], [])
     _record(recorder, grid.total, result)
 
 

@@ -12,7 +12,7 @@ from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
-from fedbounds.theory.path import ratio
+from fedbounds.theory.sample_path import ratio
 
 SMALLEST = ("rho_bar_all", "rho_bar_sync", "pi_min")
 LARGEST = ("rho_star_max", "pi_max", "G_sq", "radius")
@@ -81,7 +81,7 @@ class Recorder:
         self._extreme("pi_max", np.nanmax(weight_ratio, axis=-1))
         self._extreme("rho_star_max", (alpha * self._star_excess).sum(-1))
 
-    def skew(self, begin: int, p: Array, alpha: Array, excess: Array, opening: Sequence[int]) -> None:
+    def ratios_of_weights(self, begin: int, p: Array, alpha: Array, excess: Array, opening: Sequence[int]) -> None:
         """e_i(w_t) (n, R, N) and its weighted sums at times begin, begin + 1, ... (extremes for t < T only).
 
         The weights are (R, N), or (n, R, N) one row a time; ``opening``: which of these times open a round.

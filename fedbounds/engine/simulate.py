@@ -187,7 +187,7 @@ class FullRecord(Recorder):
 
     def steps(self, span: Span) -> None:
         begin, n = span.begin, span.count
-        self.skew(begin, span.p[:n], span.alpha[:n], span.excess[:n], span.opens)
+        self.ratios_of_weights(begin, span.p[:n], span.alpha[:n], span.excess[:n], span.opens)
         moments = Moments(*map(np.concatenate, zip(*span.moments, strict=True))) if span.moments else None
         if moments is None:
             rows = self._engine.moments(span.models[:n].reshape(-1, *span.models.shape[2:]))
@@ -229,7 +229,7 @@ class FullRecord(Recorder):
         X, total = span.models[0], span.begin
         moments = self._engine.moments(X)
         self.moments(total, Moments(*(values[None] for values in moments)))
-        self.skew(total, p, alpha, span.excess[:1], [])
+        self.ratios_of_weights(total, p, alpha, span.excess[:1], [])
         self.iterates(total, span.paths["alpha"][:1])
         for name, path in span.paths.items():
             w = path[0]

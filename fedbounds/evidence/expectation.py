@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.expectations import ENGINE, applies, work
+from fedbounds.engine.expectations import ENGINE, not_applicable, work
 from fedbounds.engine.quadratic_clients import hessians
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
@@ -188,7 +188,7 @@ def verdicts(
 
 def _affordable(experiment: Experiment, limit: float) -> Trajectory | None:
     """The exact expectations of an experiment, or None: not applicable, too costly, or growing without bound."""
-    if applies(experiment) is not None or work(experiment) > limit:
+    if not_applicable(experiment) is not None or work(experiment) > limit:
         return None
     try:
         return simulate(experiment, exact=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.theory.path import ratio
+from fedbounds.theory.sample_path import ratio
 
 # The fields of a `VirtualPath`, in the order of the axes of `PathMoments`.
 PATH_FIELDS = ("distance_sq", "gap", "drift", "next_distance_sq", "next_mean")

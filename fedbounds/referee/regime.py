@@ -131,7 +131,7 @@ class Suite:
         if key not in self.trajectories:
             planned = regime.build()
             try:
-                tuned_to = _before(planned, claim) if claim.tuned else {}
+                tuned_to = _possible_tunings(planned, claim) if claim.tuned else {}
                 planned = planned.with_(eta=prescribed_steps(planned, claim, tuned_to)) if eta else planned
                 # A step size that is not positive here, as one that falls to 0 is not, states no run.
                 steps = [planned.eta(t) for t in range(planned.total_steps)] if eta else []
@@ -150,7 +150,7 @@ def prescribed_steps(planned: Experiment, claim: Claim, known: Mapping[str, Numb
     return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))
 
 
-def _before(planned: Experiment, claim: Claim) -> dict[str, Numbers]:
+def _possible_tunings(planned: Experiment, claim: Claim) -> dict[str, Numbers]:
     """What a step size may be tuned to, as a run of one round finds it; a run where it is another meets no claim."""
     short = examine_run(simulate(planned.with_(rounds=1)), READINGS["plain"]).values()
     return {**short, "T_run": planned.total_steps, "gap_0": float(planned.problem.gap(planned.start[None])[0])}

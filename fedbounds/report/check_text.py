@@ -75,7 +75,7 @@ def data_name(spec: str) -> str:
 def answer_table(result: Result, lines: Sequence[Line]) -> Table:
     """A row a weighting: how the gap decays, the status of each claim in its last reading, and how loose it is."""
     claims = _claims(lines)
-    columns, loose = _columns(claims), _measured(claims)
+    columns, loose = _claims_with_columns(claims), _measured(claims)
     of = f" ({_name(loose)})" if loose and loose.scope != "horizon" and len(columns) > 1 else ""
     head = ["", "O(1/T)?", *map(_name, columns), *([f"bound / measured{of}"] if loose else [])]
     body = [
@@ -128,11 +128,11 @@ def _claims(lines: Sequence[Line]) -> list[Claim]:
 
 def _beside(claims: Sequence[Claim]) -> list[Claim]:
     """Claims without a column that the screen names all the same: rates, and the others of the paper."""
-    columns = _columns(claims)
+    columns = _claims_with_columns(claims)
     return [claim for claim in claims if claim not in columns and Role.HEADLINE in claim.roles]
 
 
-def _columns(claims: Sequence[Claim]) -> list[Claim]:
+def _claims_with_columns(claims: Sequence[Claim]) -> list[Claim]:
     """The claims that have a column: the paper's that have a repair, its others, then those in the order given."""
     stated = [claim for claim in claims if claim.kind is not Kind.RATE]
     first = sorted(stated, key=lambda claim: (Role.HEADLINE not in claim.roles, claim.repair is None))[:COLUMNS]
@@ -144,7 +144,7 @@ def _measured(claims: Sequence[Claim]) -> Claim | None:
     """The claim whose bound is set against what was measured: the theory's, else the first at a horizon or shown."""
     inequalities = [claim for claim in claims if claim.kind is Kind.INEQUALITY]
     bounds = [claim for claim in inequalities if claim.scope == "horizon"]
-    bounds = bounds or [claim for claim in _columns(claims) if claim in inequalities]
+    bounds = bounds or [claim for claim in _claims_with_columns(claims) if claim in inequalities]
     return min(bounds, key=lambda claim: Role.MAIN not in claim.roles, default=None)
 
 
@@ -202,7 +202,7 @@ def loose_sentence(result: Result, claims: Sequence[Claim]) -> list[str]:
             for verdict in _as_shown(run, claim)
             if verdict.tightness is not None and not _rounding_only(verdict)
         ]
-        if claim.kind is Kind.INEQUALITY and claim in (*_columns(claims), _measured(claims)) and ratios:
+        if claim.kind is Kind.INEQUALITY and claim in (*_claims_with_columns(claims), _measured(claims)) and ratios:
             low, high = grouped(min(ratios)), grouped(max(ratios))
             words.append(f"{_name(claim).rstrip('*')} {low if low == high else f'{low} to {high}'} times")
     return [f"How loose here, bound over measured where they are nearest: {', '.join(words)}."] if words else []
@@ -212,7 +212,7 @@ def footnotes(result: Result, lines: Sequence[Line]) -> list[str]:
     """What the star and the columns mean, readings that say otherwise, and the claims without a column."""
     claims, rate = _claims(lines), result.settings.error_rate
     notes = [DECAY_NOTE] if any(run.decay for run in result.runs) else []
-    if any(claim.repair for claim in _columns(claims)):
+    if any(claim.repair for claim in _claims_with_columns(claims)):
         notes.append(f"* repaired. 'not refuted': on this run, at error rate {100 * rate:g}%, no proof.")
     else:
         notes.append(f"On this run, at error rate {100 * rate:g}% a claim: no proof.")

@@ -21,7 +21,7 @@ from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.path import heterogeneity
+from fedbounds.theory.sample_path import heterogeneity
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Signs of noise that are enumerated: 2^12 runs take a second.

@@ -71,7 +71,7 @@ def _headline(trial: Trial) -> list[str]:
         numbers = f"{head}: {outcome}{without}{where}: {_in_decimals(shown)}.{unfinished}"
         false = UNREAD if unread else MEANING[outcome][:-1] + meant + "."
         lines = [numbers, f"By {_by(trial, shown)}.", false]
-        return [*lines, *_notes(trial, shown), *(nearest(trial) if trial.alternatives else ())]
+        return [*lines, *_notes(trial, shown), *(nearest_statements(trial) if trial.alternatives else ())]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof = trial.whole_proof
         detail = proof.detail.removeprefix("proved ")
@@ -110,7 +110,7 @@ def _noise(trial: Trial) -> list[str]:
     return [] if gradients == only("full") else [NOISE]
 
 
-def nearest(trial: Trial) -> list[str]:
+def nearest_statements(trial: Trial) -> list[str]:
     """The nearest statements that are proved or not refuted, a line each."""
     named = {Outcome.OPEN: "NOT REFUTED (a guess, no proof)"}
     lines = [

@@ -12,9 +12,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory import path as on
 from fedbounds.theory import points as at
-from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory import sample_path as on
 from fedbounds.theory.point_values import LaterGap, PointFormula, WeightedGap
 from fedbounds.theory.quantity import (
     CURVATURE,
@@ -29,6 +28,7 @@ from fedbounds.theory.quantity import (
     measured,
     written,
 )
+from fedbounds.theory.sample_path import Losses, Numbers, Path
 
 zeta_star_sq = written(
     "zeta_star_sq",

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.theory import path as on
 from fedbounds.theory import points as at
+from fedbounds.theory import sample_path as on
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory.sample_path import Losses, Numbers, Path
 from fedbounds.theory.units import powers
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean
 

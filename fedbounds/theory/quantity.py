@@ -18,10 +18,10 @@ from sympy.core.basic import ordering_of_classes
 
 from fedbounds.errors import reject
 from fedbounds.theory import points
-from fedbounds.theory.path import Losses as Losses
-from fedbounds.theory.path import Numbers
-from fedbounds.theory.path import Path as Path
 from fedbounds.theory.point_values import PointFormula, WeightedGap
+from fedbounds.theory.sample_path import Losses as Losses
+from fedbounds.theory.sample_path import Numbers
+from fedbounds.theory.sample_path import Path as Path
 
 # How values become the quantity: one value of the problem; the largest or smallest entry along any path; a mean over
 # paths at each time; or one value a time that the step sizes and tau determine.

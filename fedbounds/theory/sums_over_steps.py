@@ -14,9 +14,9 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory import path as on
-from fedbounds.theory.path import Numbers, Path
+from fedbounds.theory import sample_path as on
 from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.sample_path import Numbers, Path
 
 
 @cache

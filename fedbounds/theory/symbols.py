@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.theory import path as on
 from fedbounds.theory import points as at
-from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory import sample_path as on
 from fedbounds.theory.path_quantities import Delta_round as Delta_round
 from fedbounds.theory.path_quantities import Delta_round_next as Delta_round_next
 from fedbounds.theory.path_quantities import R as R
@@ -51,6 +50,7 @@ from fedbounds.theory.quantity import (
     written,
 )
 from fedbounds.theory.quantity import Scope as Scope
+from fedbounds.theory.sample_path import Losses, Numbers, Path
 from fedbounds.theory.sums_over_steps import least_over_steps as least_over_steps
 from fedbounds.theory.sums_over_steps import sum_over_rounds as sum_over_rounds
 from fedbounds.theory.sums_over_steps import sum_over_steps as sum_over_steps

@@ -106,7 +106,7 @@ def test_the_band_of_2048_replicates_contains_the_expectation(build, weighting):
     ],
 )
 def test_where_moments_do_not_close_the_reason_is_given(experiment, words):
-    assert words in expectations.applies(experiment)
+    assert words in expectations.not_applicable(experiment)
     with pytest.raises(InputError, match=words):
         simulate(experiment, exact=True)
 

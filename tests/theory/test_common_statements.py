@@ -20,8 +20,8 @@ from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory import Claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
-from fedbounds.theory.path import Path
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.sample_path import Path
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedbounds.claims.growth import GROWTH_STEP
+from fedbounds.claims.growing_variance import GROWTH_STEP
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.run_constants import examine_run

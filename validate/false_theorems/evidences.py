@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.expectations import applies, work
+from fedbounds.engine.expectations import not_applicable, work
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence import expectation, kernel
@@ -115,7 +115,7 @@ class Bench:
         """The exact expectations of a regime in a reading, or None where they do not apply or cost much."""
         if regime.name not in self.moments:
             planned = regime.build()
-            cheap = applies(planned) is None and work(planned) <= WORK
+            cheap = not_applicable(planned) is None and work(planned) <= WORK
             try:
                 self.moments[regime.name] = simulate(planned, exact=True) if cheap else None
             except DivergedError:
@@ -175,7 +175,7 @@ def _where_it_fails(fate: Fate) -> None:
     regime = of_instance("own", "", from_json(fate.specimen.against.data["instance"]))
     planned = None if regime is None else regime.build()
     for kind, exact in (("empirical", False), ("expectation", True)):
-        if planned is None or (exact and applies(planned) is not None):
+        if planned is None or (exact and not_applicable(planned) is not None):
             continue
         try:
             result = simulate(planned, exact=exact)

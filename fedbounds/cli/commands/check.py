@@ -74,7 +74,7 @@ def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[Run
     from fedbounds.study.run_study import run_condensed
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
-    processes, first = _beforehand(request, drawn, request.settings.stride > settings.stride)
+    processes, first = _estimate_of_work(request, drawn, request.settings.stride > settings.stride)
 
     def series(run: WeightingRun) -> Any:
         return run_series.run_series(run, request.claims, request.settings) if drawn else None
@@ -117,7 +117,7 @@ EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, LOGISTIC, GROWTH = 4, 1.
 LONG = 120  # seconds from which minutes are told
 
 
-def _beforehand(request: Request, drawn: bool, thinned: bool) -> tuple[int, str]:
+def _estimate_of_work(request: Request, drawn: bool, thinned: bool) -> tuple[int, str]:
     """In how many processes runs are made, and how much is run, how long that takes about, in how much memory."""
     from fedbounds.engine.memory import budget, check_peak, size
     from fedbounds.engine.parallel import default_threads

@@ -92,7 +92,7 @@ def referee(
 
     def print_nearest(trial: Trial) -> None:
         if not (format == "json" or script):
-            show("\n".join([*trial_text.nearest(trial), ""]))
+            show("\n".join([*trial_text.nearest_statements(trial), ""]))
 
     claims, faults = theorems_and_faults(theorem, label, plugins)
     if not claims:

@@ -17,7 +17,7 @@ from fedbounds.evidence.ball_arithmetic import largest, smallest
 from fedbounds.evidence.exact.histories import Stretch, WholePaths, whole_paths
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.evidence.quantity_values import Values, values
-from fedbounds.theory import path as on
+from fedbounds.theory import sample_path as on
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement, OnDemand, first_of
 from fedbounds.theory.quantity import Path, Quantity

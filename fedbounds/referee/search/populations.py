@@ -24,7 +24,6 @@ from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import Population
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.measurement import first_of
-from fedbounds.theory.path import Path
 from fedbounds.theory.path_quantities import (
     OF_MANY_RUNS,
     Delta_round,
@@ -35,6 +34,7 @@ from fedbounds.theory.path_quantities import (
 from fedbounds.theory.point_values import WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.sample_path import Path
 from fedbounds.theory.symbols import Delta_next
 from fedbounds.weightings.fixed import FixedByRound
 

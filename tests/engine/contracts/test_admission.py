@@ -7,7 +7,7 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds.engine.contracts.problem import check_kernels
-from fedbounds.engine.expectations import applies
+from fedbounds.engine.expectations import not_applicable
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
@@ -43,7 +43,7 @@ def test_no_kernel_serves_a_class_that_changes_the_mathematics(kind, name):
     mine = extended(base, **{name: asking(base, name)})
     assert simulate(experiment_on(base)).engine == "kernels"
     assert simulate(experiment_on(mine)).engine == "reference"
-    assert "do not close" in applies(experiment_on(mine))
+    assert "do not close" in not_applicable(experiment_on(mine))
     with pytest.raises(InputError, match=r"engine kernels needs .*Mine"):
         simulate(experiment_on(mine, engine="kernels"))
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from fedbounds.claims.growth import growing_variance
+from fedbounds.claims.growing_variance import growing_variance
 from fedbounds.evidence.exact.chance import needs_every_outcome
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json

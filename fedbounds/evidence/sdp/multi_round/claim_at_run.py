@@ -19,11 +19,11 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Coverage, Region, Span, only
 from fedbounds.theory.expressions import require_own
-from fedbounds.theory.path import growth_of_steps, ratios_of_steps
 from fedbounds.theory.point_quantities import p_sq
 from fedbounds.theory.points import never_negative
 from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.sample_path import growth_of_steps, ratios_of_steps
 
 # What is bounded, by what a claim's left side is.
 MEASURES: dict[sp.Expr, Measure] = {

@@ -24,8 +24,8 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, Optimum, Problem
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.constant import Constant, Provenance
-from fedbounds.theory.path import Path
 from fedbounds.theory.point_values import PointFormula
+from fedbounds.theory.sample_path import Path
 from fedbounds.theory.verdict import Failure
 
 # Weights that the solver leaves below this are zero: it is accurate to about the root of a double's precision.

@@ -16,9 +16,9 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.program import Expression, Point, Vector
 from fedbounds.theory import points as at
-from fedbounds.theory.path import Path
 from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.quantity import Quantity, fault
+from fedbounds.theory.sample_path import Path
 from fedbounds.theory.symbols import Delta, Gamma, drift
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
