@@ -35,8 +35,12 @@ from fedbounds.theory.verdict import Verdict
 # How many are looked for, in so many processor seconds, of which shares are for exact runs, for trials, for
 # the candidates, and for the prover where shipped proofs show something already.
 COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.12, 0.5, 0.25
+# Processor seconds under a verdict that was asked for alone: as many as that took, at least and at most so many.
+AT_ONCE = 5.0, 12.0
+# Processor seconds for exact runs and candidates at least, and for proofs before any are kept for attacks.
+CANDIDATES, PROOFS = 2.0, 8.0
 # Processor seconds for one proof, and for the runs of other steps.
-ONE_PROOF, OTHER_STEPS = 1.5, 1.0
+ONE_PROOF, OTHER_STEPS = 2.0, 1.0
 # A bound with more room than this hardly says anything.
 LOOSE = 0.8
 # Of two right sides at random values the smaller, up to rounding.
@@ -62,9 +66,10 @@ def alternatives(
     try:
         with contextlib.suppress(TimeSpent), at_most(seconds):
             runs = screen(claim, reading, instances_of(refutation.data), seconds * SHARE_OF_RUNS)
-            search = Search(reading, runs, time.process_time() + seconds * SHARE_OF_MORE, theorems.values())
+            first = max(seconds * (SHARE_OF_RUNS + SHARE_OF_MORE), CANDIDATES)
+            search = Search(reading, runs, end - seconds + first, theorems.values())
             ladders = search.standing(candidates(claim, reading, theorems, runs.negative))
-            search.end = end - seconds * SHARE_OF_TRIALS
+            search.end = end - min(seconds * SHARE_OF_TRIALS, max(seconds - PROOFS, 0.0))
             # What shipped proofs say takes no time: all of it is heard, and the strongest of it kept.
             rest = [ladder for ladder in ladders if not search.prove(ladder, proved, search.inherited)]
             proved[:] = strongest(proved, reading)
@@ -79,6 +84,16 @@ def alternatives(
     except KeyboardInterrupt:
         raise Interrupted((*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)) from None
     return (*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)
+
+
+def limit(trial: Trial, wanted: bool | None, seconds: float | None) -> float:
+    """The processor seconds for what stands in place of a false claim: None are ``wanted`` for what is said at once.
+
+    That takes no more than the ``seconds`` of a trial, if they are limited.
+    """
+    taken = sum(stage.seconds for stage in trial.stages)
+    at_once = min(max(taken, AT_ONCE[0]), AT_ONCE[1], AT_ONCE[1] if seconds is None else seconds)
+    return at_once if wanted is None else SECONDS * wanted
 
 
 def lacking(found: int, wide: bool, count: int) -> int:
@@ -196,22 +211,24 @@ class Search:
     def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:
         """Whether a claim of a ladder is proved, or follows from a proved one; the strongest is added."""
         low, high, best = 0, len(ladder) - 1, None
-        while low <= high and not self.late:
-            # The strongest first, then the weakest; between those two half way.
-            middle = low if best is None and low == 0 else high if best is None else (low + high) // 2
-            change, changed = ladder[middle]
-            if middle == 0 and any(_weaker(changed, item.claim, self.reading) for item in proved):
-                return True
-            proof = None
-            with self._passed_over():
-                proof = in_time(prover, changed, self.reading)
-            if proof is not None:
-                best, high = Alternative(change, changed, Outcome.PROVED, proof.detail), middle - 1
-            elif middle == high and best is None:
-                break
-            else:
-                low = middle + 1
-        proved += [best] if best else []
+        try:
+            while low <= high and not self.late:
+                # The strongest first, then the weakest; between those two half way.
+                middle = low if best is None and low == 0 else high if best is None else (low + high) // 2
+                change, changed = ladder[middle]
+                if middle == 0 and any(_weaker(changed, item.claim, self.reading) for item in proved):
+                    return True
+                proof = None
+                with self._passed_over():
+                    proof = in_time(prover, changed, self.reading)
+                if proof is not None:
+                    best, high = Alternative(change, changed, Outcome.PROVED, proof.detail), middle - 1
+                elif middle == high and best is None:
+                    break
+                else:
+                    low = middle + 1
+        finally:  # when all time is spent, too
+            proved += [best] if best else []
         return best is not None
 
     def later_proof(self, claim: Claim, seconds: float) -> Verdict | None:

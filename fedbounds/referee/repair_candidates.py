@@ -6,7 +6,7 @@ changed, a coefficient, a term more. Or it is a shipped theorem about the same, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -34,6 +34,8 @@ TERMS = (
     *(s.eta**2 * s.L * s.Gamma, s.eta * s.Gamma * (s.rho_tilde - s.rho_bar), s.eta**2 * s.zeta_star_sq),
     *(s.eta**2 * s.G_sq, s.eta**2 * (s.tau - 1) ** 2 * s.G_sq, s.eta**2 * s.tau**2 * s.G_sq),
 )
+# Such terms of bounds at a point.
+AT_POINTS = (s.L * s.gap_t, s.L * s.Gamma, s.zeta_star_sq, s.L**2 * s.Delta, s.sigma_sq, s.G_sq, s.gap_t, s.Delta)
 # Such terms between constants of a problem.
 RATIOS = (
     *(1 / s.pi_min, s.pi_max, s.pi_max / s.pi_min, s.rho_tilde, 1 / s.rho_bar, s.rho_tilde / s.rho_bar),
@@ -100,18 +102,23 @@ def candidates(
     conditions = (*_assumed(claim, reading), *_other_steps(claim))
     yield [[change] for change in (*_borrowed(claim, reading, shipped), *conditions)]
     whole = [_all_larger(claim)] * (len(claim.terms) > 1)
-    yield [*_shorter_steps(claim), *whole, *(_larger(claim, part) for part in nonzero)]
+    yield [*whole, *_shorter_steps(claim), *(_larger(claim, part) for part in nonzero)]
     powers = [[change] for part in nonzero for change in _to_a_power(claim, part)]
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
         others = (*(other for _, other in slipped(term)), *(term * factor for factor in FACTORS))
         powers += [[_in_place(claim, name, other)] for other in others]
     yield powers
-    added = TERMS if claim.scope == "step" else RATIOS if claim.scope == "constant" else ()
     stated = {*claim.terms.values(), claim.lhs}
-    fitting = (term for term in added if claim.lhs == s.Delta_next or not term.has(s.Delta))
-    yield [_with_more(claim, term) for term in fitting if term not in stated]
+    yield [_with_more(claim, term) for term in _usual(claim) if term not in stated]
     yield [[change] for differences, change in near if differences > 1]
+
+
+def _usual(claim: Claim) -> Iterable[sp.Expr]:
+    """The terms that bounds on such a left side usually have."""
+    if claim.scope != "step" or claim.lhs == s.Delta_next:
+        return TERMS if claim.scope == "step" else RATIOS if claim.scope == "constant" else ()
+    return (*AT_POINTS, *(term for term in TERMS if not term.has(s.Delta)))
 
 
 def _borrowed(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Change]:

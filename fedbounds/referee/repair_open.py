@@ -18,7 +18,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Verdict
 
 # Processor seconds for an attack at least and at most.
-LEAST, MOST = 5.0, 20.0
+LEAST, MOST = 2.0, 20.0
 # The same for the proof of one that is left standing, which must be over before all time is.
 LATER_PROOF, SPARE = 10.0, 0.5
 # A ladder on which so many attacks refuted a claim is left: its constant grows with the instances that are found.
@@ -151,5 +151,5 @@ def as_stated(changed: Claim, claim: Claim) -> bool:
 
 
 def instances_of(data: Mapping[str, Any]) -> list[Instance]:
-    """The instance in a verdict's data, if it has one."""
-    return [from_json(data["instance"])] if "instance" in data else []
+    """The instance in a verdict's data, if it has one in fractions; not one made of a solver's functions."""
+    return [from_json(data["instance"])] if "curvatures" in data.get("instance", ()) else []

@@ -18,7 +18,7 @@ from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.case import WorkItems
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.repair import alternatives
+from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
@@ -86,7 +86,7 @@ def referee(
     plugins: Plugins = (),
     progress: Progress | None = None,
     each: Callable[[Trial], None] = lambda trial: None,
-    repair: bool = False,
+    repair: bool | None = False,
     each_repaired: Callable[[Trial], None] = lambda trial: None,
 ) -> Findings[Trial]:
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
@@ -94,8 +94,8 @@ def referee(
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder whose
     pieces are not computed again; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
     `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
-    then looked for where a claim is false, and ``each_repaired`` is called with the trial that has them. Theorems
-    of a LaTeX file that cannot be read are warned of while the others are tried.
+    then looked for where a claim is false (None: for a few seconds), and ``each_repaired`` is called with the trial
+    that has them. Theorems of a LaTeX file that cannot be read are warned of while the others are tried.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
     of several ends its own trial alone.
 
@@ -123,8 +123,8 @@ def referee(
             fault = explained(wrong) or f"fedbounds failed with {type(wrong).__name__}: {wrong}. Report it."
             trial = Trial(claim, name, budget, seed, fault=fault)
         each(trial)
-        if repair and trial.outcome is Outcome.FALSE:
-            trial = _repaired(trial)
+        if trial.outcome is Outcome.FALSE and (left := limit(trial, repair, seconds)):
+            trial = _repaired(trial, left)
             each_repaired(trial)
         trials.append(trial)
         if not trial.finished and not trial.fault:
@@ -132,10 +132,10 @@ def referee(
     return Findings(tuple(trials), Trial.rows)
 
 
-def _repaired(trial: Trial) -> Trial:
+def _repaired(trial: Trial, seconds: float) -> Trial:
     """A trial with the nearest statements that stand, not finished where their search was interrupted."""
     try:
-        return replace(trial, alternatives=alternatives(trial))
+        return replace(trial, alternatives=alternatives(trial, seconds=seconds))
     except Interrupted as end:
         return replace(trial, alternatives=end.partial, finished=False)
 

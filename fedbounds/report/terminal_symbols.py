@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import sympy as sp
 from sympy.printing.pretty.pretty_symbology import greek_unicode
@@ -65,3 +66,15 @@ def pretty(expression: sp.Expr) -> str:
 def one_line(symbol: sp.Symbol) -> str:
     """A symbol on one line, a quantity by the letters of the paper."""
     return letters(symbol.latex) if isinstance(symbol, Quantity) else str(symbol.name)
+
+
+def worded(text: str, symbols: Iterable[sp.Symbol]) -> str:
+    """A line with formulas as sympy prints them, in the letters of the paper; a word before a colon stays.
+
+    >>> from fedbounds.theory.symbols import G_sq, drift, eta
+    >>> worded("drift: 16*G_sq*eta**2 in place of drift", (G_sq, eta, drift))
+    'drift: 16·G²·ηₜ² in place of EΣᵢαₜⁱ‖wₜ-wₜⁱ‖²'
+    """
+    text = re.sub(r"\*\*(\d)(?![\d.])", lambda power: SMALL["^"][power[1]], text).replace("**", "^").replace("*", "·")
+    named = {str(symbol): one_line(symbol) for symbol in symbols}
+    return re.sub(r"(?<!\w-)\b[A-Za-z]\w*?(?![A-Za-z_0-9:-])", lambda word: named.get(word[0], word[0]), text)

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as xml
 
+import sympy as sp
+
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
@@ -16,8 +18,9 @@ from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.instance_text import instance
 from fedbounds.report.number_format import decimal_pair
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
+from fedbounds.report.terminal_symbols import worded
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
-from fedbounds.theory.claim import statement
+from fedbounds.theory.claim import Claim, in_words, statement
 from fedbounds.theory.coverage import only
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
@@ -111,13 +114,17 @@ def _noise(trial: Trial) -> list[str]:
 
 
 def nearest_statements(trial: Trial) -> list[str]:
-    """The nearest statements that are proved or not refuted, a line each."""
+    """The nearest statements that are proved or not refuted, two lines each."""
     named = {Outcome.OPEN: "NOT REFUTED (a guess, no proof)"}
-    lines = [
-        f"  {k}. {named.get(item.outcome, item.outcome)}: {item.change} ({item.grounds})"
-        for k, item in enumerate(trial.alternatives, 1)
-    ]
+    lines = []
+    for k, item in enumerate(trial.alternatives, 1):
+        change, whole = (worded(text, _symbols(item.claim)) for text in (item.change, in_words(item.claim)))
+        lines += [f"  {k}. {named.get(item.outcome, item.outcome)}: {change} ({item.grounds})", f"     {whole}"]
     return ["Nearest statements:", *lines] if lines else ["Nearest statements: none tried was proved or left open."]
+
+
+def _symbols(claim: Claim) -> set[sp.Symbol]:
+    return set().union(*(sp.sympify(side).free_symbols for side in (claim.lhs, *claim.terms.values())))
 
 
 def _notes(trial: Trial, shown: Verdict) -> list[str]:

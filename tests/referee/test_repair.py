@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sympy as sp
+from click.testing import CliRunner
 
+from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named
 from fedbounds.referee import implication, repair, repair_candidates, theorems
-from fedbounds.referee.case import TimeSpent, at_most
+from fedbounds.referee.case import Stage, TimeSpent, at_most
 from fedbounds.referee.screen import _falls_behind, screen
 from fedbounds.referee.trial import Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
@@ -156,6 +158,53 @@ def test_a_changed_side_comes_before_a_condition_and_a_proof_before_a_guess(tria
     monkeypatch.setattr(repair, "candidates", lambda *_: [])
     monkeypatch.setattr(repair, "not_refuted", lambda *_: shown)
     assert repair.alternatives(trial, seconds=2) == (shown[2], shown[1], shown[0])
+
+
+DRAFT = """
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_quantities import slope_sq
+from fedbounds.theory.symbols import L, gap_t, zeta_star_sq
+
+DIVERSITY = Claim(
+    "diversity", "", "", "step", slope_sq, {"gap": 2 * L * gap_t, "optimum": zeta_star_sq},
+    assumptions=(a.smooth, a.strongly_convex),
+)
+CLAIMS = (DIVERSITY,)
+"""
+
+
+def test_the_answer_false_ends_with_the_nearest_statements(tmp_path, monkeypatch):
+    monkeypatch.setattr(repair, "AT_ONCE", (20.0, 20.0))  # a slow machine finds them too
+    (tmp_path / "draft.py").write_text(DRAFT)
+    answer = CliRunner().invoke(main, ["referee", str(tmp_path / "draft.py")])
+    false, said, nearest = answer.stdout.partition("Nearest statements:\n")
+    assert "The claim is false as stated." in false and said
+    assert "Looked for: up to about 20 s." in answer.stderr and answer.exit_code == 0
+    first, whole, *_, last = nearest.splitlines()
+    assert first.startswith("  1. PROVED: 2 times the right side (proved under these assumptions: ")
+    assert whole == "     E[Σᵢpᵢ‖∇Fᵢ(wₜ)‖²] <= 4·L·(E[F(wₜ)]-F*) + 2·ζ*²" and last == "--repair looks for longer."
+    page = (Path(__file__).resolve().parents[2] / "docs/referee.md").read_text()
+    assert f"Nearest statements:\n{first}\n{whole}\n" in page
+
+
+def test_what_is_said_at_once_takes_about_as_long_as_the_verdict(trial):
+    least, most = repair.AT_ONCE
+    for taken, wanted in ((0.0, least), (7.0, 7.0), (90.0, most)):
+        told = replace(trial, stages=(Stage("sanity", taken, ()),))
+        assert repair.limit(told, None, None) == wanted
+        assert (repair.limit(told, True, None), repair.limit(told, False, None)) == (repair.SECONDS, 0)
+        assert repair.limit(told, None, 1.0) == 1.0
+
+
+def test_an_instance_of_a_solver_is_no_instance_in_fractions():
+    assert repair.instances_of({"instance": {"clients": [], "start": []}}) == []
+
+
+def test_a_term_that_bounds_at_a_point_have_is_added(search):
+    gap = replace(DIVERSITY, key="gap", terms={"optimum": 2 * s.zeta_star_sq})
+    terms = repair_candidates._usual(gap)
+    assert s.L * s.gap_t in terms and s.Delta not in repair_candidates._usual(claim_named("corollary"))
 
 
 def test_nothing_is_looked_for_where_nothing_is_refuted():

@@ -108,5 +108,8 @@ def test_what_refutes_a_claim_refutes_it_for_shorter_steps_over_more_rounds():
 
 def test_what_is_not_proved_is_called_not_refuted():
     alternative = repair.Alternative("2 times", times(2), Outcome.OPEN, "no violation was found")
-    lines = trial_text.nearest(Trial(RATIO, "literal", "small", 0, alternatives=(alternative,)))
-    assert lines[1] == "  1. NOT REFUTED (a guess, no proof): 2 times (no violation was found)"
+    lines = trial_text.nearest_statements(Trial(RATIO, "literal", "small", 0, alternatives=(alternative,)))
+    assert lines[1:] == [
+        "  1. NOT REFUTED (a guess, no proof): 2 times (no violation was found)",
+        "     minᵢpᵢ·Π <= 2·Π",
+    ]

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 REFUTED = 1
 
 
-# What to ask after a verdict.
+# What is asked after a verdict.
 NEXT = {
-    "FALSE": "What would be true instead? Ask with --repair.",
-    "PROVED": "How much stronger could it be? Ask fedbounds sharpen {}.",
-    "OPEN": "What of its form is proved? Ask fedbounds sharpen {}.",
+    "FALSE": "What would be true instead? Looked for: up to about {seconds:.0f} s.",
+    "PROVED": "How much stronger could it be? Ask fedbounds sharpen {theorem}.",
+    "OPEN": "What of its form is proved? Ask fedbounds sharpen {theorem}.",
 }
+LONGER = "--repair looks for longer.\n"
 
 
 @command("Judge a theorem", label="--theorem")
@@ -55,8 +56,9 @@ def referee(
 ) -> int:
     """Say whether THEOREM is true: a LaTeX or Python file, a folder of the latter, or the key of a shipped claim.
 
-    About a minute a claim with the small budget, longer with quantities of your own. Ctrl-C prints what was found;
-    with --out, the same call does no piece of a long stage again.
+    About a minute a claim with the small budget, longer with quantities of your own. Of a false claim the nearest
+    statements that are proved, or not refuted, follow in some seconds. Ctrl-C prints what was found; with --out, the
+    same call does no piece of a long stage again.
 
     label: Only the claim of a file with this key, or label in LaTeX.
     reading: One reading (default: each that the claim states).
@@ -68,31 +70,30 @@ def referee(
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
-    repair: Of a false claim also the nearest statements that are proved or not refuted, in about a minute more.
+    repair: Look longer for the nearest statements to a false claim that stand: about a minute in place of seconds.
     verbose: Also what each stage found, and the statement in full.
     """
     import fedbounds
     from fedbounds import io
-    from fedbounds.referee.repair import SECONDS
+    from fedbounds.referee.repair import limit
     from fedbounds.referee.theorems import theorems_and_faults
-    from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
 
-    searched = f"What would be true instead? Searched for: up to about {SECONDS:.0f} s."
+    nearest = not script and (repair or None)
 
     def print_verdict(trial: Trial) -> None:
         if script and trial.refutation is not None:
             show(script_of(trial.claim, trial.refutation))
         elif not (format == "json" or script):
             show(trial_text.to_text(trial, verbose))
-        if not quiet and trial.outcome in NEXT:
+        if not (quiet or script) and trial.outcome in NEXT:
             named = theorem if len(claims) == 1 else f"{theorem} --theorem {trial.claim.key}"
-            say(searched if repair and trial.outcome is Outcome.FALSE else NEXT[trial.outcome].format(named))
+            say(NEXT[trial.outcome].format(theorem=named, seconds=limit(trial, nearest, seconds)))
 
     def print_nearest(trial: Trial) -> None:
-        if not (format == "json" or script):
-            show("\n".join([*trial_text.nearest_statements(trial), ""]))
+        if format == "text":
+            show("\n".join([*trial_text.nearest_statements(trial), LONGER * (not repair)]))
 
     claims, faults = theorems_and_faults(theorem, label, plugins)
     if not claims:
@@ -114,7 +115,7 @@ def referee(
             plugins=plugins,
             progress=progress,
             each=print_verdict,
-            repair=repair,
+            repair=nearest,
             each_repaired=print_nearest,
         ).items
         if out is not None:
