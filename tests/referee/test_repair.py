@@ -175,7 +175,8 @@ CLAIMS = (DIVERSITY,)
 
 
 def test_the_answer_false_ends_with_the_nearest_statements(tmp_path, monkeypatch):
-    monkeypatch.setattr(repair, "AT_ONCE", (20.0, 20.0))  # a slow machine finds them too
+    monkeypatch.setattr(repair, "AT_ONCE", (20.0, 20.0))  # a busy machine finds them too
+    monkeypatch.setattr(repair, "ONE_PROOF", 60.0)
     (tmp_path / "draft.py").write_text(DRAFT)
     answer = CliRunner().invoke(main, ["referee", str(tmp_path / "draft.py")])
     false, said, nearest = answer.stdout.partition("Nearest statements:\n")
