@@ -1,82 +1,100 @@
-"""How small the constants of a claim's terms can be together, at one setting, each point certified over the class."""
+"""How small the constants of a claim's terms can be together, each line certified over the whole class.
+
+At settings each term is lowered in turn; in kappa a function is fitted to the solver's constants and then proved.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.coverage import own_setting
+from fedbounds.evidence.sdp.one_step.coverage import own_setting, round_settings
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, round_setting
-from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
-from fedbounds.referee.constants_in_kappa import Curve, curves
+from fedbounds.evidence.sdp.one_step.tight_constants import split, tight, tight_value
+from fedbounds.evidence.sdp.one_step.verdict import examine
+from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Status
 
 HALF = Fraction(1, 2)
-# Where fronts are looked for: weights of the server and of F.
+# Where constants are looked for: weights of the server and of F, and one kappa and tau.
 WEIGHTS = ((HALF, HALF), (Fraction(9, 10), Fraction(1, 10)))
 KAPPA, TAU = 10, 3
 # What is smaller by less counts as tight.
 NEAR = Fraction(1, 1000)
+kappa = sp.Symbol("kappa", positive=True)
+# Where functions of kappa are fitted, and for which they are proved.
+PLACES, ALL = tuple(map(Fraction, ("2", "5/2", "3", "4", "5", "6", "8", "10", "15", "20", "40", "100"))), "1..inf"
+# Degrees of numerator and denominator in 1/kappa, the simplest first.
+DEGREES = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2))
+# How near a fit must come to the solver's values, relative to them; and denominators of its coefficients.
+FITS, LARGEST = 1e-8, 64
 
 
 @dataclass(frozen=True)
-class Point:
-    """The constant of each term at a setting, certified together: none can be smaller while the others stay."""
+class Constants:
+    """The smallest constants of terms, certified together: none can be smaller while the others stay."""
 
     where: str
     stated: Mapping[str, Fraction]
-    constants: Mapping[str, Fraction]
+    certified: Mapping[str, Any]
 
     def __str__(self) -> str:
         """A line of a table."""
-        stated = self.stated
-        words = {name: f" {float(value):.4g} (of {stated[name]})" for name, value in self.constants.items()}
-        words |= {name: " as stated" for name, value in self.constants.items() if value == stated[name]}
-        numbers = (name + text for name, text in words.items())
-        return f"{self.where}: {', '.join(numbers)}"
+        return f"{self.where}: {', '.join(map(self._words, self.certified))}"
+
+    def _words(self, term: str) -> str:
+        value, stated = self.certified[term], self.stated[term]
+        if value == stated:
+            return f"{term} as stated"
+        return f"{term} {value if isinstance(value, sp.Expr) else format(float(value), '.4g')} (of {stated})"
 
     def to_json(self) -> dict[str, Any]:
-        """The point as a JSON object, its numbers as fractions."""
+        """The line as a JSON object, its numbers as fractions."""
         numbers = {
-            name: {"stated": str(self.stated[name]), "certified": str(x)} for name, x in self.constants.items()
+            term: {"stated": str(self.stated[term]), "certified": str(x)} for term, x in self.certified.items()
         }
         return {"where": self.where, "constants": numbers}
 
 
-Line = Point | Curve
-
-
-def front(claim: Claim, reading: Reading) -> Iterator[Line]:
+def front(claim: Claim, reading: Reading) -> Iterator[Constants]:
     """Points of the Pareto front: one term is lowered as far as is certified, then each of the others in turn.
 
-    Then the constants of one term that are a simple function of kappa. Contractions stay as they are. Nothing of what
-    is no statement of one step in the certificates' quantities.
+    Then the constants of one term that are a simple function of kappa while the others are as stated. Contractions
+    stay as they are. Nothing of what is no statement of one step in the certificates' quantities.
     """
     if not applies(claim, reading):
         return
     for alpha in WEIGHTS:
         try:
-            setting = own_setting(
-                claim, round_setting(tau=TAU, kappa=KAPPA, alpha=alpha, p=WEIGHTS[0], reading=reading.name)
-            )
-            every = {name: split(claim, setting, name).stated for name in claim.terms if name != "contraction"}
+            where = round_setting(tau=TAU, kappa=KAPPA, alpha=alpha, p=WEIGHTS[0], reading=reading.name)
+            setting = own_setting(claim, where)
+            every = {name: split(claim, setting, name).stated for name in _lowerable(claim)}
         except (InputError, ZeroDivisionError):
             continue
-        where = f"kappa = {KAPPA}, tau = {TAU}, alpha = ({', '.join(map(str, alpha))})"
         stated = {name: number for name, number in every.items() if number > 0}
         names, seen = [*stated], list[Mapping[str, Fraction]]()
         for k in range(len(names)):
             constants = lowered(claim, setting, stated, (*names[k:], *names[:k]))
             if constants and constants not in seen:
                 seen.append(constants)
-                yield Point(where, stated, constants)
-    yield from curves(claim, reading, TAU, WEIGHTS)
+                yield Constants(f"kappa = {KAPPA}, {_words(alpha)}", stated, constants)
+    yield from in_kappa(claim, reading, WEIGHTS)
+
+
+def _lowerable(claim: Claim) -> list[str]:
+    return [name for name in claim.terms if name != "contraction"]
+
+
+def _words(alpha: tuple[Fraction, ...]) -> str:
+    return f"tau = {TAU}, alpha = ({', '.join(map(str, alpha))})"
 
 
 def lowered(
@@ -97,3 +115,53 @@ def lowered(
         terms = {other: term for other, term in best.terms.items() if other != name or share}
         best = replace(best, terms={other: term * (share if other == name else 1) for other, term in terms.items()})
     return dict(stated) | least if least else {}
+
+
+def in_kappa(claim: Claim, reading: Reading, weights: Sequence[tuple[Fraction, ...]]) -> Iterator[Constants]:
+    """The constants that are a simple function of kappa and are proved for every kappa > 1, as no larger than stated.
+
+    At the last step of the first round, of two clients of equal p with these ``weights`` of the server.
+    """
+
+    def setting(alpha: tuple[Fraction, ...], place: object) -> Setting:
+        p = WEIGHTS[0]
+        return next(round_settings(claim, TAU - 1, tau=TAU, kappa=place, alpha=alpha, p=p, reading=reading.name))
+
+    for alpha in weights:
+        for term in _lowerable(claim):
+            try:
+                settings = [setting(alpha, place) for place in PLACES]
+                stated = split(claim, settings[0], term).stated
+                fit = fitted([tight_value(claim, place, term) for place in settings])
+                if fit is None or not all(0 < fit.subs(kappa, sp.Rational(str(x))) < stated for x in PLACES):
+                    continue
+                share = fit.subs(kappa, s.L / s.mu) / sp.Rational(str(stated))
+                terms = {**claim.terms, term: share * claim.terms[term]}
+                whole = replace(claim, key=f"{claim.key}-in-kappa", terms=terms)
+                if examine(whole, setting(alpha, ALL)).status is Status.HOLDS:
+                    yield Constants(
+                        f"every kappa > 1, {_words(alpha)}, other terms as stated", {term: stated}, {term: fit}
+                    )
+            except (InputError, ZeroDivisionError):
+                continue
+
+
+def fitted(values: Sequence[float]) -> sp.Expr | None:
+    """The simplest rational function of kappa with small coefficients that has these values at `PLACES`.
+
+    >>> fitted([float(2 / (1 + 1 / place)) for place in PLACES])
+    2*kappa/(kappa + 1)
+    """
+    if not np.isfinite(values).all() or not np.all(values):
+        return None
+    x, y = np.array([float(1 / place) for place in PLACES]), np.array(values)
+    for above, below in DEGREES:
+        columns = [x**k for k in range(above + 1)] + [-y * x**k for k in range(1, below + 1)]
+        solution = np.linalg.lstsq(np.stack(columns, axis=1), y, rcond=None)[0]
+        numbers = [sp.Rational(str(Fraction(float(value)).limit_denominator(LARGEST))) for value in solution]
+        both = numbers[: above + 1], [sp.Integer(1), *numbers[above + 1 :]]
+        top, bottom = (sum(c / kappa**k for k, c in enumerate(part)) for part in both)
+        upper, lower = (sum(float(c) * x**k for k, c in enumerate(part)) for part in both)
+        if np.all(np.abs(upper - y * lower) <= FITS * np.abs(y * lower)):
+            return sp.factor(top / bottom)
+    return None

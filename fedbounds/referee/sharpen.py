@@ -20,7 +20,7 @@ from fedbounds.plugins import Plugins
 from fedbounds.referee import sharper_changes as changes
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import Source, conditions, follows
-from fedbounds.referee.pareto_front import Line, front
+from fedbounds.referee.pareto_front import Constants, front
 from fedbounds.referee.repair import Search, in_time
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.sharper_changes import Change
@@ -60,7 +60,7 @@ class Sharpened:
     refuted: tuple[str, ...]
     shipped: tuple[str, ...]
     finished: bool
-    front: tuple[Line, ...] = ()
+    front: tuple[Constants, ...] = ()
 
     @property
     def never_needed(self) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ def sharpen(
     search = Search(how, Screen(claim, how, []), time.process_time() + seconds)
     best = _Best(_with_repair(claim, how), None, search, progress)
     sharper, longer = tuple[str, ...](), tuple[str, ...]()
-    finished, points = False, list[Line]()
+    finished, points = False, list[Constants]()
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds * SHARE_OF_FRONT):
         points.extend(front(claim, how))
     with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):

@@ -10,8 +10,7 @@ from fedbounds.evidence.sdp.one_step.coverage import own_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examine
 from fedbounds.plugins import claim_named
-from fedbounds.referee.constants_in_kappa import Curve, curves, kappa
-from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, Point, front
+from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, front, in_kappa, kappa
 from fedbounds.referee.sharpen import TOGETHER, Sharpened
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -21,7 +20,7 @@ HOW = READINGS["repaired"]
 
 @pytest.fixture(scope="module")
 def points():
-    return [line for line in front(claim_named("sharper-step"), HOW) if isinstance(line, Point)]
+    return [line for line in front(claim_named("sharper-step"), HOW) if len(line.stated) > 1]
 
 
 def with_constants(constants, stated):
@@ -40,10 +39,10 @@ def test_every_point_is_certified_and_no_constant_can_be_a_hundredth_smaller(poi
     setting = own_setting(claim_named("sharper-step"), where)
     assert len(skewed) == 3
     for point in skewed:
-        assert examine(with_constants(point.constants, point.stated), setting).status is Status.HOLDS
-        for name, value in point.constants.items():
+        assert examine(with_constants(point.certified, point.stated), setting).status is Status.HOLDS
+        for name, value in point.certified.items():
             if 0 < value < point.stated[name]:
-                less = {**point.constants, name: value * 99 / 100}
+                less = {**point.certified, name: value * 99 / 100}
                 assert examine(with_constants(less, point.stated), setting).status is not Status.HOLDS
 
 
@@ -59,12 +58,13 @@ def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points
 
 def test_a_constant_is_given_as_a_function_of_kappa_and_none_smaller_is_certified():
     claim = claim_named("lemma-2")
-    (curve,) = curves(claim, HOW, TAU, WEIGHTS[:1])
-    assert curve.term == "drift" and curve.stated == 16
-    assert curve.constant.equals(sp.Rational(4, 9) * ((2 * kappa + 1) / (2 * kappa + sp.Rational(1, 2))) ** 2)
-    assert str(curve).endswith("drift 16*(2*kappa + 1)**2/(9*(4*kappa + 1)**2) (of 16), the others as stated")
+    (curve,) = in_kappa(claim, HOW, WEIGHTS[:1])
+    assert curve.stated == {"drift": 16}
+    constant = curve.certified["drift"]
+    assert constant.equals(sp.Rational(4, 9) * ((2 * kappa + 1) / (2 * kappa + sp.Rational(1, 2))) ** 2)
+    assert str(curve).endswith("drift 16*(2*kappa + 1)**2/(9*(4*kappa + 1)**2) (of 16)")
     where = own_setting(claim, round_setting(tau=TAU, kappa=7, alpha=WEIGHTS[0], p=WEIGHTS[0], reading=HOW.name))
     for share, status in ((1, Status.HOLDS), (sp.Rational(999, 1000), Status.REFUTED)):
-        drift = share * curve.constant.subs(kappa, 7) / 16 * claim.terms["drift"]
+        drift = share * constant.subs(kappa, 7) / 16 * claim.terms["drift"]
         assert examine(replace(claim, key="lowered", terms={"drift": drift}), where).status is status
-    assert curve in list(front(claim, HOW)) and isinstance(curve, Curve)
+    assert curve in list(front(claim, HOW))
