@@ -1,8 +1,8 @@
 """What would be true instead: the nearest statements to a refuted claim that stand.
 
-A candidate (`repair_candidates`) that an exact run of the battery violates is dropped (`screen`). What is left is
-proved: by shipped proofs, from which it follows, or by the prover; else an attack must leave it standing
-(`repair_open`). Changed sides come before further conditions; what follows from another candidate is dropped.
+A candidate (`repair_candidates`) that an exact run violates is dropped. What is left is proved: by shipped proofs,
+from which it follows, or by the prover; else an attack must leave it standing (`repair_search` holds what is known).
+Changed sides come before further conditions; what says no more than another one is dropped.
 """
 
 from __future__ import annotations
@@ -10,27 +10,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from fedbounds import plugins
-from fedbounds.errors import InputError, Interrupted
-from fedbounds.evidence.exact.stated_steps import with_steps
+from fedbounds.errors import Interrupted
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import TimeSpent, at_most
-from fedbounds.referee.dimensions_and_limits import misprints
-from fedbounds.referee.implication import Source, alone, at_random, conditions, follows, sources
-from fedbounds.referee.repair_candidates import Change, Ladder, candidates
-from fedbounds.referee.repair_open import Changes, as_stated, for_longer_steps, instances_of, not_refuted, says_more
-from fedbounds.referee.screen import Screen, screen
-from fedbounds.referee.trial import Alternative, Outcome, Trial
+from fedbounds.referee.repair_candidates import candidates
+from fedbounds.referee.repair_search import Changes, Search
+from fedbounds.referee.screen import screen
+from fedbounds.referee.stages import STAGES
+from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.verdict import Verdict
 
 # How many are looked for, in so many processor seconds, of which shares are for exact runs, for trials, for
 # the candidates, and for the prover where shipped proofs show something already.
@@ -39,12 +34,14 @@ COUNT, SECONDS, SHARE_OF_RUNS, SHARE_OF_TRIALS, SHARE_OF_MORE = 3, 45.0, 0.12, 0
 AT_ONCE = 5.0, 12.0
 # Processor seconds for exact runs and candidates at least, and for proofs before any are kept for attacks.
 CANDIDATES, PROOFS = 2.0, 8.0
-# Processor seconds for one proof, and for the runs of other steps.
-ONE_PROOF, OTHER_STEPS = 2.0, 1.0
-# A bound with more room than this hardly says anything.
-LOOSE = 0.8
-# Of two right sides at random values the smaller, up to rounding.
-ROUNDING = 1e-9
+# Processor seconds for an attack at least and at most.
+LEAST, MOST = 2.0, 20.0
+# The same for the proof of one that is left standing, which must be over before all time is.
+LATER_PROOF, SPARE = 10.0, 0.5
+# A ladder on which so many attacks refuted a claim is left: its constant grows with the instances that are found.
+REFUTED = 2
+# What a trial does to refute; proofs were looked for before.
+ATTACKS = tuple(stage for stage in STAGES if stage.breaks)
 
 
 def alternatives(
@@ -70,20 +67,19 @@ def alternatives(
             search = Search(reading, runs, end - seconds + first, theorems.values())
             ladders = search.standing(candidates(claim, reading, theorems, runs.negative))
             search.end = end - min(seconds * SHARE_OF_TRIALS, max(seconds - PROOFS, 0.0))
-            # What shipped proofs say takes no time: all of it is heard, and the strongest of it kept.
+            # What shipped proofs say takes no time: all of it is heard.
             rest = [ladder for ladder in ladders if not search.prove(ladder, proved, search.inherited)]
-            proved[:] = strongest(proved, reading)
             search.end = min(search.end, time.process_time() + seconds * SHARE_OF_MORE) if proved else search.end
             rest = [ladder for ladder in rest if not search.prove(ladder, proved, automatic.examine)]
             wide = [item.claim for item in proved if as_wide(item.claim, claim, reading)]
             # A guess beside those is worth its time where it says more.
-            more = (any(says_more(search, guess[0][1], item, strictly=True) for item in wide) for guess in rest)
+            more = (any(search.says_more(guess[0][1], item, strictly=True) for item in wide) for guess in rest)
             rest = list(itertools.compress(rest, more)) if wide else rest
             open_.extend(not_refuted(search, rest, trial, lacking(len(proved), bool(wide), count), end, proved))
             open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
     except KeyboardInterrupt:
-        raise Interrupted((*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)) from None
-    return (*chosen(strongest(proved, reading), claim, count - len(open_)), *open_)
+        raise Interrupted((*chosen(proved, claim, count - len(open_)), *open_)) from None
+    return (*chosen(proved, claim, count - len(open_)), *open_)
 
 
 def limit(trial: Trial, wanted: bool | None, seconds: float | None) -> float:
@@ -106,22 +102,6 @@ def as_wide(changed: Claim, claim: Claim, reading: Reading) -> bool:
     return set(claim.assumptions_in(reading)).issuperset(changed.assumptions_in(reading))
 
 
-def strongest(proved: Sequence[Alternative], reading: Reading) -> list[Alternative]:
-    """Those that follow from no other one, in their order; of two that say the same, the first."""
-    result: list[Alternative] = []
-    for k, item in enumerate(proved):
-        implied = (_weaker(item.claim, other.claim, reading) for other in proved[k + 1 :])
-        included = (_weaker(item.claim, other.claim, reading) for other in result)
-        mutual = (_weaker(other.claim, item.claim, reading) for other in proved[k + 1 :])
-        if not any(included) and not any(weaker and not same for weaker, same in zip(implied, mutual, strict=True)):
-            result.append(item)
-    return result
-
-
-def _weaker(claim: Claim, other: Claim, reading: Reading) -> bool:
-    return for_longer_steps(other, claim) or follows(claim, reading, other, reading, conditions(claim, reading))
-
-
 def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alternative]:
     """So many, those under no further conditions first; one of those that are as stated is among them."""
     proved = sorted(proved, key=lambda item: as_stated(item.claim, claim))
@@ -131,153 +111,71 @@ def chosen(proved: Sequence[Alternative], claim: Claim, count: int) -> list[Alte
     return first
 
 
-Prover = Callable[[Claim, Reading], Verdict | None]
+def as_stated(changed: Claim, claim: Claim) -> bool:
+    """Whether both sides are those of the claim."""
+    return (changed.lhs, changed.rhs) == (claim.lhs, claim.rhs)
 
 
-def in_time(prover: Prover, claim: Claim, reading: Reading, seconds: float | None = None) -> Verdict | None:
-    """What a prover finds in so many processor seconds, a few unless given."""
-    try:
-        with at_most(ONE_PROOF if seconds is None else seconds):
-            return prover(claim, reading)
-    except TimeSpent as spent:
-        if spent.args[0]:
-            raise
-        return None
+def instances_of(data: Mapping[str, Any]) -> list[Instance]:
+    """The instance in a verdict's data, if it has one in fractions; not one made of a solver's functions."""
+    return [from_json(data["instance"])] if "curvatures" in data.get("instance", ()) else []
 
 
-@dataclass
-class Search:
-    """What is known against candidates and for them, and when to stop."""
+def not_refuted(
+    search: Search, ladders: Sequence[Changes], trial: Trial, count: int, end: float, proved: Sequence[Alternative]
+) -> Iterator[Alternative]:
+    """At most ``count`` of the statements that an attack on each does not refute, none weaker than another one shown.
 
-    reading: Reading
-    runs: Screen
-    end: float
-    shipped: Iterable[Claim] = field(default_factory=lambda: plugins.claims().values())
-    faulty: bool = False
-    other_runs: dict[Any, Screen] = field(default_factory=dict)
-    implying: dict[Any, list[Source]] = field(default_factory=dict)
-    seen: set[tuple[object, ...]] = field(default_factory=set)
+    Of statements of which one says more, that one comes first; after one under a further condition those in other
+    terms. What refutes one is tried on all others.
+    """
+    queue = [ladder for ladder in map(search.plausible, ladders) if ladder]
+    queue.sort(key=lambda ladder: search.doubtful(ladder[0][1]))
+    shown, fallen = [item.claim for item in proved], dict[int, int]()
+    while queue and count > 0 and end - time.process_time() >= LEAST:
+        others = [ladder for ladder in queue if not as_stated(ladder[0][1], trial.claim)]
+        conditions = bool(shown) and all(as_stated(item, trial.claim) for item in shown)
+        ladder = _strongest(search, others if conditions and others else queue)
+        queue.remove(ladder)
+        change, changed = ladder[0]
+        if any(search.says_more(other, changed) for other in shown):
+            continue
+        if not search.runs_of(changed).violates(changed):
+            attacked = _attacked(changed, trial, min((end - time.process_time()) / count, MOST))
+            if attacked.outcome in (Outcome.OPEN, Outcome.PROVED) and attacked.violation_in_floats is None:
+                yield _with_grounds(search, change, attacked, end)
+                shown.append(changed)
+                count -= 1
+                continue
+            for instance in instances_of(attacked.refutation.data) if attacked.refutation is not None else ():
+                search.runs_of(changed).add(instance)
+            first = id(ladder[-1][1])
+            fallen[first] = fallen.get(first, 0) + 1
+        if fallen.get(id(ladder[-1][1]), 0) < REFUTED and (weaker := search.plausible(ladder[1:])):
+            queue.append(weaker)
 
-    def standing(self, groups: Iterable[Iterable[Sequence[Change]]]) -> list[Changes]:
-        """Of each ladder what no run violates, from the strongest on.
 
-        Those whose dimensions agree come first, then the groups in their order, then those with the least room.
-        """
-        surviving: list[tuple[tuple[bool, int, float], Changes]] = []
-        for k, ladder in ((k, ladder) for k, group in enumerate(groups) for ladder in group):
-            if self.late:
-                break
-            with self._passed_over():
-                low, high, made = 0, len(ladder) - 1, Ladder(lambda change: (change[0], change[1]()), ladder)
-                runs = self.runs_of(made[high][1])
-                if runs.violates(made[high][1]):
-                    continue
-                while low < high:
-                    middle = (low + high) // 2
-                    low, high = (middle + 1, high) if runs.violates(made[middle][1]) else (low, middle)
-                claim = made[low][1]
-                if self._is_new(claim) and not self.useless(claim):
-                    surviving.append(((bool(misprints(claim, self.reading)), k, runs.room(claim)), made[low:]))
-        return [standing for _, standing in sorted(surviving, key=lambda item: item[0])]
+def _attacked(claim: Claim, trial: Trial, seconds: float) -> Trial:
+    attacked = try_claim(claim, trial.reading, seed=trial.seed, seconds=seconds, stages=ATTACKS)
+    if not attacked.finished and not attacked.fault:
+        raise KeyboardInterrupt  # which a trial takes for its own end
+    return attacked
 
-    def runs_of(self, claim: Claim) -> Screen:
-        """The runs for claims with its steps: those known with other steps, where its own are other ones."""
-        if claim.steps == self.runs.claim.steps:
-            return self.runs
-        if claim.steps not in self.other_runs:
-            instances = [with_steps(instance, claim.steps) for instance in self.runs.known]
-            self.other_runs[claim.steps] = screen(claim, self.reading, instances, OTHER_STEPS)
-        return self.other_runs[claim.steps]
 
-    def useless(self, claim: Claim) -> bool:
-        """Whether it says nothing: its left side is on the right too, or is 0 where it speaks, not the right."""
-        left, right, _ = claim.sides(self.reading)
-        return (not left.is_Number and right.has(left)) or (right != 0 and self.runs_of(claim).trivial(claim))
+def _with_grounds(search: Search, change: str, attacked: Trial, end: float) -> Alternative:
+    """What an attack left standing: with a proof, if one is found late, or else with where it is certified."""
+    claim, certified = attacked.claim, f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
+    proof = attacked.whole_proof or search.later_proof(claim, min(LATER_PROOF, end - time.process_time() - SPARE))
+    if proof is not None:
+        return Alternative(change, claim, Outcome.PROVED, proof.detail)
+    return Alternative(change, claim, Outcome.OPEN, certified or "no violation was found")
 
-    def implausible(self, claim: Claim) -> bool:
-        """Whether nobody would believe or state it without a proof: longer runs outgrow it, or its form is absurd."""
-        runs = self.runs_of(claim)
-        return runs.outgrown(claim) or runs.absurd(claim)
 
-    def doubtful(self, claim: Claim) -> tuple[bool, bool]:
-        """Whether it has a new term that is negative throughout, or hardly says anything."""
-        runs, stated = self.runs_of(claim), self.runs.claim
-        new = set(claim.terms.values()) - set(stated.terms.values())
-        return (
-            any(runs.negative(term, always=True) for term in new),
-            runs.room(claim) > LOOSE,
-        )
-
-    def prove(self, ladder: Changes, proved: list[Alternative], prover: Prover) -> bool:
-        """Whether a claim of a ladder is proved, or follows from a proved one; the strongest is added."""
-        low, high, best = 0, len(ladder) - 1, None
-        try:
-            while low <= high and not self.late:
-                # The strongest first, then the weakest; between those two half way.
-                middle = low if best is None and low == 0 else high if best is None else (low + high) // 2
-                change, changed = ladder[middle]
-                if middle == 0 and any(_weaker(changed, item.claim, self.reading) for item in proved):
-                    return True
-                proof = None
-                with self._passed_over():
-                    proof = in_time(prover, changed, self.reading)
-                if proof is not None:
-                    best, high = Alternative(change, changed, Outcome.PROVED, proof.detail), middle - 1
-                elif middle == high and best is None:
-                    break
-                else:
-                    low = middle + 1
-        finally:  # when all time is spent, too
-            proved += [best] if best else []
-        return best is not None
-
-    def later_proof(self, claim: Claim, seconds: float) -> Verdict | None:
-        """A proof that takes longer than those that were looked for."""
-        with self._passed_over():
-            return in_time(automatic.examine, claim, self.reading, seconds) if seconds > 0 else None
-        return None
-
-    @property
-    def late(self) -> bool:
-        """Whether its time is spent."""
-        return time.process_time() > self.end
-
-    @contextlib.contextmanager
-    def _passed_over(self) -> Iterator[None]:
-        """A change that makes no claim, by its units or its scope, is none; any other fault is warned of, once."""
-        try:
-            yield
-        except InputError:
-            pass
-        except Exception as wrong:
-            if not self.faulty:
-                warnings.warn(f"a repair was passed over: {type(wrong).__name__}: {wrong}", stacklevel=2)
-            self.faulty = True
-
-    def sources(self, claim: Claim) -> list[Source]:
-        """What shipped claims say of a claim's left side."""
-        about = claim.lhs, claim.scope
-        if about not in self.implying:
-            self.implying[about] = list(sources(self.shipped, *about))
-        return self.implying[about]
-
-    def inherited(self, claim: Claim, reading: Reading) -> Verdict | None:
-        """The proof of the whole statement by shipped claims that imply it on sight."""
-        put = conditions(claim, reading)
-        mine = at_random(claim, reading, put, claim.steps)
-        key = alone(put), claim.steps
-        for source in self.sources(claim):
-            if key not in source.at_random:
-                source.at_random[key] = at_random(source.claim, source.reading, put, claim.steps)
-            with np.errstate(all="ignore"):
-                above = source.at_random[key] > mine + ROUNDING * abs(mine)
-            if not above.any() and (proof := source.proof(claim, reading)) is not None:
-                return proof
-        return None
-
-    def _is_new(self, claim: Claim) -> bool:
-        """Whether a statement was not made before; it counts as made from then on."""
-        statement = claim.lhs, claim.steps, claim.assumptions, claim.sides(self.reading).rhs
-        new = statement not in self.seen
-        self.seen.add(statement)
-        return new
+def _strongest(search: Search, queue: Sequence[Changes]) -> Changes:
+    """The first ladder, or one that says more and is no more doubtful."""
+    best = queue[0]
+    for ladder in queue[1:]:
+        claim, other = best[0][1], ladder[0][1]
+        if search.doubtful(other) <= search.doubtful(claim) and search.says_more(other, claim, strictly=True):
+            best = ladder
+    return best

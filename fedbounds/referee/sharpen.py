@@ -21,7 +21,7 @@ from fedbounds.referee import sharper_changes as changes
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import Source, conditions, follows
 from fedbounds.referee.pareto_front import Constants, front
-from fedbounds.referee.repair import Search, in_time
+from fedbounds.referee.repair_search import Search, in_time
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.sharper_changes import Change
 from fedbounds.referee.theorems import theorem_of, theorems

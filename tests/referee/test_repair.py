@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named
-from fedbounds.referee import implication, repair, repair_candidates, theorems
+from fedbounds.referee import implication, repair, repair_candidates, repair_search, theorems
 from fedbounds.referee.case import Stage, TimeSpent, at_most
 from fedbounds.referee.screen import _falls_behind, screen
 from fedbounds.referee.trial import Outcome, Trial, try_claim
@@ -44,7 +44,7 @@ def trial():
 @pytest.fixture(scope="module")
 def search(trial):
     runs = screen(DIVERSITY, PLAIN, repair.instances_of(trial.refutation.data), 5.0)
-    return repair.Search(PLAIN, runs, float("inf"), shipped=())
+    return repair_search.Search(PLAIN, runs, float("inf"), shipped=())
 
 
 def every(claim=DIVERSITY):
@@ -53,7 +53,7 @@ def every(claim=DIVERSITY):
 
 
 def test_the_constant_that_is_missing_is_found_and_proved(search, monkeypatch):
-    monkeypatch.setattr(repair, "ONE_PROOF", 60.0)  # one proof takes as long as it does on a busy machine
+    monkeypatch.setattr(repair_search, "ONE_PROOF", 60.0)  # one proof takes as long as it does on a busy machine
     (ladder,) = search.standing([[repair_candidates._all_larger(DIVERSITY)]])
     proved = []
     assert search.prove(ladder, proved, repair.automatic.examine)
@@ -69,7 +69,7 @@ def test_long_steps_are_no_short_ones():
 
 
 def test_one_time_limit_inside_another_ends_no_later(monkeypatch):
-    monkeypatch.setattr(repair, "ONE_PROOF", 0.15)
+    monkeypatch.setattr(repair_search, "ONE_PROOF", 0.15)
 
     def forever(claim, reading):
         for _ in itertools.count():
@@ -78,7 +78,7 @@ def test_one_time_limit_inside_another_ends_no_later(monkeypatch):
     begun = time.process_time()
     with contextlib.suppress(TimeSpent), at_most(0.2):
         while time.process_time() < begun + 5:
-            repair.in_time(forever, DIVERSITY, PLAIN)
+            repair_search.in_time(forever, DIVERSITY, PLAIN)
     assert time.process_time() < begun + 4
 
 
@@ -110,7 +110,7 @@ def test_what_nobody_would_state_is_not_shown():
     step = claim_named("cho-2020-step")
     how = READINGS["repaired"]
     runs = screen(step, how, [], 3.0)
-    search = repair.Search(how, runs, float("inf"), shipped=())
+    search = repair_search.Search(how, runs, float("inf"), shipped=())
     name, term = "heterogeneity", sp.sympify(step.terms["heterogeneity"])
     other_way_round = replace(step, key="other", terms={**step.terms, name: term.subs(s.pi_min, s.pi_max)})
     assert search.implausible(other_way_round) and not search.implausible(step)
@@ -141,7 +141,9 @@ def test_statements_left_open_are_looked_for_where_only_narrower_ones_are_proved
 def test_beside_a_proof_as_wide_only_a_guess_that_says_more_is_looked_for(trial, monkeypatch):
     times = {k: replace(DIVERSITY, key=k, terms={"all": int(k) * DIVERSITY.rhs}) for k in ("5", "4", "3")}
     known, asked = Verdict("", "", "symbolic", Status.HOLDS), []
-    monkeypatch.setattr(repair.Search, "inherited", lambda self, claim, reading: known if claim.key == "4" else None)
+    monkeypatch.setattr(
+        repair_search.Search, "inherited", lambda self, claim, reading: known if claim.key == "4" else None
+    )
     monkeypatch.setattr(repair.automatic, "examine", lambda claim, reading: None)
     ladders = [[(key, lambda key=key: times[key])] for key in times]
     monkeypatch.setattr(repair, "candidates", lambda *_: [ladders])
@@ -176,7 +178,7 @@ CLAIMS = (DIVERSITY,)
 
 def test_the_answer_false_ends_with_the_nearest_statements(tmp_path, monkeypatch):
     monkeypatch.setattr(repair, "AT_ONCE", (20.0, 20.0))  # a busy machine finds them too
-    monkeypatch.setattr(repair, "ONE_PROOF", 60.0)
+    monkeypatch.setattr(repair_search, "ONE_PROOF", 60.0)
     (tmp_path / "draft.py").write_text(DRAFT)
     answer = CliRunner().invoke(main, ["referee", str(tmp_path / "draft.py")])
     false, said, nearest = answer.stdout.partition("Nearest statements:\n")
@@ -238,7 +240,7 @@ def test_an_interruption_keeps_what_was_found_and_a_fault_of_one_candidate_stops
     twice = replace(DIVERSITY, terms={name: 2 * term for name, term in DIVERSITY.terms.items()})
     other = replace(DIVERSITY, key="interrupted", terms={"a": 6 * s.L * s.gap_t, "b": 3 * s.zeta_star_sq / 2})
     ladders = [[("broken", broken)], [("twice", lambda: twice)], [("interrupted", lambda: other)]]
-    monkeypatch.setattr(repair.Search, "inherited", proved)
+    monkeypatch.setattr(repair_search.Search, "inherited", proved)
     monkeypatch.setattr(repair, "candidates", lambda *_: [ladders])
     monkeypatch.setattr(
         theorems, "theorems", lambda *_: {"false": DIVERSITY, "other": replace(DIVERSITY, key="other")}

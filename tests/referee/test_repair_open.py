@@ -9,16 +9,16 @@ import sympy as sp
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
-from fedbounds.referee import repair, repair_open
+from fedbounds.referee import repair, repair_search
 from fedbounds.referee.random_instances import variations
-from fedbounds.referee.screen import screen
+from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Status
+from fedbounds.theory.verdict import Status, Verdict
 
 HOW = READINGS["literal"]
 RATIO = replace(claim_named("pi-max"), key="ratio", terms={"bound": s.pi_max / 2})
@@ -38,9 +38,12 @@ def times(number):
     return replace(RATIO, key=f"{number} times", terms={"bound": sp.Rational(number) * s.pi_max})
 
 
+LITERAL = repair_search.Search(HOW, Screen(RATIO, HOW, []), float("inf"), shipped=())
+
+
 @pytest.fixture(scope="module")
 def search():
-    return repair.Search(HOW, screen(RATIO, HOW, [], 1.0), float("inf"), shipped=())
+    return repair_search.Search(HOW, screen(RATIO, HOW, [], 1.0), float("inf"), shipped=())
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def attacks(monkeypatch):
             refutation=None, whole_proof=None,
         )  # fmt: skip
 
-    monkeypatch.setattr(repair_open, "try_claim", attack)
+    monkeypatch.setattr(repair, "try_claim", attack)
     return asked
 
 
@@ -66,7 +69,7 @@ def shown(search, ladders, count=3, proved=()):
     # no run that is known violates them
     search.runs.violates = lambda claim: False
     trial = Trial(RATIO, "literal", "small", 0)
-    return [item.change for item in repair_open.not_refuted(search, ladders, trial, count, float("inf"), proved)]
+    return [item.change for item in repair.not_refuted(search, ladders, trial, count, float("inf"), proved)]
 
 
 def test_of_two_statements_the_stronger_is_attacked_first_and_the_weaker_is_not_shown(search, attacks):
@@ -78,7 +81,9 @@ def test_of_two_statements_the_stronger_is_attacked_first_and_the_weaker_is_not_
 
 
 def test_what_nobody_would_state_is_left_out_before_any_is_chosen(search, attacks, monkeypatch):
-    monkeypatch.setattr(repair.Search, "implausible", lambda self, claim: claim.key in ("9 times", "1/4 times"))
+    monkeypatch.setattr(
+        repair_search.Search, "implausible", lambda self, claim: claim.key in ("9 times", "1/4 times")
+    )
     assert shown(search, [[("9", times(9))], [("2", times(2))]]) == ["2"]
     assert shown(search, [[("1/4", times("1/4")), ("3", times(3))]]) == ["3"] and "1/4 times" not in attacks
 
@@ -91,11 +96,13 @@ def test_a_constant_that_grows_under_attacks_is_given_up(search, attacks):
 def test_longer_steps_say_more():
     shorter = [replace(FLOOR, key=f"{k}", eta=sp.Min(s.eta_0, 1 / (k * s.L))) for k in (2, 4)]
     half, quarter = shorter
-    assert repair_open.says_more(None, half, quarter) and not repair_open.says_more(None, quarter, half)
-    assert repair_open.says_more(None, replace(FLOOR, eta=sp.Min(s.eta_0, 1 / s.L)), half)
-    assert not repair_open.says_more(None, replace(half, terms={"start": s.Delta_0}), quarter)
-    proved = [repair.Alternative("", claim, Outcome.PROVED, "") for claim in (quarter, half)]
-    assert repair.strongest(proved, READINGS["plain"]) == proved[1:]
+    assert LITERAL.says_more(half, quarter) and not LITERAL.says_more(quarter, half)
+    assert LITERAL.says_more(replace(FLOOR, eta=sp.Min(s.eta_0, 1 / s.L)), half)
+    assert not LITERAL.says_more(replace(half, terms={"start": s.Delta_0}), quarter)
+    known, proved = Verdict("", "", "symbolic", Status.HOLDS), []
+    for claim in (quarter, half, quarter):
+        assert LITERAL.prove([("", claim)], proved, lambda *_: known)
+    assert [item.claim for item in proved] == [half]
 
 
 def test_what_refutes_a_claim_refutes_it_for_shorter_steps_over_more_rounds():

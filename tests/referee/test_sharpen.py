@@ -13,7 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import SLACK, conditions, never_negative
-from fedbounds.referee.repair import Search
+from fedbounds.referee.repair_search import Search
 from fedbounds.referee.screen import Screen
 from fedbounds.referee.sharpen import NEAR, sharpen, sharper_shipped
 from fedbounds.theory import assumptions as a
