@@ -134,6 +134,17 @@ def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
     return result
 
 
+@functools.cache
+def papers_claims() -> dict[str, Claim]:
+    """Key -> claim of the paper's own files, for which no other is loaded; all where other packages register some."""
+    from fedbounds.claims import PAPER
+
+    if registered("fedbounds.claims"):
+        return claims()
+    files = [importlib.import_module(f"fedbounds.claims.{name}") for name in PAPER]
+    return {claim.key: claim for module in files for claim in module.CLAIMS}
+
+
 def on_fedavg(every: Mapping[str, Claim]) -> dict[str, Claim]:
     """Those of the claims that FedAvg's runs may be examined for."""
     return {key: claim for key, claim in every.items() if claim.on_fedavg}
@@ -145,8 +156,9 @@ def remarks() -> list[Remark]:
 
 
 def with_role(role: Role, extra: Iterable[ModuleType] = ()) -> list[Claim]:
-    """The claims that declare a role, in order of discovery."""
-    return [claim for claim in claims(extra).values() if role in claim.roles]
+    """The claims that declare a role, in order of discovery; those of the paper alone declare MAIN and HEADLINE."""
+    every = papers_claims() if role in ("speed-and-error", "headline") and not extra else claims(extra)
+    return [claim for claim in every.values() if role in claim.roles]
 
 
 def weightings(extra: Iterable[ModuleType] = ()) -> dict[str, WeightingPlugin]:
@@ -183,7 +195,7 @@ def _of(module: ModuleType) -> str:
 
 
 def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:
-    available = claims(extra)
+    available = papers_claims() if key in papers_claims() and not extra else claims(extra)
     if key not in available:
         raise nearest("claim", key, available)
     return available[key]

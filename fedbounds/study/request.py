@@ -76,11 +76,14 @@ def resolve(
         scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
         admitted(target, scheme)
     chosen = replace(chosen, stride=fitting_stride(chosen, build_experiment(chosen, target, schemes[0])))
-    available = plugins.claims(extra)
     objects = ["problem"] if isinstance(problem, Problem) else []
     objects += [f"weighting {as_weighting(item).name}" for item in weightings if not isinstance(item, str)]
-    objects += [f"claim {key}" for key, claim in theorems.items() if available.get(key) != claim]
+    objects += [f"claim {claim.key}" for claim in claims if isinstance(claim, Claim) and not _shipped(claim, extra)]
     return Request(chosen, target, tuple(schemes), theorems, policy, tuple(objects))
+
+
+def _shipped(claim: Claim, extra: Sequence[ModuleType]) -> bool:
+    return plugins.claims(extra).get(claim.key) == claim
 
 
 def _require_objects(problem: object, weightings: object, claims: object) -> None:
@@ -124,6 +127,8 @@ def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = (
 
 def claims_in(group: str, extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
     """The claims about FedAvg of one of `GROUPS`; "paper" includes the reader's own, those of ``extra`` modules."""
+    if group == "paper" and not extra:
+        return {key: claim for key, claim in plugins.papers_claims().items() if Role.HEADLINE in claim.roles}
     every = plugins.on_fedavg(plugins.claims(extra))
     if group == "all":
         return every
