@@ -137,11 +137,10 @@ def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
 @functools.cache
 def papers_claims() -> dict[str, Claim]:
     """Key -> claim of the paper's own files, for which no other is loaded; all where other packages register some."""
-    from fedbounds.claims import PAPER
-
     if registered("fedbounds.claims"):
         return claims()
-    files = [importlib.import_module(f"fedbounds.claims.{name}") for name in PAPER]
+    package = importlib.import_module("fedbounds.claims")
+    files = [importlib.import_module(f"{package.__name__}.{name}") for name in package.PAPER]
     return {claim.key: claim for module in files for claim in module.CLAIMS}
 
 
