@@ -67,14 +67,15 @@ class Words:
                 raise wrong(
                     token, "an abbreviation may not stand for itself", "define it by the symbols of the table"
                 )
-            keys = (key_of(token.text, tokens[place : place + several]) for several in (2, 1, 0))
+            indexed = next((k for k, item in enumerate(tokens[place : place + 2]) if item.text not in "^_"), 2)
+            keys = (key_of(token.text, tokens[place : place + several]) for several in range(indexed, -1, -1))
             key = next((key for key in keys if key in self.short), token.text)
             if key not in self.short or key in inside:
                 within = tuple(self._short(token.inside, depth + 1, inside)) if token.inside else ()
                 result.append(replace(token, inside=within))
                 continue
             scripts, body = self.short[key]
-            used = tuple(tokens[place : place + len(scripts)])
+            used = tuple(tokens[place : place + min(len(scripts), indexed)])
             other = [item.text for item in used] != [script.text for script in scripts] or spelled(used) in STARRED
             if key in OTHERWISE and (other or r"\tau" in spelled(used)):
                 result.append(token)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,7 +12,6 @@ from fedbounds.errors import InputError
 from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.grammar import ORDER, pairs
 from fedbounds.latex.marked_theorems import Line
-from fedbounds.latex.sentences import denied
 from fedbounds.latex.tokens import Token, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope
@@ -27,31 +25,33 @@ LIMIT = re.compile(r"(\\tau|[NTRt]|w_0) *=")
 ASSUME = "write it as % fedbounds: assume "
 # What every problem and run here is, as `plain` spells it.
 SUM, GRADIENT = (
-    r"\\sum(_\{[ik](=1)?\})?(\^\{N\})?",
-    r"(\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}[^)]*\)|g_\{t\}\^\{[ik]\})",
+    r"\\sum(_\{[ijkmn](=1)?\})?(\^\{N\})?",
+    r"(\\nabla F_\{[ijkmn]\}\(w_\{t\}\^\{[ijkmn]\}[^)]*\)|g_\{t\}\^\{[ijkmn]\})",
 )
 UPDATE = r"w_\{t\+1\}=w_\{t\}-"
-WEIGHED = rf"\\eta(_\{{t\}})?{SUM}p_\{{[ik]\}}"
+WEIGHED = rf"\\eta(_\{{t\}})?{SUM}p_\{{[ijkmn]\}}"
 MEAN = rf"(\\frac\{{\\eta(_\{{t\}})?\}}\{{N\}}|\\eta(_\{{t\}})?\\frac\{{1\}}\{{N\}}){SUM}"
-AT_W_T = r"\\nabla F_\{[ik]\}\(w_\{t\}\)"
-P_I = r"p_\{[ik]\}"
+AT_W_T = r"\\nabla F_\{[ijkmn]\}\(w_\{t\}\)"
+P_I = r"p_\{[ijkmn]\}"
 APART = rf"{SUM}{P_I}<norm{AT_W_T}-\\nabla F\(w_\{{t\}}\)norm>\^\{{2\}}<=\\zeta\^\{{2\}}$"
 STEPS_TO_T = r"\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})"
 MODEL = re.compile(
-    rf"F(\(w\))?={SUM}p_\{{[ik]\}}F_\{{[ik]\}}(\(w\))?$|{SUM}p_\{{[ik]\}}=1$|p_\{{[ik]\}}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
-    rf"|w_\{{t\+1\}}\^\{{[ik]\}}=w_\{{t\}}\^\{{[ik]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ik]\}}=w_\{{0\}}$"
-    rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ik]\}}w_\{{t\}}\^\{{[ik]\}}$|[ik]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$|[ik]=1,(2,)?\\[lc]?dots,N$"
-    rf"|{APART}|\\bar\{{w\}}_\{{T\}}\^\{{\\eta\}}:?={STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}/{STEPS_TO_T}\\eta_\{{t\}}$"
-    rf"|\\bar\{{w\}}_\{{T\}}\^\{{\\eta\}}:?=\\frac\{{{STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}\}}\{{{STEPS_TO_T}\\eta_\{{t\}}\}}$"
-    r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ik]\}\]?=\\nabla F_\{[ik]\}\(w_\{t\}\^\{[ik]\}\)$|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
+    rf"F(\(w\))?={SUM}p_\{{[ijkmn]\}}F_\{{[ijkmn]\}}(\(w\))?$|{SUM}p_\{{[ijkmn]\}}=1$|p_\{{[ijkmn]\}}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
+    rf"|w_\{{t\+1\}}\^\{{[ijkmn]\}}=w_\{{t\}}\^\{{[ijkmn]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ijkmn]\}}=w_\{{0\}}$"
+    rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ijkmn]\}}w_\{{t\}}\^\{{[ijkmn]\}}$|[ijkmn]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$|[ijkmn]=1,(2,)?\\[lc]?dots,N$"
+    rf"|{APART}|\\bar\{{w\}}_\{{T\}}(\^\{{\\eta\}})?:?={STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}/{STEPS_TO_T}\\eta_\{{t\}}$"
+    rf"|\\bar\{{w\}}_\{{T\}}(\^\{{\\eta\}})?:?=\\frac\{{{STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}\}}\{{{STEPS_TO_T}\\eta_\{{t\}}\}}$"
+    r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ijkmn]\}\]?=\\nabla F_\{[ijkmn]\}\(w_\{t\}\^\{[ijkmn]\}\)$"
+    r"|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
 )
 
-# \bar w_T as the mean over steps with equal weights.
-MEAN_OF_STEPS = re.compile(
-    rf"\\bar\{{w\}}_\{{T\}}:?=(\\frac\{{1\}}\{{T\}}|1/T|T\^\{{-1\}}|\(1/T\)){STEPS_TO_T}w_\{{t\}}$"
-)
+# \bar w_T as a mean over steps, by the number of the first.
+MEANS_OF_STEPS = [
+    re.compile(rf"\\bar\{{w\}}_\{{T\}}:?=(\\frac\{{1\}}\{{T\}}|1/T|T\^\{{-1\}}|\(1/T\)){over}w_\{{\w\}}$")
+    for over in (STEPS_TO_T, r"\\sum_\{\w=1\}\^\{T\}")
+]
 # How the steps are counted, by the number of the first point.
-COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\dots(,T(-1)?)?$") for first in ("0,1", "1(?=,2)")]
+COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\dots(,T(-1)?)?$") for first in ("0(,1)?", "1(?=,2)")]
 
 
 class Hypothesis(NamedTuple):
@@ -75,37 +75,33 @@ HYPOTHESES = (
     Hypothesis(rf"{UPDATE}{WEIGHED}{GRADIENT}$", "unbiased", "unbiased"),
     Hypothesis(rf"{UPDATE}{MEAN}{GRADIENT}$", "equal-p, unbiased", "equal-p.*unbiased|unbiased.*equal-p"),
     Hypothesis(
-        rf"{UPDATE}({WEIGHED}|{MEAN})({AT_W_T}|g_\{{[ik]\}}\(w_\{{t\}}[^)]*\))$",
+        rf"{UPDATE}({WEIGHED}|{MEAN})({AT_W_T}|g_\{{[ijkmn]\}}\(w_\{{t\}}[^)]*\))$",
         r"\tau = 1, unbiased",
         r"\\tau|one-local",
     ),
     Hypothesis(rf"(\\frac\{{1\}}\{{N\}}|1/N){APART.replace(P_I, '', 1)}", "equal-p", "equal-p"),
-    Hypothesis(r"F_\{[ik]\}=F$|F_\{1\}=(F_\{2\}=)?\\[lc]?dots=F_\{N\}(=F)?$", "identical", "identical"),
-    Hypothesis(r"p_\{[ik]\}=(\\frac\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
+    Hypothesis(r"F_\{[ijkmn]\}=F$|F_\{1\}=(F_\{2\}=)?\\[lc]?dots=F_\{N\}(=F)?$", "identical", "identical"),
+    Hypothesis(r"p_\{[ijkmn]\}=(\\frac\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
     Hypothesis(r"\\mathbb\{E\}.*<norm.*norm>.*<=\\sigma", "bounded-variance", "bounded-variance|growing-variance"),
     Hypothesis(r"(\\mathbb\{E\}\[?)?<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),
 )
 
 
 def plain(tokens: Sequence[Token]) -> str:
-    """The tokens without blanks, subscripts before superscripts: the form of the patterns."""
-    result = list(tokens)
+    """The tokens without blanks and groups, subscripts before superscripts: the form of the patterns."""
+    result, open_, closed = list[Token](), list[bool](), False
+    for k, token in enumerate(tokens):
+        if token.text == "{":
+            before = tokens[k - 1].text if k else ""
+            open_.append(before in (r"\frac", r"\sqrt") or (before == "}" and closed))
+        keep = token.text not in "{}" or not open_ or open_[-1]
+        closed = token.text == "}" and keep
+        open_ = open_[:-1] if token.text == "}" else open_
+        result += [token] * keep
     for k in range(1, len(result)):
         if result[k].text == "_" and result[k - 1].text == "^":
             result[k - 1 : k + 1] = result[k], result[k - 1]
     return "".join(map(str, result)).replace(r"\nablaF", r"\nabla F")
-
-
-def mean_of_steps(lines: CommentLines) -> bool:
-    """Whether the text defines \bar w_T as the mean of w_0 ... w_{T-1}, and of no other points."""
-    defined = list[bool]()
-    for line in lines.theorem.inline:
-        with contextlib.suppress(InputError):
-            text = plain(lines.words.of(lines.theorem.spelled(line.tokens()))).rstrip(".,;")
-            if text.startswith((r"\bar{w}_{T}=", r"\bar{w}_{T}:=")):
-                formula = " ".join(line.text.split())
-                defined.append(bool(MEAN_OF_STEPS.match(text)) and not denied(lines.theorem.words, formula))
-    return bool(defined) and all(defined)
 
 
 def in_words(text: str) -> Iterator[tuple[str, Hypothesis]]:
@@ -130,7 +126,9 @@ def of_the_text(
             result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
-            known = any(pattern.match(text) for pattern in (MODEL, MEAN_OF_STEPS, COUNTED[lines.notation.start]))
+            start = lines.notation.start
+            means = MEANS_OF_STEPS[start], MEANS_OF_STEPS[start or lines.notation.from_w_0]
+            known = any(pattern.match(text) for pattern in (MODEL, COUNTED[start], *means))
             if not known and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
     warnings += [f'not read: "{words}": {ASSUME}... where it limits the statement' for words in lines.theorem.remarks]

@@ -63,8 +63,9 @@ class Line:
 class Theorem:
     """A marked theorem: its label, comment lines, display, the file's own commands, and the formulas in its text.
 
-    ``words`` is its text without displays, ``supposed`` those of its sentences that are plainly hypotheses,
-    ``remarks`` what its display says in words; ``statement`` is the number of one of several that its display has,
+    ``words`` is its text without displays, ``before`` what stands between it and the theorem before, ``supposed``
+    those of its sentences that are plainly hypotheses, ``remarks`` what its display says in words;
+    ``statement`` is the number of one of several that its display has,
     ``part`` that of a relation of a chain.
     ``faults`` are the errors at which it could not be taken apart; then there may be no display.
     """
@@ -81,6 +82,7 @@ class Theorem:
     remarks: tuple[str, ...] = ()
     statement: int | None = None
     part: int | None = None
+    before: str = ""
 
     def spelled(self, tokens: Iterable[Token]) -> list[Token]:
         """Tokens in one spelling, with the file's own commands put in."""
@@ -122,12 +124,14 @@ def theorems(path: str | Path) -> list[Theorem]:
 def theorems_in(text: str, name: str = "the file") -> list[Theorem]:
     """The marked theorems of a text."""
     text = _plain(text)
-    marked, _ = _spans(text)
+    marked, others = _spans(text)
     if not marked:
         remedy = "add % fedbounds: assume ... to a theorem; fedbounds claims theorem-1 --format latex shows one"
         raise reject(f"{name} needs a marked theorem", "none", remedy)
     commands = macros(text)
     result = [_theorem(text, span, number + 1, commands) for number, span in enumerate(marked)]
+    ends = [(max((end for _, end in (*marked, *others) if end <= span[0]), default=0), span[0]) for span in marked]
+    result = [replace(one, before=COMMENT.sub("", text[slice(*end)])) for one, end in zip(result, ends, strict=True)]
     labels = [theorem.label for theorem in result]
     for place, theorem in enumerate(result):
         if theorem.label in labels[:place]:

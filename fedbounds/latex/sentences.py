@@ -37,7 +37,7 @@ NEUTRAL = frozenset(WORDS.split())
 
 def supposed(text: str, start: int, end: int) -> bool:
     """Whether what stands from ``start`` to ``end`` of a text before a display is a hypothesis."""
-    first, last = next((a, b) for a, b in _sentences(text) if b >= end)
+    first, last = next((a, b) for a, b in sentences(text) if b >= end)
     if start < first:
         return False
     before = _words(text[first:start])
@@ -46,16 +46,11 @@ def supposed(text: str, start: int, end: int) -> bool:
 
 def hypotheses(text: str) -> str:
     """The sentences of a text before a display that are hypotheses, formulas and all."""
-    several = [text[a:b] for a, b in _sentences(text)]
+    several = [text[a:b] for a, b in sentences(text)]
     return " ".join(item for item in several if CUE.search(_words(item)) and _is_neutral(_words(item)))
 
 
-def denied(text: str, formula: str) -> bool:
-    """Whether a sentence of a text that has the formula denies it."""
-    return any(DENIED.search(text[a:b]) for a, b in _sentences(text, STOP) if formula in text[a:b])
-
-
-def _sentences(text: str, end: re.Pattern[str] = END) -> Iterator[tuple[int, int]]:
+def sentences(text: str, end: re.Pattern[str] = END) -> Iterator[tuple[int, int]]:
     """(first, last) of each; a full stop within a formula ends none."""
     masked = FORMULA.sub(lambda m: "x" * len(m[0]) if m[0].startswith(("$", r"\(")) else m[0], text)
     first = 0

@@ -7,7 +7,6 @@ import typing
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 from typing import NamedTuple
 
 import sympy as sp
@@ -19,13 +18,14 @@ from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import in_full
-from fedbounds.latex.hypotheses import foreign, mean_of_steps, of_the_text
-from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, MEANS, UNKNOWN
+from fedbounds.latex.hypotheses import foreign, of_the_text
+from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN
 from fedbounds.latex.marked_theorems import Theorem
+from fedbounds.latex.means import of_means
 from fedbounds.latex.ranges import TO_T
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
 from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
-from fedbounds.latex.tokens import MisreadError, Token, flat, wrong
+from fedbounds.latex.tokens import MisreadError, Token, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import offset, require_met
@@ -110,7 +110,8 @@ class _Reader:
     def _statement(self, setting: Setting) -> _Statement:
         """What the display says."""
         tokens, faults = self._display(), Gathered()
-        self._ask_of_means(tokens, faults)
+        with faults.caught():
+            tokens = of_means(self.lines, tokens)
         if faults:
             with faults.caught():
                 formulas.sides(tokens, self.lines.notation)
@@ -227,16 +228,6 @@ class _Reader:
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
         return tokens
-
-    def _ask_of_means(self, tokens: Sequence[Token], faults: Gathered) -> None:
-        """Add the question over what \\bar w_T is a mean, where no line and no text answers it."""
-        every = list(flat(tokens))
-        for k, (mean, time) in enumerate(pairwise(every)):
-            at_T = mean.text == r"\bar{w}" and str(time) in ("_{T}", "^{T}")
-            weighted = list(map(str, every[k + 3 : k + 4])) == [r"^{\eta}"]
-            if at_T and not weighted and mean.text not in self.lines.let and not mean_of_steps(self.lines):
-                what = r"is \bar{w}_T the mean over steps or over clients"
-                faults.append(wrong(mean, what, MEANS.format(mean.text)))
 
     def _scope(self, scopes: set[str], parts: Sequence[sp.Expr]) -> Scope:
         quantities = [q for x in parts for q in x.free_symbols if isinstance(q, Quantity)]

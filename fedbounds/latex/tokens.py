@@ -26,6 +26,7 @@ SAME = {
     r"\geqslant": ">=", r"\gt": ">", r"\cdot": "*", r"\times": "*", r"\tfrac": r"\frac", r"\dfrac": r"\frac",
     r"\lbrace": r"\{", r"\rbrace": r"\}", r"\lbrack": "[", r"\rbrack": "]", r"\vert": "|", r"\mid": "|",
     r"\lvert": "|", r"\rvert": "|", r"\ast": r"\star", r"\*": r"\star", r"\colon": ":", r"\ln": r"\log",
+    r"\coloneqq": "=", r"\triangleq": "=",
     "exp": r"\exp", "log": r"\log", r"\ldots": r"\dots", r"\cdots": r"\dots", r"\dotsc": r"\dots",
 }  # fmt: skip
 DEFINED = re.compile(
@@ -177,9 +178,11 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
             side = text
             at += at < len(tokens) and tokens[at].text == "."
             continue
+        pair = text + "".join(item.text for item in tokens[at : at + 1])
         if text in ASIDE:
             at = _aside(tokens, at)
-        elif text in DROPPED:
+        elif text in DROPPED or pair in ("{}", ":="):
+            at += pair == "{}"  # as in \\le{}
             continue
         elif text in AROUND:
             marked, at = _marked(tokens, at, text)

@@ -55,6 +55,7 @@ ROOT = sp.sqrt(Delta_0 * G_sq / T)
 # label -> both sides of each relation, as the author means them.
 READ = {
     "noise-over-mu": [(Delta, (1 - eta_0 * mu) ** t * Delta_0 + sigma_sq / mu**2)],
+    "output": [(average_gap, ROOT)],
     "sublinear-order": [SUBLINEAR],
     "one-over-kappa": [KAPPA],
     "subgradient-step": [(Delta_next, Delta - 2 * eta * gap_t + eta**2 * STOCHASTIC)],
@@ -144,7 +145,6 @@ ASKED = {
             )
         ],
     ),
-    "output": ((r"let \bar{w} = \bar{w}",), (r"let \bar{w} = \bar{w}",), [(average_gap, ROOT)]),
     "average-from-one-of-N": (("let x = w",), ("let x = w",), [(s.later_average_gap, L * Delta_0 / (2 * T))]),
     "sum-over-i": (
         ("let k = T", "start 1", "let x = w"),
@@ -268,7 +268,7 @@ def test_most_explicit_inequalities_are_read_and_none_of_the_others():
     explicit, _, others = FILE.read_text().partition("%%% Others")
     assert {*READ, *ASKED, *REFUSED} == {label for label in THEOREMS if f"{{{label}}}" in explicit}
     assert set(OTHERS) == {label for label in THEOREMS if f"{{{label}}}" in others}
-    assert (len(READ), len(ASKED), len(REFUSED)) == (47, 12, 8)
+    assert (len(READ), len(ASKED), len(REFUSED)) == (48, 11, 8)
     assert len(READ) + len(ASKED) >= 0.8 * (len(THEOREMS) - len(OTHERS))
 
 

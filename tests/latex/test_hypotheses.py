@@ -315,31 +315,6 @@ def test_what_follows_a_display_and_defines_no_name_is_refused(tail):
         read(display=rf"{GD_DISPLAY.replace('+ B', '')}, \qquad {tail}")
 
 
-MEAN = r"F(\bar w_T) - F^\star \le \frac{\|w_0-w^\star\|^2}{\eta T}"
-
-
-@pytest.mark.parametrize("formula", [r"\frac1T\sum_{t=0}^{T-1}w_t", r"\frac{1}{T}\sum_{t<T} w_t"])
-def test_the_mean_that_a_text_defines_needs_no_line(formula):
-    claim = read(rf"The average $\bar w_T = {formula}$ satisfies it. It is not the last.", MEAN)["gd"]
-    assert claim.lhs == s.average_gap and not any("bar" in item for item in claim.unread)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        r"Let $\bar w_T = \frac1T\sum_{t=1}^{T}w_t$.",
-        r"Let $\bar w_T = \frac{2}{T(T+1)}\sum_{t<T}(t+1)w_t$.",
-        r"We do not use $\bar w_T = \frac1T\sum_{t<T}w_t$.",
-        r"We do not use $\bar w_T = \frac1T\sum_{t<T}w_t; $ here.",
-        r"Let $\bar w_T = \sum_i p_i w_T^i$.",
-        r"Here $\bar w_T = \frac1T\sum_{t<T}w_t$; later $\bar w_T = \sum_i p_i w_T^i$.",
-    ],
-)
-def test_another_mean_or_one_denied_is_asked_about(text):
-    with pytest.raises(InputError, match="over steps or over clients"):
-        read(text, MEAN)
-
-
 def test_how_steps_are_counted_is_no_hypothesis_where_the_points_are_counted_so():
     start_1 = WHOLE.replace("w_0", "w_1").replace("T+1", "T")
     assert read(r"for $t=1,2,\dots$", start_1)["gd"].unread == () == read(r"for $t = 0, 1, 2, \ldots$")["gd"].unread
