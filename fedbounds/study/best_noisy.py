@@ -13,9 +13,9 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import Bound
-from fedbounds.evidence.sdp.multi_round.noise import upper_bound
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import sampled, second_moments
+from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 
 # eta L of the first step sizes, the digits of all, and the logarithm at which a search ends.
 FIRST, DIGITS, CLOSE = np.geomspace(1e-3, 1.95, 10), 6, 1e-3
@@ -32,7 +32,7 @@ def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction
     def value(log: float) -> float:
         eta = Fraction(f"{np.exp(log):.{DIGITS}g}") / run.L
         bound = upper_bound(replace(run, eta=eta), delta_0, zeta_sq, sigma_sq)
-        if bound is None or not bound.proved:
+        if bound is None:
             return np.inf
         tried[eta] = bound
         return bound.value

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import COMMON, of_clients, solved
-from fedbounds.evidence.sdp.multi_round.central_path import EVERY_CLIENT
 from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.upper_bounds import EVERY_CLIENT
 from fedbounds.evidence.sdp.solver import Solved
 
 Array = NDArray[Any]

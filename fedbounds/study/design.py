@@ -192,7 +192,7 @@ def _several(tau: int | str, what: str = "tau") -> list[int]:
 
 def best(run: Run, delta_0: Fraction, zeta_sq: Fraction, by_round: bool = False) -> Design:
     """The best step sizes found for a run whose own are of no account."""
-    from fedbounds.evidence.sdp.multi_round.central_path import worst
+    from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
     from fedbounds.study.best_steps import best_steps
 
     plain = best_steps(run, delta_0, zeta_sq, server=False)
@@ -204,9 +204,8 @@ def best(run: Run, delta_0: Fraction, zeta_sq: Fraction, by_round: bool = False)
     values, certified = [], True
     for item in (steps, plain):
         bound = worst(replace(item.run, all_pairs=run.all_pairs), delta_0, zeta_sq)
-        proved = bound is not None and bound.proved
-        certified = certified and proved
-        values.append(bound.value if bound is not None and proved else item.upper)
+        certified = certified and bound is not None
+        values.append(item.upper if bound is None else bound.value)
     usual = standard(run, delta_0, zeta_sq)
     return Design(
         run.rounds,
@@ -229,12 +228,12 @@ def best(run: Run, delta_0: Fraction, zeta_sq: Fraction, by_round: bool = False)
 
 def best_of_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
     """The best local step and server's weights found for clients of the run's p."""
-    from fedbounds.evidence.sdp.multi_round.central_path import worst
+    from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
     from fedbounds.study.best_weights import best_weights
 
     several = best_weights(run, delta_0, zeta_sq)
     bounds = [worst(item, delta_0, zeta_sq) for item in several]
-    values = [bound.value for bound in bounds if bound is not None and bound.proved]
+    values = [bound.value for bound in bounds if bound is not None]
     if len(values) < len(several):
         raise reject("no worst case was proved", f"{run.T} steps", "take fewer rounds, or zeta_* nearer to 1")
     (best, plain), usual = several, standard(run, delta_0, zeta_sq)
@@ -261,7 +260,7 @@ def standard(
     run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction = Fraction(0)
 ) -> dict[str, float | None]:
     """The certified worst cases of usual choices at eta_s = 1, and of gradient descent once a round."""
-    from fedbounds.evidence.sdp.multi_round.noise import upper_bound
+    from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
     from fedbounds.study.worst_case_and_theorems import scheduled
 
     L, mu = run.L, run.mu
@@ -278,5 +277,5 @@ def standard(
     result = {}
     for name, other in several.items():
         bound = upper_bound(other, delta_0, zeta_sq, sigma_sq)
-        result[name] = bound.value if bound is not None and bound.proved else None
+        result[name] = None if bound is None else bound.value
     return result

@@ -26,9 +26,10 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
     surely,
     with_noise,
 )
-from fedbounds.evidence.sdp.multi_round.noise import shares, upper_bound
+from fedbounds.evidence.sdp.multi_round.noise import shares
 from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import highest, sampled
+from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.model.experiment import Experiment
@@ -48,9 +49,6 @@ CURVES: dict[str, tuple[Fraction, ...]] = {
 }
 # What a bound is below the instance by, relatively, before it is refuted: the instance is told in floats.
 ROUNDING = 1e-9
-
-# Where the solver may have been farther than this from the best proof, relatively, the certificate is called loose.
-LOOSE = 1e-3
 # N at which a claim's assumptions are asked, as the table speaks of every N >= 2: a few clients, and more.
 CLIENTS = (2, 3, 10)
 # What a claim's left side is to be multiplied by to bound a measure.
@@ -89,7 +87,6 @@ class Sandwich:
     worst: float | None
     certified: bool
     exact: bool
-    gap: float | None
     bound: float | None
     theorem: str | None
     refuted: dict[str, float]
@@ -108,15 +105,7 @@ class Sandwich:
         """What is known of ``worst``, in words."""
         if self.worst is None:
             return "not established"
-        if self.exact or not self.certified:
-            return "exact law" if self.exact else "solver's"
-        if self.gap is None:
-            return "certified"
-        return (
-            "certified"
-            if self.gap <= LOOSE * self.worst
-            else f"certified, loose by {100 * self.gap / self.worst:.3g}%"
-        )
+        return "exact law" if self.exact else "certified"
 
 
 def sandwich(
@@ -150,8 +139,6 @@ def sandwich(
         lower, still = highest(*at), sampled(*at)[0]
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
         lower = still if run.present else max(surely(run, instance, delta_0, zeta_sq), still)
-    if result is not None and not result.proved and result.value < lower:
-        result = None  # a number that a run exceeds is no worst case
     refuted = {key: bound for key, bound in stated.items() if bound < lower * (1 - ROUNDING)}
     best = min(stated.keys() - refuted.keys(), key=lambda key: (stated[key], key), default=None)
     return Sandwich(
@@ -163,7 +150,6 @@ def sandwich(
         None if result is None else result.value,
         result is not None and result.certified,
         result is not None and result.exact,
-        None if result is None else result.gap,
         None if best is None else stated[best],
         best,
         refuted,

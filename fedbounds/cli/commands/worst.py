@@ -59,8 +59,6 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )
-    if any(item.mark == "solver's" for item in result):
-        say("A number marked solver's has no verified proof.")
     if any(item.worst is None for item in result):
         say(
             "Not established: the solver came to no bound; take zeta_*^2 nearer to Delta_0, or fewer or longer steps."

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.sdp.program import exact
+from fedbounds.evidence.sdp.rational_functions import fraction
 
 # A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
 # whose square differs from it by less: the rounding is about 1e-15 a row.
@@ -28,9 +29,9 @@ def is_definite(S: list[list[Any]]) -> bool:
     n = len(S)
     if any(S[i][i] <= 0 for i in range(n)):
         return False
-    scale = [Fraction(2) ** (-round(math.log2(float(S[i][i].p) / float(S[i][i].q)) / 2)) for i in range(n)]
+    scale = [Fraction(2) ** (-round(math.log2(float(fraction(S[i][i]))) / 2)) for i in range(n)]
     scaled = [[S[i][j] * exact(scale[i] * scale[j]) for j in range(n)] for i in range(n)]
-    floats = np.array([[float(v.p) / float(v.q) for v in row] for row in scaled])
+    floats = np.array([[float(fraction(v)) for v in row] for row in scaled])
     for clear in CLEARANCE:
         try:
             factor = np.linalg.cholesky(floats - clear * np.eye(n))

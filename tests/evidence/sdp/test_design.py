@@ -13,10 +13,10 @@ from scipy.optimize import brentq
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round.bound import least, of_clients, solved, verify
-from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
+from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
 from fedbounds.report.design_text import answer, commands, over_tau
 from fedbounds.report.figures.design_figure import labels, title
 from fedbounds.study.best_steps import MEET, best_steps
@@ -226,13 +226,15 @@ def test_a_run_with_a_servers_step_that_is_not_bounded_is_refused():
     for match, make in (
         ("server's step must be positive", lambda: run_of(1, 2, server=0)),
         ("mean of the iterates", lambda: run_of(1, 2, server=2, measure="average")),
-        (
-            "up to 16 gradients",
-            lambda: worst(replace(run_of(3, 4, server=2), alpha=(Q(1, 4), Q(3, 4)), p=HALVES)),
-        ),
     ):
         with pytest.raises(InputError, match=match):
             make()
+
+
+def test_weights_that_are_not_p_are_bounded_at_a_servers_step_too():
+    run = replace(run_of(4, 4, server=2), alpha=(Q(1, 4), Q(3, 4)), p=HALVES)
+    bound = worst(run)
+    assert verify(bound) and attained(run).value <= bound.value < 1.4 * attained(run).value
 
 
 def test_a_step_for_each_round_is_no_worse_than_one_step():

@@ -9,10 +9,10 @@ import pytest
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round import noise as noise
 from fedbounds.evidence.sdp.multi_round.bound import verify
-from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, with_noise
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
 from fedbounds.plugins import claim_named
 from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round import bound, central_path, sampled_clients
+from fedbounds.evidence.sdp.multi_round import bound, sampled_clients, upper_bounds
 from fedbounds.evidence.sdp.multi_round.drawn_rounds import ROUNDS, drawn_rounds
 from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
@@ -112,7 +112,7 @@ def test_a_round_of_nobody_changes_nothing():
     """At zeta_* = 0 a round keeps its contraction, or with the probability of nobody everything."""
     run = run_of(3, 2, (Q(1, 2), 3))
     contraction, idle = 0.95**4, 0.5**3
-    result = central_path.worst(run, Q(1), Q(0))
+    result = upper_bounds.worst(run, Q(1), Q(0))
     assert run.idle == Q(1, 8) and result.value == pytest.approx((idle + (1 - idle) * contraction) ** 3, rel=1e-4)
     assert run.contraction is None and result.value >= (idle + (1 - idle) * contraction) ** 3
 
@@ -120,7 +120,7 @@ def test_a_round_of_nobody_changes_nothing():
 @pytest.mark.parametrize("measure", ["distance", "gap"])
 def test_clients_by_coins_are_bounded_near_an_instance(measure):
     run = replace(run_of(1, 4, (Q(1, 5), 10)), measure=measure)
-    one = central_path.worst(run)
+    one = upper_bounds.worst(run)
     assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
     (result,) = worst(rounds=1, tau=4, step="1/2", participation="q=0.2/10", measure=measure)
     assert result.certified and not result.stated
@@ -284,16 +284,16 @@ def test_the_mean_over_all_sequences_of_draws_is_exact(wedge, cone, sigma, measu
 def test_the_gap_of_everybody_present_is_that_of_the_programme_without_draws():
     for tau in (1, 4):
         plain, everyone = (replace(run_of(1, tau, present), measure="gap") for present in (None, (5, 5)))
-        assert central_path.worst(everyone).value == pytest.approx(central_path.worst(plain).value, rel=1e-4)
+        assert upper_bounds.worst(everyone).value == pytest.approx(upper_bounds.worst(plain).value, rel=1e-4)
 
 
 def test_the_bound_of_a_round_is_proved_by_its_multipliers_and_composed():
     run = run_of(1, 2, (1, 10))
-    one = central_path.worst(run, Q(1), Q(1))
+    one = upper_bounds.worst(run, Q(1), Q(1))
     assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
     assert not bound.verify(replace(one, run=replace(run, present=(1, 2)), a=one.a * Q(99, 100)))
     many = replace(run, rounds=ROUNDS + 1)
-    whole, rest = central_path.worst(many, Q(1), Q(1)), replace(run, rounds=ROUNDS)
+    whole, rest = upper_bounds.worst(many, Q(1), Q(1)), replace(run, rounds=ROUNDS)
     last = drawn_rounds(rest, Q(one.value), Q(1))
     assert whole.a == last.a * one.a and whole.b == last.a * one.b + last.b
     assert whole.value == last.value < noisy(many, Q(1), Q(1), Q(0)).value

@@ -22,7 +22,7 @@ import numpy as np
 
 from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.definiteness import is_definite
-from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program, program_of
+from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
 from fedbounds.evidence.sdp.program import (
     Constraint,
     Expression,
@@ -54,11 +54,6 @@ COMMON = Fraction(1, 10**10)
 
 def whole(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
     """The two blocks of a run."""
-    return [program_of(run, number)], MEASURED
-
-
-def of_gradients(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
-    """The same in the coordinates in which a solver is more accurate."""
     return [gradient_program(run, number)], MEASURED
 
 
@@ -100,21 +95,18 @@ def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Program], Potent
 
 @dataclass(frozen=True)
 class Bound:
-    """What a run measures is at most a Delta_0 + b zeta_*^2 (+ noise): proved by ``proofs`` where ``certified``.
+    """What a run measures is at most a Delta_0 + b zeta_*^2 (+ noise): proved by ``proofs``, or a closed form.
 
     Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
-    ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up, ``gap`` how far the solver was from the
-    smallest such value (None: not known). ``exact``: a closed form, without a proof. ``attained``: by some clients
-    with these weights, up to inequalities that were left out. ``proofs`` are the multipliers in the ``links``,
-    ``potentials`` those between the first and the last.
+    ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up. ``exact``: a closed form, without a proof.
+    ``attained``: by some clients with these weights, up to inequalities that were left out. ``proofs`` are the
+    multipliers in the ``links``, ``potentials`` those between the first and the last.
     """
 
     run: Run
     a: Fraction
     b: Fraction
     value: float
-    gap: float | None
-    certified: bool
     proofs: tuple[Proof, ...] = field(default=(), repr=False)
     potentials: tuple[Potential, ...] = field(default=(), repr=False)
     links: Links = field(default=whole, repr=False)
@@ -123,9 +115,9 @@ class Bound:
     bias: Fraction = Fraction(0)
 
     @property
-    def proved(self) -> bool:
-        """Whether multipliers or a closed form prove it; else it is the solver's number."""
-        return self.certified or self.exact
+    def certified(self) -> bool:
+        """Whether multipliers prove it."""
+        return not self.exact
 
 
 def verify(bound: Bound) -> bool:
@@ -196,8 +188,10 @@ def least(
     ``prices`` are those of the potentials between, none by default, and ``more`` is paid besides.
     """
     pull = zeta_sq or COMMON * run.L**2 * delta_0
+    most, mean = run.spread if links is not of_clients else (Fraction(1), Fraction(0))
+    starts = [float(delta_0), float(pull * (most - mean)), *[float(pull * mean)] * bool(mean)]
     programs, last = links(run, float)
-    chain = _Chain(programs, last, [[float(delta_0), float(pull)], *(prices or [[]] * (len(programs) - 1))])
+    chain = _Chain(programs, last, [starts, *(prices or [[]] * (len(programs) - 1))])
     smallest = chain.smallest()
     if smallest is None:
         return None
@@ -205,9 +199,10 @@ def least(
         inside = chain.inside(smallest + float(margin) * (smallest + more))
         if inside is None:
             continue
-        (a, b), *between = inside[0]
-        value, proofs = above(a * delta_0 + b * zeta_sq), inside[1]
-        result = Bound(run, a, b, value, max(value - smallest, 0.0), True, (), tuple(between), links)
+        ((a, b, *more_), *between), proofs = inside
+        bias = more_[0] if more_ else Fraction(0)
+        value = above(a * delta_0 + (b * most + max(bias - b, Fraction(0)) * mean) * zeta_sq)
+        result = Bound(run, a, b, value, (), tuple(between), links, bias=bias)
         joined = list(_joined(result))
         exactly = [_cancelling(link, gap, given) for (link, gap), given in zip(joined, proofs, strict=True)]
         result = replace(result, proofs=tuple(proof for proof in exactly if proof is not None))

@@ -27,12 +27,9 @@ from typing import Any
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import Bound, Potential, above, least, named
-from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import Constraint, Program, Symbol, Vector
 
-# Local steps beyond which the programme of a round takes too long where clients are absent.
-LONG = 20
 LAST = Fraction(1), Fraction(0)
 
 
@@ -115,14 +112,4 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         return None
     c, d = added(run, result.potentials)
     noise = sigma_sq * max(c * item + d * (1 - item) for item in shares(run))
-    return replace(result, value=above(result.a * delta_0 + result.b * zeta_sq + noise), gap=None)
-
-
-def upper_bound(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> Bound | None:
-    """The least bound that is found on a run, with or without noise and absent clients."""
-    far = run.present is not None and run.measure == "distance" and not run.by_coins
-    if not sigma_sq and not (far and run.tau > LONG):
-        result = worst(run, delta_0, zeta_sq)
-        if result is not None or not far:
-            return result
-    return noisy(run, delta_0, zeta_sq, sigma_sq)
+    return replace(result, value=above(result.a * delta_0 + result.b * zeta_sq + noise))

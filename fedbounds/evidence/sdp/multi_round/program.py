@@ -49,7 +49,6 @@ from fedbounds.evidence.sdp.program import (
     Program,
     Symbol,
     Vector,
-    exact,
     interpolation,
 )
 from fedbounds.model.weighting import Weighting
@@ -207,47 +206,19 @@ class Run:
         return [pair for a, b in joined for pair in ((a, b), (b, a))]
 
 
-def points(run: Run, number: Any) -> list[Point]:
-    """w_0 .. w_{T-1}, then the point at which F is bounded, then w*, with gradients less mu times positions.
-
-    Coordinates are the positions themselves, so that few are not 0: the means m_0 .. m_T, s = grad F_i(w*) as d_0,
-    and the deviations d_1 .. d_T after every step, those at a round's end included. m_{T+1} is the mean of s where
-    the run is biased; with d_{T+1} it is the gradient where F is bounded.
-    """
-    T, unit = run.T, number(Fraction(1))
-
-    def moment(letter: str, k: int) -> Moment:
-        return Moment({Symbol(letter, step=k): unit})
-
-    def value(k: int) -> Expression:
-        return Expression({(Symbol("f", step=k),): unit})
-
-    result = []
-    for k, size in enumerate(run.sizes):
-        x = moment("m", k) + moment("d", k) if k % run.tau else moment("m", k)
-        mean = moment("m", k + 1)
-        if (k + 1) % run.tau == 0 and run.server != 1:  # the clients' mean, of which the server takes eta_s
-            start = moment("m", k + 1 - run.tau)
-            mean = number(1 / run.server) * mean + number(1 - 1 / run.server) * start
-        after = mean + moment("d", k + 1)
-        result.append(Point(str(k), x, number((1 - size * run.mu) / size) * x - number(1 / size) * after, value(k)))
-    if run.star > T:
-        slope = moment("m", T + 1) + moment("d", T + 1) + (moment("e", T + 2) if run.sampling else Moment())
-        result.append(Point(str(T), measured(run, number), slope, value(T)))
-    slopes = moment("m", T + 1) + moment("d", 0) if run.biased else moment("d", 0)
-    return [*result, Point(str(run.star), Moment(), slopes, Expression())]
-
-
 def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[Point], Vector]:
-    """(the same points, w_R) of a run that is not biased, in the coordinates of the gradients, not for an average.
+    """(w_0 .. w_{T-1}, then the point at which F is bounded, then w*; w_R), with gradients less mu times positions.
 
     m_0 is the start, m_{k+1} and d_{k+1} are the gradient of point k, and d_0 is s, which is 0 where the minimiser is
-    ``common``. A solver is more accurate in these.
+    ``common``. The mean of s is one m more where the run is biased.
     """
     start = x = Moment({Symbol("m", step=0): number(Fraction(1))})
-    result = list[Point]()
+    result, means = list[Point](), list[Moment]()
     for k in range(run.star):
         start = x if k % run.tau == 0 else start
+        means.append(part(x, "m"))
+        if k == run.T and run.measure == "average":
+            x = number(Fraction(1, k)) * Moment.mean([1] * k, means[:-1])
         slope = Moment({Symbol(letter, step=k + 1): number(Fraction(1)) for letter in "md"})
         if k == run.T and run.sampling:
             slope += Moment({Symbol("e", step=k + 2): number(Fraction(1))})
@@ -258,32 +229,17 @@ def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[P
             mean = drawn(x) if run.present else Moment(part(x, "m").terms)
             x = number(1 - run.server) * start + number(run.server) * mean
     slopes = Moment({} if common else {Symbol("d", step=0): number(Fraction(1))})
+    slopes += Moment({Symbol("m", step=run.star + 1): number(Fraction(1))} if run.biased else {})
     return [*result, Point(str(run.star), Moment(), slopes, Expression())], x
 
 
-def measured(run: Run, number: Any) -> Vector:
-    """The point at which the run is measured: w_R, or the mean of w_0 .. w_{T-1}."""
-    if run.measure == "average":
-        return Moment(dict.fromkeys((Symbol("m", step=k) for k in range(run.T)), number(Fraction(1, run.T))))
-    end = Moment({Symbol(letter, step=run.T): number(Fraction(1)) for letter in "md"})
-    return drawn(end) if run.present else Moment(part(end, "m").terms)
-
-
-def program_of(run: Run, number: Any = exact) -> Program:
-    """The programme of a run in two blocks, with what bounds it and what is measured as quantities."""
-    return _program(run, number, points(run, number), measured(run, number))
-
-
 def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
-    """The same, in the coordinates of `gradient_points`."""
-    return _program(run, number, *gradient_points(run, number, common), first=int(common))
-
-
-def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int = 0) -> Program:
+    """The programme of a run in two blocks, with what bounds it and what is measured as quantities."""
+    every, end = gradient_points(run, number, common)
     K, last = number(run.L - run.mu), run.star + run.biased
     symbols = [Symbol("m", step=k) for k in range(last + 1)]
     more, v = bool(run.sampling and run.star > run.T), number(run.sampling)
-    symbols += [Symbol("d", step=k) for k in range(first, run.star + 1 + more)]
+    symbols += [Symbol("d", step=k) for k in range(common, run.star + 1 + more)]
     constraints = tuple(
         Constraint("interpolation", -1, f"{a}|{b}", in_mean(interpolation(every[a], every[b], 0 * K, K), v))
         for a, b in run.pairs
@@ -301,6 +257,6 @@ def _program(run: Run, number: Any, every: list[Point], end: Vector, first: int 
         "after 0": lambda: reached if run.star == run.T else reached * number(run.mu / 2) + value,
     }
     if run.biased:
-        quantities["before 2"] = lambda: squared("m", run.T + 1)
+        quantities["before 2"] = lambda: squared("m", last)
     values = tuple(Symbol("f", step=k) for k in range(run.star))
     return Program(tuple(symbols), values, constraints, quantities, number, apart=True)

@@ -17,11 +17,11 @@ import sympy as sp
 
 from fedbounds.evidence.sdp.multi_round import noise
 from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, verify
-from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import in_fractions, sampled
+from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -86,7 +86,7 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
     if at.quiet:
         for ratio in (Fraction(0),) if at.common else RATIOS:
             least = worst(at.run, Fraction(1), ratio * run.mu * run.L)
-            if least is not None and least.proved:
+            if least is not None:
                 yield Bounded(least.a, least.b)
         return
     if measure == "average":
@@ -94,7 +94,7 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
     for ratio in (Fraction(1, 10**6),) if at.common else RATIOS:
         size = run.mu * run.L * ratio
         proof = noise.noisy(run, Fraction(1), size, Fraction(0) if at.quiet else size)
-        if proof is not None and proof.certified:
+        if proof is not None:
             b = proof.b if run.tau > 1 or run.sampling else Fraction(0)
             yield at.bounded(proof.a, b, *noise.added(run, proof.potentials)).times(scale)
 
@@ -167,5 +167,5 @@ def _of_one_step(run: Run) -> Bounded | None:
         proofs.insert(0, {"convexity": 2 * q * size * factors[0]})
         factors.insert(0, q**2 * factors[0])
     between = tuple((item, zero) for item in factors[1:-1])
-    bound = Bound(run, factors[0], zero, math.inf, None, True, tuple(proofs), between, noise.links)
+    bound = Bound(run, factors[0], zero, math.inf, tuple(proofs), between, noise.links)
     return Bounded(bound.a, zero, *noise.added(run, between)) if verify(bound) else None
