@@ -90,10 +90,10 @@ def test_finds_what_is_false(key, reading):
     assert F(verdict.data["lhs"]) != F(verdict.data["rhs"])
 
 
-@pytest.mark.parametrize("key", ["sharper-step", "theorem-1", "corollary"])
+@pytest.mark.parametrize("key", ["sharper-step", "corollary"])
 def test_true_claims_are_not_refuted_and_say_how_close(key):
     reading = "repaired" if "repaired" in claim_named(key).readings else "literal"
-    verdict = found(key, reading, replace(TINY, rungs=1, seconds=1.5))
+    verdict = found(key, reading, replace(TINY, generations=4, rungs=1, seconds=0.5))
     assert verdict.status is Status.UNDECIDED
     assert 0 < verdict.data["closest"] <= 1 + ROUNDING
     assert "not refuted for" in verdict.detail and verdict.detail.endswith("this proves nothing")
@@ -163,7 +163,7 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize("claim", [*list(claims().values())[::4], *OWN], ids=lambda claim: claim.key)
+@pytest.mark.parametrize("claim", [*list(claims().values())[::9], *OWN], ids=lambda claim: claim.key)
 def test_no_claim_is_too_odd_to_search(claim):
     for reading in claim.readings:
         verdict = refute(claim, READINGS[reading], TINIEST, by_family=WITHOUT_CHANCE)
@@ -241,10 +241,11 @@ def cube_of(shape, seed, count):
 
 
 def agree(shape, seed):
-    """Three members of a shape, in floats and in fractions."""
-    batch = members(shape, cube_of(shape, seed, 3), claim_named("theorem-1"))
+    """Members of a shape, in floats and in fractions."""
+    count = 3 if shape.N < 3 else 1
+    batch = members(shape, cube_of(shape, seed, count), claim_named("theorem-1"))
     measured = simulate(batch)
-    for k in range(3):
+    for k in range(count):
         exact = run(exactly(batch, k))
         for virtual, fields in exact.paths.items():
             for field, row in fields.items():
@@ -351,14 +352,13 @@ def test_square_roots_are_decided_by_enclosures():
     )
 
 
-@pytest.mark.parametrize(
-    "length",
-    [lambda v: np.sqrt((v**2).sum(-1)), lambda v: np.exp(np.log((v**2).sum(-1) + 1) / 2)],
-    ids=["sqrt", "exp and log"],
-)
-def test_functions_of_an_author_may_take_roots(length):
-    """E||w_T - w*|| in two coordinates: what is true is not refuted, and half of it is."""
-    distance = measured("distance", lambda path: length(path.w - path.losses.w_star), units=(1, 0))
+def test_functions_of_an_author_may_take_roots():
+    """E sqrt(||w_T - w*||^2 + 1) in two coordinates: what is true is not refuted, and half of it is."""
+
+    def length(path):
+        return np.sqrt(np.exp(np.log(((path.w - path.losses.w_star) ** 2).sum(-1) + 1)))
+
+    distance = measured("distance", length, units=(1, 0))
     alone = (smooth, strongly_convex, full_gradients, full_participation, unbiased, one_client, one_local_step)
     for factor, status in ((1, Status.UNDECIDED), (sp.Rational(1, 2), Status.REFUTED)):
         bound = {"bound": factor * sp.sqrt(Delta_0 + 1)}
@@ -395,11 +395,12 @@ def test_a_violation_that_takes_hundreds_of_steps_is_confirmed_in_balls_and_a_tr
 
 
 def test_a_search_that_is_cut_before_it_confirms_a_violation_still_tells_rounding_from_it(monkeypatch):
-    claim, budget = claim_named("stich-2019-step"), BUDGETS["small"]
-    arm = next(iter(arms(claim, READINGS["plain"], budget, FAMILIES)))
-    size = dimension(arm.shape, FAMILIES[arm.shape.family])
+    claim = claim_named("stich-2019-step")
+    chosen = arms(claim, READINGS["plain"], TINIEST, WITHOUT_CHANCE)
+    arm, size = chosen[0], dimension(chosen[0].shape, DIAGONAL["diagonal"])
     seeming = Outcome(arm, 0, 1, -1.0, (0.5,) * size)
     monkeypatch.setattr(module, "_outcomes", lambda *_: iter([seeming]))
     cut = []
-    refute(claim, READINGS["plain"], budget, so_far=lambda verdict: cut.append(verdict()))
+    asked = {"by_family": WITHOUT_CHANCE, "chosen": chosen}
+    refute(claim, READINGS["plain"], TINIEST, so_far=lambda verdict: cut.append(verdict()), **asked)
     assert len(cut) == 2 and not any("unconfirmed" in verdict.data for verdict in cut)
