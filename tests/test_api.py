@@ -14,6 +14,7 @@ import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named
+from fedbounds.referee.search.budget import BUDGETS, Budget
 from fedbounds.study.certify import tight as tight_constants
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import rho_bar, rho_tilde
@@ -107,14 +108,15 @@ def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
         fedbounds.referee("lemma1")
 
 
-def test_a_search_returns_verdicts_on_an_object_as_on_a_key():
+def test_a_search_returns_verdicts_on_an_object_as_on_a_key(monkeypatch):
+    monkeypatch.setitem(BUDGETS, "small", Budget("small", 8, 4, 1, (2,), (1,), 20, 500, 30, seconds=1.0))
     by_key, by_object = (
-        fedbounds.refute("speed-floor", "literal"),
-        fedbounds.refute(claim_named("speed-floor"), "literal"),
+        fedbounds.refute("error-by-pi", "literal"),
+        fedbounds.refute(claim_named("error-by-pi"), "literal"),
     )
     assert by_key.items == by_object.items and by_key[0].status is Status.REFUTED
-    assert by_key.rows()[0]["claim"] == "speed-floor" and len(by_key) == 1
-    assert [verdict.claim for verdict in fedbounds.refute([FALSE, FALSE_TOO], jobs=2)] == ["skewed", "skewed-too"]
+    assert by_key.rows()[0]["claim"] == "error-by-pi" and len(by_key) == 1
+    assert [verdict.claim for verdict in fedbounds.refute([FALSE, FALSE_TOO])] == ["skewed", "skewed-too"]
 
 
 def test_certificates_and_tight_constants_are_as_the_command_s(tmp_path):

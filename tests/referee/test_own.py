@@ -50,13 +50,11 @@ from fedbounds.theory.symbols import (
     eta,
     eta_round,
     gap,
-    gap_round,
     mu,
     pi_max,
     sigma_sq,
     tail_gap,
     tau,
-    weighted_gap,
     zeta_sq,
     zeta_star_sq,
 )
@@ -90,7 +88,6 @@ def of_steps(key, lhs, rhs, **others):
 
 SPREAD = quantity.largest("spread", lambda path: (path.X - path.w[:-1, None]).max(axis=(1, 2)), units=(1, 0))
 FARTHEST = quantity.measured("farthest", lambda path: path.losses.excess(path.w).max(axis=-1), units=(0, 1))
-LATE = weighted_gap("late", lambda path: path.t[1:])
 # (true, false by one slip) in a symbol each.
 PAIRS = [
     (
@@ -101,7 +98,6 @@ PAIRS = [
         of_steps("average", average_gap, L * Delta_0 / AFTER),
         of_steps("average-1", average_gap, L * Delta_0 / AFTER**2 / 2),
     ),
-    (of_steps("late", LATE, L * Delta_0 / AFTER), of_steps("late-1", LATE, L * Delta_0 / AFTER**4 / 2)),
     (
         of_steps("tail", tail_gap, average_gap),
         of_steps("tail-1", average_gap, tail_gap),
@@ -138,10 +134,6 @@ PAIRS = [
             a.steps_up_to_2_over_L_plus_mu,
             a.full_participation,
         ),
-    ),
-    (
-        claim("gap", "step", gap_round, L / 2 * Delta_round, a.smooth),
-        claim("gap-1", "step", gap_round, mu / 2 * Delta_round, a.smooth),
     ),
     (
         claim("dissimilar", "constant", dissimilarity(1), dissimilarity(0, "G_0_sq")),

@@ -60,9 +60,7 @@ WRONG = {
         REPAIRED,
     ),
     "a contraction thrice as strong": (replace(SHARPER_STEP, terms=STEEPER), REPAIRED),
-    "no bias": (scaled(SHARPER_STEP, part(SHARPER_STEP, "bias"), 0).claim, REPAIRED),
     "corollary without its error": (scaled(KNOWN["corollary"], part(KNOWN["corollary"], "error"), 0).claim, REPAIRED),
-    "Li et al. without the drift": (scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "drift"), 0).claim, LITERAL),
 }
 
 
@@ -132,20 +130,20 @@ def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
 class TestFalseAlarms:
     def test_the_claims_are_equalities(self):
         """Pooled over many replicates the two sides agree to a few standard errors, and not when one is off."""
-        trajectory = false_alarms.simulate(false_alarms.planned(20, 8000, 1))
-        run = false_alarms.examine_run(next(false_alarms.batches(trajectory, 8000)), false_alarms.READING)
+        trajectory = false_alarms.simulate(false_alarms.planned(20, 4000, 1))
+        run = false_alarms.examine_run(next(false_alarms.batches(trajectory, 4000)), false_alarms.READING)
         for name, claim in false_alarms.EQUALITIES.items():
             sides = empirical.compare(claim, run)
             difference = (sides.lhs - sides.rhs)[:, -20:]
-            z = difference.mean(axis=0) / (difference.std(axis=0, ddof=1) / np.sqrt(8000))
+            z = difference.mean(axis=0) / (difference.std(axis=0, ddof=1) / np.sqrt(4000))
             assert np.abs(z).max() < 4, name
             off = scaled(claim, part(claim, "variance"), sp.Rational(4, 5)).claim
             assert empirical.examine(off, run).status is Status.REFUTED
             assert empirical.examine(claim, run).status is not Status.REFUTED
 
     def test_rates_are_within_the_nominal(self):
-        for cell in false_alarms.measure(1, 16, 150):
-            assert cell.runs == 150
+        for cell in false_alarms.measure(1, 16, 40):
+            assert cell.runs == 40
             for name in ("false_refuted", "false_margin"):
                 low, high = cell.to_json()[f"{name}_interval"]
                 assert low <= cell.error_rate / 2 and 0 <= low <= high <= 1

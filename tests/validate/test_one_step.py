@@ -11,8 +11,6 @@ from fedbounds.io import read_json
 from validate import one_step
 
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
-# Of those that Rocq accepts: of the class alone, with noise and several clients, and without a sign to change.
-QUICK = ("pl", "drift-bounded-gradients", "variance")
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +19,12 @@ def compiled(rocq_folder):
 
 
 @needs_rocq
-@pytest.mark.parametrize("name", QUICK)
-def test_rocq_accepts_the_script_and_refuses_a_changed_constant_and_a_sign(name, compiled):
+def test_rocq_accepts_the_script_and_refuses_a_changed_constant_and_a_sign(compiled):
+    name = "drift-bounded-gradients"
     one = one_step.found(name, one_step.theorems()[name])
     assert one.proved and one_step.accepted(one, compiled) == ""
     for kind in ("constant", "sign"):
         changed = one_step.planted(one.statement, kind, random.Random(1))
-        if changed is None:  # no sign in it
-            assert name == "variance"
-            continue
         assert changed != one.statement
         complaint = one_step.accepted(one, compiled, changed)
         assert complaint and not complaint.startswith("the statement")

@@ -603,8 +603,8 @@ def test_a_proof_that_is_refused_before_its_first_step_is_printed(proof):
 
 def test_no_random_derivation_is_accepted_with_a_false_line():
     rng, taken = random.Random(3), 0
-    for trial in unsound_proofs.trials(seed=3, count=400):
+    for trial in unsound_proofs.trials(seed=3, count=200):
         if unsound_proofs.accepted(trial):
             taken += 1
             assert not unsound_proofs.is_hole(trial, rng), trial
-    assert taken >= 20
+    assert taken >= 10
