@@ -88,6 +88,11 @@ def written(name: str, true: bool) -> str:
     return f"\\begin{{theorem}}\\label{{mine}}\n{lines}\n\\[ {left} \\le {right[not true]} \\]\n\\end{{theorem}}\n"
 
 
+def few_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1)))
+    monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (1, 4), (2, 3)))
+
+
 def claim_of(name: str, true: bool = True) -> Claim:
     (claim,) = read_text(written(name, true)).values()
     return claim
@@ -102,17 +107,19 @@ def test_a_false_theorem_is_false_by_the_plain_command(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", TUNED)
-def test_a_true_theorem_is_not_refuted_by_exact_instances_nor_by_runs(name):
+def test_a_true_theorem_is_not_refuted_by_exact_instances_nor_by_runs(name, monkeypatch):
     claim, seen = claim_of(name), {}
+    few_limits(monkeypatch)
     assert not any(refuted for _, refuted in limit_cases.sweep(claim, PLAIN, False, seen))
     assert seen[""].count > 1
-    statuses = [verdict.status for _, verdict in verdicts_in(claim, PLAIN, Suite(REGIMES))]
+    statuses = [verdict.status for _, verdict in verdicts_in(claim, PLAIN, Suite(REGIMES[::4]))]
     assert Status.REFUTED not in statuses and Status.HOLDS in statuses
 
 
 def test_noise_over_a_long_run_at_a_root_is_left_out_of_the_limits(monkeypatch):
     bound = rf"\frac{{L{START}}}{{\sqrt{{T}}}} + \frac{{\sigma^2}}{{L\sqrt{{T}}}}"
     assumed = NOISY.replace("convex", "strongly-convex")
+    few_limits(monkeypatch)
     monkeypatch.setitem(TUNED, "noisy root", (assumed, TUNED["root"][1], MEAN, bound, bound))
     assert not any(refuted for _, refuted in limit_cases.sweep(claim_of("noisy root"), PLAIN, False, {}))
 
