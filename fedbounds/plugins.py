@@ -10,7 +10,7 @@ import importlib.resources
 import importlib.util
 import pkgutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -142,6 +142,12 @@ def papers_claims() -> dict[str, Claim]:
     package = importlib.import_module("fedbounds.claims")
     files = [importlib.import_module(f"{package.__name__}.{name}") for name in package.PAPER]
     return {claim.key: claim for module in files for claim in module.CLAIMS}
+
+
+def shipped_beside(keys: Collection[str]) -> Mapping[str, Claim]:
+    """All shipped claims, or the paper's alone where nothing else has one of the ``keys``."""
+    papers = papers_claims()
+    return papers if papers.keys() >= set(keys) else claims()
 
 
 def on_fedavg(every: Mapping[str, Claim]) -> dict[str, Claim]:

@@ -105,8 +105,7 @@ def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
     A counterexample or a certificate names its claim; it is about the shipped claim of that name, and never about
     another one that a plug-in has put in its place.
     """
-    papers = plugins.papers_claims()
-    shipped = papers if claims.keys() <= papers.keys() else plugins.claims()
+    shipped = plugins.shipped_beside(claims)
     as_shipped = {key for key, claim in claims.items() if shipped.get(key) is claim}
 
     def written(verdicts: list[Verdict]) -> object:

@@ -66,11 +66,20 @@ SIDES = tuple(item.name for item in fields(SidesOverTime))
 
 def write_study(result: Result, drawn: Sequence[RunSeries], out: str | Path) -> Path:
     """Write ``result.json`` and ``trajectories.npz`` under ``out``, and return that folder."""
-    out = Path(out)
+    write_arrays(result, drawn, Path(out))
+    write_result(result, Path(out))
+    return Path(out)
+
+
+def write_arrays(result: Result, drawn: Sequence[RunSeries], out: Path) -> None:
+    """Write ``trajectories.npz`` in the folder ``out``."""
     named = {name: value for j, run in enumerate(result.runs) for name, value in _named(j, run, drawn[j])}
     write(out / "trajectories.npz", lambda file: np.savez_compressed(file, allow_pickle=False, **named))
+
+
+def write_result(result: Result, out: Path) -> None:
+    """Write ``result.json`` in the folder ``out``."""
     write_json(out / "result.json", result.to_json())
-    return out
 
 
 def series(result: Result) -> tuple[RunSeries, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -96,8 +97,10 @@ def _write(
         from fedbounds.report.figures import study_figures
         from fedbounds.study import run_series
 
-        run_series.write_study(result, drawn, out)
-        pictures = [path.name for path in study_figures.draw(result, drawn, out) if path.suffix == ".png"]
+        arrays = partial(run_series.write_arrays, result, drawn, out)
+        run_series.write_result(result, out)
+        paths = study_figures.draw(result, drawn, out, [arrays])
+        pictures = [path.name for path in paths if path.suffix == ".png"]
         if not quiet:
             say(f"Saved result.json, trajectories.npz and {len(pictures)} pictures in {out}:")
             say("  " + ", ".join(pictures) + " (and .svg)")

@@ -246,10 +246,10 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> styles.
 
     Where none of the usual ones was examined, every claim that was.
     """
-    usual = styles.lines(scope)
     result = dict.fromkeys(key for run in drawn for key in run.sides)
+    shipped = plugins.shipped_beside({key for key, _ in result})
+    usual = styles.lines(scope, shipped.values())
     examined = {key: line for key, line in usual.items() if key in result}
-    shipped = plugins.claims()
     others = [
         (key, reading)
         for key, reading in result
@@ -276,7 +276,11 @@ def picture(stem: str, result: Result, drawn: Drawn, claims: Mapping[str, Claim]
     return FIGURES[stem](result, drawn, **lines)
 
 
-def draw(result: Result, drawn: Drawn, out: Path) -> list[Path]:
-    """Write every picture of a study in ``out``, as SVG and PNG; returns their paths."""
-    tasks = [partial(save, partial(picture, stem, result, drawn, result.claims), out, stem) for stem in FIGURES]
-    return [path for paths in in_processes(tasks) for path in paths]
+def draw(result: Result, drawn: Drawn, out: Path, beside: Sequence[Callable[[], object]] = ()) -> list[Path]:
+    """Write every picture of a study in ``out``, as SVG and PNG; returns their paths.
+
+    What is to be done ``beside`` it shares its processes.
+    """
+    pictures = [partial(save, partial(picture, stem, result, drawn, result.claims), out, stem) for stem in FIGURES]
+    made: list[Any] = in_processes([*pictures, *beside])
+    return [path for paths in made[: len(pictures)] for path in paths]

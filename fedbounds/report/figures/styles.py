@@ -1,7 +1,7 @@
 """How the pictures of a study look: lines and colours, one panel a weighting with one legend, titles."""
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -12,7 +12,7 @@ from fedbounds.plugins import with_role
 from fedbounds.report.number_format import grouped, number
 from fedbounds.study.bounds import distinct_readings, main_bound
 from fedbounds.study.result import Result
-from fedbounds.theory.claim import Role
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import Scope
 from fedbounds.theory.verdict import Evidence
 
@@ -61,9 +61,10 @@ RC: Any = {
 }
 
 
-def lines(scope: Scope) -> Lines:
-    """The claims to draw against a run over a scope, each in every reading that draws another line."""
-    drawn = [claim for claim in with_role(Role.PICTURED) if claim.scope == scope]
+def lines(scope: Scope, claims: Iterable[Claim] = ()) -> Lines:
+    """Those of the claims (all) to draw against a run over a scope, each in every reading that draws another line."""
+    pictured = [claim for claim in claims if Role.PICTURED in claim.roles] or with_role(Role.PICTURED)
+    drawn = [claim for claim in pictured if claim.scope == scope]
     first = max(drawn, key=lambda claim: len(claim.readings))
     readings = distinct_readings(first)[::-1] if scope == "horizon" else first.readings
     result: Lines = {(first.key, name): (f"{first.short}, {name}", READING_STYLES[name]) for name in readings}
