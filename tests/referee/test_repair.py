@@ -95,7 +95,7 @@ def whole_run(rhs, *assumed):
 
 def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
     claim = whole_run(s.Delta_0, a.full_gradients, a.full_participation, a.unbiased, a.homogeneous)
-    runs = screen(claim, PLAIN, [], 3.0)
+    runs = screen(claim, PLAIN, [], 0.6)
     limited = replace(claim, assumptions=(*claim.assumptions, a.small_steps))
     assert 0 < runs._shares(limited)[1].sum() < runs._shares(claim)[1].sum()
 
@@ -109,7 +109,7 @@ def test_a_left_side_that_stays_is_compared_with_where_the_right_side_ends():
 def test_what_nobody_would_state_is_not_shown():
     step = claim_named("cho-2020-step")
     how = READINGS["repaired"]
-    runs = screen(step, how, [], 3.0)
+    runs = screen(step, how, [], 0.6)
     search = repair_search.Search(how, runs, float("inf"), shipped=())
     name, term = "heterogeneity", sp.sympify(step.terms["heterogeneity"])
     other_way_round = replace(step, key="other", terms={**step.terms, name: term.subs(s.pi_min, s.pi_max)})
@@ -117,7 +117,7 @@ def test_what_nobody_would_state_is_not_shown():
     grows = replace(step, key="grows", terms={**step.terms, "contraction": (1 + s.eta * s.mu) * s.Delta})
     assert search.implausible(grows)
     whole = whole_run((1 - s.eta_0 * s.mu) ** (2 * s.T) * s.Delta_0, a.full_gradients, a.homogeneous)
-    seen = screen(whole, PLAIN, [], 1.0)
+    seen = screen(whole, PLAIN, [], 0.4)
     growing, slower = (
         replace(whole, terms={"bound": x ** (2 * s.T) * s.Delta_0})
         for x in (1 + s.eta_0 * s.mu, 1 - s.eta_0 * s.mu / 3)

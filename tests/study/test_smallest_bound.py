@@ -32,7 +32,7 @@ def named(given, key, **more):
     return next(bound for bound in smallest_bounds(given, **more) if bound.claim == key)
 
 
-@pytest.mark.parametrize("mu", [0.1, 1.0])
+@pytest.mark.parametrize("mu", [0.5, 1.0])
 def test_without_heterogeneity_it_is_the_contraction_at_its_best_step(mu):
     result = smallest_bounds(replace(GIVEN, mu=mu, zeta_star=0.0, rounds=3, tau=2, measure="distance"))[0]
     rate = max(abs(1 - result.step * mu), abs(1 - result.step)) ** 12
@@ -42,8 +42,8 @@ def test_without_heterogeneity_it_is_the_contraction_at_its_best_step(mu):
 
 
 @pytest.mark.parametrize("key", ["fedavg-rounds", "fedavg-contraction"])
-@pytest.mark.parametrize("rounds", [3])
-def test_a_search_of_everything_finds_no_less(key, rounds):
+def test_a_search_of_everything_finds_no_less(key):
+    rounds = 3
     given = replace(GIVEN, rounds=rounds, sigma_sq=0.2 if key == "fedavg-rounds" else 0.0)
     result = named(given, key)
     rhs = claim_named(key).sides(READINGS["literal"]).rhs
@@ -93,16 +93,17 @@ def test_a_plan_needs_all_its_rounds():
     given = replace(GIVEN, sigma_sq=0.5, G_sq=4.0)
     rows = [row for row in plan(given, 0.05) if row.bound is not None]
     assert [row.rounds for row in rows] == sorted(row.rounds for row in rows)
-    for row in rows[:3]:
+    for row in rows[:2]:
         before = named(replace(given, rounds=row.rounds - 1), row.claim)
         assert row.bound <= 0.05 and (before.bound is None or before.bound > 0.05)
 
 
 def test_the_worst_case_needs_no_more_rounds():
-    (theorem, *_), result = plan(replace(GIVEN, tau=2), 0.1), worst_case_plan(replace(GIVEN, tau=2), 0.1)
+    given = replace(GIVEN, mu=0.5, tau=2)
+    (theorem, *_), result = plan(given, 0.1), worst_case_plan(given, 0.1)
     assert result.support == "certified" and result.rounds <= theorem.rounds and result.bound <= 0.1
     assert worst_case_plan(replace(GIVEN, sigma_sq=1.0), 0.1).bound is None
-    assert "certified within" in worst_case_plan(replace(GIVEN, tau=2), 1e-9).reason
+    assert "certified within" in worst_case_plan(given, 1e-9).reason
 
 
 @pytest.mark.parametrize(

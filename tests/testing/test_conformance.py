@@ -15,11 +15,9 @@ SAMPLES = 250
 SOME = [
     ("fedavg:server_step=0.7", study.OF_MOVES),
     ("fedavgm:momentum=0.9,server_step=0.7", "the momentum is Nesterov's"),
-    ("fedprox:strength=0.3,server_step=0.7", "the proximal term has the wrong sign"),
     ("scaffnew:q=0.3", "it communicates with probability 1 - q"),
     ("scaffold:option=2,server_step=0.7", "c is stale: it never moves"),
     ("fedavg:server_step=0.7", study.SUMMED_DRAWN),
-    ("fedexp:epsilon=0.01", "the 2 of the denominator is missing"),
     ("local-rr", "samples are drawn with replacement"),
 ]
 

@@ -77,5 +77,5 @@ L_FOR_MU = draft(
     eta=step,
 )
 SEEN = (LINEAR, floor(16), NO_TAU, L_FOR_MU)
-SOUGHT = (BALANCED, L_FOR_MU)
+SOUGHT = (BALANCED,)
 CLAIMS = (BALANCED, *SEEN)
