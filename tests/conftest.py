@@ -25,6 +25,12 @@ LEFT_OUT = [
 collect_ignore = [str(path) for path in LEFT_OUT]
 
 
+@pytest.fixture(autouse=True)
+def no_repairs_at_once(monkeypatch):
+    """Under FALSE nothing is looked for, which takes 6 s: tests of that say so."""
+    monkeypatch.setattr("fedbounds.referee.repair.AT_ONCE", (0.0, 0.0))
+
+
 # What Rocq's proofs rest on: the model, found proofs, certificates.
 ROCQ = ("Space", "Model", "Facts", "Together", "Points", "Independent", "Drift", "Inside")
 ROCQ += ("Certificate", "Parametric", "Round", "Noise")

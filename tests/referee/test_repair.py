@@ -191,8 +191,9 @@ def test_the_answer_false_ends_with_the_nearest_statements(tmp_path, monkeypatch
     assert f"Nearest statements:\n{first}\n{whole}\n" in page
 
 
-def test_what_is_said_at_once_takes_about_as_long_as_the_verdict(trial):
-    least, most = repair.AT_ONCE
+def test_what_is_said_at_once_takes_about_as_long_as_the_verdict(trial, monkeypatch):
+    least, most = 6.0, 12.0
+    monkeypatch.setattr(repair, "AT_ONCE", (least, most))
     for taken, wanted in ((0.0, least), (7.0, 7.0), (90.0, most)):
         told = replace(trial, stages=(Stage("sanity", taken, ()),))
         assert repair.limit(told, None, None) == wanted
