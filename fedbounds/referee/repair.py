@@ -36,8 +36,6 @@ AT_ONCE = 6.0, 12.0
 CANDIDATES, PROOFS = 2.0, 8.0
 # Processor seconds for an attack at least and at most.
 LEAST, MOST = 2.0, 20.0
-# The same for the proof of one that is left standing, which must be over before all time is.
-LATER_PROOF, SPARE = 10.0, 0.5
 # A ladder on which so many attacks refuted a claim is left: its constant grows with the instances that are found.
 REFUTED = 2
 # What a trial does to refute; proofs were looked for before.
@@ -76,6 +74,7 @@ def alternatives(
             more = (any(search.says_more(guess[0][1], item, strictly=True) for item in wide) for guess in rest)
             rest = list(itertools.compress(rest, more)) if wide else rest
             open_.extend(not_refuted(search, rest, trial, lacking(len(proved), bool(wide), count), end, proved))
+            search.prove_longer(open_, end)
             open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
     except KeyboardInterrupt:
         raise Interrupted((*chosen(proved, claim, count - len(open_)), *open_)) from None
@@ -143,7 +142,8 @@ def not_refuted(
         if not search.runs_of(changed).violates(changed):
             attacked = _attacked(changed, trial, min((end - time.process_time()) / count, MOST))
             if attacked.outcome in (Outcome.OPEN, Outcome.PROVED) and attacked.violation_in_floats is None:
-                yield _with_grounds(search, change, attacked, end)
+                certified = f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
+                yield Alternative(change, changed, Outcome.OPEN, certified or "no violation was found")
                 shown.append(changed)
                 count -= 1
                 continue
@@ -160,15 +160,6 @@ def _attacked(claim: Claim, trial: Trial, seconds: float) -> Trial:
     if not attacked.finished and not attacked.fault:
         raise KeyboardInterrupt  # which a trial takes for its own end
     return attacked
-
-
-def _with_grounds(search: Search, change: str, attacked: Trial, end: float) -> Alternative:
-    """What an attack left standing: with a proof, if one is found late, or else with where it is certified."""
-    claim, certified = attacked.claim, f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
-    proof = attacked.whole_proof or search.later_proof(claim, min(LATER_PROOF, end - time.process_time() - SPARE))
-    if proof is not None:
-        return Alternative(change, claim, Outcome.PROVED, proof.detail)
-    return Alternative(change, claim, Outcome.OPEN, certified or "no violation was found")
 
 
 def _strongest(search: Search, queue: Sequence[Changes]) -> Changes:

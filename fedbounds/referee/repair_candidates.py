@@ -36,6 +36,7 @@ TERMS = (
 )
 # Such terms of bounds at a point.
 AT_POINTS = (s.L * s.gap_t, s.L * s.Gamma, s.zeta_star_sq, s.L**2 * s.Delta, s.sigma_sq, s.G_sq, s.gap_t, s.Delta)
+OF_A_CLIENT = (s.L * s.excess, s.excess, s.G_sq)
 # Such terms between constants of a problem.
 RATIOS = (
     *(1 / s.pi_min, s.pi_max, s.pi_max / s.pi_min, s.rho_tilde, 1 / s.rho_bar, s.rho_tilde / s.rho_bar),
@@ -116,9 +117,9 @@ def candidates(
 
 def _usual(claim: Claim) -> Iterable[sp.Expr]:
     """The terms that bounds on such a left side usually have."""
-    if claim.scope != "step" or claim.lhs == s.Delta_next:
-        return TERMS if claim.scope == "step" else RATIOS if claim.scope == "constant" else ()
-    return (*AT_POINTS, *(term for term in TERMS if not term.has(s.Delta)))
+    if claim.scope == "step" and claim.lhs != s.Delta_next:
+        return (*AT_POINTS, *(term for term in TERMS if not term.has(s.Delta)))
+    return {"step": TERMS, "constant": RATIOS, "point": OF_A_CLIENT}.get(claim.scope, ())
 
 
 def _borrowed(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Change]:
@@ -140,7 +141,7 @@ def _shorter_steps(claim: Claim) -> Iterator[list[Change]]:
     if claim.scope not in ("step", "horizon") or claim.steps is not None:
         return
     for item in [item for item in claim.assumptions if "eta" in item.symbols() and item.parts] or [a.small_steps]:
-        made = (limited(claim, item, over) for over in COEFFICIENTS if over > sp.Rational(1, 4))
+        made = (limited(claim, over, item) for over in COEFFICIENTS if over > sp.Rational(1, 4))
         yield [(f"as stated, for {change[0]}", partial(_same, change[1])) for change in made if change is not None]
 
 

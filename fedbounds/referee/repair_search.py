@@ -6,7 +6,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Verdict
 
-# Processor seconds for one proof, and for the runs of other steps.
-ONE_PROOF, OTHER_STEPS = 2.0, 1.0
+# Processor seconds for one proof, for one of what an attack left standing, which must be over so long before the end,
+# and for the runs of other steps.
+ONE_PROOF, LONG_PROOF, SPARE, OTHER_STEPS = 2.0, 10.0, 0.5, 1.0
 # A bound with more room than this hardly says anything.
 LOOSE = 0.8
 # Of two right sides at random values the smaller, up to rounding.
@@ -156,11 +157,14 @@ class Search:
                 proved[:] = [*(item for item in proved if not self.says_more(best.claim, item.claim)), best]
         return best is not None
 
-    def later_proof(self, claim: Claim, seconds: float) -> Verdict | None:
-        """A proof that takes longer than those that were looked for."""
-        with self._passed_over():
-            return in_time(automatic.examine, claim, self.reading, seconds) if seconds > 0 else None
-        return None
+    def prove_longer(self, left_open: list[Alternative], end: float) -> None:
+        """Proofs of what an attack left standing that take longer than those that were looked for."""
+        for k, item in enumerate(left_open):
+            seconds = min(LONG_PROOF, end - time.process_time() - SPARE)
+            with self._passed_over():
+                proof = in_time(automatic.examine, item.claim, self.reading, seconds) if seconds > 0 else None
+                if proof is not None:
+                    left_open[k] = replace(item, outcome=Outcome.PROVED, grounds=proof.detail)
 
     @property
     def late(self) -> bool:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate, names_in
-from fedbounds.evidence.exact.compare import examine, excluded, judge_assumptions
+from fedbounds.evidence.exact.compare import examine, excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.referee.limit_cases import battery, cost, evenly_spaced
@@ -176,13 +176,18 @@ class Screen:
                     continue
                 for part in item.parts:
                     there = there & self._meets(part)
+            if of_minima(changed) and not of_minima(self.claim):
+                there = there & self._at_places([instance.convex for instance, _ in self.runs])
         return share, there
+
+    def _at_places(self, of_runs: Sequence[bool]) -> NDArray[np.bool_]:
+        """At every place what is said of its run."""
+        return np.repeat(of_runs, [len(run.times(self.claim.scope)) for _, run in self.runs])
 
     def _with_steps(self, item: Assumption) -> NDArray[np.bool_]:
         """At every place of a whole run whether all its steps meet an assumption."""
         alone = replace(self.claim, assumptions=(item,), eta=None, repair=None)
-        met = [not excluded(instance, alone, self.reading) for instance, _ in self.runs]
-        return np.repeat(met, [len(run.times(self.claim.scope)) for _, run in self.runs])
+        return self._at_places([not excluded(instance, alone, self.reading) for instance, _ in self.runs])
 
     def _meets(self, part: Part) -> NDArray[np.bool_]:
         """At every place whether a relation holds."""

@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import sympy as sp
@@ -20,6 +21,7 @@ from fedbounds.plugins import Plugins
 from fedbounds.referee import sharper_changes as changes
 from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import Source, conditions, follows
+from fedbounds.referee.mutants import parts
 from fedbounds.referee.pareto_front import Constants, front
 from fedbounds.referee.repair_search import Search, in_time
 from fedbounds.referee.screen import Screen, screen
@@ -77,13 +79,10 @@ class Sharpened:
     def __str__(self) -> str:
         """The answer in a few lines."""
         ended = "" if self.finished else " (ended early: not every change was tried)"
-        if not self.changes:
-            sharper = "sharper " * (self.proof is not None)
-            lines = [f"{self.of.key}: no {sharper}form was proved{ended}."]
-        else:
-            about = (
-                "not proved as stated; this statement is" if WIDENED in self.changes[0] else "a sharper statement is"
-            )
+        lines = [f"{self.of.key}: no {'sharper ' * (self.proof is not None)}form was proved{ended}."]
+        if self.changes:
+            widened = "not proved as stated; this statement is"
+            about = widened if WIDENED in self.changes[0] else "a sharper statement is"
             lines = [f"{self.of.key}: {about} PROVED{ended}.", f"  {in_words(left_of(self.claim))}"]
             lines += [f"  assuming: {'; '.join(item.statement for item in self.claim.assumptions)}"]
             lines += [f"  {change}" for change in self.changes]
@@ -97,17 +96,15 @@ class Sharpened:
 
     def to_json(self) -> dict[str, Any]:
         """The answer as a JSON object."""
+        lists = {"changes": self.changes, "never needed": self.never_needed, "as stated for": self.longer}
+        lists |= {"refuted": self.refuted, "sharper": self.shipped}
         return {
             "claim": self.of.key,
             "proved": self.proof is not None,
             "statement": in_words(left_of(self.claim)),
             "assumptions": [item.statement for item in self.claim.assumptions],
             "terms": {name: str(term) for name, term in self.claim.terms.items()},
-            "changes": list(self.changes),
-            "never needed": list(self.never_needed),
-            "as stated for": list(self.longer),
-            "refuted": list(self.refuted),
-            "sharper": list(self.shipped),
+            **{name: list(items) for name, items in lists.items()},
             "constants together": [point.to_json() for point in self.front],
             "finished": self.finished,
         }
@@ -199,12 +196,12 @@ def sharper_shipped(claim: Claim, search: Search) -> Iterator[str]:
 def _improve(best: _Best, claim: Claim) -> None:
     """Each change in turn: whole terms, parts of what they are by then, powers of tau, assumptions, step limits."""
     for name in claim.terms:
-        best.lower(lambda share, name=name: changes.less(best.claim, changes.parts_of(best.claim, name)[0], share))  # type: ignore[misc]
+        best.lower(partial(changes.less, name=name))
     for name in claim.terms:
-        for k in range(1, len(changes.parts_of(claim, name))):
-            best.lower(lambda share, k=k, name=name: changes.less_of(best.claim, name, k, share))  # type: ignore[misc]
-        for form in (changes.in_tau, changes.once):
-            best.lower(lambda share, name=name, form=form: form(best.claim, name, share))  # type: ignore[misc]
+        for k in range(1, sum(part.term == name for part in parts(claim))):
+            best.lower(partial(changes.less, name=name, k=k))
+        best.lower(partial(changes.in_tau, name=name))
+        best.lower(partial(changes.once, name=name))
     for item in claim.assumptions:
         best.without(changes.without(best.claim, item))
     _longer_steps(best)
@@ -212,12 +209,12 @@ def _improve(best: _Best, claim: Claim) -> None:
 
 def _longer_steps(best: _Best) -> None:
     """Wider limits on steps: of the usual forms, then by a number."""
-    for item in best.claim.assumptions:
-        if "eta" in item.symbols() and item.parts:
-            best.without(changes.without(best.claim, item))
-    for item in best.claim.assumptions:
-        if "eta" in item.symbols() and item.parts:
-            best.lower(lambda share, item=item: changes.limited(best.claim, item, share))  # type: ignore[misc]
+    for usual in (True, False):
+        for item in best.claim.assumptions:
+            if "eta" in item.symbols() and item.parts and usual:
+                best.without(changes.without(best.claim, item))
+            elif "eta" in item.symbols() and item.parts:
+                best.lower(partial(changes.limited, item=item))
 
 
 @dataclass
@@ -260,7 +257,7 @@ class _Best:
         proof = self.search.inherited(claim, self.search.reading)
         return proof or (in_time(automatic.examine, claim, self.search.reading) if self.prover else None)
 
-    def lower(self, make: Callable[[sp.Expr], Change | None]) -> None:
+    def lower(self, change: Callable[[Claim, sp.Expr], Change | None]) -> None:
         """The smallest share that is proved, by bisection, and the largest that an instance refutes.
 
         Shipped proofs are asked first. The prover takes longer: it must prove a little less than what they do.
@@ -270,7 +267,7 @@ class _Best:
             prover_first = prover is automatic.examine
             low, share = refuted, simplest(high - NEAR, high - NEAR / 2) if prover_first else sp.Integer(0)
             while high > 0 and high - low > NEAR and not self.search.late:
-                changed = make(share)
+                changed = change(self.claim, share)
                 if changed is None and share != 0:
                     break
                 if changed is not None and self.refuted(changed[1]):

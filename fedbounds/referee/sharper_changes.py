@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import sympy as sp
 
 from fedbounds.referee.implication import SLACK, never_negative
-from fedbounds.referee.mutants import Part, parts, scaled_term
+from fedbounds.referee.mutants import parts, scaled_term
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -21,11 +21,6 @@ LIMITS = {symbols.L: symbols.mu + SLACK[0], symbols.tau: 1 + SLACK[1]}
 Change = tuple[str, Claim]
 
 
-def parts_of(claim: Claim, name: str) -> list[Part]:
-    """A term, and the parts of it."""
-    return [part for part in parts(claim) if part.term == name]
-
-
 def without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
     """The claim without an assumption, or with a longer step than it allows."""
     rest = tuple(other for other in claim.assumptions if other != item)
@@ -35,7 +30,7 @@ def without(claim: Claim, item: Assumption) -> Iterator[tuple[str, Claim]]:
             yield f"{longer.statement} in place of {item.statement}", replace(claim, assumptions=(*rest, longer))
 
 
-def limited(claim: Claim, item: Assumption, share: sp.Expr) -> Change | None:
+def limited(claim: Claim, share: sp.Expr, item: Assumption) -> Change | None:
     """The claim for steps up to a limit over a share, which is above 1 where steps are to be shorter."""
     if share == 0:
         return None
@@ -47,38 +42,29 @@ def limited(claim: Claim, item: Assumption, share: sp.Expr) -> Change | None:
     return words + than, replace(claim, assumptions=(*rest, other))
 
 
-def less(claim: Claim, part: Part, share: sp.Expr) -> Change | None:
-    """A part of a term times a share, or divided by it where that makes the term smaller; None where neither does."""
-    for factor in (share, 1 / share) if share != 0 else (share,):
-        changed = smaller(claim, part.term, scaled_term(claim, part, factor))
-        if changed is not None:
-            return changed
-    return None
+def less(claim: Claim, share: sp.Expr, name: str, k: int = 0) -> Change | None:
+    """A term, or the part of it with that number, times a share, or over it where that makes the term smaller."""
+    there = [part for part in parts(claim) if part.term == name]
+    factors = (share, 1 / share) if share != 0 else (share,)
+    changed = (smaller(claim, name, scaled_term(claim, part, x)) for part in there[k : k + 1] for x in factors)
+    return next((change for change in changed if change is not None), None)
 
 
-def less_of(claim: Claim, name: str, k: int, share: sp.Expr) -> Change | None:
-    """The same of a part inside a term, by its number."""
-    there = parts_of(claim, name)
-    return less(claim, there[k], share) if k < len(there) else None
-
-
-def in_tau(claim: Claim, name: str, share: sp.Expr) -> Change | None:
+def in_tau(claim: Claim, share: sp.Expr, name: str) -> Change | None:
     """A term with (tau - 1)^2 + share in place of tau^2."""
-    return _squared(claim, name, sp.Dummy(nonnegative=True), share)
+    square = sp.Dummy(nonnegative=True)
+    return _squared(claim, name, square + share, {square: (symbols.tau - 1) ** 2})
 
 
-def once(claim: Claim, name: str, share: sp.Expr) -> Change | None:
+def once(claim: Claim, share: sp.Expr, name: str) -> Change | None:
     """A term with share tau^2 + 1 - share in place of tau^2."""
-    return _squared(claim, name, share * symbols.tau**2, 1 - share)
+    return _squared(claim, name, share * symbols.tau**2 + 1 - share, {})
 
 
-def _squared(claim: Claim, name: str, square: sp.Expr, rest: sp.Expr) -> Change | None:
-    """A term with a multiple of tau^2, or for a dummy (tau - 1)^2, and a number in place of tau^2."""
+def _squared(claim: Claim, name: str, squared: sp.Expr, put: Mapping[sp.Symbol, sp.Expr]) -> Change | None:
     term = sp.sympify(claim.terms[name])
-    if not term.has(symbols.tau**2):
-        return None
-    changed = sp.expand(term.xreplace({symbols.tau**2: square + rest}))
-    return smaller(claim, name, changed.xreplace({square: (symbols.tau - 1) ** 2}) if square.is_symbol else changed)
+    changed = sp.expand(term.xreplace({symbols.tau**2: squared})).xreplace(put)
+    return smaller(claim, name, changed) if term.has(symbols.tau**2) else None
 
 
 def smaller(claim: Claim, name: str, term: sp.Expr) -> Change | None:

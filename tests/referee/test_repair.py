@@ -159,6 +159,7 @@ def test_a_changed_side_comes_before_a_condition_and_a_proof_before_a_guess(tria
     shown = [repair.Alternative("", claim, outcome, "") for claim, outcome in found]
     monkeypatch.setattr(repair, "candidates", lambda *_: [])
     monkeypatch.setattr(repair, "not_refuted", lambda *_: shown)
+    monkeypatch.setattr(repair_search.Search, "prove_longer", lambda *_: None)
     assert repair.alternatives(trial, seconds=2) == (shown[2], shown[1], shown[0])
 
 
@@ -205,10 +206,16 @@ def test_an_instance_of_a_solver_is_no_instance_in_fractions():
     assert repair.instances_of({"instance": {"clients": [], "start": []}}) == []
 
 
-def test_a_term_that_bounds_at_a_point_have_is_added(search):
-    gap = replace(DIVERSITY, key="gap", terms={"optimum": 2 * s.zeta_star_sq})
-    terms = repair_candidates._usual(gap)
-    assert s.L * s.gap_t in terms and s.Delta not in repair_candidates._usual(claim_named("corollary"))
+def test_a_bound_at_a_point_gets_the_terms_that_such_bounds_have():
+    smooth = claim_named("lemma-1")
+    forgotten = replace(smooth, key="forgotten", terms={"gap": sp.Integer(0)})
+    (nearest, *_) = repair.alternatives(try_claim(forgotten, "literal"), seconds=20)
+    assert (nearest.change.startswith("2*L*excess in place of 0"), nearest.outcome) == (True, Outcome.PROVED)
+    # an F_i that is concave has no minimum: bounds on gaps say nothing of it
+    runs = screen(forgotten, READINGS["literal"], [], 1.0)
+    assert not runs.violates(smooth) and any(not instance.convex for instance, _ in runs.runs)
+    assert s.L * s.excess in repair_candidates._usual(forgotten)
+    assert s.L * s.gap_t in repair_candidates._usual(DIVERSITY)
 
 
 def test_nothing_is_looked_for_where_nothing_is_refuted():
