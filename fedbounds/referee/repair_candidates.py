@@ -130,8 +130,7 @@ def _borrowed(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> I
         if (lhs, other.scope, other.kind) == (left, claim.scope, claim.kind):
             for name, term in terms.items():
                 if name not in mine:
-                    changed = {**claim.terms, name: term}
-                    yield f"{term} added, as in {other.key}", partial(_changed, claim, f"+ {term}", terms=changed)
+                    yield _change(claim, f"{term} added, as in {other.key}", terms={**claim.terms, name: term})
                 elif term != mine[name]:
                     yield _in_place(claim, name, term)
 
@@ -142,11 +141,7 @@ def _shorter_steps(claim: Claim) -> Iterator[list[Change]]:
         return
     for item in [item for item in claim.assumptions if "eta" in item.symbols() and item.parts] or [a.small_steps]:
         made = (limited(claim, over, item) for over in COEFFICIENTS if over > sp.Rational(1, 4))
-        yield [(f"as stated, for {change[0]}", partial(_same, change[1])) for change in made if change is not None]
-
-
-def _same(claim: Claim) -> Claim:
-    return claim
+        yield [(f"as stated, for {words}", partial(replace, shorter)) for words, shorter in filter(None, made)]
 
 
 def _other_steps(claim: Claim) -> Iterator[Change]:
@@ -156,15 +151,12 @@ def _other_steps(claim: Claim) -> Iterator[Change]:
     limits = [item for item in claim.steps.args if isinstance(claim.steps, sp.Min) and item != s.eta_0]
     for limit in limits:
         for other in (limit.subs(s.L, s.L + s.mu), 2 / (s.L + s.mu), 1 / s.L, limit / 2, limit / 4):
-            change = f"as stated, for eta <= {other} in place of {limit}"
-            yield change, partial(_changed, claim, change, eta=sp.Min(s.eta_0, other))
+            yield _change(claim, f"as stated, for eta <= {other} in place of {limit}", eta=sp.Min(s.eta_0, other))
     if not limits and claim.eta != s.eta_0:
         for factor in (sp.Integer(2), sp.Rational(1, 2)):
-            definitions = {
-                symbol: value.subs(s.eta_0, s.eta_0 / factor) for symbol, value in claim.definitions.items()
-            }
-            change = f"as stated, for eta_t = {factor * claim.eta}"
-            yield change, partial(_changed, claim, change, eta=factor * claim.eta, definitions=definitions)
+            longer = factor * claim.eta
+            defined = {symbol: value.subs(s.eta_0, s.eta_0 / factor) for symbol, value in claim.definitions.items()}
+            yield _change(claim, f"as stated, for eta_t = {longer}", eta=longer, definitions=defined)
 
 
 def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[tuple[int, Change]]:
@@ -208,19 +200,20 @@ def _assumed(claim: Claim, reading: Reading) -> Iterator[Change]:
             if gone:
                 limits = (f"{part.left} {part.sign} {part.right}" for old in gone for part in old.parts)
                 change = f"as stated, if {item.statement}, in place of {', '.join(limits)}"
-            yield change, partial(_changed, claim, item.key, assumptions=(*rest, item))
+            yield _change(claim, change, assumptions=(*rest, item))
 
 
-def _changed(claim: Claim, change: str, **parts: Any) -> Claim:
-    return replace(claim, key=f"{claim.key} ({change})", **parts)
+def _change(claim: Claim, words: str, **other: Any) -> Change:
+    return words, partial(replace, claim, key=f"{claim.key} ({words})", **other)
 
 
 def _in_place(claim: Claim, name: str, term: sp.Expr) -> Change:
-    change = f"{name}: {term} in place of {sp.sympify(claim.terms[name])}"
-    return change, partial(_changed, claim, change, terms={**claim.terms, name: term})
+    words = f"{name}: {term} in place of {sp.sympify(claim.terms[name])}"
+    return _change(claim, words, terms={**claim.terms, name: term})
 
 
-def _times(claim: Claim, part: Part, factor: sp.Expr, words: str) -> Change:
+def _times(claim: Claim, part: Part, factor: sp.Expr, words: str = "") -> Change:
+    words = words or f"times {factor}"
     return f"{part.label}: {words}", lambda: scaled(claim, part, factor, words).claim
 
 
@@ -230,10 +223,10 @@ def _to_a_power(claim: Claim, part: Part) -> Iterator[Change]:
     weights = WEIGHTS if {symbol.name for symbol in WEIGHTS} & claim.symbols else ()
     for base in (*BASES.values(), *weights, eta, *(s.L * s.eta_0,) * (eta == s.eta_0)):
         if eta == s.eta or not base.has(s.eta):
-            yield from (_times(claim, part, base**power, f"times {base**power}") for power in POWERS)
-    yield from (_times(claim, part, (s.tau - 1) ** n, f"times {(s.tau - 1) ** n}") for n in (1, 2))
+            yield from (_times(claim, part, base**power) for power in POWERS)
+    yield from (_times(claim, part, (s.tau - 1) ** n) for n in (1, 2))
     if part.path:
-        yield _times(claim, part, 1 - eta * s.L, f"times 1 - {eta * s.L}")
+        yield _times(claim, part, 1 - eta * s.L)
     expression = part.expression
     for power in expression.atoms(sp.Pow):  # (1 - tau x)^n for (1 - x)^(tau n)
         if power.base.is_Add and (power.base - 1).has(s.tau) and not part.path:
@@ -246,7 +239,7 @@ def _with_more(claim: Claim, usual: sp.Expr) -> Ladder:
 
     def added(factor: sp.Rational) -> Change:
         term = factor * usual
-        return f"{term} added", partial(_changed, claim, f"+ {term}", terms={**claim.terms, f"+ {term}": term})
+        return _change(claim, f"{term} added", terms={**claim.terms, f"+ {term}": term})
 
     return Ladder(added, COEFFICIENTS)
 
@@ -259,11 +252,11 @@ def _exchanged(claim: Claim) -> Iterator[Change]:
         differing = [name for name, term in terms.items() if term != claim.terms[name]]
         yield from (_in_place(claim, name, terms[name]) for name in differing)
         if len(differing) > 1:
-            change = f"{new} in place of {old}{', and the other way round' * (len(exchange) > 1)}, in every term"
-            yield change, partial(_changed, claim, change, terms=terms)
+            both = ", and the other way round" * (len(exchange) > 1)
+            yield _change(claim, f"{new} in place of {old}{both}, in every term", terms=terms)
         left = sp.sympify(claim.lhs).subs(exchange, simultaneous=True)
         if left != claim.lhs and not isinstance(left, sp.Number):
-            yield f"{left} in place of {claim.lhs} on the left side", partial(_changed, claim, str(left), lhs=left)
+            yield _change(claim, f"{left} in place of {claim.lhs} on the left side", lhs=left)
 
 
 def _larger(claim: Claim, part: Part) -> Ladder:
@@ -280,6 +273,6 @@ def _all_larger(claim: Claim) -> Ladder:
 
     def times(factor: sp.Rational) -> Change:
         terms = {name: factor * term for name, term in claim.terms.items()}
-        return f"{factor} times the right side", partial(_changed, claim, f"{factor} times", terms=terms)
+        return _change(claim, f"{factor} times the right side", terms=terms)
 
     return Ladder(times, [factor for factor in COEFFICIENTS if factor > 1])
