@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
-from fedbounds.latex.assumed import every_key, keys, same, shipped_assumption
+from fedbounds.latex.assumed import SELECTIONS, every_key, keys, same, shipped_assumption
 from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import pairs
@@ -67,6 +67,7 @@ class CommentLines:
             averages=averages,
             of_steps=of_steps,
             equal=equal,
+            shared=not {"equal-selection", *SELECTIONS}.isdisjoint(words),
             from_w_0=from_w_0,
             steps=steps,
         )

@@ -137,9 +137,9 @@ def _next(factors: Sequence[Any], operators: Sequence[str], place: int, notation
     bracket = "" if following is None or isinstance(following.children[0], Leaf) else following.children[0].data
     if kind == "EXPECT":
         end = place + 2 if bracket in ("round", "square", "curly") and len(following.children) == 1 else len(factors)
-        inside = notation.over_clients(scripts, _at(head, notation)) if scripts else notation
+        inside, of = notation.expectation(scripts, _at(head, notation))
         inner = _run(factors[place + 1 : end], ["", *operators[place + 2 : end]], inside)
-        return (sums.of_clients if scripts else sums.expected)(inner, _at(head, notation)), end
+        return of(inner, _at(head, notation)), end
     if kind == "BIG" and head == r"\sum":
         return _total(factors[place:], ["", *operators[place + 2 :]], notation), len(factors)
     behind = None if following is None else following.children[0]
@@ -282,7 +282,8 @@ def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation)
         what = f"a sum must be over all clients, steps or rounds, not {below}{' to ' * bool(above)}{above}"
         raise wrong(place, what, ranges.whole_range(first, last, notation.start))
     inner = _run(factors, operators, replace(notation, client=name))
-    return sums.summed(inner, sums.SelectedSum if selected else sums.ClientSum, place)
+    kind, equal = (sums.SelectedSum, notation.shared) if selected else (sums.ClientSum, notation.equal)
+    return sums.summed(inner, kind, place, equal)
 
 
 def _extreme(head: Any, scripts: Sequence[Any], following: Any, bracket: str, notation: Notation) -> sp.Expr:

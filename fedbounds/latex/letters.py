@@ -14,7 +14,7 @@ import sympy as sp
 from fedbounds.errors import Gathered
 from fedbounds.latex.grammar import OVER_CLIENTS, condition
 from fedbounds.latex.ranges import STEPS, TO_T, ends
-from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR
+from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR, expected, of_clients, of_draws
 from fedbounds.latex.tokens import MisreadError, Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.symbols import QUANTITIES, L, eta, mu
@@ -25,7 +25,11 @@ CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha, "0": at.w_0}
 # A client's model after the last local step of the first round.
 AFTER_A_ROUND = Vec(sp.Symbol(r"w_{\tau}"), at.I)
+AFTER_THE_ROUND = Vec(sp.Symbol(r"w_{(r+1)\tau}"), at.I)
 LOCAL = {"t": at.w_i, "t+1": at.w_i_next, r"\star": at.w_i_star, r"\tau": AFTER_A_ROUND, "0": at.w_0}
+LOCAL |= {r"(r+1)\tau": AFTER_THE_ROUND}
+# The index of an expectation over who is drawn.
+DRAWN = re.compile(r"(S|\\mathcal\{S\})(_\{[tr]\})?")
 # The mean of the clients' stochastic gradients by p_i, by what it does to w_t, and its expectation.
 GRADIENTS = {"g": (at.w - at.w_next) / eta, r"\bar{g}": at.mean(at.grad(at.w_i))}
 MEANS_TO = ("T", "T/2:T", "1:T")
@@ -52,7 +56,8 @@ class Notation:
     """What the names of a formula mean: ``names`` (name, index) -> value, and the index of a client that is bound.
 
     Where ``averages``, what is written as an average over clients is the one that a run visits; where ``of_steps`` a
-    line says that a bar is the mean over steps; where ``equal`` all clients have one weight. ``steps`` are the first
+    line says that a bar is the mean over steps; where ``equal`` all clients have one weight, where ``shared``
+    those selected. ``steps`` are the first
     and last term of sums over all steps: where they end at T itself, the author's T + 1 is the number of steps.
     """
 
@@ -63,6 +68,7 @@ class Notation:
     averages: bool = False
     of_steps: bool = False
     equal: bool = False
+    shared: bool = False
     from_w_0: bool = False
     steps: tuple[str, str] = STEPS[0]
     tokens: Sequence[Token] = field(default=(), repr=False)
@@ -80,12 +86,16 @@ class Notation:
         """The notation where that letter counts steps."""
         return replace(self, step=name, client=" " if name == self.client else self.client)
 
-    def over_clients(self, scripts: Sequence[Any], place: Token) -> Notation:
-        """The notation inside an expectation with an index, that of the mean over clients of equal weight."""
+    def expectation(self, scripts: Sequence[Any], place: Token) -> tuple[Notation, Any]:
+        """The notation inside an expectation, and what it is: of one with an index over draws or equal clients."""
+        if not scripts:
+            return self, expected
         script, *more = (self.tokens[item.start_pos] for item in scripts)
+        if DRAWN.fullmatch(spelled(script.inside)) and not more:
+            return self, of_draws
         if more or condition(script) is not OVER_CLIENTS or not self.equal:
             raise wrong(place, *condition(script))
-        return replace(self, client=spelled(script.inside))
+        return replace(self, client=spelled(script.inside)), of_clients
 
     def bound(self, index: str, place: Token) -> str:
         """An index of steps as t or t+1, where a sum has bound another letter."""
@@ -224,5 +234,6 @@ def _of_points(rest: Sequence[str], client: bool) -> str:
     if re.fullmatch("[a-z]", time) and time not in "tr":
         return f"where {time} counts steps, add % fedbounds: let {time} = t"
     if client:
-        return r"a client's models are w_t^i, w_{t+1}^i before they are averaged, w_\tau^i, w_0^i and w_i^\star"
+        before = r"w_{t+1}^i, w_{(r+1)\tau}^i before they are averaged"
+        return rf"a client's models are w_t^i, {before}, w_\tau^i, w_0^i and w_i^\star"
     return r"steps are t, t+1, T and 0, rounds r\tau; \bar w_T is the mean over steps, and w_t that over clients"

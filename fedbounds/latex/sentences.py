@@ -26,10 +26,10 @@ WORDS = """
     gradients has have hold holds i identical identically if in independent initial integer integers is it
     iterate iterates iteration iterations its least lemma let local loss losses mean mean-zero method minibatch
     minimiser minimisers minimizer minimizers minimum model models moreover most multiple multiples noise
-    nonnegative number numbers objective objectives of on over parallel point positive produced rate rates round
-    rounds run runs same sampled satisfied satisfies satisfy satisfying selected sequence server sgd size sizes
-    smooth smoothness start started starting step steps stepsize stepsizes stochastic strongly such suppose that
-    the their then theorem these this to total twice unbiased under uniformly value values variance we weight
+    nonnegative number numbers objective objectives of on over parallel point positive produced random rate rates
+    round rounds run runs same sampled satisfied satisfies satisfy satisfying selected sequence server sgd size sizes
+    smooth smoothness start started starting step steps stepsize stepsizes stochastic strongly subset such suppose
+    that the their then theorem these this to total twice unbiased under uniformly value values variance we weight
     weights where which with zero
 """
 NEUTRAL = frozenset(WORDS.split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import typing
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -20,11 +20,12 @@ from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import in_full
 from fedbounds.latex.hypotheses import foreign, of_the_text
 from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN
+from fedbounds.latex.located import located
 from fedbounds.latex.marked_theorems import Theorem
 from fedbounds.latex.means import of_means
 from fedbounds.latex.ranges import TO_T
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
-from fedbounds.latex.to_quantities import Setting, at_a_step, meant, of_any_point, on_both, scopes_of
+from fedbounds.latex.to_quantities import Setting, meant, on_both, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -126,8 +127,7 @@ class _Reader:
                 raise wrong(relation, "a strict inequality cannot be judged", r"write \le")
             kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
             left, right = (right, left) if relation.text == ">=" else (left, right)
-        if of_any_point(left, right):
-            left, right, setting = at_a_step(left), at_a_step(right), replace(setting, in_expectation=True)
+        left, right, setting, limits = located(left, right, setting)
         parts = [term.value for term in (*left, *right)]
         sides, common = list[list[sp.Expr]](), sp.S.Zero
         with faults.caught():
@@ -140,7 +140,7 @@ class _Reader:
         lhs, terms = sp.Add(*sides[0]).xreplace(named), [term.xreplace(named) for term in sides[1]]
         scopes = set().union(*map(scopes_of, parts))
         constant = any(x.has(CONSTANT_STEP) for x in parts)
-        limits = [FIRST_ROUND] * any(x.has(AFTER_A_ROUND) for x in parts)
+        limits += [FIRST_ROUND] * any(x.has(AFTER_A_ROUND) for x in parts)
         limits += [A_TERM] * (self.lines.notation.steps == TO_T)
         # One step size for all is that of the step where nothing of the start is said: more evidence knows it.
         if constant and scopes == {"step"} and not any(x.has(t, Delta_0, gap_0) for x in (lhs, *terms)):

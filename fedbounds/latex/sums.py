@@ -9,12 +9,12 @@ import sympy as sp
 from fedbounds.latex.tokens import Token, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.symbols import N, R, T, eta, eta_sum
+from fedbounds.theory.symbols import N, R, T, eta, eta_sum, m
 from fedbounds.theory.vectors import Inner, Value, Vec
 
 # An expectation, and sums and smallest values over clients or steps that no quantity has been found for yet.
-Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
-    sp.Function, ("E", "sum_i", "sum_S", "sum_t", "sum_r", "min_i", "min_t")
+Expect, DrawExpect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep = map(
+    sp.Function, ("E", "E_S", "sum_i", "sum_S", "sum_t", "sum_r", "min_i", "min_t")
 )
 # Sums over a run, and how many terms they have.
 RUN_SUMS = {StepSum: T, RoundSum: R}
@@ -32,13 +32,19 @@ TRANSPOSE = (r"\top", r"\intercal")
 FUNCTIONS = {r"\exp": sp.exp, r"\log": sp.log}
 
 
-def summed(inner: sp.Expr, kind: Any, place: Token) -> sp.Expr:
-    """A sum of products, with what does not vary taken out of it and weights that sum to 1 made means."""
+def summed(inner: sp.Expr, kind: Any, place: Token, equal: bool = False) -> sp.Expr:
+    """A sum of products, with what does not vary taken out of it and weights that sum to 1 made means.
+
+    Vectors of those over whom it goes have a mean without weights where these are ``equal``.
+    """
     if kind is StepSum and inner in (at.w, eta * at.w):
         return T * STEP_AVERAGE if inner == at.w else eta_sum * ETA_AVERAGE
     if at.is_vector(inner):
+        if equal and not inner.has(at.p_i):
+            return m * at.mean_alpha(sp.expand(inner)) if kind is SelectedSum else N * at.mean(sp.expand(inner))
         if kind is not ClientSum or not inner.has(at.p_i):
-            raise wrong(place, "a sum of vectors must have the weights p_i", r"write \sum_i p_i w_t^i")
+            remedy = r"write \sum_i p_i w_t^i, or assume equal-p; of those selected, a selection"
+            raise wrong(place, "a sum of vectors must have the weights p_i", remedy)
         return at.mean(sp.expand(inner / at.p_i))
     total = sp.Integer(0)
     for term in sp.Add.make_args(inner):
@@ -122,6 +128,13 @@ def expected(inner: sp.Expr, place: Token) -> sp.Expr:
                 outside *= x.func(expected(x.args[0], place)) if sum_ else Expect(x)
         total += outside
     return total
+
+
+def of_draws(inner: sp.Expr, place: Token) -> sp.Expr:
+    """The expectation over who is drawn."""
+    if at.is_vector(inner):
+        raise wrong(place, "the expectation of a vector cannot be read", "take a norm")
+    return DrawExpect(inner)
 
 
 def of_clients(inner: sp.Expr, place: Token) -> sp.Expr:

@@ -11,6 +11,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
+from fedbounds.latex.assumed import SELECTIONS
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.letters import AFTER_A_ROUND, CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.sums import (
@@ -20,6 +21,7 @@ from fedbounds.latex.sums import (
     SIGMA_STAR,
     W_T,
     ClientSum,
+    DrawExpect,
     Expect,
     Least,
     LeastStep,
@@ -27,7 +29,6 @@ from fedbounds.latex.sums import (
     SelectedSum,
     StepSum,
     expected,
-    fixed_sign,
     random,
 )
 from fedbounds.latex.tokens import Token, normal, scanned, wrong
@@ -35,14 +36,27 @@ from fedbounds.theory import points as at
 from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.sums_over_steps import least_over_steps, sum_over_rounds, sum_over_steps
 from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_sum, gap_t, m, zeta_star_sq
-from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
+from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
 
-ANY_POINT = Vec(sp.Symbol("w_{}"))
-AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 # w_{r tau} and w_{R tau} are the model after the last finished round.
 FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}")), AFTER_A_ROUND: at.w_i_next}
+AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
 STARS = (at.F_star, at.F_i_star)
-FORMAL = (Expect, ClientSum, SelectedSum, StepSum, RoundSum, Least, LeastStep, Inner, Mean, Loss, Grad, Vec)
+FORMAL = (
+    Expect,
+    DrawExpect,
+    ClientSum,
+    SelectedSum,
+    StepSum,
+    RoundSum,
+    Least,
+    LeastStep,
+    Inner,
+    Mean,
+    Loss,
+    Grad,
+    Vec,
+)
 EXPECTED = sp.Dummy("expected")  # stands for what is in an expectation
 # How the names of quantities begin that neither the table nor the author named.
 UNNAMED = "expected_"
@@ -192,9 +206,9 @@ def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
             raise wrong(
                 place, f"{at.words(total)} is no quantity of the table", "fedbounds symbols lists those there are"
             )
-        needed = "equal-selection" if selected else "equal-p"
-        if needed not in setting.assumed:
-            raise wrong(place, f"a sum over clients without weights needs assume {needed}", "add it, or write p_i")
+        needed = ("equal-selection", *SELECTIONS) if selected else ("equal-p",)
+        if setting.assumed.isdisjoint(needed):
+            raise wrong(place, f"a sum over clients without weights needs assume {needed[0]}", "add it, or write p_i")
         mean, count = (at.mean_alpha, m) if selected else (at.mean, N)
         if inside == SIGMA_I**2 and not selected:
             return N**2 * QUANTITIES["sigma_p_sq"]
@@ -235,23 +249,6 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         "gap_next" if whole == at.F(at.w_next) - at.F_star else f"{UNNAMED}{zlib.crc32(str(whole).encode()) % 10**6}"
     )
     return measured(name, whole) + (at.F_star if value else 0)
-
-
-def of_any_point(*sides: Iterable[Term]) -> bool:
-    """Whether F at any point w is spoken of, and nothing of a run, of its start or of one client."""
-    formula = sp.Tuple(*(term.value for side in sides for term in side))
-    run = formula.has(Expect, CONSTANT_STEP) or any(getattr(x, "scopes", ()) for x in formula.free_symbols)
-    if run or not formula.atoms(Vec) <= {ANY_POINT, at.w_star, at.w_i_star, at.w_0} or not formula.has(ANY_POINT):
-        return False
-    if formula.has(at.w_0) and not any(x.has(ANY_POINT) and x.has(at.w_0) for x in formula.atoms(Inner)):
-        return False  # of the point that a run returns
-    of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum), lambda x: sp.S.Zero)
-    return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))
-
-
-def at_a_step(side: Iterable[Term]) -> list[Term]:
-    """A statement about any point as one about w_t: a run may start anywhere."""
-    return [Term(fixed_sign(term.value.xreplace({ANY_POINT: at.w})), term.place) for term in side]
 
 
 def scopes_of(formula: sp.Expr) -> set[str]:

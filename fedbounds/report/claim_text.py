@@ -12,6 +12,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.latex.assumed import SELECTIONS
 from fedbounds.latex.writer import latex
 from fedbounds.report.number_format import counted, decimal_pair
 from fedbounds.report.terminal_symbols import pretty
@@ -187,10 +188,10 @@ def read_back(claim: Claim) -> str:
     explained = explain(claim)
     named = {item.key for item in claim.assumptions}
     related = {s for item in claim.assumptions for part in item.parts for s in part.left.free_symbols}
-    several = "one-client" not in named
+    several, by_losses = "one-client" not in named, named.isdisjoint({"unbiased", *SELECTIONS})
     varies = {
         "the step sizes": claim.eta is None,
-        "the weights, with the losses": several and "unbiased" not in named,
+        "the weights, with the losses": several and by_losses,
         "who takes part": several and "full-participation" not in named,
         "the noise of gradients": "full-gradients" not in named,
         "the number of clients N": N not in related,

@@ -26,7 +26,7 @@ Sign = Literal["<", "<=", "="]
 # Two numbers that are equal by design differ by a few units in the last place once computed in floating point.
 EQUAL = 1e-12
 # What counts the times that a claim speaks of.
-TIMES = frozenset({"t", "T", "R"})
+TIMES = frozenset({"t", "T", "R", "local_step"})
 # Where the shipped assumptions are, which are made of this module.
 SHIPPED = f"{__package__}.assumptions"
 

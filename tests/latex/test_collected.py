@@ -170,7 +170,7 @@ REFUSED = {
     "heavy-ball": "not t=1",
     "quantised": r"\epsilon_{q}",
     "equals-an-order": "must have one relation",
-    "over-the-selection": "an expectation with a condition",
+    "over-the-selection": r"received \rho",
     "lost-norms": "received P",
     "two-times": "one of horizon, step",
     "forgotten-loss": r"received \bar{w}",
