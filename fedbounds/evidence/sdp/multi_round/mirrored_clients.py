@@ -80,13 +80,17 @@ def rebuilt(run: Run, solution: Solution, delta_0: float, zeta_sq: float) -> Mir
     h = np.array([program.form(point.f).lin @ solution.values for point in every])
     c[-1, :means] = 0.0
     c[-1] *= np.sqrt(zeta_sq) / (np.linalg.norm(c[-1]) or 1.0)
-    G = c @ c.T / float(run.L - run.mu)
-    G += RIDGE * np.abs(G).max() * np.eye(len(G))
+    G = ridged(c @ c.T / float(run.L - run.mu))
     b = h - (c * x).sum(axis=1) + np.diag(G) / 2
     # At w* the piece of w* is the one that is active.
     b = np.minimum(b, b[-1] - G[-1, -1] + G[-1])
     start = np.where(np.arange(x.shape[1]) < means, x[0], 0.0)
     return MirroredClients(float(run.mu), c, b, G, start * np.sqrt(delta_0) / np.linalg.norm(start), means)
+
+
+def ridged(G: Array) -> Array:
+    """G with a little on its diagonal."""
+    return np.asarray(G + RIDGE * np.abs(G).max() * np.eye(len(G)))
 
 
 def simplex_maxima(G: Array, heights: Array) -> Array:

@@ -16,6 +16,7 @@ from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.sdp.multi_round.mirrored_clients import ridged, simplex_maxima
 from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.one_step.written import of_weights
@@ -28,8 +29,6 @@ from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.sample_path import Path
 from fedbounds.theory.verdict import Failure
 
-# Weights that the solver leaves below this are zero: it is accurate to about the root of a double's precision.
-SUPPORT = 1e-6
 # Directions in which the worst case extends less than this part of its largest are the solver's rounding.
 FLAT = 1e-9
 
@@ -56,35 +55,10 @@ class Interpolant:
         s = self.g - self.mu * self.x
         offsets = self.x - s / K - x
         minima = self.f - self.mu / 2 * (self.x**2).sum(axis=1) - (s**2).sum(axis=1) / (2 * K)
-        weights = simplex_minimum(K * offsets @ offsets.T, minima)
+        (weights,) = simplex_maxima(ridged(K * offsets @ offsets.T), -minima[None])
         away = -weights @ offsets
         value = K / 2 * away @ away + weights @ minima + self.mu / 2 * x @ x
         return float(value), K * away + self.mu * x
-
-
-def simplex_minimum(H: Array, m: Array) -> Array:
-    """argmin over the simplex of l H l/2 + m . l: (k,). Which weights are positive is found first, then how large."""
-    from scipy.optimize import minimize
-
-    k, scale = len(m), max(float(np.abs(H).max()), float(np.abs(m).max())) or 1.0
-    H, m, ones = H / scale, m / scale, np.ones(len(m))
-    result: Array = minimize(
-        lambda weights: weights @ H @ weights / 2 + m @ weights,
-        np.eye(k)[np.argmin(np.diag(H) / 2 + m)],
-        jac=lambda weights: H @ weights + m,
-        bounds=[(0, 1)] * k,
-        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda weights: ones},
-        method="SLSQP",
-        options={"ftol": 1e-16, "maxiter": 100 * k},
-    ).x
-    free = np.flatnonzero(result > SUPPORT)
-    system = np.pad(H[np.ix_(free, free)], (0, 1), constant_values=1.0)
-    system[-1, -1] = 0.0
-    exact = np.linalg.lstsq(system, np.append(-m[free], 1.0), rcond=None)[0][:-1]
-    if (exact >= 0).all():
-        result = np.zeros(k)
-        result[free] = exact
-    return result
 
 
 @dataclass(frozen=True, eq=False)
