@@ -22,7 +22,7 @@ import numpy as np
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
-from fedbounds.evidence.sdp.one_step.program import Model, build, size
+from fedbounds.evidence.sdp.one_step.program import Model, build
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
 from fedbounds.evidence.sdp.program import exact
@@ -128,9 +128,7 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[StageResult]:
         row: Row = {"solver": result.value, "certified": None}
         for above in ABOVE:
             y = [F(round((v + float(above)) * 10**8), 10**8) for v in result.y]
-            certificate = certify_form(
-                "Delta_next", {"Delta_start": y[0], "star_grad_sq": y[1]}, setting, note=row, faces=False
-            )
+            certificate = certify_form("Delta_next", {"Delta_start": y[0], "star_grad_sq": y[1]}, setting, note=row)
             if certificate is not None:
                 yield f"local-descent-{tau}", {**row, "certified": float(sum(y))}, certificate
                 break
@@ -166,8 +164,8 @@ def gradient_rows() -> Iterator[StageResult]:
         model, rational = build(setting, float, ()), build(setting, exact, ())
         rhs = coefficients(claim, setting)
         multipliers = prove(model, rational, "gap", rhs, face=exact_face(model))
-        multipliers = multipliers or prove(model, rational, "gap", rhs, size(model))
-        certificate = certify_form("gap", rhs, setting, claim.key, known=multipliers or {})
+        known = certify_form("gap", rhs, setting, claim.key, known=multipliers) if multipliers else None
+        certificate = known or certify(claim, setting)
         name = f"gradient-descent-k{kappa}-eta{float(eta):g}-T{T}"
         yield name, {"certified": float(rhs["Delta_0"])}, certificate
 

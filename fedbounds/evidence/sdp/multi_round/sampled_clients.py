@@ -42,7 +42,7 @@ SEARCHED, DRAWS, ERROR_RATE = 128, 2**14, 1e-6
 SAME = 1e-12
 # Wedges (first and last angle) from which the best is searched for, and how often one is tried for each number that
 # is searched; cones by their first; how far the faces lean with noise. A wedge is no ray and no half-plane.
-WEDGES, TRIED, CONES, LEAN = ((-0.05, -0.4), (-0.5, -1.4), (0.1, -2.5)), 20, np.linspace(-1.4, -0.05, 28), 0.5
+WEDGES, TRIED, CONES, LEAN = ((-0.05, -0.4), (-0.5, -1.4)), 20, np.linspace(-1.4, -0.05, 28), 0.5
 NARROWEST = 1e-3
 
 # First and last angle, and how much each face leans.

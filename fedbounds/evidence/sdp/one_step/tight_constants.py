@@ -89,7 +89,7 @@ def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
         constant = parts.sign * candidate
         note = {"claim": claim.key, "term": term, "solver": solver, "certified": str(constant)}
         certificate = certify_form(
-            lhs, parts.rhs(constant), setting, key, scale, note, faces=False, written=written_by(claim, setting.how)
+            lhs, parts.rhs(constant), setting, key, scale, note, written=written_by(claim, setting.how)
         )
         if certificate is not None:
             return replace(result, certified=constant, certificate=certificate)

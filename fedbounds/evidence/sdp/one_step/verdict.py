@@ -187,7 +187,6 @@ def certify_form(
     claim: str | None = None,
     scale: Mapping[str, Fraction] | None = None,
     note: Mapping[str, object] | None = None,
-    faces: bool = True,
     known: Mapping[str, Fraction] | None = None,
     written: Expressions | None = None,
 ) -> Certificate | None:
@@ -196,7 +195,7 @@ def certify_form(
     if known is None:
         bounds = [name for name in BOUNDS if rhs.get(name)]
         model = build(setting, float, bounds, written)
-        multipliers = prove(model, build(setting, exact, bounds, written), lhs, rhs, size(model) if faces else None)
+        multipliers = prove(model, build(setting, exact, bounds, written), lhs, rhs)
     if multipliers is None:
         return None
     numbers, data = (plain(item) for item in (multipliers, scale or {}))
