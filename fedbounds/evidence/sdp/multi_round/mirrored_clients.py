@@ -14,23 +14,16 @@ rounding of the run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_points, gradient_program
+from fedbounds.evidence.sdp.simplex import ridged, simplex_maxima
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.problem import Array
 
 # Directions in which the worst case extends less than this part of its largest are the solver's rounding.
 FLAT = 1e-10
-# Added to the diagonal of G, relative to its largest entry, so that the weights are unique.
-RIDGE = 1e-9
-# Weights above this are positive, and slopes above this lead upwards, relative to the largest of G and b.
-POSITIVE, UPWARDS = 1e-13, 1e-12
-# Changes of the active pieces at one point: far more than there are pieces.
-CHANGES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,48 +79,3 @@ def rebuilt(run: Run, solution: Solution, delta_0: float, zeta_sq: float) -> Mir
     b = np.minimum(b, b[-1] - G[-1, -1] + G[-1])
     start = np.where(np.arange(x.shape[1]) < means, x[0], 0.0)
     return MirroredClients(float(run.mu), c, b, G, start * np.sqrt(delta_0) / np.linalg.norm(start), means)
-
-
-def ridged(G: Array) -> Array:
-    """G with a little on its diagonal."""
-    return np.asarray(G + RIDGE * np.abs(G).max() * np.eye(len(G)))
-
-
-def simplex_maxima(G: Array, heights: Array) -> Array:
-    """argmax over the simplex of l . heights - l G l/2 for several heights (B, k): (B, k); G is positive definite.
-
-    Pieces become active one by one, those that lead upwards most first, and leave where their weight would be
-    negative.
-    """
-    scale = max(np.abs(G).max(), np.abs(heights).max(initial=0.0))
-    result: Array = np.eye(len(G))[np.argmax(heights - np.diag(G) / 2, axis=1)]
-    active: NDArray[np.bool_] = np.array(result > 0)
-    todo = np.arange(len(heights))
-    for _ in range(CHANGES):
-        if not todo.size:
-            break
-        weights, price = _stationary(G, heights[todo], active[todo])
-        before, mine = result[todo], active[todo]
-        falls = np.logical_and(mine, weights < 0)
-        ratios = np.where(falls, before / np.where(falls, before - weights, 1.0), 1.0)
-        moved = before + ratios.min(axis=1, keepdims=True) * (weights - before)
-        blocked = np.asarray(falls.any(axis=1))
-        stays = ~blocked[:, None] | (moved > POSITIVE)
-        result[todo] = np.where(blocked[:, None], np.where(stays, moved, 0.0), weights)
-        slopes = np.where(mine, -np.inf, heights[todo] - weights @ G - price[:, None])
-        upwards = ~blocked & (slopes.max(axis=1) > UPWARDS * scale)
-        active[todo] = np.logical_and(mine, stays)
-        active[todo[upwards], slopes[upwards].argmax(axis=1)] = True
-        todo = todo[blocked | upwards]
-    return result
-
-
-def _stationary(G: Array, heights: Array, active: NDArray[Any]) -> tuple[Array, Array]:
-    """(weights (B, k) with sum 1, multiplier (B,)) where the slope along active pieces is one number."""
-    k = len(G)
-    system = np.zeros((len(heights), k + 1, k + 1))
-    system[:, :k, :k] = np.where(active[:, :, None] & active[:, None, :], G, np.eye(k))
-    system[:, :k, k] = system[:, k, :k] = active
-    right = np.concatenate([np.where(active, heights, 0.0), np.ones((len(heights), 1))], axis=1)
-    solved = np.linalg.solve(system, right[..., None])[..., 0]
-    return solved[:, :k], solved[:, k]

@@ -16,10 +16,10 @@ from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.sdp.multi_round.mirrored_clients import ridged, simplex_maxima
 from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.one_step.written import of_weights
+from fedbounds.evidence.sdp.simplex import ridged, simplex_maxima
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, Optimum, Problem
