@@ -10,8 +10,12 @@ from fedbounds.report.number_format import SHOWN, with_decimal
 MANY = 4
 
 
-def instance(data: Mapping[str, Any]) -> list[str]:
-    """The instance of a verdict's ``data``, the constants, and each term."""
+def instance(data: Mapping[str, Any], letters: Mapping[str, str] | None = None) -> list[str]:
+    """The instance of a verdict's ``data``, the constants (some in ``letters`` for their names), and each term.
+
+    >>> instance({"terms": {}, "constants": {"gap": "1/2"}, "lhs": "1/2", "rhs": "1"}, {"gap": "F(w)-F*"})[0]
+    '  F(w)-F*    1/2'
+    """
     given = data.get("instance", {})
     lines = fields(_in_words(given) | given)
     if "terms" in data:
@@ -19,10 +23,11 @@ def instance(data: Mapping[str, Any]) -> list[str]:
         if "bits" in data:  # two numbers between the sides
             above = fraction(data["lhs"]) > fraction(data["rhs"])
             left, right = (">= ", "<= ")[not above] + left, ("<= ", ">= ")[not above] + right
-        constants = {name: _short(x) for name, x in data.get("constants", {}).items() if name not in given}
+        named = letters or {}
+        constants = {named.get(k, k): _short(x) for k, x in data.get("constants", {}).items() if k not in given}
         alpha = data.get("alpha")
         lines += fields({"alpha": alpha} if alpha != [given.get("p")] else {}) + fields(constants)
-        lines += [*fields(data.get("varying", {})), *fields({"left": left})]
+        lines += [*fields({named.get(k, k): x for k, x in data.get("varying", {}).items()}), *fields({"left": left})]
         lines += [*fields(data["terms"], "term"), *fields({"right": right})]
     return lines
 

@@ -18,11 +18,12 @@ from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.instance_text import instance
 from fedbounds.report.number_format import decimal_pair
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
-from fedbounds.report.terminal_symbols import worded
+from fedbounds.report.terminal_symbols import one_line, worded
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import Claim, in_words, statement
 from fedbounds.theory.coverage import only
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
 MEANING = {
@@ -127,6 +128,11 @@ def _symbols(claim: Claim) -> set[sp.Symbol]:
     return set().union(*(sp.sympify(side).free_symbols for side in (claim.lhs, *claim.terms.values())))
 
 
+def _letters(trial: Trial) -> dict[str, str]:
+    """What the claim's quantities are that no table names."""
+    return {item.name: one_line(item) for item in _symbols(trial.claim) if item.name not in QUANTITIES}
+
+
 def _notes(trial: Trial, shown: Verdict) -> list[str]:
     """How long an exact counterexample must run, and which hypotheses exclude it."""
     if "instance" not in shown.data or "bits" in shown.data:
@@ -213,7 +219,10 @@ def blocks(trial: Trial) -> list[Block]:
         "\n".join(verdict(trial)),
     ]
     if trial.refutation is not None and "lhs" in trial.refutation.data:
-        result += ["The instance, to be checked by hand:", Code("\n".join(instance(trial.refutation.data)))]
+        result += [
+            "The instance, to be checked by hand:",
+            Code("\n".join(instance(trial.refutation.data, _letters(trial)))),
+        ]
     return result + _details(trial)
 
 
@@ -235,7 +244,7 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
     # A verdict on a statement that lacks a hypothesis begins with that.
     lines = sorted(verdict(trial), key=lambda line: not line.startswith("Warning: not read"))
     if trial.refutation is not None:
-        lines += ["", *instance(trial.refutation.data)]
+        lines += ["", *instance(trial.refutation.data, _letters(trial))]
     text = "\n".join(lines).rstrip() + "\n"
     if not verbose:
         return text
