@@ -13,7 +13,7 @@ MANY = 4
 def instance(data: Mapping[str, Any], letters: Mapping[str, str] | None = None) -> list[str]:
     """The instance of a verdict's ``data``, the constants (some in ``letters`` for their names), and each term.
 
-    >>> instance({"terms": {}, "constants": {"gap": "1/2"}, "lhs": "1/2", "rhs": "1"}, {"gap": "F(w)-F*"})[0]
+    >>> instance({"terms": {}, "constants": {"gap": "1/2"}, "lhs": "1/2", "rhs": "1"}, {"gap": "F(w)-F*"})[1]
     '  F(w)-F*    1/2'
     """
     given = data.get("instance", {})
