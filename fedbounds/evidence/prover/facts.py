@@ -220,9 +220,11 @@ def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping
     return sp.Integer(1)
 
 
-DRAWN, ONE = "drawn-clients", "one-drawn-client"
-# m - 1, and the share (N - m)/(m (N - 1)) of the models' variance that the mean of m of them has.
-BEYOND_ONE, LEFT_SHARE = (sp.Symbol(name, nonnegative=True) for name in ("beyond_one", "left_share"))
+DRAWN, ONE, BY_P = "drawn-clients", "one-drawn-client", "drawn-by-p"
+# m - 1, the share (N - m)/(m (N - 1)) of the models' variance that the mean of m of them has, and what it has not.
+BEYOND_ONE, LEFT_SHARE, LOST_SHARE = (
+    sp.Symbol(name, nonnegative=True) for name in ("beyond_one", "left_share", "lost_share")
+)
 m, N = sy.m, sy.N
 
 
@@ -238,20 +240,34 @@ class Draws:
     @classmethod
     def of(cls, universe: Mapping[str, Assumption]) -> Draws:
         """That of a claim's assumptions; nothing where no clients are drawn, or one."""
-        if DRAWN not in universe or ONE in universe:
+        if not drawn(universe) or ONE in universe:
             return cls()
         shown = several(universe)
         if shown is None:
             beyond = d.Condition(BEYOND_ONE, d.premise("some-drawn"))
-            return cls((), (beyond,), {m: 1 + BEYOND_ONE}, (1 / (1 + BEYOND_ONE),))
-        share = d.step("left-share", 0, "<=", (N - m) / (m * (N - 1)))
-        steps = *shown, share.by((1 / (m * (N - 1)), d.premise("no-more-drawn")))
-        left = d.Condition(LEFT_SHARE, d.Earlier("left-share"))
-        return cls(steps, (left,), {N: m * (1 - LEFT_SHARE) / (1 - m * LEFT_SHARE)}, (LEFT_SHARE,))
+            return cls((), (beyond,), {m: 1 + BEYOND_ONE}, (1 / (1 + BEYOND_ONE), BEYOND_ONE / (1 + BEYOND_ONE)))
+        left = d.step("left-share", 0, "<=", (N - m) / (m * (N - 1)))
+        lost = d.step("lost-share", 0, "<=", 1 - (N - m) / (m * (N - 1)))
+        steps = (
+            *shown,
+            left.by((1 / (m * (N - 1)), d.premise("no-more-drawn"))),
+            lost.by((N / (m * (N - 1)), d.premise("some-drawn"))),
+        )
+        shares = {LEFT_SHARE: d.Earlier("left-share"), LOST_SHARE: d.Earlier("lost-share")}
+        conditions = tuple(d.Condition(symbol, step) for symbol, step in shares.items())
+        numbers = {N: m * (1 - LEFT_SHARE) / (1 - m * LEFT_SHARE), LOST_SHARE: 1 - LEFT_SHARE}
+        return cls(steps, conditions, numbers, tuple(shares))
+
+
+def drawn(universe: Mapping[str, Assumption]) -> bool:
+    """Whether clients are drawn for each step."""
+    return DRAWN in universe or BY_P in universe
 
 
 def several(universe: Mapping[str, Assumption]) -> tuple[d.Step, ...] | None:
-    """The steps that show N - 1 > 0, where the claim says that N >= 2, or divides by N - 1."""
+    """The steps that show N - 1 > 0, where m of N are drawn and the claim says N >= 2, or divides by N - 1."""
+    if BY_P in universe:
+        return None
     least = d.step("several-clients", N - 1, ">", 0)
     for item in universe.values():
         for k, part in enumerate(item.facts() if item.gives is None else ()):
@@ -267,7 +283,11 @@ def several(universe: Mapping[str, Assumption]) -> tuple[d.Step, ...] | None:
 
 def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
     """The second moment of a step by drawn clients, and of what it is made of."""
-    if ONE in universe:
+    if BY_P in universe:
+        way = STEPPED - W_STAR
+        mean = (Mean(P, norm_sq(way)) + BEYOND_ONE * norm_sq(Centre(P, way))) / m
+        yield Candidate(mean - norm_sq(W_NEXT - W_STAR), 0, ((1 / m, d.premise(BY_P, W_STAR)),), free=True)
+    elif ONE in universe:
         uses = ((sp.Integer(1), d.premise(ONE, W_STAR)),)
         yield Candidate(Mean(P, norm_sq(STEPPED - W_STAR)) - norm_sq(W_NEXT - W_STAR), 0, uses, free=True)
     elif several(universe) is not None:
@@ -283,13 +303,17 @@ def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
     if "no-noise" in universe:
         uses = ((sp.Integer(-1), d.premise("no-noise")),)
         yield Candidate(-Mean(P, norm_sq(NOISE)), 2, ((sp.Integer(1), d.Averaged(P, uses)),), free=True)
-    elif {"bounded-variance", "equal-p"} <= universe.keys():
+    elif "bounded-variance" in universe:
         variance = d.premise("bounded-variance", X)
-        yield Candidate(sy.sigma_sq - Mean(P, norm_sq(NOISE)), 2, (d.as_use(d.averaged(P, variance)),))
-        equal = d.averaged(P, (SHARE, variance), (sy.sigma_sq, d.premise("equal-p")))
-        size = norm_sq(Centre(P, NOISE))
-        independent = d.as_use((-1, d.premise("drawn-noises")))
-        yield Candidate(sy.sigma_sq / sy.N - size, 2, (independent, d.as_use(equal)))
+        size, independent = norm_sq(Centre(P, NOISE)), (-1, d.premise("drawn-noises"))
+        yield _noise(sy.sigma_sq - Mean(P, norm_sq(NOISE)), d.averaged(P, variance))
+        if "equal-p" in universe:
+            equal = d.averaged(P, (SHARE, variance), (sy.sigma_sq, d.premise("equal-p")))
+            yield _noise(sy.sigma_sq / sy.N - size, independent, equal)
+        elif BY_P in universe:
+            yield _noise(sy.sigma_sq * sy.p_sq - size, independent, d.averaged(P, (SHARE, variance)))
+            jensen = d.averaged(P, d.Square(NOISE - Centre(P, NOISE), "Jensen: a variance"))
+            yield _noise(sy.sigma_sq - size, jensen, d.averaged(P, variance))
     slope = grad(W)
     value = sy.zeta_sq - Mean(P, norm_sq(slope - Centre(P, slope)))
     yield Candidate(value, 2, (d.as_use(d.premise("dissimilarity")),))
@@ -309,8 +333,13 @@ def of_drawn_models() -> Iterator[Candidate]:
 def noises(universe: Mapping[str, Assumption]) -> Iterator[sp.Expr]:
     """What the variance of a step by drawn clients is at most, beside what the contraction pays for."""
     share = sp.Integer(1) if ONE in universe else 1 / m if several(universe) is None else (N - m) / (m * (N - 1))
-    noise = sp.Integer(0) if "no-noise" in universe else sy.sigma_sq / m
-    if "common-optimum" in universe:
-        yield noise
-    yield noise + share * sy.zeta_sq
-    yield noise + 2 * share * sy.zeta_star_sq
+    of_one = [sp.Integer(0)] if "no-noise" in universe else [sy.sigma_sq / m]
+    if BY_P in universe and "no-noise" not in universe:
+        # A client that is drawn twice brings its noise twice.
+        least = [1 / N] if "equal-p" in universe else [sy.p_sq, sp.Integer(1)]
+        of_one = [sy.sigma_sq * (1 + (m - 1) * item) / m for item in least]
+    for noise in of_one:
+        if "common-optimum" in universe:
+            yield noise
+        yield noise + share * sy.zeta_sq
+        yield noise + 2 * share * sy.zeta_star_sq

@@ -203,7 +203,7 @@ class Goal:
     @property
     def drawn(self) -> bool:
         """Whether clients are drawn for each step."""
-        return facts.DRAWN in self.universe
+        return facts.drawn(self.universe)
 
     @property
     def unbiased(self) -> bool:

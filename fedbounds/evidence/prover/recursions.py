@@ -61,7 +61,7 @@ class OneStep:
 
 def one_steps(setting: Setting) -> Iterator[OneStep]:
     """Inequalities for one step that the claim may follow from, the plainest first; of drawn clients the easiest."""
-    if facts.DRAWN in setting.universe:
+    if facts.drawn(setting.universe):
         for noise, kept in product(setting.noises, (1 - eta * mu, 1 - eta * mu * (2 - eta * L), (1 - eta * mu) ** 2)):
             right = kept * sy.Delta + eta**2 * noise
             yield OneStep(kept, eta**2 * noise, partial(recursion, setting, right))

@@ -147,7 +147,7 @@ class Setting:
     def noises(self) -> Iterator[sp.Expr]:
         """What the variance of the mean gradient is at most, of that which the claim speaks of."""
         names = self.claim.symbols
-        if facts.DRAWN in self.universe:
+        if facts.drawn(self.universe):
             yield from facts.noises(self.universe)
             return
         if "no-noise" in self.universe:

@@ -34,7 +34,8 @@ from fedbounds.theory.vectors import Centre, Inner
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about a sum, a mean or the last iterate."""
-    if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys():
+    together = {statement.SAME_STEP, "unbiased"} <= setting.universe.keys()
+    if not together and not facts.drawn(setting.universe):
         return
     left, one = setting.claim.lhs, sp.Integer(1)
     mean = next((q for q in setting.claim.computed if weights_of(q) is not None), None)
@@ -44,7 +45,7 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         yield from _sums(setting, right, (one, GAPS, sy.gap_sum), d.premise("average"))
     elif left == sy.gap_sum:
         yield from _sums(setting, right, (one, GAPS, sy.gap_sum), None)
-    if left == sy.gap and "no-noise" in setting.universe and not setting.eta.has(t):
+    if left == sy.gap and together and "no-noise" in setting.universe and not setting.eta.has(t):
         yield from _last_iterate(setting, right)
 
 
@@ -57,7 +58,7 @@ def _sums(
     """
     (weights, now, last), positive = summed, setting.letters.positive
     whole_mean = setting.claim.lhs.is_Symbol and mean is not None
-    scale = sp.Integer(1)
+    scale, zero = sp.Integer(1), sp.Integer(0)
     if mean is not None:
         scale = sp.cancel((1 if whole_mean else T) / sp.factor(sp.summation(weights, (t, 0, T - 1))))
     whole = sp.expand(sp.cancel(right / scale))
@@ -66,9 +67,10 @@ def _sums(
     )
     shares = (first,) if first.is_Rational and first > 0 else (sp.Integer(2), sp.Integer(1))
     for noise, kept, share in product(setting.noises, (1 - eta * mu, sp.Integer(1)), shares):
-        after, added = sp.cancel(weights / (share * setting.eta)), whole.coeff(noise) if noise != 0 else sp.Integer(0)
+        after, each = sp.cancel(weights / (share * setting.eta)), weights * setting.eta / share if noise != 0 else zero
+        added = sp.summation(each, (t, 0, T - 1)) if each.is_polynomial(t) else whole.coeff(noise)
         before, start, end = (after.subs(t, time - 1) for time in (t, sp.Integer(0), T))
-        grown = added.subs(T, t + 1) - added.subs(T, t) - (weights * setting.eta / share if noise != 0 else 0)
+        grown = sp.expand(added.subs(T, t + 1) - added.subs(T, t) - each)
         rest = termwise(setting, sp.expand(whole - start * sy.Delta_0 - added * noise))
         lost, more, at_end, next_ = map(positive, (before - after * kept.subs(eta, setting.eta), grown, end, after))
         if rest is None or None in (lost, more, at_end, next_) or added.subs(T, 0) != 0:

@@ -268,7 +268,8 @@ RESTS_ON = {
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
 # Symbols whose declared sign is an assumption of some claims.
-SIGN_OF = {sy.p_min: ("positive-p_min",), sy.m: ("equal-selection", "selection-without-replacement")}
+OF_M = ("equal-selection", "selection-without-replacement", "selection-with-replacement")
+SIGN_OF = {sy.p_min: ("positive-p_min",), sy.m: OF_M}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).
 SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),

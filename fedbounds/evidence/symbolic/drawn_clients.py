@@ -38,8 +38,11 @@ OF_DRAWN_WEIGHTS = (*MOMENTS, "some-drawn", "no-more-drawn", "drawn-noises")
 OF_DRAWN_MODELS = ("next-drawn-models", "mean-drawn-model")
 # What it grants where each round is one step.
 OF_DRAWS = ("drawn-clients", "drawn-at-most", "dissimilarity")
+# What it grants that draws them by p with replacement, and where each round is one step.
+OF_DRAWN_BY_P = ("drawn-weights-mean", "drawn-weights-at-most", "some-drawn", "drawn-noises")
+OF_DRAWS_BY_P = ("drawn-by-p", "dissimilarity")
 # What holds in expectation over the draw, so that weights which depend on it may not average it.
-OVER_DRAWS = (*MOMENTS, *OF_DRAWN_MODELS, "drawn-clients", "drawn-at-most", "one-drawn-client")
+OVER_DRAWS = (*MOMENTS, *OF_DRAWN_MODELS, "drawn-clients", "drawn-at-most", "one-drawn-client", "drawn-by-p")
 
 
 def _fixed(point: sp.Expr) -> sp.Expr:
@@ -71,6 +74,16 @@ DEFINITIONS = (
         ),
     ),
     define(
+        "drawn-by-p",
+        "m clients are drawn by p, independently and whatever came before, and make one local step: m E||w_{t+1} - "
+        "v||^2 is a mean square and m - 1 squares of the mean",
+        lambda o, v: zero(
+            Mean(P, norm_sq(STEPPED - _fixed(v)))
+            + (sy.m - 1) * norm_sq(Centre(P, STEPPED - _fixed(v)))
+            - sy.m * norm_sq(W_NEXT - v)
+        ),
+    ),
+    define(
         "one-drawn-client",
         "w_{t+1} is the model of one client, drawn uniformly whatever came before, after one local step",
         lambda o, v: zero(Mean(P, norm_sq(STEPPED - _fixed(v))) - norm_sq(W_NEXT - v)),
@@ -87,7 +100,7 @@ DEFINITIONS = (
     ),
     define(
         "drawn-weights-mean",
-        "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of any vectors v_i of the "
+        "alpha is 1/m for each of m draws by p, whatever came before: the mean of any vectors v_i of the "
         "clients under alpha is in expectation that under p",
         lambda o, v, u: zero(Inner(Centre(ALPHA, _undrawn(v)) - Centre(P, v), _undrawn(of_all(u)))),
     ),
@@ -104,8 +117,8 @@ DEFINITIONS = (
     ),
     define(
         "drawn-weights-at-most",
-        "alpha is 1/m at m clients, drawn uniformly whatever came before: the mean of m vectors has at most 1/m "
-        "of the vectors' variance",
+        "alpha is 1/m for each of m draws by p, whatever came before, independent or of different clients: the "
+        "mean of m vectors has at most 1/m of the vectors' variance",
         lambda o, v: non_negative(
             Mean(P, norm_sq(_undrawn(v))) + (sy.m - 1) * norm_sq(Centre(P, v)) - sy.m * norm_sq(Centre(ALPHA, v))
         ),

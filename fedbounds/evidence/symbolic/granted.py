@@ -10,7 +10,14 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.evidence.symbolic.drawn_clients import OF_DRAWN_MODELS, OF_DRAWN_WEIGHTS, OF_DRAWS, OVER_DRAWS
+from fedbounds.evidence.symbolic.drawn_clients import (
+    OF_DRAWN_BY_P,
+    OF_DRAWN_MODELS,
+    OF_DRAWN_WEIGHTS,
+    OF_DRAWS,
+    OF_DRAWS_BY_P,
+    OVER_DRAWS,
+)
 from fedbounds.evidence.symbolic.expressions import (
     begin_anew,
     indices,
@@ -30,6 +37,7 @@ from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
+OF_ANY_DRAWS = {*OF_DRAWS, *OF_DRAWN_WEIGHTS, *OF_DRAWN_MODELS, *OF_DRAWN_BY_P, *OF_DRAWS_BY_P, "one-drawn-client"}
 OF_ONE_FUNCTION = ("one-function", "one-function-apart", "next-gaps", "mean-gap")
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
 PRESENT = Assumption(
@@ -68,7 +76,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "common-optimum": "common-optimum" not in by,
         **dict.fromkeys(("first-round", "first-round-start"), "first-round" not in by),
         **dict.fromkeys(OF_ONE_FUNCTION, "one-function" not in by),
-        **{key: key not in by for key in (*OF_DRAWS, *OF_DRAWN_WEIGHTS, *OF_DRAWN_MODELS, "one-drawn-client")},
+        **{key: key not in by for key in OF_ANY_DRAWS},
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
@@ -106,13 +114,17 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
         result["first-round"] = frozenset(item.key for item in stated if within in item.parts)
     keys = {item.key for item in stated}
     drawn = _drawn(stated)
-    result |= dict.fromkeys(OF_DRAWN_WEIGHTS, drawn)
     # Of those drawn twice the p-weighted iterate makes too little.
-    by_p = frozenset({shipped.with_replacement.key}) if shipped.with_replacement in stated else frozenset[str]()
-    result |= dict.fromkeys(OF_DRAWN_MODELS, drawn or (by_p if reading.virtual == "alpha" else frozenset()))
-    result |= dict.fromkeys(OF_DRAWS, drawn and those((sy.tau, 1)) and drawn | those((sy.tau, 1)))
+    twice = shipped.with_replacement in stated and reading.virtual == "alpha"
+    by_p = frozenset({shipped.with_replacement.key} if twice else ())
+    result |= dict.fromkeys(OF_DRAWN_MODELS, drawn or by_p) | dict.fromkeys(OF_DRAWN_BY_P, by_p)
+    one_step = those((sy.tau, 1))
+    result |= dict.fromkeys(OF_DRAWS_BY_P, by_p and one_step and by_p | one_step)
+    if drawn:
+        result |= dict.fromkeys(OF_DRAWN_WEIGHTS, drawn) | dict.fromkeys(OF_DRAWS, one_step and drawn | one_step)
     alone_drawn = those((sy.m, 1))
-    result["one-drawn-client"] = result["drawn-clients"] and alone_drawn and result["drawn-clients"] | alone_drawn
+    several = result.get("drawn-clients")
+    result["one-drawn-client"] = several | alone_drawn if several and alone_drawn else frozenset()
     result["first-step"] = (
         frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
     )
@@ -166,7 +178,7 @@ def _divides_by_time(claim: Claim, reading: Reading) -> bool:
         return any(power.base == sy.T and power.exp.is_negative for power in expression.atoms(sp.Pow))
 
     compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
-    return divides(compared) and divides(sp.cancel(compared))
+    return divides(compared) and divides(1 / sp.factor(sp.fraction(sp.cancel(compared))[1]))
 
 
 def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:

@@ -1,7 +1,10 @@
 """Clients drawn for each step: the definitions hold for every set of clients, and statements that need them."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
+from math import prod
+from pathlib import Path
 
 import pytest
 import sympy as sp
@@ -9,11 +12,13 @@ import sympy as sp
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, SHARE, START, W_NEXT, W_STAR, G, P, W, X, grad
+from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.latex.reader import in_order
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import average_models_gap, dispersion
+from fedbounds.theory.point_quantities import average_models_gap, dispersion, p_sq
 from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, Delta_T, L, N, T, eta_0, gap_t, m, mu, sigma_sq, zeta_sq
@@ -52,6 +57,55 @@ def test_the_second_moment_of_a_draw_is_that_over_every_set_of_clients():
             assert drawn * moment <= squares + (drawn - 1) * mean(models) ** 2
             assert drawn > 1 or moment == squares
             assert mean([mean(S) for S in combinations(models, drawn)]) == mean(models)
+
+
+def test_the_second_moment_of_a_draw_by_p_is_that_over_every_sequence_of_clients():
+    """Of a_i, to which each client adds 1 or -1: a client that is drawn twice adds the same twice."""
+    for models, p in (([3], [1]), ([1, -2], [Fraction(1, 3), Fraction(2, 3)]), ([5, 0, -1], [Fraction(1, 4)] * 3)):
+        p = [*p[:-1], 1 - sum(p[:-1])]
+        noisy = [[x + e for x, e in zip(models, signs, strict=True)] for signs in product((1, -1), repeat=len(p))]
+        squares = mean([sum(w * x**2 for w, x in zip(p, item, strict=True)) for item in noisy])
+        of_mean = mean([sum(w * x for w, x in zip(p, item, strict=True)) ** 2 for item in noisy])
+        for drawn in range(1, 4):
+            draws = list(product(range(len(p)), repeat=drawn))
+            moment = mean(
+                [sum(prod(p[k] for k in S) * mean([item[k] for k in S]) ** 2 for S in draws) for item in noisy]
+            )
+            assert drawn * moment == squares + (drawn - 1) * of_mean
+
+
+RUNS = {item.key.removeprefix("thm:"): item for item in in_order(Path(__file__).with_name("drawn_runs.tex"))}
+
+
+def of_run(one):
+    return automatic.examine(one, READINGS["plain"]) is not None
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_of_drawn_clients_is_proved_and_with_a_smaller_last_term_not(name):
+    *others, (last, term) = RUNS[name].terms.items()
+    assert of_run(RUNS[name])
+    assert not of_run(replace(RUNS[name], terms={**dict(others), last: sp.Rational(2, 5) * term}))
+
+
+@pytest.mark.parametrize("without", ["one-local-step", "selection-with-replacement", "convex", "smooth"])
+def test_draws_by_p_need_what_the_run_assumes(without):
+    stated = RUNS["replaced-noise"]
+    assert not of_run(replace(stated, assumptions=tuple(x for x in stated.assumptions if x.key != without)))
+
+
+def test_a_client_that_is_drawn_twice_brings_its_noise_twice():
+    stated = RUNS["replaced-noise"]
+    first, second, _ = stated.terms
+    for noise in (sigma_sq / m, sigma_sq / m + p_sq * sigma_sq, sigma_sq * (1 / m + p_sq / 2)):
+        terms = {**{key: stated.terms[key] for key in (first, second)}, "noise": eta_0 * noise}
+        assert of_run(replace(stated, terms=terms)) is (noise == sigma_sq / m + p_sq * sigma_sq)
+
+
+@pytest.mark.parametrize("reading", ["plain", "literal"])
+def test_draws_by_p_are_of_the_mean_over_those_drawn(reading):
+    stated = RUNS["replaced-mean"]
+    assert ("drawn-by-p" in granted(READINGS[reading], stated)) is (READINGS[reading].virtual == "alpha")
 
 
 def test_a_shared_minimiser_and_one_drawn_client():
