@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import sympy as sp
 
 from fedbounds.evidence.prover import facts
-from fedbounds.evidence.prover.mean_steps import mean_step
+from fedbounds.evidence.prover.mean_steps import mean_step, shares
 from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta, mu, t
-from fedbounds.evidence.prover.telescoped_rounds import SHARES
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import NOISE, SHARE, START, W_STAR, X_T, G, P, X, grad
+from fedbounds.evidence.symbolic.definitions import NOISE, SHARE, START, W_STAR, X_T, G, P, X
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
@@ -36,20 +35,19 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     # Of their spread the mean of m of the N models has this share.
     left = d.step("left-share", 0, "<=", share).by((1 / (m * (N - 1)), d.premise("no-more-drawn")))
     bound = sp.expand(right.xreplace({sy.eta_0: eta}) - share * T**2 * scale)
-    for _, apart in SHARES:
-        for noise, shown in _noises(setting):
-            carried = _carried(setting, bound, noise, shown, apart)
-            if carried is None:
-                continue
-            lines, conditions = carried
-            steps = (*several, left, *_away(scale), *lines)
-            last = (
-                (1 / (m * (N - 1)), d.premise("drawn-at-end")),
-                d.Earlier("near"),
-                (LEFT, d.Earlier("far")),
-                (LEFT, d.Square(MIDDLE_T - START, "a variance is below any second moment")),
-            )
-            yield steps, last, (d.Condition(LEFT, d.Earlier("left-share")), *conditions)
+    for noise, shown in _noises(setting):
+        carried = _carried(setting, bound, noise, shown)
+        if carried is None:
+            continue
+        lines, conditions = carried
+        steps = (*several, left, *_away(scale), *lines)
+        last = (
+            (1 / (m * (N - 1)), d.premise("drawn-at-end")),
+            d.Earlier("near"),
+            (LEFT, d.Earlier("far")),
+            (LEFT, d.Square(MIDDLE_T - START, "a variance is below any second moment")),
+        )
+        yield steps, last, (d.Condition(LEFT, d.Earlier("left-share")), *conditions)
 
 
 def _away(scale: sp.Expr) -> tuple[d.Step, ...]:
@@ -82,23 +80,22 @@ def _carried(
     bound: sp.Expr,
     noise: sp.Expr,
     noisy: tuple[d.Written, ...],
-    apart: sp.Expr,
 ) -> tuple[tuple[d.Step, ...], tuple[d.Condition, ...]] | None:
     """The induction that the mean of all clients' models is within the bound, and its conditions."""
     positive, size = setting.letters.positive, setting.eta
-    spare, more = positive(2 - 4 * eta * L), positive((apart - 1 - 2 * eta * L) * L + mu)
-    kept = positive(1 - eta * mu)
-    each = apart * eta * L * t**2 * eta**2 * sy.G_sq + eta**2 * noise
+    kept = shares(setting, mu)
+    apart = (1 - eta * mu) * eta * (L - mu)
+    each = apart * t**2 * eta**2 * sy.G_sq + eta**2 * noise
     base = termwise(setting, (bound.subs(T, 0) - sy.Delta_0).subs(eta, size))
     now, then = (bound.subs(T, time) for time in (t, t + 1))
     rest = termwise(setting, sp.expand((then - (1 - eta * mu) * now - each).subs(eta, size)))
-    if spare is None or more is None or kept is None or base is None or rest is None:
+    share, size = positive(apart), setting.eta
+    if kept is None or share is None or base is None or rest is None:
         return None
+    whole = kept[0].xreplace({eta: size})
     steps = (
-        d.step(
-            "step", NEAR.xreplace(AFTER), "<=", (1 - eta * mu) * NEAR + apart * eta * L * SPREAD + eta**2 * noise
-        ).by(
-            *mean_step(MIDDLE, Centre(P, grad(X)), mu, spare, more),
+        d.step("step", NEAR.xreplace(AFTER), "<=", (1 - eta * mu) * NEAR + apart * SPREAD + eta**2 * noise).by(
+            *mean_step(MIDDLE, (mu, mu), kept, 2 * kept[0]),
             *((eta**2 * multiplier, fact) for multiplier, fact in map(d.as_use, noisy)),
         ),
         d.step("apart", SPREAD, "<=", t**2 * eta**2 * sy.G_sq).by(
@@ -109,8 +106,8 @@ def _carried(
         ),
         d.step("carry-near", NEAR.xreplace(AFTER), "<=", then).by(
             d.Earlier("step"),
-            (kept, d.Hypothesis("near")),
-            (apart * eta * L, d.Earlier("apart")),
+            (whole, d.Hypothesis("near")),
+            (share, d.Earlier("apart")),
             *rest.uses,
         ),
         d.step("near", NEAR_T, "<=", bound).by(d.Induction("base-near", "carry-near")),

@@ -13,7 +13,7 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import even_and_pulled, no_farther
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.mean_steps import from_sum, mean_step, of_sum
+from fedbounds.evidence.prover.mean_steps import from_sum, mean_step, of_sum, shares
 from fedbounds.evidence.prover.run_setting import LENGTH, LIMITS, L, Proposal, Setting, T, eta, tau
 from fedbounds.evidence.prover.step_facts import SLACK, noise_apart, noise_bound, small
 from fedbounds.evidence.prover.termwise import termwise
@@ -61,10 +61,9 @@ def _summed(
 ) -> tuple[tuple[d.Step, ...], tuple[d.Written, ...]] | None:
     positive, size, first = setting.letters.positive, setting.eta, left_in_round(sp.Integer(1))
     at_cap = sp.cancel(setting.cap.bound * L) if setting.cap is not None else sp.nan
-    apart = 1 + 2 * eta * L
-    gained = 2 - 4 * eta * L - 4 * apart * (eta * L) ** 2 * first
+    gained = 2 - 4 * (eta * L) ** 2 * first
     share = sp.cancel(gained.subs(eta, at_cap / L))
-    added = 2 * apart * L * eta**2 * first * sy.zeta_star_sq
+    added = 2 * L * eta**2 * first * sy.zeta_star_sq
     spare, inverse, weight = positive(gained - share), positive(1 / share), positive(1 / size)
     if share.has(L) or spare is None or inverse is None or weight is None:
         return None
@@ -73,33 +72,32 @@ def _summed(
     if rest is None or rest.steps or lines is None:
         return None
     sums = sy.Delta_0 / eta + T * added
-    below = apart * L * eta**2 * (n * (n + 1) / 2 + DELTA * n)  # what c(1) is above c(n + 1)
+    below = L * eta**2 * (n * (n + 1) / 2 + DELTA * n)  # what c(1) is above c(n + 1)
     steps = (
         *lines,
         d.step("base", sy.Delta_0 / eta, "<=", sy.Delta_0 / eta),
         d.step(
             "carry",
-            share * (GAPS + sy.gap_t) + sy.Delta_next / eta + apart * L * POTENTIAL_NEXT,
+            share * (GAPS + sy.gap_t) + sy.Delta_next / eta + L * POTENTIAL_NEXT,
             "<=",
             sums.subs(T, sy.t + 1),
         ).by(
             (1 / eta, d.Earlier("recursion")),
-            (apart * L, d.premise("drift-potential")),
-            (apart * L * LENGTH * (tau + n + 2 * DELTA) / (2 * (n + 1 + DELTA)), d.Earlier("apart-next")),
-            (apart * L * LENGTH * (tau + n + 2 * DELTA) / 2 * eta**2, d.Earlier("spread")),
+            (L, d.premise("drift-potential")),
+            (L * LENGTH * (tau + n + 2 * DELTA) / (2 * (n + 1 + DELTA)), d.Earlier("apart-next")),
+            (L * LENGTH * (tau + n + 2 * DELTA) / 2 * eta**2, d.Earlier("spread")),
             (below * (4 * L * sy.gap_t + 2 * sy.zeta_star_sq), d.ONE),
             (spare * sy.gap_t, d.ONE),
-            (least * sy.Delta, d.ONE),
             d.Hypothesis("all"),
         ),
-        d.step("all", share * sy.gap_sum + sy.Delta_T / eta + apart * L * POTENTIAL_T, "<=", sums).by(
+        d.step("all", share * sy.gap_sum + sy.Delta_T / eta + L * POTENTIAL_T, "<=", sums).by(
             d.Induction("base", "carry")
         ),
     )
     last: tuple[d.Written, ...] = (
         (inverse, d.Earlier("all")),
         (inverse * weight * sy.Delta_T, d.ONE),
-        (inverse * apart * L * POTENTIAL_T, d.ONE),
+        (inverse * L * POTENTIAL_T, d.ONE),
         *rest.uses,
     )
     return steps, last
@@ -107,15 +105,17 @@ def _summed(
 
 def _lines(setting: Setting, least: sp.Expr) -> tuple[d.Step, ...] | None:
     """One step of the distance, the spread of gradients, and one step of the drift."""
-    a = n + DELTA
+    a, kept = n + DELTA, shares(setting, sp.Integer(0))
+    if kept is None:
+        return None
     (even, pulled), more = even_and_pulled(W), 1 + 1 / a
-    step = (1 - eta * least) * sy.Delta - eta * (2 - 4 * eta * L) * sy.gap_t + eta * L * (1 + 2 * eta * L) * sy.drift
+    step = sy.Delta - 2 * eta * sy.gap_t + eta * L * sy.drift
     wanted: dict[str, tuple[sp.Expr, sp.Expr, tuple[d.Written, ...]]] = {
         "recursion": (
             sy.Delta_next,
             step,
             (
-                *mean_step(W, Centre(ALPHA, grad(X)), least, sp.Integer(0), least),
+                *mean_step(W, (least, sp.Integer(0)), kept),
                 *noise_bound(setting, ALPHA, eta**2),
             ),
         ),
@@ -142,7 +142,7 @@ def _lines(setting: Setting, least: sp.Expr) -> tuple[d.Step, ...] | None:
         ),
     }
     lines = []
-    slack = ((d.Condition(SLACK, d.Earlier("small")), LIMITS[4]),)
+    slack = ((d.Condition(SLACK, d.Earlier("small")), LIMITS[4]), *setting.limits)
     for label, (left, right, written) in wanted.items():
         uses = [d.as_use(use) for use in written]
         goal = statement.Goal(left, right, "step", setting.universe, None, slack, setting.claim)

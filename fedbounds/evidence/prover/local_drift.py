@@ -12,7 +12,7 @@ from fedbounds.evidence.prover.drifts import drifts
 from fedbounds.evidence.prover.gap_steps import descents, gap_steps
 from fedbounds.evidence.prover.recursions import one_steps
 from fedbounds.evidence.prover.run_setting import Proposal, Setting, eta
-from fedbounds.evidence.prover.telescoped_rounds import SHARES, with_gap
+from fedbounds.evidence.prover.telescoped_rounds import with_gap
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import symbols as sy
@@ -43,8 +43,8 @@ def _with_gap(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     least = facts.curvature_of(set(setting.universe))
     if least is None or not {"smooth", "unbiased", "full-participation"} <= setting.universe.keys():
         return
-    for shares, noise in product(SHARES, setting.noises):
-        step = with_gap(setting, shares, noise, least)
+    for curved, noise in product({least, sp.Integer(0)}, setting.noises):
+        step = with_gap(setting, noise, least, curved)
         if step is None:
             continue
         for drift in (None, *drifts(setting)):

@@ -1,17 +1,18 @@
-"""One step of the mean of local models, kept with its gap: -eta (2 - 4 eta L) gap + eta L (1 + 2 eta L) drift."""
+"""One step of the mean of local models, kept with its gap: (1 - eta mu) (Delta - 2 eta gap + eta (L - mu) drift)."""
 
 from __future__ import annotations
 
 import sympy as sp
 
 from fedbounds.evidence.prover import facts
-from fedbounds.evidence.prover.run_setting import L, Proposal, T, eta
-from fedbounds.evidence.prover.step_facts import Uses, both_ways
+from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta, mu
+from fedbounds.evidence.prover.step_facts import Uses
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, P, X, grad
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre
 
+ZERO = sp.Integer(0)
 TIME = d.step("time", T, ">", 0).by(d.premise("some-time"))
 
 
@@ -28,26 +29,38 @@ def from_sum(left: sp.Expr, steps: tuple[d.Step, ...], uses: Uses, conditions: t
     return (*steps, *time), tuple((scale * m, fact) for m, fact in map(d.as_use, (*uses, *mean))), conditions
 
 
-def mean_step(centre: sp.Expr, along: sp.Expr, least: sp.Expr, spare: sp.Expr, apart: sp.Expr) -> Uses:
-    """What shows it for the mean ``centre``, whose step is ``along`` a mean gradient, of curvature ``least``.
+def shares(setting: Setting, curved: sp.Expr) -> tuple[sp.Expr, ...] | None:
+    """1 - eta mu, and what else must not be negative where ``curved`` is mu: 1, and 1 - eta L where it is 0."""
+    q = 1 - eta * curved
+    found = [setting.letters.positive(number) for number in (q, (1 - eta * L) * q - (eta * curved) ** 2)]
+    # At a constant step size it is that of every step.
+    return None if None in found else tuple(item.xreplace({sy.eta_0: eta}) for item in found if item is not None)
 
-    ``spare`` >= 0 is the share of eta gap, and ``apart`` >= 0 that of eta times the drift, that are not needed.
+
+def mean_step(
+    centre: sp.Expr, curvatures: tuple[sp.Expr, sp.Expr], kept: tuple[sp.Expr, ...], spare: sp.Expr = ZERO
+) -> Uses:
+    """What shows it for the mean ``centre``.
+
+    ``curvatures`` are what convexity grants and what is used of it, mu or 0 each; ``kept`` are the `shares`, and
+    ``spare`` >= 0 that of eta gap that is not needed.
     """
-    slope = Centre(P, grad(centre))
-    end, turned = centre - slope / L, grad(X) - grad(centre)
+    (least, curved), (q, left) = curvatures, kept
+    turned = grad(X) - grad(W_STAR) - curved * (X - W_STAR)
+    end = W_STAR + eta * turned
+    flat = ((mu / 2, d.Square(end - X, "a square")),) if least != curved else ()
     return (
-        (2 * eta, d.averaged(P, facts.convex(X, W_STAR, least), facts.smooth(X, centre))),
-        (eta**2, d.Square(2 * slope - along, "Young's inequality")),
+        (
+            2 * eta * q,
+            d.averaged(P, facts.smooth(W_STAR, end), facts.convex(X, end, least), *flat, facts.smooth(X, centre)),
+        ),
         d.averaged(
             P,
-            (2 * eta**2, d.Square(turned - Centre(P, turned), "Jensen: a variance")),
-            *((2 * L * eta**2 * m, fact) for m, fact in both_ways(X, centre, least)),
-            *((2 * L * eta**2, facts.smooth(x, y)) for x, y in ((X, centre), (centre, X))),
+            (eta**2, d.Square(turned - Centre(P, turned), "Jensen: a variance")),
+            (eta**2 * left, d.Square(turned, "a square")),
         ),
-        (4 * L * eta**2, d.averaged(P, facts.smooth(centre, end))),
-        *((4 * L * eta**2 * m, fact) for m, fact in _above_least(end, least)),
+        d.premise("optimum", eta**2 * (Centre(P, grad(W_STAR) - 2 * grad(X)) + 2 * curved * (centre - W_STAR))),
         *((eta * spare * m, fact) for m, fact in _above_least(centre, least)),
-        (eta * apart, d.averaged(P, d.Square(X - centre, "a square"))),
     )
 
 

@@ -139,6 +139,13 @@ class Setting:
         return _at_size(expression, self.eta, CONSTANT) if self.claim.eta is None and self.eta != eta else ()
 
     @property
+    def limits(self) -> tuple[tuple[d.Condition, sp.Expr], ...]:
+        """The conditions of its letters, and what their symbols stand for, the step size of a run being eta."""
+        room = () if self.cap is None else ((ROOM, self.cap.room.xreplace({sy.eta_0: eta})),)
+        shown = {item.symbol: item for item in self.conditions}
+        return tuple((shown[symbol], value) for symbol, value in (*room, (MORE, tau - 1)) if symbol in shown)
+
+    @property
     def equal(self) -> bool:
         """Whether L = mu is assumed."""
         return equal_curvatures(self.universe.values()) is not None

@@ -10,18 +10,12 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.mean_steps import from_sum, mean_step, of_sum
-from fedbounds.evidence.prover.run_setting import ROOM, L, Proposal, Setting, T, eta
+from fedbounds.evidence.prover.mean_steps import from_sum, mean_step, of_sum, shares
+from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, GAPS, POWERS, W, X, grad, n
+from fedbounds.evidence.symbolic.definitions import GAPS, POWERS, W, n
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.vectors import Centre
-
-# The shares of the gap and of L times the drift with which a step is tried: 2 - 4 eta L and 1 + 2 eta L bound them.
-SHARES = tuple(
-    (sp.Rational(gap), sp.Rational(apart)) for gap, apart in (("1", "3/2"), ("3/2", "5/4"), ("1/2", "7/4"))
-)
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
@@ -33,12 +27,11 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     scale = of_sum(setting.claim.lhs)
     if scale is None:
         return
-    for share, apart in SHARES:
-        for noise in setting.noises:
-            for drift in _in_both_forms(setting):
-                proof = _summed(setting, (share, apart), noise, drift, sp.expand(right / scale), least)
-                if proof is not None:
-                    yield from_sum(setting.claim.lhs, *proof)
+    for noise in setting.noises:
+        for drift in _in_both_forms(setting):
+            proof = _summed(setting, noise, drift, sp.expand(right / scale), least)
+            if proof is not None:
+                yield from_sum(setting.claim.lhs, *proof)
 
 
 def _in_both_forms(setting: Setting) -> Iterator[Drift]:
@@ -49,22 +42,20 @@ def _in_both_forms(setting: Setting) -> Iterator[Drift]:
             yield replace(drift, by_steps=None)
 
 
-def _summed(
-    setting: Setting, shares: tuple[sp.Expr, sp.Expr], noise: sp.Expr, drift: Drift, whole: sp.Expr, least: sp.Expr
-) -> Proposal | None:
-    """share sum_s gap_s + Delta_T/eta grows by what noise and drift add: by n at each step, or at most."""
-    (share, apart), positive, size = shares, setting.letters.positive, sp.sympify(setting.eta)
+def _summed(setting: Setting, noise: sp.Expr, drift: Drift, whole: sp.Expr, least: sp.Expr) -> Proposal | None:
+    """2 sum_s gap_s + Delta_T/eta grows by what noise and drift add: by n at each step, or at most."""
+    share, positive, size = sp.Integer(2), setting.letters.positive, sp.sympify(setting.eta)
     powers = sp.Poly(drift.by_steps or 0, n)
-    most = apart * L * drift.most if drift.by_steps is None else sp.Integer(0)
+    most = L * drift.most if drift.by_steps is None else sp.Integer(0)
     if powers.degree() > len(POWERS) or powers.coeff_monomial(1) != 0:
         return None
-    each = {j: apart * L * c for j in range(1, len(POWERS) + 1) if (c := powers.coeff_monomial(n**j)) != 0}
+    each = {j: L * c for j in range(1, len(POWERS) + 1) if (c := powers.coeff_monomial(n**j)) != 0}
     shown = sp.Add(sy.Delta_0 / eta, T * (eta * noise + most), *(c * POWERS[j - 1].most(T) for j, c in each.items()))
     rest = termwise(setting, sp.expand((whole - shown / share).subs(eta, size)))
-    weight = positive(1 / size)
-    if rest is None or weight is None:
+    weight, times = positive(1 / size), {j: positive(c / share) for j, c in each.items()}
+    if rest is None or weight is None or None in times.values():
         return None
-    step = with_gap(setting, shares, noise, least)
+    step = with_gap(setting, noise, least, sp.Integer(0))
     if step is None:
         return None
     sums = sy.Delta_0 / eta + T * (eta * noise + most) + sp.Add(*(c * POWERS[j - 1].last for j, c in each.items()))
@@ -75,8 +66,7 @@ def _summed(
         d.step("base", sy.Delta_0 / eta, "<=", sy.Delta_0 / eta),
         d.step("carry", share * (GAPS + sy.gap_t) + sy.Delta_next / eta, "<=", sums.xreplace(after)).by(
             (1 / eta, d.Earlier("recursion")),
-            (apart * L, drift.bound if drift.by_steps is None else d.Earlier("away")),
-            (least * sy.Delta, d.ONE),
+            (L, drift.bound if drift.by_steps is None else d.Earlier("away")),
             d.Hypothesis("all"),
         ),
         d.step("all", share * sy.gap_sum + sy.Delta_T / eta, "<=", sums).by(d.Induction("base", "carry")),
@@ -84,24 +74,21 @@ def _summed(
     last: tuple[d.Written, ...] = (
         (1 / share, d.Earlier("all")),
         (weight / share * sy.Delta_T, d.ONE),
-        *((c / share, d.premise("round-sums", sp.Integer(j))) for j, c in each.items()),
+        *((c, d.premise("round-sums", sp.Integer(j))) for j, c in times.items() if c is not None),
         *rest.uses,
     )
     return (*rest.steps, *steps), last, (*drift.conditions, *rest.conditions)
 
 
-def with_gap(setting: Setting, shares: tuple[sp.Expr, sp.Expr], noise: sp.Expr, least: sp.Expr) -> d.Step | None:
-    """The step of the distance that keeps the gap, with these shares of it and of the drift."""
-    (share, apart), positive = shares, setting.letters.positive
-    spare, more = positive(2 - 4 * eta * L - share), positive((apart - 1 - 2 * eta * L) * L + least)
-    if spare is None or more is None:
+def with_gap(setting: Setting, noise: sp.Expr, least: sp.Expr, curved: sp.Expr) -> d.Step | None:
+    """The step of the distance that keeps the gap, of losses of curvature ``least``, of which ``curved`` is kept."""
+    kept = shares(setting, curved)
+    if kept is None:
         return None
-    bound = (1 - eta * least) * sy.Delta - share * eta * sy.gap_t + apart * eta * L * sy.drift + eta**2 * noise
-    at_step = {sy.eta_0: eta}  # which the step sizes are
-    cap = () if setting.cap is None else (setting.cap.room.xreplace(at_step),)
-    limits = tuple((d.Condition(ROOM, d.Earlier("cap")), room) for room in cap)
-    goal = statement.Goal(sy.Delta_next, bound, "step", setting.universe, None, limits, setting.claim)
-    uses = mean_step(W, Centre(ALPHA, grad(X)), least, spare.xreplace(at_step), more.xreplace(at_step))
+    q = 1 - eta * curved
+    bound = q * (sy.Delta - 2 * eta * sy.gap_t + eta * (L - curved) * sy.drift) + eta**2 * noise
+    goal = statement.Goal(sy.Delta_next, bound, "step", setting.universe, None, setting.limits, setting.claim)
+    uses = mean_step(W, (least, curved), kept)
     for noisy in facts.of_noise(setting.universe):
         every = [*map(d.as_use, uses), *((eta**2 * m, fact) for m, fact in noisy.uses)]
         mended = closing(goal, goal.frame, every, []) if noisy.value.coeff(noise or L, 1) or noise == 0 else None

@@ -67,7 +67,8 @@ def _sums(
     )
     shares = (first,) if first.is_Rational and first > 0 else (sp.Integer(2), sp.Integer(1))
     for noise, kept, share in product(setting.noises, (1 - eta * mu, sp.Integer(1)), shares):
-        after, each = sp.cancel(weights / (share * setting.eta)), weights * setting.eta / share if noise != 0 else zero
+        after = sp.cancel(weights / (share * setting.eta))
+        each = weights * setting.eta / share if noise != 0 else zero
         added = sp.summation(each, (t, 0, T - 1)) if each.is_polynomial(t) else whole.coeff(noise)
         before, start, end = (after.subs(t, time - 1) for time in (t, sp.Integer(0), T))
         grown = sp.expand(added.subs(T, t + 1) - added.subs(T, t) - each)
