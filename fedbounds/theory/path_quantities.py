@@ -162,12 +162,12 @@ def _equal_weights(path: Path) -> Numbers:
     return np.ones_like(path.eta)
 
 
-def _by_step_size(path: Path) -> Numbers:
+def by_step_size(path: Path) -> Numbers:
     return path.eta
 
 
 # These are of any number of runs at once, eta (..., T).
-OF_MANY_RUNS = (_equal_weights, _by_step_size)
+OF_MANY_RUNS = (_equal_weights, by_step_size)
 
 average_gap = weighted_gap(
     "average_gap",
@@ -178,9 +178,10 @@ average_gap = weighted_gap(
 )
 eta_average_gap = weighted_gap(
     "eta_average_gap",
-    _by_step_size,
+    by_step_size,
     latex=r"\mathbb{E}[F(\bar w^{\eta}_T)]-F^\star",
     meaning="suboptimality of the mean of w_0 ... w_{T-1} with weights eta_t",
+    in_proof=True,
 )
 later_average_gap = measured(
     "later_average_gap",

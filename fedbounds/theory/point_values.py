@@ -71,6 +71,26 @@ class LaterGap(WeightedGap):
 
 
 @dataclass(frozen=True)
+class StepSum:
+    """A quantity's ``on_path``: the sum of a product of quantities over t < T, or at the finished rounds' starts."""
+
+    term: sp.Expr
+    of_rounds: bool = False
+
+    def __lt__(self, other: StepSum) -> bool:
+        """An order of copies of one symbol, which sympy sorts by."""
+        return str(self) < str(other)
+
+    def __call__(self, path: Path) -> Numbers:
+        product: Any = 1
+        for factor, power in sp.sympify(self.term).as_powers_dict().items():
+            product = product * factor.on_path(path)[: len(path.eta)] ** int(power)
+        if self.of_rounds:
+            return on.sums(product[:: path.tau])[path.begun // path.tau]
+        return on.sums(product)
+
+
+@dataclass(frozen=True)
 class _Values:
     """What expressions are worth at ``steps`` times: numbers (..., T, N or 1), vectors (..., T, N or 1, d)."""
 

@@ -18,7 +18,7 @@ from sympy.core.basic import ordering_of_classes
 
 from fedbounds.errors import reject
 from fedbounds.theory import points
-from fedbounds.theory.point_values import PointFormula, WeightedGap
+from fedbounds.theory.point_values import PointFormula, StepSum, WeightedGap
 from fedbounds.theory.sample_path import Losses as Losses
 from fedbounds.theory.sample_path import Numbers
 from fedbounds.theory.sample_path import Path as Path
@@ -129,6 +129,7 @@ class Quantity(sp.Symbol):
 
     def _hashable_content(self) -> tuple[Any, ...]:
         written = type(self.on_path) is WeightedGap and isinstance(self.on_path.weights, sp.Expr)
+        written = written or type(self.on_path) is StepSum
         message = self.on_path if written else id(self.on_path) if self.expression is None else self.expression
         return (*super()._hashable_content(), self.statistic, message)
 

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory import sample_path as on
+from fedbounds.theory.point_values import StepSum
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.sample_path import Numbers, Path
 
@@ -22,17 +22,13 @@ from fedbounds.theory.sample_path import Numbers, Path
 @cache
 def sum_over_steps(term: sp.Expr) -> Quantity:
     """The sum over t < T of a product of quantities of a step, at most one of which is measured."""
-    return _sum(term, r"\sum_{t<T}", "sum", lambda path, values: on.sums(values))
+    return _sum(StepSum(term), r"\sum_{t<T}", "sum")
 
 
 @cache
 def sum_over_rounds(term: sp.Expr) -> Quantity:
     """The sum over the finished rounds r < R of a product of quantities, each taken at step r tau."""
-
-    def total(path: Path, values: Numbers) -> Numbers:
-        return on.sums(values[:: path.tau])[path.begun // path.tau]
-
-    return _sum(term, r"\sum_{r<R}", "sum_of_rounds", total)
+    return _sum(StepSum(term, of_rounds=True), r"\sum_{r<R}", "sum_of_rounds")
 
 
 @cache
@@ -59,7 +55,8 @@ def least_over_steps(quantity: Quantity) -> Quantity:
     )
 
 
-def _sum(term: sp.Expr, sign: str, suffix: str, total: Any) -> Quantity:
+def _sum(total: StepSum, sign: str, suffix: str) -> Quantity:
+    term = total.term
     powers = {base: exponent for base, exponent in sp.sympify(term).as_powers_dict().items() if base != 1}
     for factor, power in powers.items():
         varies = isinstance(factor, Quantity) and factor.statistic in ("measured", "scheduled") and factor.on_path
@@ -70,12 +67,6 @@ def _sum(term: sp.Expr, sign: str, suffix: str, total: Any) -> Quantity:
     if sum(factor.statistic == "measured" for factor in powers) > 1:
         raise reject("a sum may have one measured factor", term, "state it of each factor")
 
-    def values(path: Path) -> Numbers:
-        product = 1
-        for factor, power in powers.items():
-            product = product * factor.on_path(path)[: len(path.eta)] ** int(power)
-        return total(path, product)
-
     factors = sorted(powers, key=lambda quantity: quantity.name)
     measured = any(factor.statistic == "measured" for factor in factors)
     units = [sum(int(powers[item]) * (item.units or (0, 0))[k] for item in factors) for k in (0, 1)]
@@ -85,11 +76,12 @@ def _sum(term: sp.Expr, sign: str, suffix: str, total: Any) -> Quantity:
     )
     return Quantity(
         "_".join(item.name + ("" if powers[item] == 1 else f"_{powers[item]}") for item in factors) + f"_{suffix}",
-        values,
+        total,
         "measured" if measured else "scheduled",
         sign + shown,
         f"sum over {'t < T' if suffix == 'sum' else 'r < R'}: {words}",
         (units[0], units[1]),
+        in_proof=not total.of_rounds and all(item.in_proof or item.recorded for item in factors),
         **_sign(factors),
     )
 

@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.prover import horizon, statement
-from fedbounds.evidence.prover.facts import Draws
+from fedbounds.evidence.prover.draws import Draws
 from fedbounds.evidence.prover.goal import ELL, limits
 from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.prover.rounds import restated

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover import draws
 from fedbounds.evidence.prover.mean_steps import mean_step, shares
 from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta, mu, t
 from fedbounds.evidence.prover.termwise import termwise
@@ -21,13 +21,13 @@ AWAY, AWAY_T = (Mean(P, norm_sq(x - START)) for x in (X, X_T))
 NEAR, NEAR_T = (norm_sq(middle - W_STAR) for middle in (MIDDLE, MIDDLE_T))
 SPREAD = Mean(P, norm_sq(X - MIDDLE))
 AFTER = {X: X - eta * G}
-LEFT = facts.LEFT_SHARE
+LEFT = draws.LEFT_SHARE
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about the distance after one round of clients drawn without replacement."""
     needed = {"drawn-at-end", "first-round", "bounded-gradient", "smooth", "strongly-convex"}
-    several = facts.several(setting.universe)
+    several = draws.several(setting.universe)
     if not needed <= setting.universe.keys() or several is None or setting.claim.eta != sy.eta_0:
         return
     scale = eta**2 * sy.G_sq

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
@@ -21,7 +21,6 @@ from fedbounds.evidence.prover.run_setting import (
     Setting,
     eta,
     gamma,
-    mu,
     t,
     tau,
 )
@@ -75,12 +74,20 @@ def drifts(setting: Setting) -> Iterator[Drift]:
         if {"halving", "unbiased"} <= setting.universe.keys():
             yield Drift(4 * (tau - 1) ** 2 * eta**2 * sy.G_sq, (), d.Cited("li-drift"), ())
         elif constant:
-            assumed = setting.claim.eta is None
-            yield _of_gradients(setting, setting.eta if assumed else eta, assumed)
+            assumed = d.Condition(SHORTER, d.premise("constant-steps", ETA_S)) if setting.claim.eta is None else None
+            yield _of_gradients(setting, eta if assumed is None else setting.eta, assumed)
+        elif "equal-steps" in setting.universe:
+            alike = d.step("alike", ETA_S, "<=", eta).by(
+                d.premise("step-ratio"), (eta, d.premise("equal-steps", sp.Integer(0)))
+            )
+            drift = _of_gradients(setting, eta, d.Condition(SHORTER, d.Earlier("alike")))
+            yield replace(drift, steps=(alike, *drift.steps))
         elif setting.eta != eta and any(condition.symbol == LATER for condition in setting.conditions):
-            scale = sp.cancel(setting.eta * (gamma + t) * mu)
+            inverse = sp.expand(sp.cancel(1 / setting.eta))
+            slope = inverse.coeff(t)
+            after = sp.cancel(inverse.coeff(t, 0) / slope - gamma)
             halve = d.step("halve", ETA_S, "<=", 2 * eta).by(
-                (scale * (LATE + BEGUN + LATER + 1) / (mu * (t + gamma) * M_S), d.ONE)
+                ((LATE + BEGUN + LATER + 1 + after) / (slope * (t + gamma + after) * (M_S + after)), d.ONE)
             )
             conditions = (d.Condition(LATE, d.premise("round-times")), d.Condition(BEGUN, d.premise("past-steps")))
             most = 4 * (tau - 1) ** 2 * eta**2 * sy.G_sq
@@ -93,12 +100,13 @@ def drifts(setting: Setting) -> Iterator[Drift]:
         yield from _of_dissimilar(setting)
 
 
-def _of_gradients(setting: Setting, size: sp.Expr, assumed: bool) -> Drift:
-    """The drift where every step is of one size: by the schedule, or because that is ``assumed``."""
+def _of_gradients(setting: Setting, size: sp.Expr, assumed: d.Condition | None) -> Drift:
+    """The drift where the steps of a round are of one size: by the schedule, or because that is ``assumed``."""
     sums, scale = Mean(U, norm_sq(G_S)), size**2 * sy.G_sq
     move = Mean(U, ETA_S**2 * norm_sq(G_S))
     jensen = d.averaged(U, d.Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))
-    equal = (d.averaged(U, (SHORTER * (size + ETA_S), d.Square(G_S, "a square"))),) if assumed else ()
+    longer = d.averaged(U, (SHORTER * (size + ETA_S), d.Square(G_S, "a square")))
+    equal = () if assumed is None else (longer,)
     steps = (
         d.step("variance", sy.drift, "<=", Mean(ALPHA, norm_sq(X - START))).by(d.Square(W - START, "a variance")),
         d.step("jensen", norm_sq(X - START), "<=", n**2 * move).by(
@@ -111,8 +119,7 @@ def _of_gradients(setting: Setting, size: sp.Expr, assumed: bool) -> Drift:
             d.averaged(ALPHA, d.Earlier("jensen"), (n**2, d.Earlier("equal")), (size**2 * n**2, d.Earlier("moment"))),
         ),
     )
-    shorter = (d.Condition(SHORTER, d.premise("constant-steps", ETA_S)),) if assumed else ()
-    return _counted(setting, n**2 * scale, steps, shorter)
+    return _counted(setting, n**2 * scale, steps, () if assumed is None else (assumed,))
 
 
 def _counted(

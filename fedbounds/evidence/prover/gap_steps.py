@@ -38,6 +38,9 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
     if statement.SAME_STEP not in setting.universe:
         yield from _of_one_function(setting)
         yield from _with_drift(setting)
+    elif facts.curvature_of(set(setting.universe)) is None:
+        yield from falls(setting, "gradient-dominance" in setting.universe)
+        return
     if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
         return
     for noise in setting.noises:
@@ -53,6 +56,25 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
                 yield OneStep(
                     kept, added, partial(_gap_step, goal, bounds, line, (spare, least or sp.Integer(0))), GAP
                 )
+
+
+def falls(setting: Setting, dominated: bool) -> Iterator[OneStep]:
+    """Without convexity F falls by eta/2 ||grad F||^2 but for noise, or by eta mu gap where that is ``dominated``."""
+    if not {statement.SAME_STEP, "smooth", "unbiased", "full-participation"} <= setting.universe.keys():
+        return
+    for noise in setting.noises:
+        for line, condition, limit in small(setting, LIMITS[2:3]):
+            kept, gained = (1 - eta * mu, 0) if dominated else (sp.Integer(1), -eta / 2 * norm_sq(SLOPE))
+            added = gained + L * eta**2 / 2 * noise
+            goal = statement.Goal(
+                GAP_NEXT, kept * sy.gap_t + added, "step", setting.universe, None, ((condition, limit),)
+            )
+            uses = [
+                d.as_use(d.averaged(P, facts.smooth(W, W_NEXT))),
+                (eta * SLACK / 2, d.Square(SLOPE, "a square")),
+                *(((eta / 2, d.premise("gradient-dominance", W)),) if dominated else ()),
+            ]
+            yield OneStep(kept, added, partial(_closed, goal, _noise_bounds(setting, noise), uses, (line,), ()), GAP)
 
 
 def _gap_step(

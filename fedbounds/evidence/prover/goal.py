@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover import draws
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.derivation import Condition, Premise, premise
@@ -19,7 +19,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 
 ELL = sp.Symbol("ell", nonnegative=True)
-PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.m, sy.tau, sy.eta_0)
+PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.m, sy.tau, sy.eta_0, sy.growth)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Frame:
         free = [generator.as_expr() for generator in self.field.gens]
         for ell, step in product((2, 30), ("1/4", "1/14", "1/40", "1/97")):
             known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.m: 2, sy.tau: 3}
-            known |= {facts.BEYOND_ONE: 1, facts.LEFT_SHARE: sp.Rational(1, 3)}
+            known |= {draws.BEYOND_ONE: 1, draws.LEFT_SHARE: sp.Rational(1, 3)}
             values = {symbol: sp.Rational(known.get(symbol, step)) for symbol in free}
             if all(letter.subs(values).is_positive for letter in letters):
                 yield values
@@ -101,7 +101,7 @@ def frame(
     assumptions: Iterable[Assumption],
     steps: sp.Expr | None,
     limits_shown: Iterable[tuple[Condition, sp.Expr]] = (),
-    further: Iterable[sp.Symbol] = (),
+    further: Iterable[sp.Expr] = (),
 ) -> Frame:
     """The parameters under a claim's assumptions, at its own step size where it has one, and ``further`` numbers."""
     assumptions = tuple(assumptions)
@@ -130,7 +130,7 @@ def frame(
         numbers[slack] = value
         letters.append((slack * (sy.L**unit if unit > 0 else sy.eta**-unit), 0))
         bounded = bounded or sp.diff(value, sy.eta).is_negative is True
-    drawn = facts.Draws.of({item.key: item for item in assumptions})
+    drawn = draws.Draws.of({item.key: item for item in assumptions})
     conditions += drawn.conditions
     numbers |= drawn.numbers
     letters += [(letter, 0) for letter in drawn.letters]
@@ -167,7 +167,7 @@ def limits(assumptions: Iterable[Assumption]) -> Iterator[tuple[str, tuple[sp.Ex
 
 
 SAME_STEP, SAME_GRADIENTS = "single-step", "single-step-gradients"
-COMMON, ONE_FUNCTION = "common-optimum", "one-function"
+COMMON, ONE_FUNCTION, GROWING = "common-optimum", "one-function", "growing-variance"
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,10 @@ class Goal:
     @property
     def frame(self) -> Frame:
         """The parameters."""
-        return frame(self.universe.values(), self.steps, self.limits, (sy.rho_bar,) if self.skewed else ())
+        further = [sy.rho_bar] if self.skewed else []
+        if GROWING in self.universe:
+            further.append(sy.growth / sy.N if a.equal_p.key in self.universe else sy.growth)
+        return frame(self.universe.values(), self.steps, self.limits, further)
 
     @property
     def client(self) -> bool:
@@ -203,7 +206,7 @@ class Goal:
     @property
     def drawn(self) -> bool:
         """Whether clients are drawn for each step."""
-        return facts.drawn(self.universe)
+        return draws.drawn(self.universe)
 
     @property
     def unbiased(self) -> bool:

@@ -12,6 +12,7 @@ from fedbounds.evidence.prover import (
     facts,
     local_drift,
     local_steps,
+    summed_steps,
     telescoped_rounds,
     telescoping,
 )
@@ -60,6 +61,7 @@ def _proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     if setting.claim.scope == "horizon":
         yield from telescoping.proposals(setting, right)
         yield from telescoped_rounds.proposals(setting, right)
+        yield from summed_steps.proposals(setting, right)
         yield from drift_potentials.proposals(setting, right)
         yield from drawn_rounds.proposals(setting, right)
         yield from _distances(setting, right)

@@ -9,7 +9,7 @@ from itertools import product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover import draws, facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.goal import limits
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
@@ -61,7 +61,7 @@ class OneStep:
 
 def one_steps(setting: Setting) -> Iterator[OneStep]:
     """Inequalities for one step that the claim may follow from, the plainest first; of drawn clients the easiest."""
-    if facts.drawn(setting.universe):
+    if draws.drawn(setting.universe):
         for noise, kept in product(setting.noises, (1 - eta * mu, 1 - eta * mu * (2 - eta * L), (1 - eta * mu) ** 2)):
             right = kept * sy.Delta + eta**2 * noise
             yield OneStep(kept, eta**2 * noise, partial(recursion, setting, right))

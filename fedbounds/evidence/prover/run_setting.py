@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover import draws
 from fedbounds.evidence.prover.goal import ELL, equal_curvatures, limits
 from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import S
 from fedbounds.evidence.symbolic.expressions import shown_non_negative
+from fedbounds.evidence.symbolic.proof_objects import summand_of, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -154,8 +155,8 @@ class Setting:
     def noises(self) -> Iterator[sp.Expr]:
         """What the variance of the mean gradient is at most, of that which the claim speaks of."""
         names = self.claim.symbols
-        if facts.drawn(self.universe):
-            yield from facts.noises(self.universe)
+        if draws.drawn(self.universe):
+            yield from draws.noises(self.universe)
             return
         if "no-noise" in self.universe:
             yield sp.Integer(0)
@@ -175,16 +176,24 @@ class Setting:
 def _present(universe: dict[str, Assumption]) -> bool:
     """Whether it is known who takes part: all clients, or those that are drawn."""
     first = {"drawn-at-end", "first-round"} <= universe.keys()
-    return first or bool({"full-participation", facts.DRAWN, "next-drawn-models"} & universe.keys())
+    return first or bool({"full-participation", draws.DRAWN, "next-drawn-models"} & universe.keys())
+
+
+def weighted_by_steps(quantity: sp.Basic) -> bool:
+    """Whether a quantity is a sum over steps of what is weighted by eta_t, or of the mean with these weights."""
+    term = summand_of(quantity)
+    return weights_of(quantity) == eta or (term is not None and term.has(eta) and term != eta)
 
 
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
     stated = claim.eta is not None
-    smooth, flat = ({"smooth", convex} <= universe.keys() for convex in ("strongly-convex", "convex"))
+    smooth = {"smooth", "strongly-convex"} <= universe.keys()
+    flat = "smooth" in universe and not smooth
     if ("strongly-convex" not in universe and not flat and claim.lhs != sy.drift) or not _present(universe):
         return None
     constant = "constant-steps" in universe
-    if claim.scope == "horizon" and not stated and not constant and claim.lhs not in (sy.Delta_T, sy.gap):
+    varying = claim.lhs in (sy.Delta_T, sy.gap) or any(weighted_by_steps(q) for q in claim.computed)
+    if claim.scope == "horizon" and not stated and not constant and not varying:
         return None
     size = sp.sympify(claim.eta) if stated else sy.eta_0 if constant else eta
     cap = cap_of(size, *claim.stated(reading.repaired).values())
@@ -193,7 +202,7 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     equal = equal_curvatures(universe.values()) is not None
     values: dict[sp.Basic, sp.Expr] = {tau: MORE + 1, eta: size}
     values |= {L: mu if equal else mu + ELL} if smooth else {}
-    drawn = facts.Draws.of(universe)
+    drawn = draws.Draws.of(universe)
     several = sy.N not in drawn.numbers and "N" in claim.symbols
     numbers = {sy.N: 1 + CLIENTS, **drawn.numbers} if several else drawn.numbers
     values |= numbers

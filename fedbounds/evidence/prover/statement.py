@@ -7,7 +7,7 @@ from itertools import combinations
 
 import sympy as sp
 
-from fedbounds.evidence.prover import certificate, facts, forms
+from fedbounds.evidence.prover import certificate, draws, facts, forms
 from fedbounds.evidence.prover.goal import ELL, Frame
 from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
 from fedbounds.evidence.prover.goal import Goal as Goal
@@ -100,9 +100,9 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
         if goal.skewed:
             yield facts.least_skew()
         if goal.drawn:
-            yield from facts.of_draws(goal.universe)
+            yield from draws.of_draws(goal.universe)
         if "drawn-weights-mean" in keys:
-            yield from facts.of_drawn_models()
+            yield from draws.of_drawn_models()
         for weights in every:
             yield from facts.of_noise(goal.universe, weights)
     constants = {key[1] for key in target if key[0] == "constant"}

@@ -7,7 +7,7 @@ from itertools import product
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover import draws, facts, statement
 from fedbounds.evidence.prover.mean_steps import TIME
 from fedbounds.evidence.prover.recursions import recursion
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, T, eta, mu, t
@@ -35,7 +35,7 @@ from fedbounds.theory.vectors import Centre, Inner
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about a sum, a mean or the last iterate."""
     together = {statement.SAME_STEP, "unbiased"} <= setting.universe.keys()
-    if not together and not facts.drawn(setting.universe):
+    if not together and not draws.drawn(setting.universe):
         return
     left, one = setting.claim.lhs, sp.Integer(1)
     mean = next((q for q in setting.claim.computed if weights_of(q) is not None), None)

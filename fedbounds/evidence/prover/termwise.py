@@ -9,6 +9,7 @@ import sympy as sp
 from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.prover.run_setting import PEAK, Setting, T, t
 from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.proof_objects import summand_of
 from fedbounds.theory import symbols as sy
 
 KEPT = sp.Symbol("kept_share", nonnegative=True)
@@ -28,6 +29,7 @@ ATOMS = (
     sy.zeta_star_sq,
     sy.p_sq,
     sy.zeta_sq,
+    sy.eta_sum,
 )
 
 
@@ -68,12 +70,13 @@ def termwise(setting: Setting, number: sp.Expr) -> Rest | None:
     put = {power: Q ** power.exp.coeff(time) * base ** power.exp.subs(time, 0) for power in powers}
     kept = positive(base)
     try:
-        poly = sp.Poly(sp.expand(expanded.xreplace(put)), *ATOMS, Q)
+        atoms = (*ATOMS, *sorted((x for x in expanded.free_symbols if summand_of(x) is not None), key=str))
+        poly = sp.Poly(sp.expand(expanded.xreplace(put)), *atoms, Q)
     except sp.PolynomialError:
         return None
     by_atom: dict[sp.Expr, dict[int, sp.Expr]] = {}
     for (*monomial, k), coefficient in poly.terms():
-        atom = sp.Mul(*(x**e for x, e in zip(ATOMS, monomial, strict=True)))
+        atom = sp.Mul(*(x**e for x, e in zip(atoms, monomial, strict=True)))
         by_atom.setdefault(atom, {})[k] = coefficient
     parts = [(atom, _in_powers(setting.letters, terms, time)) for atom, terms in by_atom.items()]
     uses = [(form * atom, fact) for atom, part in parts for form, fact in part or () if form != 0]

@@ -13,6 +13,7 @@ from fedbounds.evidence.symbolic.expressions import begin_anew, rebuilt, require
 from fedbounds.evidence.symbolic.facts import shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
 from fedbounds.evidence.symbolic.granted import admit_assumptions, granted, granted_by
+from fedbounds.evidence.symbolic.proof_objects import sums_of
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -76,7 +77,8 @@ def _scope(
     schedule = _schedule(derivation, claim, abbreviations)
     alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
     states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe, claim)
-    return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {}), claim
+    sums = sums_of(claim)
+    return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {}, sums=sums), claim
 
 
 def _one_iterate(universe: Mapping[str, Assumption]) -> bool:

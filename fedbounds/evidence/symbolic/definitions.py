@@ -21,8 +21,6 @@ from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 from fedbounds.theory.vectors import Centre, Inner, Mean, Ratio, norm_sq
 
-MOST_FACTORS = 20
-
 
 class Formal:
     """What an assumption's ``gives`` may speak of: see `fedbounds.theory.assumption.Objects`."""
@@ -66,13 +64,6 @@ def _counted(power: sp.Expr) -> int:
     return int(power) - 1
 
 
-def _falling(time: sp.Expr, count: sp.Expr) -> sp.Expr:
-    """x (x - 1) ... (x - j + 1), for a time x and j >= 1."""
-    if time not in (sy.t, sy.T) or not isinstance(count, sp.Integer) or not 1 <= count <= MOST_FACTORS:
-        raise KeyError(time)
-    return sp.Mul(*(time - k for k in range(int(count))))
-
-
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
         define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
@@ -83,11 +74,18 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             "tau = 1 or N = 1: gradients at local models are those at w_t",
             lambda o, v: zero(Inner(grad(W) - grad(X), v)),
         ),
+        define(
+            "gradient-dominance",
+            "||grad F||^2 >= 2 mu (F - F*) at a point that all clients share",
+            lambda o, x: non_negative(
+                norm_sq(Centre(P, grad(of_all(x)))) - 2 * sy.mu * Mean(P, loss(x) - loss(W_STAR))
+            ),
+        ),
         define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
         define(
             "whole-time",
             "t and T are whole numbers: x (x - 1) ... (x - j + 1) >= 0 for them",
-            lambda o, x, j: non_negative(_falling(x, j)),
+            lambda o, x, j: non_negative(falling(x, j)),
         ),
         define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         define(
@@ -311,6 +309,8 @@ STATES = {
 def meanings(alpha_weighted: bool, all_present: bool, claim: Claim | None = None) -> dict[sp.Basic, sp.Expr]:
     """What symbols mean, a claim's own too; the virtual iterate is weighted by alpha, or by p as the paper writes."""
     own = {q: meaning_of(q, claim.scope) for q in claim.computed} if claim is not None else {}
+    terms = [after for _, _, after in sums_of(claim).values()]
+    own |= {q: meaning_of(q, "step") for term in terms for q in term.free_symbols if getattr(q, "computed", False)}
     states = {**STATES, **{q: meaning for q, meaning in own.items() if meaning is not None}}
     if not alpha_weighted:
         # Of the clients present the weights are p divided by its sum, which is p where everybody is.

@@ -20,6 +20,7 @@ from sympy.core.cache import clear_cache
 from sympy.core.relational import Relational
 
 from fedbounds.evidence.symbolic import definitions, derivation
+from fedbounds.evidence.symbolic.proof_objects import SO_FAR
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.plugins import foreign
 from fedbounds.theory import symbols as sy
@@ -29,7 +30,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.point_values import PointFormula, WeightedGap
+from fedbounds.theory.point_values import PointFormula, StepSum, WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
 from fedbounds.theory.vectors import Excess, Noise, Positive, Ratio, Slack, Value, Vec, Weights
@@ -133,7 +134,11 @@ def moving(expression: sp.Expr) -> set[str]:
     """Names of the symbols in an expression that differ from step to step."""
     own = {s.name for s in expression.free_symbols if isinstance(s, Quantity) and s.computed and s.scopes}
     names = {s.name for s in expression.free_symbols}
-    return own | {name for name in names if name in MOVING or (name in RECORDED and RECORDED[name].recorded)}
+    return own | {name for name in names if _moves(name)}
+
+
+def _moves(name: str) -> bool:
+    return name in MOVING or name.endswith(SO_FAR) or (name in RECORDED and bool(RECORDED[name].recorded))
 
 
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
@@ -227,6 +232,8 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
         setattr(made, slot, getattr(one, slot))
     if type(getattr(made, "on_path", None)) is PointFormula:
         made.on_path = PointFormula(_expression(made.on_path.expression))
+    elif type(getattr(made, "on_path", None)) is StepSum:
+        made.on_path = StepSum(_expression(made.on_path.term), bool(made.on_path.of_rounds))
     elif type(getattr(made, "on_path", None)) is WeightedGap and isinstance(made.on_path.weights, sp.Basic):
         made.on_path = WeightedGap(_expression(made.on_path.weights), int(made.on_path.tail))
     return made

@@ -150,7 +150,7 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     statement = excess(step)  # type: ignore[arg-type]
     if step.because.local:  # type: ignore[union-attr]
         return in_a_round(scope.unfolded(statement), place, scope)
-    sequences = {**definitions.SEQUENCES, **scope.derivation.sequences}
+    sequences = {**definitions.SEQUENCES, **scope.sums, **scope.derivation.sequences}
     weighted = getattr(scope.universe.get(KEY), "gives", None)
     if type(weighted) is WeightedMean:
         sequences[definitions.WEIGHTED_T] = weighted.sequence

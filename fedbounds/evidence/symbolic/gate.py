@@ -27,7 +27,7 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
-from fedbounds.evidence.symbolic.proof_objects import weights_of
+from fedbounds.evidence.symbolic.proof_objects import SO_FAR, summand_of, weights_of
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
@@ -99,7 +99,7 @@ def _admit_own(symbol: Any, role: str) -> None:
         if symbol in VALUES or not _well_named(symbol):
             raise Unproved(f"{symbol} has a meaning already")
         return
-    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL:
+    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL or symbol.name.endswith(SO_FAR):
         raise Unproved(f"{symbol} has a meaning already, or is no symbol")
     if not _declared(symbol):
         raise Unproved(f"{symbol} must be declared real, nonnegative or positive, and no more")
@@ -141,7 +141,8 @@ def _admit_claim(claim: Claim) -> set[sp.Basic]:
     related = {
         symbol for item in (*claim.assumptions, *extra) for part in item.facts() for symbol in part.right.free_symbols
     }
-    if taken := sorted(str(s) for s in (symbols | related) & set(definitions.OWN_SYMBOLS) if type(s) is sp.Symbol):
+    objects = {s for s in symbols | related if s in definitions.OWN_SYMBOLS or s.name.endswith(SO_FAR)}
+    if taken := sorted(str(s) for s in objects if type(s) is sp.Symbol or s.name.endswith(SO_FAR)):
         raise Unproved(f"{', '.join(taken)} is an object of the proofs: give the claim's own another name")
     return symbols
 
@@ -199,13 +200,15 @@ def _named(atom: sp.Expr, scope: Context) -> Grounds:
 def _written(quantity: Quantity, scope: Context) -> Grounds:
     """A quantity of the claim's own means the expression of points from which it is computed, and nothing else."""
     meaning = scope.states.get(quantity) if scope is not None else None
-    weighted = weights_of(quantity) is not None  # F - F* at a mean of iterates
+    term = summand_of(quantity) if scope is not None and quantity in scope.sums else None
+    weighted = weights_of(quantity) is not None or term is not None  # F - F* at a mean of iterates, or a sum
     if not weighted and (meaning is None or fault(quantity.expression, quantity.statistic == "constant")):
         raise Unproved(f"{quantity} is not written as an expression of points that this claim speaks of")
     signs = {fact: value for fact, value in dict(quantity._assumptions).items() if value is not None}
-    if signs not in FACTS[: 1 + (weighted or points.never_negative(quantity.expression))]:
+    never = term.is_nonnegative if term is not None else weighted or points.never_negative(quantity.expression)
+    if signs not in FACTS[: 1 + bool(never)]:
         raise Unproved(f"the sign of {quantity} is declared, and not seen from its expression")
-    return Grounds() if weighted else admit(meaning, scope)
+    return admit(term, scope) if term is not None else Grounds() if weighted else admit(meaning, scope)
 
 
 def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:

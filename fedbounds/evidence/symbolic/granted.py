@@ -72,7 +72,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     lacking = {
         "rho-bar": reading.skew != "all-steps",
         **dict.fromkeys(("single-step", "single-step-gradients"), "single-step" not in by),
-        "no-noise": "no-noise" not in by,
+        **{key: key not in by for key in ("no-noise", "gradient-dominance")},
         "common-optimum": "common-optimum" not in by,
         **dict.fromkeys(("first-round", "first-round-start"), "first-round" not in by),
         **dict.fromkeys(OF_ONE_FUNCTION, "one-function" not in by),
@@ -107,6 +107,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     alone = those((sy.N, 1))
     result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
     result["single-step-gradients"] = result["single-step"]
+    result["gradient-dominance"] = frozenset(item.key for item in stated if item == shipped.polyak_lojasiewicz)
     result |= dict.fromkeys(OF_ONE_FUNCTION, frozenset(item.key for item in stated if item == shipped.identical))
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     if claim is not None and claim.scope == "horizon":
@@ -156,17 +157,18 @@ def _not_zero(x: sp.Expr, o: object) -> Part:
 
 
 def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
-    """Sums such as T + gamma - 1, and N - 1, that divide what is compared: it says nothing where one is 0."""
+    """Sums such as T + gamma - 1 and of steps, and N - 1, that divide what is compared: it is void where one is 0."""
     compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
     written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
-    written = {x for x in written if x == sy.N - 1 or (x.is_Add and x.has(sy.T) and x.is_polynomial(sy.T))}
+    alone = {sy.N - 1: sy.N, sy.eta_sum: sy.eta_sum}
+    written = {x for x in written if x in alone or (x.is_Add and x.has(sy.T) and x.is_polynomial(sy.T))}
     if not written:
         return []
     powers = {power: sp.Dummy() for power in compared.atoms(sp.Pow) if power.exp.has(sy.T)}
     bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
-    if not bottom.is_polynomial(sy.T, sy.N):
+    if not bottom.is_polynomial(sy.T, sy.N, sy.eta_sum):
         return []
-    times = {x: sy.N if x == sy.N - 1 else sy.T for x in written}
+    times = {x: alone.get(x, sy.T) for x in written}
     remaining = [x for x, of in times.items() if sp.rem(bottom, x.subs(dict(claim.definitions)), of) == 0]
     return sorted(remaining, key=sp.default_sort_key)
 

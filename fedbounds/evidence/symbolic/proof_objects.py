@@ -9,10 +9,24 @@ import sympy as sp
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.normal_form import depends
-from fedbounds.theory.point_values import WeightedGap
+from fedbounds.theory.path_quantities import by_step_size
+from fedbounds.theory.point_values import StepSum, WeightedGap
 from fedbounds.theory.quantity import Quantity
-from fedbounds.theory.vectors import Centre, Excess, Mean, Noise, Positive, Ratio, Slack, Vec, Weights, norm_sq
+from fedbounds.theory.vectors import (
+    Centre,
+    Excess,
+    Mean,
+    Noise,
+    Positive,
+    Ratio,
+    Slack,
+    Vec,
+    Weights,
+    norm_sq,
+    random,
+)
 
 __all__ = [
     "ALPHA",
@@ -69,6 +83,7 @@ __all__ = [
     "Y",
     "define",
     "excess",
+    "falling",
     "gap",
     "grad",
     "left_in_round",
@@ -79,6 +94,7 @@ __all__ = [
     "potential_weight",
     "ratio",
     "rho",
+    "sums_of",
     "zero",
 ]
 
@@ -149,6 +165,7 @@ OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, WEIGHTED, WEIGHTED_
 OWN_SYMBOLS += tuple(symbol for power in POWERS for symbol in (power.now, power.last))
 OWN_SYMBOLS += (POTENTIAL_NEXT, POTENTIAL_T)
 MOVED = n * Centre(U, ETA_S * G_S)
+MOST_FACTORS = 20
 
 
 loss, grad = points.F_i, points.grad
@@ -162,6 +179,13 @@ def left_in_round(count: sp.Expr) -> sp.Expr:
 def potential_weight(count: sp.Expr) -> sp.Expr:
     """b(n) = c(n)/(n + DELTA), which is 1 + b(n + 1) (1 + 1/(n + DELTA)), and 0 at n = tau."""
     return left_in_round(count) / (count + DELTA)
+
+
+def falling(time: sp.Expr, count: sp.Expr) -> sp.Expr:
+    """x (x - 1) ... (x - j + 1), for a time x and j >= 1."""
+    if time not in (sy.t, sy.T) or not isinstance(count, sp.Integer) or not 1 <= count <= MOST_FACTORS:
+        raise KeyError(time)
+    return sp.Mul(*(time - k for k in range(int(count))))
 
 
 def gap(point: sp.Expr) -> sp.Expr:
@@ -217,12 +241,39 @@ t, T = sy.t, sy.T
 KEY = "weighted-average"
 
 
+# What the name of a sum over s < t ends with, where that over s < T has the name before.
+SO_FAR = "_so_far"
+
+
+def summand_of(quantity: sp.Basic) -> sp.Expr | None:
+    """The term of the step t of which a quantity is the sum over t < T; None of any other quantity."""
+    total = getattr(quantity, "on_path", None)
+    if type(quantity) is not Quantity or type(total) is not StepSum or total.of_rounds:
+        return None
+    return total.term if quantity.statistic == ("measured" if random(total.term) else "scheduled") else None
+
+
+def sums_of(claim: Claim | None) -> dict[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Expr]]:
+    """The sums over steps that a claim speaks of, as sequences: z_T -> (z_0, z_t, z_{t+1})."""
+    own = claim.computed if claim is not None and claim.scope == "horizon" else ()
+    names = [q.name for q in own]
+    terms = {q: summand_of(q) for q in own if names.count(q.name) == 1}
+    # What the claim speaks of by itself is at T.
+    terms = {q: term for q, term in terms.items() if term is not None and not term.has(*own)}
+    so_far = {
+        q: sp.Symbol(f"{q.name}{SO_FAR}", **{"nonnegative" if q.is_nonnegative else "real": True}) for q in terms
+    }
+    return {q: (sp.Integer(0), so_far[q], so_far[q] + term) for q, term in terms.items()}
+
+
 def weights_of(quantity: sp.Basic) -> sp.Expr | None:
-    """The weights c_t, if polynomials of positive coefficients, of F(sum_t c_t w_t / sum_t c_t) - F*; else None."""
+    """The weights c_t of F(sum_t c_t w_t / sum_t c_t) - F*: eta_t, or polynomials in t of positive coefficients."""
     average = getattr(quantity, "on_path", None)
     if type(quantity) is not Quantity or type(average) is not WeightedGap or average.tail != 0:
         return None
     weights = average.weights
+    if weights is by_step_size and quantity.statistic == "measured":
+        return sy.eta
     if quantity.statistic != "measured" or not isinstance(weights, sp.Expr) or not weights.is_polynomial(t):
         return None
     coefficients = sp.Poly(weights, t).coeffs()
@@ -243,6 +294,8 @@ class WeightedMean:
         return sp.Integer(0), WEIGHTED, WEIGHTED + self.weights * sy.gap_t
 
     def __call__(self, o: object) -> Part:
+        if self.weights == sy.eta:
+            return Part(sp.Integer(0), "<=", WEIGHTED_T - sy.eta_sum * self.quantity)
         total = sp.factor(sp.summation(self.weights, (t, 0, T - 1)))
         if total.subs(T, 0) != 0 or sp.expand(total.subs(T, t + 1) - total.subs(T, t) - self.weights) != 0:
             raise KeyError(self.weights)

@@ -126,7 +126,10 @@ class Shelf:
 
 @dataclass(frozen=True)
 class Context:
-    """Everything known when a step is checked; ``slacks`` maps a symbol to what it stands for and its grounds."""
+    """Everything known when a step is checked; ``slacks`` maps a symbol to what it stands for and its grounds.
+
+    ``sums`` are the sequences of the claim's own sums over steps.
+    """
 
     derivation: Derivation
     reading: Reading
@@ -137,6 +140,7 @@ class Context:
     abbreviations: Mapping[sp.Basic, sp.Expr]
     outcomes: Mapping[str, StepCheck]
     slacks: Mapping[sp.Basic, tuple[sp.Expr, Grounds]] = field(default_factory=dict)
+    sums: Mapping[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Expr]] = field(default_factory=dict)
 
     def step(self, label: str) -> Step | None:
         """The derivation's step of that label."""

@@ -61,8 +61,8 @@ def test_the_second_moment_of_a_draw_is_that_over_every_set_of_clients():
 
 def test_the_second_moment_of_a_draw_by_p_is_that_over_every_sequence_of_clients():
     """Of a_i, to which each client adds 1 or -1: a client that is drawn twice adds the same twice."""
-    for models, p in (([3], [1]), ([1, -2], [Fraction(1, 3), Fraction(2, 3)]), ([5, 0, -1], [Fraction(1, 4)] * 3)):
-        p = [*p[:-1], 1 - sum(p[:-1])]
+    quarter, third = Fraction(1, 4), Fraction(1, 3)
+    for models, p in (([3], [1]), ([1, -2], [third, 2 * third]), ([5, 0, -1], [quarter, quarter, 2 * quarter])):
         noisy = [[x + e for x, e in zip(models, signs, strict=True)] for signs in product((1, -1), repeat=len(p))]
         squares = mean([sum(w * x**2 for w, x in zip(p, item, strict=True)) for item in noisy])
         of_mean = mean([sum(w * x for w, x in zip(p, item, strict=True)) ** 2 for item in noisy])
