@@ -14,6 +14,7 @@ import sympy as sp
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.case import TimeSpent, at_most
@@ -173,10 +174,13 @@ class Search:
 
     @contextlib.contextmanager
     def _passed_over(self) -> Iterator[None]:
-        """A change that makes no claim, by its units or its scope, is none; any other fault is warned of, once."""
+        """A change that makes no claim, by its units or its scope, or that runs do not decide, is none.
+
+        Any other fault is warned of, once.
+        """
         try:
             yield
-        except InputError:
+        except (InputError, Undecided):
             pass
         except Exception as wrong:
             if not self.faulty:

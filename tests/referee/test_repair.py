@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.plugins import claim_named
 from fedbounds.referee import implication, repair, repair_candidates, repair_search, theorems
 from fedbounds.referee.case import Stage, TimeSpent, at_most
@@ -220,6 +221,12 @@ def test_a_bound_at_a_point_gets_the_terms_that_such_bounds_have():
 
 def test_nothing_is_looked_for_where_nothing_is_refuted():
     assert repair.alternatives(Trial(DIVERSITY, "plain", "small", 0)) == ()
+
+
+def test_what_runs_do_not_decide_is_passed_over_without_a_warning(search):
+    with search._passed_over():
+        raise Undecided("a ball is wider than a float's rounding")
+    assert not search.faulty
 
 
 def test_a_change_that_makes_no_claim_is_passed_over(trial):
