@@ -28,7 +28,7 @@ collect_ignore = [str(path) for path in LEFT_OUT]
 @pytest.fixture(autouse=True)
 def no_repairs_at_once(monkeypatch):
     """Under FALSE nothing is looked for, which takes 6 s: tests of that say so."""
-    monkeypatch.setattr("fedbounds.referee.repair.AT_ONCE", (0.0, 0.0))
+    monkeypatch.setattr(importlib.import_module("fedbounds.referee.repair"), "AT_ONCE", (0.0, 0.0))
 
 
 # What Rocq's proofs rest on: the model, found proofs, certificates.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fedbounds.errors import reject
 from fedbounds.plugins import with_role
@@ -46,12 +46,12 @@ class Design:
     eta: float
     server: float
     worst: float
-    lower: float | None
-    certified: bool
     plain_eta: float
     plain_worst: float
     standard: dict[str, float | None] = field(repr=False)
-    solved: int
+    lower: float | None = None
+    certified: bool = True
+    solved: int = 0
     p: tuple[float, ...] = ()
     alpha: tuple[float, ...] = ()
     sigma: float = 0.0
@@ -201,59 +201,63 @@ def best(run: Run, delta_0: Fraction, zeta_sq: Fraction, by_round: bool = False)
         steps = best_steps(run, delta_0, zeta_sq, False, (eta,), run.rounds)
     elif run.tau > 1:
         steps = best_steps(run, delta_0, zeta_sq, known=(eta,))
-    values, certified = [], True
-    for item in (steps, plain):
-        bound = worst(replace(item.run, all_pairs=run.all_pairs), delta_0, zeta_sq)
-        certified = certified and bound is not None
-        values.append(item.upper if bound is None else bound.value)
-    usual = standard(run, delta_0, zeta_sq)
-    return Design(
-        run.rounds,
-        run.tau,
-        float(run.L / run.mu),
-        float(zeta_sq) ** 0.5,
-        run.measure,
-        float(steps.run.sizes[0] * run.L),
-        float(steps.run.server),
-        values[0],
-        min(steps.lower, values[0]),
-        certified,
-        eta,
-        values[1],
-        usual,
-        steps.solved + plain.solved,
-        etas=tuple(float(size * run.L) for size in steps.run.sizes[:: run.tau]) if by_round else (),
-    )
+    bounds = [worst(item.run, delta_0, zeta_sq) for item in (steps, plain)]
+    values = tuple(item.upper if b is None else b.value for b, item in zip(bounds, (steps, plain), strict=True))
+    etas = tuple(float(size * run.L) for size in steps.run.sizes[:: run.tau]) if by_round else ()
+    at, lower, count = (delta_0, zeta_sq), min(steps.lower, values[0]), steps.solved + plain.solved
+    proved = None not in bounds
+    return _design((steps.run, plain.run), values, *at, lower=lower, certified=proved, solved=count, etas=etas)
 
 
 def best_of_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Design:
     """The best local step and server's weights found for clients of the run's p."""
     from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
-    from fedbounds.study.best_weights import best_weights
+    from fedbounds.study.best_found import best_weights
 
     several = best_weights(run, delta_0, zeta_sq)
-    bounds = [worst(item, delta_0, zeta_sq) for item in several]
-    values = [bound.value for bound in bounds if bound is not None]
+    values = tuple(bound.value for item in several if (bound := worst(item, delta_0, zeta_sq)) is not None)
     if len(values) < len(several):
         raise reject("no worst case was proved", f"{run.T} steps", "take fewer rounds, or zeta_* nearer to 1")
-    (best, plain), usual = several, standard(run, delta_0, zeta_sq)
-    kappa, zeta_star = float(run.L / run.mu), float(zeta_sq) ** 0.5
-    steps = [float(item.sizes[0] * run.L) for item in (best, plain)]
-    start = (run.rounds, run.tau, kappa, zeta_star, run.measure, steps[0], 1.0, values[0], None, True)
-    p, alpha = (tuple(map(float, item)) for item in (run.p, best.alpha))
-    return Design(*start, steps[1], values[1], usual, 0, p, alpha)
+    p, alpha = (tuple(map(float, item)) for item in (run.p, several[0].alpha))
+    return _design(several, values, delta_0, zeta_sq, p=p, alpha=alpha)
 
 
 def best_of_random(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma: Fraction) -> Design:
     """The best local step found where gradients have noise or clients are absent."""
-    from fedbounds.study.best_noisy import best_step
+    from fedbounds.study.best_found import best_step
 
-    bound, lower, solved = best_step(run, delta_0, zeta_sq, sigma**2)
-    kappa, zeta_star, eta = float(run.L / run.mu), float(zeta_sq) ** 0.5, float(bound.run.sizes[0] * run.L)
+    found, worst, lower, solved = best_step(run, delta_0, zeta_sq, sigma**2)
     K, N = run.present or (0, None)
-    start = (run.rounds, run.tau, kappa, zeta_star, run.measure, eta, 1.0, bound.value, lower, True, eta, bound.value)
-    usual, present = standard(run, delta_0, zeta_sq, sigma**2), f"{'q=' * run.by_coins}{K}/{N or 'any'}" if K else ""
-    return Design(*start, usual, solved, sigma=float(sigma), participation=present)
+    present = f"{'q=' * run.by_coins}{K}/{N or 'any'}" if K else ""
+    at = delta_0, zeta_sq, sigma
+    return _design((found, found), (worst, worst), *at, lower=lower, solved=solved, participation=present)
+
+
+def _design(
+    runs: tuple[Run, Run],
+    values: tuple[float, ...],
+    delta_0: Fraction,
+    zeta_sq: Fraction,
+    sigma: Fraction = Fraction(0),
+    **more: Any,
+) -> Design:
+    """The design of the best run and of that at the usual choice, with their worst cases."""
+    run, plain = runs
+    return Design(
+        rounds=run.rounds,
+        tau=run.tau,
+        kappa=float(run.L / run.mu),
+        zeta_star=float(zeta_sq) ** 0.5,
+        measure=run.measure,
+        eta=float(run.sizes[0] * run.L),
+        server=float(run.server),
+        worst=values[0],
+        plain_eta=float(plain.sizes[0] * run.L),
+        plain_worst=values[1],
+        standard=standard(replace(run, alpha=run.p, server=Fraction(1)), delta_0, zeta_sq, sigma**2),
+        sigma=float(sigma),
+        **more,
+    )
 
 
 def standard(
