@@ -56,9 +56,6 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"
 TRUE, FALSE = load_file(FOLDER / "true.py"), load_file(FOLDER / "false.py")
-FRESH_TRUE, FRESH_FALSE = load_file(FOLDER / "fresh_true.py"), load_file(FOLDER / "fresh_false.py")
-ALL_TRUE, ALL_FALSE = (*TRUE.CLAIMS, *FRESH_TRUE.CLAIMS), (*FALSE.CLAIMS, *FRESH_FALSE.CLAIMS)
-INSTANCES = FALSE.INSTANCES | FRESH_FALSE.INSTANCES
 # One regime is enough where a test is not about regimes.
 FEW = Suite(REGIMES[:4])
 
@@ -68,10 +65,10 @@ def little_shrinking(monkeypatch):
     monkeypatch.setitem(BUDGETS, "small", replace(BUDGETS["small"], shrink=2000))
 
 
-@pytest.mark.parametrize("claim", ALL_FALSE, ids=lambda c: c.key)
+@pytest.mark.parametrize("claim", FALSE.CLAIMS, ids=lambda c: c.key)
 def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
     reading = READINGS[claim.readings[0]]
-    assert examine(from_json(INSTANCES[claim.key]), claim, reading).status is Status.REFUTED
+    assert examine(from_json(FALSE.INSTANCES[claim.key]), claim, reading).status is Status.REFUTED
     result = try_claim(claim, suite=FEW)
     assert result.outcome is Outcome.FALSE and result.refutation.evidence is Evidence.EXACT
     again = examine(from_json(result.refutation.data["instance"]), claim, reading)
@@ -79,7 +76,7 @@ def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
     assert result.stages[-1].name == "sanity"
 
 
-@pytest.mark.parametrize("claim", ALL_TRUE, ids=lambda c: c.key)
+@pytest.mark.parametrize("claim", TRUE.CLAIMS, ids=lambda c: c.key)
 def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(claim, monkeypatch):
     monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1)))
     monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (2, 3)))
@@ -128,7 +125,7 @@ def test_a_claim_restated_follows_from_the_one_it_restates_and_not_with_more_or_
 
 
 def test_no_false_theorem_follows_from_a_shipped_one():
-    for claim in ALL_FALSE:
+    for claim in FALSE.CLAIMS:
         reading = READINGS[claim.readings[0]]
         for other in claims().values():
             assert not any(follows(claim, reading, other, READINGS[name]) for name in other.readings)
@@ -295,14 +292,14 @@ def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
 
 
 def test_exact_instances_at_limits_are_a_test_and_named_where_they_are_the_only_one():
-    first = stages.sanity(Case(FRESH_TRUE.DRIFT, READINGS["plain"], "small", 0, FEW))
+    first = stages.sanity(Case(TRUE.NOISY_DRIFT, READINGS["plain"], "small", 0, FEW))
     unmet = Verdict("identical-drift", "plain", Evidence.EMPIRICAL, Status.VACUOUS, detail="not refuted in 0")
     told = (
         Stage("sanity", 1.0, first.lines, first.verdicts),
         Stage("regimes", 1.0, ("not refuted in 0 of 49 regimes",), (unmet,)),
         Stage("strength", 1.0, ("the regimes notice 18 of 26 false-looking mutants",)),
     )
-    result = trial.Trial(FRESH_TRUE.DRIFT, "plain", "small", 0, told, True)
+    result = trial.Trial(TRUE.NOISY_DRIFT, "plain", "small", 0, told, True)
     assert result.outcome is Outcome.OPEN
     _, first, compared, *rest, last = show.verdict(result)
     assert (

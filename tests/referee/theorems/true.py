@@ -1,4 +1,4 @@
-"""Ten true theorems, as a user would write them down."""
+"""Eleven true theorems, as a user would write them down."""
 
 import sympy as sp
 
@@ -18,6 +18,7 @@ from fedbounds.theory.symbols import (
     drift,
     eta,
     eta_0,
+    eta_ratio,
     excess,
     gamma,
     gap,
@@ -152,4 +153,13 @@ DISTANCE = Claim(
     terms={"gap": 2 / mu * gap},
     assumptions=(a.strongly_convex,),
 )
-CLAIMS = (GRADIENT_DESCENT, DRIFT, LI, STICH, KHALED, SMOOTH, SKEWED, LOCAL_STEP, SHARED_NOISE, DISTANCE)
+NOISY_DRIFT = Claim(
+    key="identical-drift",
+    title="On identical data only noise drives the local models apart",
+    source="after Stich 2019 and Khaled et al. 2020",
+    scope="step",
+    lhs=drift,
+    terms={"drift": (1 - sp.Integer(1) / N) * (tau - 1) * eta_ratio**2 * eta**2 * sigma_sq},
+    assumptions=(*IDENTICAL, a.steps_up_to_2_over_L_plus_mu),
+)
+CLAIMS = (GRADIENT_DESCENT, DRIFT, LI, STICH, KHALED, SMOOTH, SKEWED, LOCAL_STEP, SHARED_NOISE, DISTANCE, NOISY_DRIFT)
