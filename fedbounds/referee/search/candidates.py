@@ -301,16 +301,13 @@ def admitted(
     small = 1 / (2 * population.losses.L[:, None])
     short = replace(population, shape=shape, eta=small, weights=population.weights[:, :1])
     constants = simulate(short).measurement(reading, Values()).constants
+    rows = {name: np.broadcast_to(row, (len(met), 1))[:, 0] for name, row in constants.items()}
     for k in range(len(met)) if members is None else members:
         try:
             instance = round_to(short.member(k), claim, CLOSE)
         except InputError:
             met[k] = False
             continue
-        values = {
-            name: Fraction(float(np.broadcast_to(row, (len(met), 1))[k, 0]))
-            for name, row in constants.items()
-            if np.isfinite(np.broadcast_to(row, (len(met), 1))[k, 0])
-        }
+        values = {name: Fraction(float(row[k])) for name, row in rows.items() if np.isfinite(row[k])}
         met[k] = all(exactly(instance, values)[0] for exactly in wanted)
     return met
