@@ -16,6 +16,7 @@ import made_study
 import pytest
 
 from fedbounds import plugins
+from fedbounds.evidence.symbolic import library
 from fedbounds.report.html import study_sections, templates
 from fedbounds.report.html.study_sections import command, write_page
 from fedbounds.report.table import Code
@@ -69,10 +70,15 @@ def study():
 
 @pytest.fixture(scope="module")
 def written(study, tmp_path_factory):
-    """The page of a study, in a folder that did not exist."""
+    """The page of a study, in a folder that did not exist; of the shipped evidence the proof and two examples."""
     out = tmp_path_factory.mktemp("report") / "pages" / "report.html"
     result, drawn = made_study.objects(*study)
-    return write_page(result, ledger_lines(result.claims, result.verdicts), drawn, out)
+    examples = [path for path in study_sections.all_files() if path.stem in ("lemma-2", "fedmax-gap")]
+    with pytest.MonkeyPatch.context() as few:
+        few.setattr(library, "check_all", lambda: {"lemma-2": library.checked_named("lemma-2")})
+        few.setattr(study_sections, "all_files", lambda: examples)
+        few.setattr(study_sections, "evidence", study_sections._checked)
+        return write_page(result, ledger_lines(result.claims, result.verdicts), drawn, out)
 
 
 @pytest.fixture(scope="module")
