@@ -82,8 +82,8 @@ COMMANDS = [(*words.split(), value) for words, values in SETTINGS.items() for va
 COMMANDS += [
     tuple(line.split())
     for line in (
-        "bounds", "plan", "bounds --best", "bounds --L 1", "plan --L 1 --mu 1", "sweep", "referee", "certify",
-        "tight", "refute", "explain", "new claim", "verify-certificate", "refute --all lemma-2",
+        "bounds --L 1", "plan --L 1 --mu 1", "certify",
+        "tight", "refute", "explain", "verify-certificate", "refute --all lemma-2",
         "certify --all star-step", "refute rate --verify --script", "check --clients 3 --p 0.5,0.5",
         "check --weighting fedmax:5 --clients 3", "check --claims", "bounds --best --rho-bar 1",
         "plan --target 0.1 --L 1 --mu 2 --clients 3 --zeta-star 1 --delta0 1",

@@ -67,9 +67,8 @@ def published(monkeypatch):
 @pytest.mark.usefixtures("published")
 @pytest.mark.parametrize("name", images.PUBLISHED)
 @pytest.mark.parametrize("compress", [False, True])
-@pytest.mark.parametrize("nested", [True])
-def test_a_folder_of_idx_files(tmp_path, name, compress, nested):
-    write(tmp_path / "all" / name if nested else tmp_path / "all", TOYS[name], compress)
+def test_a_folder_of_idx_files(tmp_path, name, compress):
+    write(tmp_path / "all" / name, TOYS[name], compress)
     assert_toy(images.load(name, tmp_path / "all"), name)
 
 
@@ -99,10 +98,9 @@ def test_another_data_set_under_the_name_is_refused(tmp_path):
             "content of mnist/train-labels",
         ),
         ("t10k-images-idx3-ubyte", gzip.compress(b"x" * 99, mtime=0)[:-9], "gzip stream.*truncated"),
-        ("t10k-images-idx3-ubyte", gzip.compress(b"x" * 99, mtime=0)[:-8] + b"12345678", "valid gzip"),
         ("t10k-labels-idx1-ubyte", None, "must contain t10k-labels-idx1-ubyte"),
     ],
-    ids=["made up", "another file", "truncated", "damaged", "missing"],
+    ids=["made up", "another file", "truncated", "missing"],
 )
 def test_files_that_are_not_the_published_ones(tmp_path, file, content, message):
     folder = write(tmp_path / "files", TOYS["mnist"], compress=False)

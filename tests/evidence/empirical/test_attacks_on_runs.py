@@ -217,9 +217,6 @@ def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighti
     assert verdict(made("horizon", gap, sp.Rational(1, 10**6)), trajectory).status is Status.REFUTED
 
 
-# Rates
-
-
 # Bounds that are no numbers
 
 
