@@ -21,12 +21,12 @@ import numpy as np
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
+from fedbounds.evidence.sdp.one_step.fitted_multipliers import on_kernel
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.one_step.sampled_program import reduced
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
-from fedbounds.evidence.sdp.program import exact
-from fedbounds.evidence.sdp.rounding import Face, prove
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
@@ -136,8 +136,8 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[StageResult]:
             yield f"local-descent-{tau}", row, None
 
 
-def exact_face(model: Model) -> Face:
-    """The face of the proofs of `gradient-descent` as stated: S vanishes on its worst case, a function on a line.
+def worst_function(model: Model) -> tuple[Any, Any]:
+    """(active constraints, kernel of S) of the worst case of `gradient-descent` as stated, a function on a line.
 
     That is L x^2/2, or the function of curvature L up to delta and mu beyond, whose delta is the worst; w_0 = 1.
     """
@@ -153,7 +153,7 @@ def exact_face(model: Model) -> Face:
     f = [(g_k**2 - offset**2) / (2 * slope) - offset**2 / (2 * (L - mu)) for g_k in g]
     vector = np.array([1, *g], dtype=float)
     gaps = np.einsum("mij,i,j->m", model.quad, vector, vector) + model.lin @ np.array([*map(float, f), 0])
-    return Face(np.abs(gaps) < 1e-9, [[value] for value in (F(1), *g)])
+    return np.abs(gaps) < 1e-9, reduced([[F(1), *g]], len(vector))
 
 
 def gradient_rows() -> Iterator[StageResult]:
@@ -161,9 +161,8 @@ def gradient_rows() -> Iterator[StageResult]:
     claim = claim_named("gradient-descent")
     for kappa, eta, T in product((2, 10, 100), (HALF, F(1), F(3, 2), F(19, 10)), (1, 2, 3, 5)):
         setting = round_setting(1, T + 1, kappa=kappa, eta=eta, reading="literal")
-        model, rational = build(setting, float, ()), build(setting, exact, ())
         rhs = coefficients(claim, setting)
-        multipliers = prove(model, rational, "gap", rhs, face=exact_face(model))
+        multipliers = on_kernel("gap", rhs, setting, *worst_function(build(setting, float, ())))
         known = certify_form("gap", rhs, setting, claim.key, known=multipliers) if multipliers else None
         certificate = known or certify(claim, setting)
         name = f"gradient-descent-k{kappa}-eta{float(eta):g}-T{T}"

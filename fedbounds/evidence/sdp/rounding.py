@@ -1,22 +1,19 @@
 """From a solver's floating-point proof to rational multipliers that satisfy every condition exactly.
 
-A claim with room to spare has proofs with an interior: round one, and repair the linear conditions. A
-tight claim has none: its proofs lie on a face, where S vanishes on the worst case's Gram matrix and only
-active constraints have multipliers (complementary slackness). Where the worst case is known the face is imposed
-exactly. Nothing is believed until it is verified.
+A claim with room to spare has proofs with an interior: round one, and repair the linear conditions. Nothing is
+believed until it is verified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.program import Form, Program, exact
+from fedbounds.evidence.sdp.program import Expression, Program, exact
 from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.evidence.sdp.rational_interpolation import solution
 from fedbounds.evidence.sdp.solver import interior
@@ -28,36 +25,34 @@ BITS = 56
 MARGIN = 1e-11
 
 
-@dataclass(frozen=True)
-class Face:
-    """Active constraints ``keep`` (m,) and the rational ``kernel`` (n, r) of S."""
-
-    keep: NDArray[Any]
-    kernel: list[list[Fraction]]
-
-    @property
-    def floats(self) -> NDArray[Any]:
-        """The kernel in floating point."""
-        return np.array([[float(v) for v in row] for row in self.kernel])
-
-
-def prove(
-    model: Program, rational: Program, lhs: str, rhs: Mapping[str, Fraction], face: Face | None = None
-) -> dict[str, Fraction] | None:
+def prove(model: Program, rational: Program, lhs: str, rhs: Mapping[str, Fraction]) -> dict[str, Fraction] | None:
     """Rational multipliers that prove lhs <= sum_k rhs_k quantity_k in a programme, verified exactly; else None.
 
-    ``model`` and ``rational`` are the programme in floats and exactly; a proof lies inside all, or on ``face``.
+    ``model`` and ``rational`` are the programme in floats and exactly; the proof is one with room to spare.
     """
     gap, proved = (item.sum(rhs) - item[lhs] for item in (model, rational))
-    delta, inside = interior(model, gap) if face is None else interior(model, gap, face.keep, face.floats)
-    some = inside.size and (delta > MARGIN or face is not None)
-    for multipliers in [inside] * bool(some) + [np.zeros(len(model.labels))]:  # a difference of nothing needs none
-        repaired = _repair(rational, multipliers, rational.form(proved), face)
-        if repaired is not None and min(repaired) >= 0:
-            result = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
-            if verify(rational, proved, result)[0]:
-                return result
+    delta, inside = interior(model, gap)
+    # A difference of nothing needs no constraint.
+    for given in [inside] * (delta > MARGIN) + [np.zeros(len(model.labels))]:
+        result = cancelling(rational, proved, given)
+        if result is not None and verify(rational, proved, result)[0]:
+            return result
     return None
+
+
+def cancelling(program: Program, gap: Expression, given: NDArray[Any]) -> dict[str, Fraction] | None:
+    """Multipliers in fractions, near those given, with which the function values of a gap cancel."""
+    order = [int(j) for j in np.argsort(-given)]
+    columns = [_of_values(program.constraints[j].expression) for j in order]
+    rounded = [exact(Fraction(round(float(given[j]) * 2**BITS), 2**BITS)) for j in order]
+    values = repaired(columns, _of_values(gap), rounded)
+    if values is None:
+        return None
+    return {program.labels[j]: fraction(value) for j, value in zip(order, values, strict=True) if value != 0}
+
+
+def _of_values(expression: Expression) -> dict[Any, Any]:
+    return {key: value for key, value in expression.terms.items() if len(key) == 1}
 
 
 def echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
@@ -67,25 +62,6 @@ def echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
     _, _, order = qr(span.T, pivoting=True)
     reduced = span @ np.linalg.inv(span[order[: span.shape[1]]])
     return [[Fraction(float(v)).limit_denominator(denominator) for v in row] for row in reduced]
-
-
-def _repair(model: Program, multipliers: NDArray[Any], target: Form, face: Face | None) -> list[Fraction] | None:
-    """Rounded multipliers moved so that sum_j lambda_j lin_j = target.lin and S kernel = 0 hold exactly."""
-    columns, wanted = [list(row) for row in model.lin], list(target.lin)
-    keep = np.ones(len(multipliers), dtype=bool)
-    if face is not None:
-        keep, kernel = face.keep, np.array([[exact(v) for v in row] for row in face.kernel], dtype=object)
-        columns = [[*column, *(quad @ kernel).ravel()] for column, quad in zip(columns, model.quad, strict=True)]
-        wanted += [*(target.quad @ kernel).ravel()]
-    order = [int(j) for j in np.argsort(-multipliers) if keep[j]]
-    rounded = [exact(Fraction(round(v * 2**BITS), 2**BITS)) for v in multipliers[order]]
-    values = repaired([dict(enumerate(columns[j])) for j in order], dict(enumerate(wanted)), rounded)
-    if values is None:
-        return None
-    result = [Fraction(0)] * len(multipliers)
-    for j, value in zip(order, values, strict=True):
-        result[j] = fraction(value)
-    return result
 
 
 def repaired(

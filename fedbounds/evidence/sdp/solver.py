@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.program import Expression, Program
-from fedbounds.evidence.sdp.symmetry import Exchange, corners, exchange, triangles
+from fedbounds.evidence.sdp.symmetry import Exchange, corners, exchange
 
 # Closer than the solver's defaults of 1e-8, which what it calls almost solved then still keeps.
 CLOSE: dict[str, object] = {
@@ -97,41 +97,22 @@ def worst_case(
     return Solution(outcome, float(y.sum()), y, multipliers, cut.gram(gram), cut.shared @ values)
 
 
-def interior(
-    model: Program, gap: Expression, keep: NDArray[Any] | None = None, kernel: NDArray[Any] | None = None
-) -> tuple[float, NDArray[Any]]:
+def interior(model: Program, gap: Expression) -> tuple[float, NDArray[Any]]:
     """The multipliers furthest inside the proofs of gap >= 0: largest delta with lambda >= delta, S >= delta I.
 
-    On a face of the proofs, ``keep`` (m,) says which multipliers may differ from 0 and S vanishes on the
-    columns of ``kernel`` (n, r). Returns (delta, lambda); delta is -inf where no solver was accurate. It is
-    at most 1, as only its sign matters.
+    Returns (delta, lambda); delta is -inf where no solver was accurate. It is at most 1, as only its sign matters.
     """
     cut = exchange(model, gap)
-    if keep is None or kernel is None:
-        (quad, lin), (packed, target), sizes = cut.rows(model), _row(cut, model, gap), cut.sizes
-    else:
-        # On the kernel S is zero by the exact repair; the rest must be positive definite.
-        rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
-        sizes, active = (rest.shape[1],), model.quad[keep]
-        form = model.form(gap)
-        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (active, form.quad))
-        lin = np.concatenate([model.lin[keep], (active @ kernel).reshape(len(active), -1)], axis=1)
-        target = np.concatenate([form.lin, (form.quad @ kernel).ravel()])
-    (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
+    (quad, lin, rows), (packed, target, top) = _scaled(*cut.rows(model)), _scaled(*_row(cut, model, gap))
     m, last = len(rows), np.eye(len(rows) + 1)[-1]
-    rows_of, columns, _ = corners(sizes)
+    rows_of, columns, _ = corners(cut.sizes)
     equal = np.column_stack([lin.T, np.zeros(lin.shape[1])]), target
     above = np.concatenate([last - np.eye(m + 1)[:m], last[None]]), last
     semidefinite = np.column_stack([quad.T, 1.0 * (rows_of == columns)]), packed
-    outcome, x, _ = _solved(-last, equal, above, semidefinite, sizes, inaccurate=True)
+    outcome, x, _ = _solved(-last, equal, above, semidefinite, cut.sizes, inaccurate=True)
     if outcome is not Solved.OPTIMAL:
         return float("-inf"), np.empty(0)
-    result = x[:m] * top / rows
-    if keep is None:
-        return float(x[-1]), cut.multipliers(result)
-    whole = np.zeros(len(keep))
-    whole[keep] = result
-    return float(x[-1]), whole
+    return float(x[-1]), cut.multipliers(x[:m] * top / rows)
 
 
 Rows = tuple[NDArray[Any], NDArray[Any]]

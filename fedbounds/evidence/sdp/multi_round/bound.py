@@ -33,8 +33,7 @@ from fedbounds.evidence.sdp.program import (
     exact,
     interpolation,
 )
-from fedbounds.evidence.sdp.rational_functions import fraction
-from fedbounds.evidence.sdp.rounding import repaired
+from fedbounds.evidence.sdp.rounding import cancelling
 from fedbounds.evidence.sdp.solver import Solution, conic, worst_case
 from fedbounds.evidence.sdp.symmetry import corners, of_blocks
 from fedbounds.model.problem import Array
@@ -204,25 +203,11 @@ def least(
         value = above(a * delta_0 + (b * most + max(bias - b, Fraction(0)) * mean) * zeta_sq)
         result = Bound(run, a, b, value, (), tuple(between), links, bias=bias)
         joined = list(_joined(result))
-        exactly = [_cancelling(link, gap, given) for (link, gap), given in zip(joined, proofs, strict=True)]
+        exactly = [cancelling(link, gap, given) for (link, gap), given in zip(joined, proofs, strict=True)]
         result = replace(result, proofs=tuple(proof for proof in exactly if proof is not None))
         if verify(result):
             return result
     return None
-
-
-def _cancelling(link: Program, gap: Expression, given: Array) -> Proof | None:
-    """Multipliers in fractions with which the function values cancel."""
-    order = sorted(range(len(given)), key=lambda j: -given[j])
-    columns = [_of_values(link.constraints[j].expression) for j in order]
-    values = repaired(columns, _of_values(gap), [exact(Fraction(float(given[j]))) for j in order])
-    if values is None:
-        return None
-    return {link.labels[j]: fraction(value) for j, value in zip(order, values, strict=True) if value != 0}
-
-
-def _of_values(expression: Expression) -> dict[Any, Any]:
-    return {key: value for key, value in expression.terms.items() if len(key) == 1}
 
 
 class _Chain:

@@ -97,6 +97,14 @@ def contracting(
     return None
 
 
+def on_kernel(
+    lhs: str, rhs: Mapping[str, Any], setting: Setting, active: Array, kernel: Array
+) -> dict[str, Any] | None:
+    """The same of constraints ``active`` (m,) in a known worst case, on whose ``kernel`` (r, n) S vanishes."""
+    search = _Search(lhs, rhs, setting, None)
+    return search.solved([k for k, orbit in enumerate(search.orbits) if active[orbit].all()], kernel)
+
+
 @dataclass(frozen=True)
 class _Search:
     """What is to be proved, and where one looks; a point is None where the setting has no interval."""
@@ -174,10 +182,11 @@ class _Search:
         every = [Expression.mean([exact(Fraction(1))] * len(row), row) for row in rows]
         return [model.form(item) for item in (*every, gap)]
 
-    def solved(self, support: Sequence[int]) -> dict[str, Any] | None:
+    def solved(self, support: Sequence[int], known: Array | None = None) -> dict[str, Any] | None:
         """Verified multipliers of these constraints, or None."""
         forms = self.forms(support)
-        if (kernel := self.kernel(support, forms)) is None:
+        kernel = self.kernel(support, forms) if known is None else known
+        if kernel is None:
             return None
         model, gap = self.whole
         for values in self.choices(support, kernel, _equations(forms, kernel)):
