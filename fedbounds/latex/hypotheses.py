@@ -12,7 +12,8 @@ from fedbounds.errors import InputError
 from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.grammar import ORDER, pairs
 from fedbounds.latex.marked_theorems import Line
-from fedbounds.latex.tokens import Token, wrong
+from fedbounds.latex.means import defines_mean
+from fedbounds.latex.tokens import Token, plain, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope
 from fedbounds.theory.symbols import R, T, tau
@@ -45,11 +46,6 @@ MODEL = re.compile(
     r"|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
 )
 
-# \bar w_T as a mean over steps, by the number of the first.
-MEANS_OF_STEPS = [
-    re.compile(rf"\\bar\{{w\}}_\{{T\}}:?=(\\frac\{{1\}}\{{T\}}|1/T|T\^\{{-1\}}|\(1/T\)){over}w_\{{\w\}}$")
-    for over in (STEPS_TO_T, r"\\sum_\{\w=1\}\^\{T\}")
-]
 # How the steps are counted, by the number of the first point.
 COUNTED = [re.compile(rf"t={first}(,2)?(,3)?,\\dots(,T(-1)?)?$") for first in ("0(,1)?", "1(?=,2)")]
 
@@ -87,23 +83,6 @@ HYPOTHESES = (
 )
 
 
-def plain(tokens: Sequence[Token]) -> str:
-    """The tokens without blanks and groups, subscripts before superscripts: the form of the patterns."""
-    result, open_, closed = list[Token](), list[bool](), False
-    for k, token in enumerate(tokens):
-        if token.text == "{":
-            before = tokens[k - 1].text if k else ""
-            open_.append(before in (r"\frac", r"\sqrt") or (before == "}" and closed))
-        keep = token.text not in "{}" or not open_ or open_[-1]
-        closed = token.text == "}" and keep
-        open_ = open_[:-1] if token.text == "}" else open_
-        result += [token] * keep
-    for k in range(1, len(result)):
-        if result[k].text == "_" and result[k - 1].text == "^":
-            result[k - 1 : k + 1] = result[k], result[k - 1]
-    return "".join(map(str, result)).replace(r"\nablaF", r"\nabla F")
-
-
 def in_words(text: str) -> Iterator[tuple[str, Hypothesis]]:
     """The hypotheses that a text names, as it says them."""
     for item in HYPOTHESES:
@@ -118,7 +97,7 @@ def of_the_text(
     given = ", ".join(line.text for line in lines.theorem.of("assume"))
     result, warnings = list[Assumption](), list[str]()
     for line in lines.theorem.inline:
-        text = ""
+        text, tokens = "", list[Token]()
         try:
             tokens = lines.theorem.spelled(line.tokens())
             text = plain(lines.words.of(tokens)).rstrip(".,;")
@@ -126,9 +105,8 @@ def of_the_text(
             result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
-            start = lines.notation.start
-            means = MEANS_OF_STEPS[start], MEANS_OF_STEPS[start or lines.notation.from_w_0]
-            known = any(pattern.match(text) for pattern in (MODEL, COUNTED[start], *means))
+            known = any(pattern.match(text) for pattern in (MODEL, COUNTED[lines.notation.start]))
+            known = known or defines_mean(lines, tokens)
             if not known and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
     warnings += [f'not read: "{words}": {ASSUME}... where it limits the statement' for words in lines.theorem.remarks]

@@ -76,6 +76,23 @@ def spelled(tokens: Iterable[Token]) -> str:
     return text
 
 
+def plain(tokens: Sequence[Token]) -> str:
+    """The tokens without blanks and groups, subscripts before superscripts: the form of the patterns."""
+    result, open_, closed = list[Token](), list[bool](), False
+    for k, token in enumerate(tokens):
+        if token.text == "{":
+            before = tokens[k - 1].text if k else ""
+            open_.append(before in (r"\frac", r"\sqrt") or (before == "}" and closed))
+        keep = token.text not in "{}" or not open_ or open_[-1]
+        closed = token.text == "}" and keep
+        open_ = open_[:-1] if token.text == "}" else open_
+        result += [token] * keep
+    for k in range(1, len(result)):
+        if result[k].text == "_" and result[k - 1].text == "^":
+            result[k - 1 : k + 1] = result[k], result[k - 1]
+    return "".join(map(str, result)).replace(r"\nablaF", r"\nabla F")
+
+
 class MisreadError(InputError):
     """An error at a token, which has its place in the file."""
 

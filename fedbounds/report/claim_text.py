@@ -190,7 +190,7 @@ def read_back(claim: Claim) -> str:
     related = {s for item in claim.assumptions for part in item.parts for s in part.left.free_symbols}
     several, by_losses = "one-client" not in named, named.isdisjoint({"unbiased", *SELECTIONS})
     varies = {
-        "the step sizes": claim.eta is None,
+        "the step sizes": claim.eta is None and constant_steps.key not in named,
         "the weights, with the losses": several and by_losses,
         "who takes part": several and "full-participation" not in named,
         "the noise of gradients": "full-gradients" not in named,

@@ -103,3 +103,17 @@ def test_a_bound_at_the_end_of_a_round_is_compared_at_no_other_step():
     models = r"\sum_i p_i\mathbb{E}\|w_{(r+1)\tau}^i-w_{r\tau}\|^2 \le \eta^2\tau^2G^2"
     local = read(models, f"bounded-gradient, {keys}")
     assert holds(local, two) is Status.HOLDS and local.lhs.expression.has(at.w_i_next, at.w_round)
+
+
+def test_what_the_howto_answers_about_lines():
+    growing = r"\mathbb{E}\|w_{t+1}-w_t\|^2 \le A + \eta_t^2\zeta^2 + \eta_t^2\zeta_\star^2"
+    line = r"where A = \eta_t^2(c\,\zeta^2+\sigma_0^2)"
+    claim = read(growing, "smooth, growing-variance, halving", line)
+    assert claim.rhs.has(s.growth, s.sigma_0_sq, s.zeta_sq, s.zeta_star_sq)
+    with pytest.raises(InputError, match="assume growing-variance"):
+        read(growing, "smooth, bounded-variance, halving", line)
+    renamed = r"\mathbb{E}\|w_{t+1}-w_t\|^2 \le A"
+    lines = "let K = \\tau\n% fedbounds: where A = \\eta_t^2 K G^2"
+    assert read(renamed, "smooth, bounded-gradient", lines).rhs == s.eta**2 * s.tau * s.G_sq
+    constant = read(r"\mathbb{E}\|w_t-w^\star\|^2 \le \tau^2\zeta^2/\mu^2", "strongly-convex, constant-steps")
+    assert "May vary\n  the step sizes" not in read_back(constant)

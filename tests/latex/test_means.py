@@ -34,6 +34,7 @@ SAID = [
     (r"Let $\bar w_T = \frac{1}{T}\sum_{t<T} w_t$.", EVEN),
     (r"The average $\bar w_T = \frac1T\sum_{t=0}^{T-1}w_t$ satisfies it. It is not the last.", EVEN),
     (r"Put $\bar w_T := \frac1T\sum_{k=0}^{T-1}w_k$.", EVEN),
+    (r"Let $\bar w_T := \frac{1}{T}\left(w_0+w_1+\dots+w_{T-1}\right)$.", EVEN),
     (r"Let $\bar w_T = \frac1T\sum_{k=1}^{T}w_k$.", LATER),
     (r"Let $\bar w_T = \frac{\sum_{t<T}\eta_t w_t}{\sum_{t<T}\eta_t}$.", WEIGHTED),
     (r"Let $\bar w_T$ be the mean of $w_0,\dots,w_{T-1}$.", EVEN),
@@ -47,6 +48,7 @@ SAID = [
     (r"Let $\bar w_T$ be the mean of $w_1,\dots,w_T$.", LATER),
 ]
 OTHERWISE = [
+    r"Let $\bar w_T = \frac{1}{T}(w_0+w_1+\dots+w_T)$.",
     r"Let $\bar w_T = \frac{2}{T(T+1)}\sum_{t<T}(t+1)w_t$.",
     r"We do not use $\bar w_T = \frac1T\sum_{t<T}w_t$.",
     r"We do not use $\bar w_T = \frac1T\sum_{t<T}w_t; $ here.",
@@ -112,3 +114,26 @@ def test_a_letter_has_the_meaning_of_each_index_that_a_line_declares():
     assert claim.lhs == s.Delta_next and claim.rhs == s.Delta + s.eta * s.L * s.drift and claim.unread == ()
     with pytest.raises(InputError, match=r"x was declared as x_\{t\}\^\{m\}, not x\^\{\\star\}, but"):
         read_text(ONE_STEP.replace(r"x^\star = w^\star, ", ""))
+
+
+OUTPUT = r"""
+\begin{theorem}\label{out}
+% fedbounds: assume smooth, convex, full-gradients, full-participation, unbiased
+% fedbounds: let \bar{x} = w, f = F, x^\star = w^\star
+TEXT
+\[ f(NAME) - f^\star \le \frac{\|\bar x_0-x^\star\|^2}{\eta T} \]
+\end{theorem}
+"""
+
+
+@pytest.mark.parametrize("name", [r"\hat{x}_T", r"\tilde x", r"x_{\mathrm{out}}", r"z_T"])
+def test_any_letter_is_the_mean_that_the_text_says_it_is(name):
+    said = OUTPUT.replace("NAME", name).replace("TEXT", "The output NAME is the average of $POINTS$.")
+    mean = said.replace("NAME", f"${name}$").replace("POINTS", r"\bar x_0,\dots,\bar x_{T-1}")
+    claim = read_text(mean)["out"]
+    assert claim.lhs == EVEN and claim.unread == ()
+    for other in (r"\bar x_0,\dots,\bar x_T", r"x_T^1,\dots,x_T^N"):
+        with pytest.raises(InputError):
+            read_text(said.replace("NAME", f"${name}$").replace("POINTS", other))
+    with pytest.raises(InputError):
+        read_text(OUTPUT.replace("NAME", name).replace("TEXT", ""))
