@@ -32,7 +32,19 @@ def no_repairs_at_once(monkeypatch):
 
 
 # What Rocq's proofs rest on: the model, found proofs, certificates.
-ROCQ = ("Space", "Model", "Facts", "Together", "Points", "Independent", "Drift", "Inside")
+ROCQ = (
+    "Space",
+    "Model",
+    "Horizon",
+    "Rounds",
+    "Facts",
+    "Together",
+    "Points",
+    "Independent",
+    "Drift",
+    "Inside",
+    "Runs",
+)
 ROCQ += ("Certificate", "Parametric", "Round", "Noise")
 
 

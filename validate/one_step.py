@@ -34,7 +34,19 @@ THEOREMS = ROOT.parent / "tests" / "evidence" / "prover" / "one_step.tex"
 RECORD = ROOT / "results" / "one_step.json"
 PLAIN = READINGS["plain"]
 # What found proofs rest on, each after what it requires.
-MODULES = ("Space", "Model", "Facts", "Together", "Points", "Independent", "Drift", "Inside")
+MODULES = (
+    "Space",
+    "Model",
+    "Horizon",
+    "Rounds",
+    "Facts",
+    "Together",
+    "Points",
+    "Independent",
+    "Drift",
+    "Inside",
+    "Runs",
+)
 CONSTANT = re.compile(r"(?<![\w^.])(?<!\^ )(?:\d+|L|mu|eta M|eta|G_sq|sigma_sq|sigma_p_sq|Gamma P)(?![\w.%])")
 SIGN = re.compile(r"\(- 1\)| \+ ")
 RELATION = re.compile(r"(.*) <= (.*)")

@@ -16,6 +16,7 @@ from types import MappingProxyType
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.evidence.kernel.run_subject import Subject, subject_of
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -35,6 +36,7 @@ MEASURED: Mapping[str, str] = {
     "excess": "excess P i (x M c k i)",
     "C": "1",
     "N": "INR (N P)",
+    "p_sq": "mean (N P) (p P) (p P)",
 }
 # Constants: what ties them to the model, beside their sign.
 TIED: Mapping[str, tuple[str, ...]] = {
@@ -50,6 +52,7 @@ TIED: Mapping[str, tuple[str, ...]] = {
     "eta_ratio": ("steps_within M eta_ratio",),
     "tau": ("in_round M tau",),
     "p_min": ("(forall i, (i < N P)%nat -> p_min <= p P i)",),
+    "eta_0": (),
 }
 # What each constant is of the numbers that are so tied.
 EXTREMES: Mapping[str, str] = {
@@ -67,8 +70,6 @@ OWNED: Mapping[str, Assumption] = {
     "sigma_p_sq": assumed.bounded_variance,
     "G_sq": assumed.bounded_gradient,
 }
-# Over a horizon: a run of the steps ``M t``, which has the rounds in it.
-ALONG = {"Delta_0": "Delta (M 0%nat)", "gap": "gap_t (M T)", "T": "INR T", "t": "INR t", "eta": "eta (M t)"}
 NATURAL = ("tau",)
 # What a claim about one point of a client may speak of, whoever takes part.
 OF_A_CLIENT = {"grad_sq", "excess", "L", "mu"}
@@ -87,11 +88,12 @@ def statement(
     Raises InputError where the model has no word for the claim: another scope, kind, reading or assumption.
     """
     require_own(claim)
-    along, by_p = claim.scope == "horizon", reading.virtual == "p"
+    run, by_p = subject_of(claim), reading.virtual == "p"
+    along = run is not None
     if claim.scope == "constant" or claim.kind is not Kind.INEQUALITY or (along and by_p):
         what = f"a claim of scope {claim.scope} and kind {claim.kind} in the reading {reading.name}"
         raise _cannot(claim, what, "inequalities of a step, and those of a horizon weighted by alpha, can be")
-    measured = {**MEASURED, **beside, **(BY_P if by_p else {}), **(ALONG if along else {})}
+    measured = {**MEASURED, **beside, **(BY_P if by_p else {}), **(run.words if run else {})}
     tied = {**TIED, **(AT_STARTS if reading.skew == "sync" else {}), **({"tau": ()} if along else {})}
     stated = claim.sides(reading)
     left, right = stated.lhs, list(stated.terms.values())
@@ -100,6 +102,7 @@ def statement(
     used |= {name for name, tie in OWNED.items() if tie in assumptions and name != "sigma_p_sq"}
     used |= {name for a in assumptions for name in a.symbols()}
     _check_assumed(claim, assumptions, used)
+    convex = merely_convex(claim, assumptions, used)
     used |= {"tau"} if along or (by_p and used & BY_P.keys()) else set()
     constants = sorted(used - measured.keys())
     unknown = [name for name in constants if name not in tied] + sorted(used & {"gap_t"} if by_p else ())
@@ -112,17 +115,31 @@ def statement(
     ordered = ["mu <= L"] if {"L", "mu"} <= set(constants) else []
     relations = [line for assumption in assumptions for line in _relations(claim, assumption, words)]
     ties = [tie for name in constants for tie in tied[name]]
+    apart = {"p_sq", "sigma_sq"} <= used
+    ties += ["uncorrelated M"] * apart + ["strongly_convex P 0"] * convex
     if attained:
         ties = list(_attained(claim, reading, constants, tied))
     conditions = [*signs, *ordered, *relations, *ties]
-    if along:
-        conditions = [_at_every_step(text) for text in conditions]
+    if run:
+        conditions = [*run.further, *(_at_every_step(text, run) for text in conditions)]
     binders = "".join(f" ({' '.join(names)} : {kind})" for names, kind in ((reals, "R"), (naturals, "nat")) if names)
     place = "forall c k i, seen M c k -> (i < N P)%nat ->\n  " if claim.scope == "point" else ""
-    subject = "(M : nat -> Step P) (T : nat)" if along else "(M : Step P)"
-    hypotheses = "".join(f"  {text} ->\n" for text in ("run M T tau" if along else "setting M", *conditions))
-    files = {" Horizon": along, " Attained": attained, " Independent": "sigma_p_sq" in constants}
+    subject = run.binders if run else "(M : Step P)"
+    setting = f"run M {run.last} tau" if run else "setting M"
+    hypotheses = "".join(f"  {text} ->\n" for text in ("convex_" * convex + setting, *conditions))
+    files = {
+        " Horizon": along,
+        " Rounds": convex or (run is not None and any("M" in one for one in run.further)),
+        " Attained": attained,
+    }
+    files |= {" Independent": "sigma_p_sq" in constants or apart}
     further = "".join(name for name, needed in files.items() if needed)
+    if run:  # at no step of its own
+        words = {name: text for name, text in words.items() if name not in ("t", "eta")}
+        right = [
+            sp.sympify(term).xreplace({symbols.eta: claim.eta} if claim.eta == symbols.eta_0 else {})
+            for term in right
+        ]
     total = " +\n     ".join(f"({rocq(term, words)})" for term in right) or "0"
     return (
         f"{WRITTEN}{HEADER.format(further)}\n"
@@ -152,10 +169,20 @@ def _attained(
         yield from ("gaps_at_start M",) if reading.skew == "sync" else ("gaps_now M", "taken M = 0%nat")
 
 
-def _at_every_step(text: str) -> str:
-    """A condition on one step M, or on its time t, as one on every step of a run before T."""
+def merely_convex(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str]) -> bool:
+    """Whether clients are convex and need have no minimisers: then nothing may be said of these."""
+    convex = assumed.convex in assumptions and assumed.strongly_convex not in assumptions
+    if convex and used & {"Gamma", "excess", "rho_bar", "rho_tilde"}:
+        raise _cannot(claim, "the minimum of a client, which a convex function need not have", "leave it out")
+    return convex
+
+
+def _at_every_step(text: str, run: Subject) -> str:
+    """A condition on one step M, or on its time t, as one on every step of a run."""
     along = re.sub(r"\bM\b(?! t\))", "(M t)", text)
-    return along if along == text and "(M t)" not in text else f"(forall t, (t < T \\/ t = 0)%nat -> {along})"
+    return (
+        along if along == text and "(M t)" not in text else f"(forall t, (t < {run.last} \\/ t = 0)%nat -> {along})"
+    )
 
 
 def digest(text: str) -> str:
@@ -199,6 +226,8 @@ def rocq(expression: sp.Expr, words: Mapping[str, str], letter: str = "R") -> st
     if isinstance(expression, sp.Pow) and isinstance(expression.exp, sp.Integer):
         power = f"{_factor(expression.base, words, letter)} ^ {abs(int(expression.exp))}".removesuffix(" ^ 1")
         return power if expression.exp > 0 else f"/ ({power})"
+    if isinstance(expression, sp.Pow) and (times := _natural(expression.exp, words)):
+        return f"{_factor(expression.base, words, letter)} ^ {times}"
     if isinstance(expression, sp.Add):
         return " + ".join(rocq(part, words, letter) for part in expression.as_ordered_terms())
     if isinstance(expression, sp.Mul):
@@ -212,16 +241,32 @@ def rocq(expression: sp.Expr, words: Mapping[str, str], letter: str = "R") -> st
     raise reject("a formula must be made of sums, products, whole powers, Max and Min", str(expression), "rewrite it")
 
 
+def _natural(exponent: sp.Expr, words: Mapping[str, str]) -> str:
+    """A sum of products of whole numbers as a natural number of Rocq; empty where it is none."""
+    terms = []
+    for term in sp.Add.make_args(sp.expand(exponent)):
+        number, symbols = term.as_coeff_Mul()
+        factors = [words.get(str(one), "") for one in sp.Mul.make_args(symbols)] if symbols != 1 else []
+        if not (number.is_Integer and number > 0 and all(one.startswith("INR ") for one in factors)):
+            return ""
+        terms.append(" * ".join([str(number)] * (number != 1 or not factors) + [one[4:] for one in factors]))
+    return f"({' + '.join(terms)})%nat"
+
+
 def _factor(expression: sp.Expr, words: Mapping[str, str], letter: str) -> str:
     """A factor or base: in brackets unless it has them, is one word, or is a power."""
     text = rocq(expression, words, letter)
-    bare = " " not in text or isinstance(expression, sp.Rational) or (expression.is_Pow and expression.exp > 0)
+    bare = (
+        " " not in text
+        or isinstance(expression, sp.Rational)
+        or (expression.is_Pow and not expression.exp.is_negative)
+    )
     return text if bare else f"({text})"
 
 
 def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -> Iterator[str]:
     """The hypotheses that an assumption adds; a constant's tie stands with the constant."""
-    if any(assumption is tie for tie in OWNED.values()):
+    if any(assumption is tie for tie in (*OWNED.values(), assumed.convex)):
         return
     if not assumption.parts:
         raise _cannot(claim, f"the assumption {assumption.key}", "give it as a relation between the model's symbols")
@@ -232,7 +277,8 @@ def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -
 
 def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str]) -> None:
     """The model ties each constant to the losses and has everyone take part: the claim must assume as much."""
-    needed = [OWNED[name] for name in sorted(used & OWNED.keys())]
+    silent = any(part == (symbols.sigma_sq, "=", 0) for one in assumptions for part in one.parts)
+    needed = [OWNED[name] for name in sorted(used & OWNED.keys()) if name != "sigma_sq" or not silent]
     if claim.scope != "point" or not used <= OF_A_CLIENT:
         needed.append(assumed.full_participation)
     for one in needed:

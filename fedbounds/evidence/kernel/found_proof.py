@@ -7,12 +7,20 @@ from dataclasses import replace
 from types import ModuleType
 
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.kernel import claim_statement, point_script, point_statement, step_script, step_statement
+from fedbounds.evidence.kernel import (
+    claim_statement,
+    point_script,
+    point_statement,
+    run_script,
+    step_script,
+    step_statement,
+)
 from fedbounds.evidence.kernel.coqc import available
 from fedbounds.evidence.kernel.derivation_script import script as of_a_client
 from fedbounds.evidence.kernel.proof_obligations import Obligation
 from fedbounds.evidence.kernel.rocq_runs import Audited, check_script, check_within
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.symbolic.derivation import Derivation
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory.claim import Claim
@@ -43,20 +51,23 @@ def script(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | Non
     """The file that proves a claim's statement, from a proof that the prover finds; InputError where it has none."""
     statement(claim, reading)
     why = "no proof that the prover finds"
-    for proposed in automatic.proposals(claim, reading) if proposals is None else proposals:
-        checked = automatic.check(proposed, claim, reading)
-        if checked.fault:
-            continue
-        try:
-            return _written(proposed, checked, claim, reading)
-        except InputError as wrong:
-            why = str(wrong)
+    for stated in (claim, *(one for one, _ in restated(claim))):
+        for proposed in automatic.proposals(stated, reading) if proposals is None else proposals:
+            checked = automatic.check(proposed, stated, reading)
+            if checked.fault:
+                continue
+            try:
+                return _written(proposed, checked, claim, reading)
+            except InputError as wrong:
+                why = str(wrong)
     raise reject(f"a script for {claim.key} needs a proof that can be one", why, "prove it in derivations/rocq")
 
 
 def _written(proposed: Derivation, checked: Checked, claim: Claim, reading: Reading) -> str:
     if claim.scope == "point":
         return of_a_client(proposed, claim)
+    if checked.claim is not None and checked.claim.scope == "horizon":
+        return run_script.script(checked, claim, reading)
     form, _ = _stated(claim, reading)
     write = point_script.script if form is point_statement else step_script.script
     return write(checked, reading)

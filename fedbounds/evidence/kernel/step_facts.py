@@ -19,10 +19,27 @@ from fedbounds.theory.points import I
 from fedbounds.theory.vectors import Centre, Inner, Loss, Mean, Noise
 
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
+# The variance of the mean noise under p where each client's is at most sigma^2.
+EQUAL = sy.p_sq * sy.sigma_sq
 NOISY = ("bounded-variance", "client-variances", "independent-clients", "no-noise")
-NUMBERS = (sy.L, sy.mu, sy.eta, sy.rho_bar, sy.sigma_sq, sy.sigma_p_sq)
+NUMBERS = (sy.L, sy.mu, sy.eta, sy.rho_bar, sy.sigma_sq, sy.sigma_p_sq, sy.p_sq)
 WORDS = {one.name: one.name for one in (*NUMBERS, sy.G_sq)} | {
-    **{"eta": "eta M", "Gamma": "Gamma P", "N": "INR (N P)", "tau": "INR tau"}
+    "p_sq": "mean (N P) (p P) (p P)",
+    **{"eta": "eta M", "Gamma": "Gamma P", "N": "INR (N P)", "tau": "INR tau"},
+}
+# What a step is about, after one history.
+MEASURED = {
+    sy.Delta_next: "given_past M c k (fun s => norm_sq (sub (w_next M c k s) (w_star P)))",
+    sy.Delta: "norm_sq (sub (w M c k) (w_star P))",
+    sy.gap_t: "(mean (N P) (p P) (fun i => F P i (w M c k)) - mean (N P) (p P) (fun i => F P i (w_star P)))",
+    sy.drift: "mean (N P) (alpha M c) (fun i => norm_sq (sub (w M c k) (x M c k i)))",
+}
+# What is expected of these, and why it is not negative.
+EXPECTED = {
+    sy.Delta: ("(Delta M)", "Delta_nonneg M ok"),
+    sy.gap_t: ("(gap_t M)", "gap_nonneg M ok"),
+    sy.drift: ("(drift M)", "drift_nonneg M ok"),
+    sy.Gamma: ("(Gamma P)", "Gamma_nonneg M ok"),
 }
 # The step without its noise.
 NEXT_LOSS = Mean(P, Loss(W_NEXT, I))
@@ -156,9 +173,10 @@ def bound_of(step: StepFacts) -> sp.Expr:
         for share, one in fact.uses if isinstance(fact, d.Averaged) else ():
             key = one.key if isinstance(one, d.Premise) else ""
             symbol = {"bounded-variance": sy.sigma_sq, "client-variances": sy.sigma_p_sq, "no-noise": ZERO}.get(key)
-            if symbol is not None and (key == "client-variances") == (share == SHARE):
-                found[symbol] = found.get(symbol, ZERO) + multiplier * abs(share if symbol != sy.sigma_p_sq else 1)
-    if not step.noisy:
+            symbol = EQUAL if symbol == sy.sigma_sq and share == SHARE else symbol
+            if symbol is not None and (symbol in (sy.sigma_p_sq, EQUAL)) == (share == SHARE):
+                found[symbol] = found.get(symbol, ZERO) + multiplier * abs(share if share != SHARE else 1)
+    if not step.noisy or found.keys() == {ZERO}:
         return ZERO
     used = sy.eta**2 * step.noise()
     if [sp.expand(sp.sympify(value).subs(step.flat.letters)) for value in found.values()] != [sp.expand(used)]:

@@ -13,11 +13,22 @@ from collections.abc import Iterator, Mapping, Sequence
 import sympy as sp
 
 from fedbounds.evidence.kernel import point_script
-from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
+from fedbounds.evidence.kernel.claim_statement import merely_convex, module_name, rocq, safe_key
 from fedbounds.evidence.kernel.flat_facts import DriftBound
 from fedbounds.evidence.kernel.point_forms import at_one_point, no_script
 from fedbounds.evidence.kernel.point_statement import PointClaim, assumed_of, binders_of
-from fedbounds.evidence.kernel.step_facts import NEXT_LOSS, NUMBERS, WORDS, StepFacts, bound_of, read, symbols_of
+from fedbounds.evidence.kernel.step_facts import (
+    EQUAL,
+    EXPECTED,
+    MEASURED,
+    NEXT_LOSS,
+    NUMBERS,
+    WORDS,
+    StepFacts,
+    bound_of,
+    read,
+    symbols_of,
+)
 from fedbounds.evidence.kernel.step_statement import after_history
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, W, X, grad
@@ -29,25 +40,10 @@ from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Centre, Loss
 
 TAU_IS_1 = Part(sy.tau, "=", sp.Integer(1))
-
-# What a step is about, after one history.
-MEASURED = {
-    sy.Delta_next: "given_past M c k (fun s => norm_sq (sub (w_next M c k s) (w_star P)))",
-    sy.Delta: "norm_sq (sub (w M c k) (w_star P))",
-    sy.gap_t: "(mean (N P) (p P) (fun i => F P i (w M c k)) - mean (N P) (p P) (fun i => F P i (w_star P)))",
-    sy.drift: "mean (N P) (alpha M c) (fun i => norm_sq (sub (w M c k) (x M c k i)))",
-}
-# What is expected of these, and why it is not negative.
-EXPECTED = {
-    sy.Delta: ("(Delta M)", "Delta_nonneg M ok"),
-    sy.gap_t: ("(gap_t M)", "gap_nonneg M ok"),
-    sy.drift: ("(drift M)", "drift_nonneg M ok"),
-    sy.Gamma: ("(Gamma P)", "Gamma_nonneg M ok"),
-}
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Facts Together Points Independent Drift Inside statement_{name}.
-Open Scope R_scope.
+Require Import Space Model Facts Together Points Independent Drift Inside {further}statement_{name}.
+{weak}Open Scope R_scope.
 """
 VECTORS_IN = re.compile(r"\(w_star P\)|\(w M c k\)")
 CLOSED = """first [ring | open_fact; {fixed}field; apart
@@ -55,25 +51,26 @@ CLOSED = """first [ring | open_fact; {fixed}field; apart
 OF_GAMMA = """unfold Gamma. rewrite (mean_ext _ _ _ (fun i => F P i (w_star P) + (-1) * F P i (w_i_star P i)))
       by (intros; unfold excess; ring). rewrite mean_plus, mean_times. ring."""
 CORE = """
-Lemma core : forall (P : Problem){binders},
+Lemma {name} : forall (P : Problem){binders},
 {hypotheses}  {left} <=
     {right}.
 """
 THEOREM = """
-Theorem proof : statement_{name}.statement.
+{goal}
 Proof.
   intros P M; intros.
-  match goal with h : setting M |- _ => rename h into ok end.
-  pose proof ok as (Hp & Hpos & _ & Hw & Ho & _ & Hm & Hopt & He).
+  match goal with h : {setting} M |- _ => rename h into ok end.
+  pose proof ok as (Hp & Hpos & _ & Hw & Ho & _ & {minima}Hopt & He).
 """
 ENOUGH = """  enough (Goal : expected M (fun c k => {left}) <= expected M (fun c k => {right})).
   {{ revert Goal{names}. rewrite ?(expected_plus M), ?(expected_times M), ?(expected_const M ok).
     unfold Delta_next, Delta, gap_t, drift. intros. lra. }}
   apply (expected_le M ok). intros c k Hck. destruct (Hw c (proj1 Hck)) as [Ha _].
-{one}  pose proof (core P {arguments}) as B.
+{one}  pose proof ({core} P {arguments}) as B.
   repeat match type of B with ?A -> _ => specialize (B ltac:(first [assumption | lra
     | match goal with h : skew_at_least M _ |- _ => exact (h c k Hck) end])) end.
 """
+SHARES = "  pose proof (mean_nonneg (N P) (p P) (p P) Hp (proj1 Hp)).\n"
 TOGETHER = """  assert (least : ratio_at_least M 1) by (replace 1 with pi_min by lra; assumption).
   assert (largest : ratio_at_most M 1) by (replace 1 with pi_max by lra; assumption).
 """
@@ -89,6 +86,17 @@ ONE_POINT = """  assert (Ex : forall i, (i < N P)%nat -> alpha M c i = p P i)
 
 def script(checked: Checked, reading: Reading) -> str:
     """The file that proves the statement of the derivation's claim; InputError where it is not of this kind."""
+    claim = checked.claim
+    if claim is None:
+        raise no_script(f"one of {checked.derivation.key}")
+    name, convex = module_name(claim.key), merely_convex(claim, claim.assumptions_in(reading), set())
+    further = "Rounds Runs " * (convex or sy.p_sq in claim.symbols)
+    head = HEAD.format(key=safe_key(claim.key), name=name, further=further, weak="Import Weak.\n" * convex)
+    return head + lemmas(checked, reading, "core", f"Theorem proof : statement_{name}.statement.")
+
+
+def lemmas(checked: Checked, reading: Reading, core: str, goal: str) -> str:
+    """The lemma about points, and what is expected of the step: ``goal``, a claim about one."""
     claim, last = checked.claim, checked.derivation.steps[-1]
     if claim is None or claim.scope != "step" or not isinstance(last.because, tuple):
         raise no_script(f"one of {checked.derivation.claim}")
@@ -97,9 +105,8 @@ def script(checked: Checked, reading: Reading) -> str:
     if not single and "single-step" in granted_by(reading, claim):
         raise no_script("one client")
     step = read(checked, single)
-    head = HEAD.format(key=safe_key(claim.key), name=module_name(claim.key))
     if step.left == step.right:
-        return head + "".join(_alone(step))
+        return "".join(_alone(step, goal))
     bound = bound_of(step)
     numbers = {part for one in known if one.gives is None for part in one.parts}
     relations = (tuple(part) for part in numbers if (part.left - part.right).free_symbols <= set(NUMBERS))
@@ -111,7 +118,8 @@ def script(checked: Checked, reading: Reading) -> str:
         frozenset(one.key for one in known),
         numbers=NUMBERS,
     )
-    head += CORE.format(
+    head = CORE.format(
+        name=core,
         binders="".join(f" ({names} : {kind})" for names, kind in binders_of(points)),
         hypotheses="".join(f"  {text} ->\n" for text in (*points.setting.values(), *assumed_of(points))),
         left=points.number(points.left),
@@ -120,7 +128,11 @@ def script(checked: Checked, reading: Reading) -> str:
     letters = {one for m, fact in step.inner for one in _multipliers(m, fact)}
     shown = tuple(one for one in step.flat.letters.items() if one[0] in letters)
     quiet = [(m, at_one_point(fact) if single else fact) for m, fact in step.inner]
-    return head + point_script.proof(points, shown, step.flat.steps, quiet) + "".join(_theorem(points, step, bound))
+    return (
+        head
+        + point_script.proof(points, shown, step.flat.steps, quiet)
+        + "".join(_theorem(points, step, bound, core, goal))
+    )
 
 
 def _multipliers(multiplier: sp.Expr, fact: d.Fact) -> set[sp.Basic]:
@@ -157,14 +169,14 @@ def _drift(k: int, fact: DriftBound, words: Mapping[str, str]) -> Iterator[str]:
     yield f"    ltac:(assumption) ltac:(assumption) ltac:(assumption)) as D{k}.\n"
 
 
-def _alone(step: StepFacts) -> Iterator[str]:
+def _alone(step: StepFacts, goal: str) -> Iterator[str]:
     """A claim that what is said of expectations proves."""
-    yield THEOREM.format(name=module_name(step.checked.claim.key))  # type: ignore[union-attr]
+    yield THEOREM.format(goal=goal, setting="setting", minima="Hm & ")
     yield from _outer(step)
     yield "  lra.\nQed.\n"
 
 
-def _theorem(points: PointClaim, step: StepFacts, bound: sp.Expr) -> Iterator[str]:
+def _theorem(points: PointClaim, step: StepFacts, bound: sp.Expr, core: str, goal: str) -> Iterator[str]:
     """From the lemma about points to what is expected of the step."""
     claim, single = points.claim, not points.models
     arguments = {"alpha": "(alpha M c)", "x": "(x M c k)", "w": "(w M c k)"}
@@ -173,14 +185,18 @@ def _theorem(points: PointClaim, step: StepFacts, bound: sp.Expr) -> Iterator[st
     terms = {one: MEASURED.get(one) or after_history(claim, one) or "" for one in used if one != sy.Gamma}
     if "" in terms.values():
         raise no_script("a quantity without a word")
-    yield THEOREM.format(name=module_name(claim.key))
+    convex = points.merely_convex
+    setting, minima = ("convex_setting", "") if convex else ("setting", "Hm & ")
+    yield THEOREM.format(goal=goal, setting=setting, minima=minima)
     yield from _outer(step)
+    yield SHARES * (sy.p_sq in step.right.free_symbols)
     yield (TOGETHER if points.unbiased else "") + (SINGLE if single else "")
     yield ENOUGH.format(
         left=expected(step.left, terms),
         right=expected(step.right, terms),
         names="".join(f" Y{k}" for k in range(len(step.outer))),
         one=ONE_POINT if points.unbiased else "",
+        core=core,
         arguments=" ".join(arguments.get(one, f"({WORDS.get(one, one)})") for one in names),
     )
     middle, slope = (_here(points.vector(one)) for one in (W, Centre(ALPHA, grad(W if single else X))))
@@ -205,11 +221,12 @@ def _noise(step: StepFacts, bound: sp.Expr) -> Iterator[str]:
     """What bounds the variance of the mean noise."""
     there = "(centre (N P) (alpha M c) (xi M c k s))"
     yield f"  assert (Nz : variance M c k <= {rocq(bound, WORDS)}).\n  {{ unfold variance, mean_noise_of. "
-    if bound == sy.sigma_p_sq:
+    if bound in (sy.sigma_p_sq, EQUAL):
         yield f"unfold given_past. rewrite (mean_ext _ _ _ (fun s => norm_sq {there.replace('alpha M c', 'p P')}))\n"
         yield "      by (intros; rewrite (centre_same _ _ (p P) _ _ (fun i Hi => conj (Ex i Hi) eq_refl)); "
         yield "reflexivity).\n"
-        yield "    apply (mean_noise M); assumption. }\n"
+        why = "assumption" if bound == sy.sigma_p_sq else "first [assumption | apply equal_variances; assumption]"
+        yield f"    apply (mean_noise M); {why}. }}\n"
     else:
         yield "pose proof (noise_bound M ok sigma_sq c k Hck ltac:(assumption)). lra. }\n"
     yield "  pose proof (Rmult_le_compat_l _ _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ He He)) Nz) as Nt.\n"

@@ -38,7 +38,7 @@ class AfterHistory(PointClaim):
 def meaning_of(claim: Claim, side: sp.Expr) -> sp.Expr:
     """A side of a claim in vectors and losses."""
     states = definitions.meanings(True, False, claim)
-    states = {key: value for key, value in states.items() if key not in (W, sy.sigma_p_sq)}
+    states = {key: value for key, value in states.items() if key not in (W, sy.sigma_p_sq, sy.p_sq)}
     for _ in range(3):
         side = sp.sympify(side).xreplace(states)
     return side

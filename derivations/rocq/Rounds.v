@@ -1,0 +1,33 @@
+(* What statements about whole rounds, means of iterates and merely convex losses speak of. *)
+From Coq Require Import Reals Arith.
+Require Import Space Model Horizon.
+Open Scope R_scope.
+
+(* Rounds of tau local steps, the first from the start of the run. *)
+Definition rounds {P : Problem} (M : nat -> Step P) (T tau : nat) : Prop :=
+  forall t, (t < T)%nat -> taken (M t) = Nat.modulo t tau.
+
+(* The iterates w_0 ... w_{T-1} of a run over common outcomes, each with the law that its step starts from, and the
+   expected gap of their mean. *)
+Definition loss (P : Problem) (v : V P) : R := mean (N P) (p P) (fun i => F P i v).
+Definition path {P : Problem} (M : nat -> Step P) (T n : nat) (odds : nat -> R) (W : nat -> nat -> V P) : Prop :=
+  weights n odds /\ forall t (f : V P -> R), (t < T)%nat ->
+  mean n odds (fun o => f (W t o)) = expected (M t) (fun c k => f (w (M t) c k)).
+Definition gap_of_mean {P : Problem} (T n : nat) (odds : nat -> R) (W : nat -> nat -> V P) : R :=
+  mean n odds (fun o => loss P (scale (/ INR T) (vsum T (fun t => W t o)))) - loss P (w_star P).
+
+(* The setting and a run of clients that need have no minimisers of their own. *)
+Definition convex_setting {P : Problem} (M : Step P) : Prop :=
+  weights (N P) (p P) /\ (forall i, (i < N P)%nat -> 0 < p P i) /\ weights (H M) (chance M) /\
+  (forall c, (c < H M)%nat -> weights (N P) (alpha M c) /\ weights (K M c) (luck M c)) /\
+  (forall c k, seen M c k -> weights (S M c k) (odds M c k)) /\
+  (forall c k i y, seen M c k -> (i < N P)%nat -> given_past M c k (fun s => ip (xi M c k s i) y) = 0) /\
+  (forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v)) /\
+  0 < eta M.
+Definition convex_run {P : Problem} (M : nat -> Step P) (T tau : nat) : Prop :=
+  (forall t, (t <= T)%nat -> convex_setting (M t)) /\
+  (forall t, (t < T)%nat -> follows (M t) (M (Datatypes.S t))) /\
+  (forall t, (t < T)%nat -> in_round (M t) tau /\ (taken (M t) <= t)%nat /\
+     (forall s, (s < taken (M t))%nat -> before (M t) s = eta (M (t - taken (M t) + s)%nat)) /\
+     (forall c i y, (c < H (M t))%nat -> (i < N P)%nat -> (0 < taken (M t))%nat ->
+        since_start (M t) c (fun k => ip (past (M t) c k 0 i) y) = ip (grad P i (begin (M t) c)) y)).

@@ -1,0 +1,203 @@
+"""A line of a derivation that is about numbers alone as a lemma of Rocq about real numbers.
+
+Measured quantities, powers with the time in the exponent and sums over the steps are variables. The lemma's
+hypotheses are the signs of variables, what defines some of them, that the letters are not negative, and the
+facts; Rocq checks each multiplier's sign and that the facts, times these, add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import sympy as sp
+
+from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.theory import symbols as sy
+
+Sides = tuple[sp.Expr, str, sp.Expr]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """``low sign high``, how often it is used, and why it holds where the line is used; a bare 1 has no why."""
+
+    multiplier: sp.Expr
+    sides: Sides
+    why: str
+
+
+@dataclass
+class NumberLine:
+    """A line ``sides``: its facts, its letters with what each stands for and why that is not negative, and the
+    variables that others define, with what shows that.
+    """
+
+    name: str
+    sides: Sides
+    facts: Sequence[Fact]
+    letters: Mapping[sp.Symbol, tuple[sp.Expr, str]]
+    defined: dict[sp.Symbol, tuple[sp.Expr, str]]
+    powers: dict[tuple[sp.Expr, sp.Expr], sp.Symbol] = field(default_factory=dict)
+
+    def plain(self, expression: sp.Expr) -> sp.Expr:
+        """An expression with a variable for each power of a time."""
+
+        def variable(power: sp.Expr) -> sp.Expr:
+            base, result = power.base, sp.Integer(1)
+            for term in sp.Add.make_args(sp.expand(power.exp)):
+                number, symbol = term.as_coeff_Mul()
+                if symbol == 1:
+                    result *= base**number
+                else:
+                    known = self.powers.setdefault((base, symbol), sp.Symbol(f"power_{len(self.powers)}", real=True))
+                    result *= known**number
+            return result
+
+        return sp.sympify(expression).replace(lambda one: isinstance(one, sp.Pow) and not one.exp.is_number, variable)
+
+    @property
+    def used(self) -> dict[sp.Symbol, tuple[sp.Expr, str]]:
+        """The letters in the multipliers."""
+        names = set().union(*(one.multiplier.free_symbols for one in self.facts)) if self.facts else set()
+        return {one: what for one, what in self.letters.items() if one in names}
+
+    @property
+    def variables(self) -> list[sp.Symbol]:
+        found: set[sp.Basic] = set()
+        for one in self.facts:
+            found |= one.multiplier.free_symbols
+            found |= self.plain(one.sides[0]).free_symbols | self.plain(one.sides[2]).free_symbols
+        found |= self.plain(self.sides[0]).free_symbols | self.plain(self.sides[2]).free_symbols
+        for value, _ in self.used.values():
+            found |= self.plain(value).free_symbols
+        for _ in range(3):
+            for symbol in set(self.defined) & found:
+                found |= self.plain(self.defined[symbol][0]).free_symbols
+        return sorted(found - set(self.letters), key=str)
+
+    def signed(self) -> list[sp.Symbol]:
+        """The variables whose signs the multipliers and divisors need."""
+        defined = {one: self.plain(value) for one, (value, _) in self.defined.items()}
+        forms = [self.plain(one.multiplier).xreplace(defined) for one in self.facts]
+        forms += [
+            self.plain(side) for sides in (self.sides, *(one.sides for one in self.facts)) for side in sides[::2]
+        ]
+        needed = set().union(*(form.free_symbols for form in forms[: len(self.facts)])) if self.facts else set()
+        for form in forms:
+            for power in form.atoms(sp.Pow):
+                needed |= power.free_symbols if power.exp.is_negative else set()
+        return [one for one in self.variables if one.is_nonnegative and one in needed]
+
+    def text(self) -> str:
+        """The lemma with its proof."""
+        self.facts = [replace(one, multiplier=_factored(one.multiplier)) for one in self.facts]
+        words = {one.name: one.name for one in (*self.variables, *self.letters)}
+
+        def number(expression: sp.Expr) -> str:
+            return rocq(self.plain(expression), words)
+
+        variables, used = self.variables, self.used
+        defined = {one: self.defined[one][0] for one in self.defined if one in variables}
+        bottoms = set().union(*(one.free_symbols for fact in self.facts for one in _bottoms(fact.multiplier)))
+        hypotheses = [
+            f"0 {'<' if one.is_positive or (one == sy.T and one in bottoms) else '<='} {one}" for one in self.signed()
+        ]
+        names = [f"S_{one}" for one in self.signed()]
+        hypotheses += [f"{one} = {number(value)}" for one, value in defined.items()]
+        names += [f"E_{one}" for one in defined]
+        hypotheses += [f"0 <= {number(value)}" for value, why in used.values() if why]
+        names += [f"K_{one}" for one, (_, why) in used.items() if why]
+        facts = [(k, one) for k, one in enumerate(self.facts) if one.why]
+        hypotheses += [f"{number(one.sides[0])} {one.sides[1]} {number(one.sides[2])}" for _, one in facts]
+        names += [f"V{k}" for k, _ in facts]
+        text = f"\nLemma {self.name} : forall ({' '.join(map(str, variables))} : R),\n"
+        text += "".join(f"  {one} ->\n" for one in hypotheses)
+        text += f"  {number(self.sides[0])} {self.sides[1]} {number(self.sides[2])}.\nProof.\n"
+        text += f"  intros {' '.join(map(str, variables))} {' '.join(names)}.\n"
+        if self.sides[1] == "<":
+            return text + "  first [assumption | lra | nra].\nQed.\n"
+        text += "".join(f"  subst {one}.\n" for one in reversed(list(defined)))
+        put = {one: self.plain(value) for one, value in defined.items()}
+        for _ in range(3):
+            put = {one: value.xreplace(put) for one, value in put.items()}
+        rest, solved = list[sp.Symbol](), dict[sp.Basic, sp.Expr]()
+        for letter, (value, _) in used.items():
+            here = sp.expand(self.plain(value).xreplace(put).xreplace(solved))
+            text += f"  destruct (letter ({number(here)})) as [{letter} D_{letter}].\n"
+            if used[letter][1]:
+                equal = f"eapply Rle_trans; [exact K_{letter} | right; field; lra]"
+                text += f"  assert (P_{letter} : 0 <= {letter}) by (rewrite D_{letter}; first [lra | {equal}]).\n"
+            kept = set().union(*(one.multiplier.xreplace(put).xreplace(solved).free_symbols for one in self.facts))
+            base = _solvable(letter, here, [one for one in variables if one not in put], kept)
+            if base is None:
+                rest.append(letter)
+            else:
+                instead = sp.expand((letter - here.coeff(base, 0)) / here.coeff(base))
+                text += f"  assert (B_{base} : {base} = {number(instead)}) by lra. clear D_{letter}. subst {base}.\n"
+                solved = {key: old.xreplace({base: instead}) for key, old in solved.items()} | {base: instead}
+        text += "".join(self._divisors(put, solved, number))
+        for k, one in enumerate(self.facts):
+            multiplier = number(self.plain(one.multiplier).xreplace(put).xreplace(solved))
+            if one.sides[1] == "=":
+                text += f"  apply (equal_less _ _ ({multiplier}) _ _ V{k}).\n"
+            else:
+                fact = f"V{k}" if one.why else "(Rlt_le _ _ Rlt_0_1)"
+                fact = f"(Rlt_le _ _ {fact})" if one.sides[1] == "<" and one.why else fact
+                text += f"  apply (less _ _ ({multiplier}) _ _ ltac:(nonneg) {fact}).\n"
+        text += "  apply Req_le.\n" + "".join(f"  subst {one}.\n" for one in reversed(rest))
+        return text + "  first [ring | field; apart_from_zero].\nQed.\n"
+
+    def _divisors(
+        self, put: Mapping[sp.Basic, sp.Expr], solved: Mapping[sp.Basic, sp.Expr], number: object
+    ) -> Iterator[str]:
+        """That the divisors are positive, in the letters."""
+        found: dict[sp.Expr, None] = {}
+        for one in self.facts:
+            for side in (one.multiplier, one.sides[0], one.sides[2]):
+                found |= dict.fromkeys(_bottoms(self.plain(side).xreplace(dict(put)).xreplace(dict(solved))))
+        for side in self.sides[::2]:
+            found |= dict.fromkeys(_bottoms(self.plain(side).xreplace(dict(put)).xreplace(dict(solved))))
+        for k, one in enumerate(found):
+            yield f"  try assert (N{k} : 0 < {number(one)}) by divisor.\n"  # type: ignore[operator]
+
+    def instance(self, words: Mapping[str, str], sign: str) -> str:
+        """The tactic that shows the line where its variables are the words."""
+        powers = {one.name: key for key, one in self.powers.items()}
+
+        def word(symbol: sp.Symbol) -> str:
+            if symbol.name in powers:
+                base, exponent = powers[symbol.name]
+                return rocq(base**exponent, words)
+            return words[symbol.name]
+
+        variables = self.variables
+        why = [sign] * len(self.signed())
+        why += [self.defined[one][1] for one in self.defined if one in variables]
+        why += [text for _, text in self.used.values() if text] + [one.why for one in self.facts if one.why]
+        tactics = " | ".join(f"{one}" for one in why)
+        return f"apply ({self.name} {' '.join(f'({word(one)})' for one in variables)})" + f"; [{tactics}]" * bool(why)
+
+
+def _solvable(letter: sp.Symbol, value: sp.Expr, among: Sequence[sp.Symbol], kept: set[sp.Basic]) -> sp.Symbol | None:
+    """A variable in which a letter's value is linear; one that is kept must have a positive value."""
+    for one in among:
+        factor, rest = value.coeff(one), value.coeff(one, 0)
+        if not factor.is_Rational or factor == 0 or sp.expand(value - factor * one - rest) != 0 or rest.has(one):
+            continue
+        terms = sp.Add.make_args(sp.expand((letter - rest) / factor))
+        if one not in kept or all(term.is_nonnegative for term in terms):
+            return one
+    return None
+
+
+def _factored(multiplier: sp.Expr) -> sp.Expr:
+    """A multiplier with its divisor in factors."""
+    top, bottom = sp.fraction(multiplier)
+    return top / sp.factor(bottom) if bottom.is_Add else multiplier
+
+
+def _bottoms(expression: sp.Expr) -> Iterator[sp.Expr]:
+    for power in sorted(expression.atoms(sp.Pow), key=sp.default_sort_key):
+        if power.exp.is_negative:
+            yield power.base

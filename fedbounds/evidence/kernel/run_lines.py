@@ -1,0 +1,273 @@
+"""The lines of a derivation about a run in Rocq: about numbers, about one step, and what follows by induction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+
+from fedbounds.evidence.kernel.number_lines import Fact, NumberLine
+from fedbounds.evidence.kernel.point_forms import no_script
+from fedbounds.evidence.kernel.run_steps import RunSteps
+from fedbounds.evidence.kernel.run_words import (
+    AT_START,
+    ETA_S,
+    SEQUENCES,
+    bounded_drift_of,
+    named,
+    now,
+    number,
+    powers_of,
+    signed,
+    signs,
+)
+from fedbounds.evidence.symbolic import definitions as of
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic.granted import given
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Mean
+
+# Why facts hold that a run is asked for.
+OF_FACTS = {
+    "first-round": "rewrite (first_round M T tau t ltac:(assumption) ltac:(apply INR_le; assumption) Ht); ring",
+}
+
+
+class RunLines(RunSteps):
+    """Every line that a line needs, before it."""
+
+    def write(self, label: str) -> None:
+        """The lines that a line needs, and the line itself."""
+        if label in self.names:
+            return
+        line = self.lines[label]
+        self.names[label] = f"line_{len(self.names)}"
+        if isinstance(line.because, d.Induction) and not line.because.local:
+            self.induction(line, line.because)
+        elif not isinstance(line.because, tuple):
+            raise no_script(f"the line {label}")
+        elif line.lhs in (sy.Delta_next, of.GAP_NEXT) and not self.of_numbers(line):
+            apart = self.with_drift(line)
+            if apart is line:
+                self.one_step(line)
+            else:
+                self.of_one_time(apart)
+        elif (ratio := self.bounded_drift(line)) is not None:
+            self.drift(line, ratio)
+        elif line.lhs == sy.gap and sp.expand(line.rhs - sy.L * sy.Delta_T / 2) == 0:
+            self.body.append(
+                f"  assert ({self.names[label]} : {self.text(line, '')}).\n"
+                "  { eapply Rle_trans; [apply (gap_at (M T) L (Ok T (le_n T))); assumption|]. lra. }\n"
+            )
+        else:
+            self.of_one_time(line)
+
+    def of_numbers(self, line: d.Step) -> bool:
+        return isinstance(line.because, tuple) and all(
+            not isinstance(fact, d.Averaged | d.Square | d.MeanCauchySchwarz | d.Young) for _, fact in line.because
+        )
+
+    def at(self, label: str, time: str) -> str:
+        """A line where it is used at a step."""
+        self.write(label)
+        name = self.names[label]
+        return f"({name} {time} Ht)" if self.moves(self.lines[label]) else name
+
+    def of_one_time(self, line: d.Step) -> None:
+        """A line about numbers, at a step or at none."""
+        name, moves = self.names[line.label], self.moves(line)
+        time = "t" if moves else ""
+        made = self.number_line(name, (named(line.lhs), line.relation, named(line.rhs)), line, time)
+        self.lemmas.append(made.text())
+        quantified = "forall t, (t < T)%nat -> " if moves else ""
+        self.body.append(
+            f"  assert ({name} : {quantified}{self.text(line, time)}).\n  {{ "
+            + ("intros t Ht. at_step M t Ht reg. " if moves else "at_start M. ")
+            + f"\n    {made.instance(self.words(time or AT_START), 'sign')}. }}\n"
+        )
+
+    def number_line(self, name: str, sides: tuple[sp.Expr, str, sp.Expr], line: d.Step, time: str) -> NumberLine:
+        """A line as a lemma about numbers."""
+        facts = []
+        if not isinstance(line.because, tuple):
+            raise no_script(f"the line {line.label}")
+        for multiplier, fact in line.because:
+            if multiplier != 0:
+                facts.append(self.fact(named(multiplier), fact, time))
+        used = set().union(*(one.multiplier.free_symbols for one in facts)) if facts else set()
+        letters: dict[sp.Symbol, tuple[sp.Expr, str]] = {}
+        for one, (value, label) in self.letters().items():
+            if one in used:
+                why = f"pose proof {self.at(label, 't')} as U; lra" if label else "first [lra | nra]"
+                even = label or any(signed(fact.multiplier, one) for fact in facts)
+                letters[one] = (named(value), why if even else "")
+        made = NumberLine(name + "_numbers", sides, facts, letters, self.defined())
+        return made
+
+    def defined(self) -> dict[sp.Symbol, tuple[sp.Expr, str]]:
+        """Step sizes that the claim prescribes, and the symbols that it defines."""
+        result: dict[sp.Symbol, tuple[sp.Expr, str]] = {}
+        if self.claim.eta is not None:
+            result[sy.eta] = (sp.sympify(self.claim.eta), "step_size")
+        for symbol, value in self.claim.definitions.items():
+            if symbol not in self.checked.abbreviations:
+                result[symbol] = (sp.sympify(value), "reflexivity")
+        return result
+
+    def fact(self, multiplier: sp.Expr, fact: d.Fact, time: str) -> Fact:
+        """A fact of numbers, and why it holds at the time."""
+        one = sp.Integer(1)
+        if isinstance(fact, d.Given):
+            return Fact(multiplier, (sp.Integer(0), "<", one), "")
+        if isinstance(fact, d.Earlier):
+            line = self.lines[fact.label]
+            if isinstance(line.because, d.Induction):
+                self.write(fact.label)
+                line = self.steady(line)
+                why = f"exact ({self.names[fact.label]} T (le_n T))"
+            else:
+                why = f"exact {self.at(fact.label, time or 't')}"
+            return Fact(multiplier, (named(line.lhs), line.relation, named(line.rhs)), why)
+        if isinstance(fact, d.Hypothesis):
+            line = self.steady(self.lines[fact.label])
+            return Fact(multiplier, (named(line.lhs), "<=", named(line.rhs)), "exact IH")
+        if isinstance(fact, d.Extreme):
+            value = self.checked.abbreviations[fact.symbol]
+            low, high = (fact.argument, fact.symbol) if isinstance(value, sp.Max) else (fact.symbol, fact.argument)
+            return Fact(multiplier, (low, "<=", high), "extreme")
+        if isinstance(fact, d.Cited):
+            line = library.checked_named(fact.derivation, self.checked.reading).derivation.steps[-1]
+            ratio = bounded_drift_of(line)
+            if ratio is None or len(fact.discharged) > 1:
+                raise no_script(f"the proof {fact.derivation}")
+            label = f"cited {fact.derivation}"
+            if label not in self.names:
+                self.names[label] = f"line_{len(self.names)}"
+                halved = [self.halving(self.lines[one]) for one in fact.discharged.values()]
+                self.drift(replace(line, label=label), ratio, *halved)
+            return Fact(multiplier, (named(line.lhs), "<=", named(line.rhs)), f"exact ({self.names[label]} t Ht)")
+        if isinstance(fact, d.Premise):
+            return self.premise(multiplier, fact, time)
+        raise no_script(f"the fact {fact}")
+
+    def premise(self, multiplier: sp.Expr, fact: d.Premise, time: str) -> Fact:
+        part = given(self.checked.universe[fact.key], fact.points)
+        if fact.key == "average":
+            why = "exact (mean_gap_at_most)"
+            sides = (sy.T * sy.average_gap, "<=", sy.gap_sum)
+            convex = "assumption" if self.convex else "apply (strong_is_convex P mu); [lra | assumption]"
+            self.body.append(
+                "  assert (Average : INR T * gap_of_mean T n odds W <= sum T (fun s => gap_t (M s))).\n"
+                f"  {{ apply (mean_gap M T n odds W); [apply ok0 | {convex} | assumption | assumption |].\n"
+                "    intros s Hs. apply (expected_const (M s) (Ok s (Nat.lt_le_incl _ _ Hs))). }\n"
+            ) if "Average" not in "".join(self.body) else None
+            return Fact(multiplier, sides, "exact Average")
+        if fact.key == "round-sums":
+            j = int(fact.points[0])
+            power = of.POWERS[j - 1]
+            sides = (power.last, "<=", power.most(sy.T))
+            return Fact(multiplier, sides, f"pose proof (round_sums_{j} M T tau ltac:(assumption) Whole) as U; lra")
+        if named(part.right - part.left).atoms(Mean) or not named(part.right - part.left).free_symbols:
+            raise no_script(f"the fact {fact.key}")
+        why = OF_FACTS.get(fact.key, "first [assumption | lra | nra]")
+        return Fact(multiplier, (named(part.left), part.sign, named(part.right)), why)
+
+    def induction(self, line: d.Step, rule: d.Induction) -> None:
+        """The line at 0, and from each time to the next."""
+        name, line = self.names[line.label], self.steady(line)
+        later = {
+            one: sp.Symbol(f"{one}_after", **signs(one))
+            for one in (sy.T, *SEQUENCES)
+            if (line.lhs - line.rhs).has(one)
+        }
+        sides = tuple(named(side).xreplace(later) for side in (line.lhs, line.rhs))
+        base, carry = (self.lines[label] for label in (rule.base, rule.step))
+        texts = []
+        for k, (part, time) in enumerate(((base, ""), (carry, "t"))):
+            made = self.number_line(f"{name}_{k}", (sides[0], "<=", sides[1]), part, time)
+            words = self.words("t" if k else AT_START)
+            for symbol, there in later.items():
+                text = "INR {}" if symbol == sy.T else SEQUENCES[symbol][0]
+                words[there.name] = text.format("(Datatypes.S t)" if k else "0%nat")
+                made.defined[there] = self._value(symbol, k)
+            if k:  # the line at t, in the symbols of time T
+                words |= {
+                    symbol.name: ("INR {}" if symbol == sy.T else SEQUENCES[symbol][0]).format("t")
+                    for symbol in later
+                }
+                made.defined |= {symbol: (now(symbol), "reflexivity") for symbol in later}
+            for base_of, exponent in powers_of(sides):
+                here = made.powers.setdefault((base_of, exponent), sp.Symbol(f"power_{len(made.powers)}", real=True))
+                if k:
+                    fresh = sp.Symbol(f"power_{len(made.powers)}", real=True)
+                    before = made.powers.setdefault((base_of, sy.T), fresh)
+                    made.defined[here] = (before * base_of, "simpl; ring")
+                else:
+                    made.defined[here] = (sp.Integer(1), "reflexivity")
+            self.lemmas.append(made.text())
+            texts.append(f"{made.instance(words, 'sign')}.")
+        words = self.words("t") | {"T": "INR t"}
+        words |= {one.name: text.format("t") for one, (text, *_) in SEQUENCES.items()}
+        whole = f"{number(line.lhs, words)} <= {number(line.rhs, words)}"
+        self.body.append(
+            f"  assert ({name} : forall t, (t <= T)%nat -> {whole}).\n"
+            f"  {{ induction t as [|t IH]; intros Ht'.\n    - at_start M. {texts[0]}\n"
+            f"    - assert (Ht : (t < T)%nat) by lia. specialize (IH (Nat.lt_le_incl _ _ Ht)). at_step M t Ht reg.\n"
+            f"      {texts[1]} }}\n"
+        )
+
+    def _value(self, symbol: sp.Symbol, place: int) -> tuple[sp.Expr, str]:
+        """What a quantity at time T is at 0, and at t + 1."""
+        if symbol == sy.T:
+            return (sy.t + 1, "apply S_INR") if place else (sp.Integer(0), "reflexivity")
+        _, start, following = SEQUENCES[symbol]
+        if place:
+            return following, "simpl; ring"
+        return start, "reflexivity"
+
+    def with_drift(self, line: d.Step) -> d.Step:
+        """A line about one step as what one with the drift and the bound on the drift show; or as it is."""
+        uses = line.because if isinstance(line.because, tuple) else ()
+        bounds = [(m, one) for m, one in uses if self.of_drift(one)]
+        if not bounds:
+            return line
+        rest = tuple(use for use in uses if use not in bounds)
+        value = sum(m * (cited.rhs - cited.lhs) for m, one in bounds if (cited := self.of_drift(one)))
+        letters = {symbol: value for symbol, (value, _) in self.letters().items()}
+        step = replace(
+            line, label=f"{line.label} with drift", because=rest, rhs=sp.expand(line.rhs - value.xreplace(letters))
+        )
+        self.names[step.label] = f"line_{len(self.names)}"
+        self.one_step(step)
+        self.extra[step.label] = step
+        return replace(line, because=((sp.Integer(1), d.Earlier(step.label)), *bounds))
+
+    def of_drift(self, fact: d.Fact) -> d.Step | None:
+        """The line that bounds the drift which a fact is."""
+        line = None
+        if isinstance(fact, d.Earlier):
+            line = self.lines[fact.label]
+        if isinstance(fact, d.Cited):
+            line = library.checked_named(fact.derivation, self.checked.reading).derivation.steps[-1]
+        return line if line is not None and line.lhs == sy.drift else None
+
+    def bounded_drift(self, line: d.Step) -> sp.Expr | None:
+        """The square of the ratio of steps, where a line bounds the drift by that of gradients within G."""
+        return None if self.of_scalars(line) else bounded_drift_of(line)
+
+    def halving(self, line: d.Step) -> str:
+        """That an earlier step of the round is at most a multiple of this one."""
+        self.names[line.label] = name = f"line_{len(self.names)}"
+        made = self.number_line(name, (named(line.lhs), line.relation, named(line.rhs)), line, "t")
+        made.defined[ETA_S] = (named(self.checked.schedule[of.ETA_S]), "step_size")
+        self.lemmas.append(made.text())
+        words = self.words("t") | {"eta_s": "eta (M s)", "m_s": f"INR s + ({self.shorthands['gamma']})"}
+        self.body.append(
+            f"  assert ({name} : forall s t, (t < T)%nat -> (s <= t)%nat -> (t < s + tau)%nat -> "
+            f"{number(line.lhs, words)} <= {number(line.rhs, words)}).\n"
+            "  { intros s t Ht Hs Hr. pose proof (pos_INR s). pose proof (pos_INR t). pose proof (pos_INR tau).\n"
+            "    assert (INR t + 1 <= INR s + INR tau) by (rewrite <- S_INR, <- plus_INR; apply le_INR; lia).\n"
+            f"    {made.instance(words, 'sign')}. }}\n"
+        )
+        return f"apply ({name} s t Ht Hs Hr)"

@@ -1,0 +1,92 @@
+"""What a derivation about a run says of one step, and of the drift of gradients that are bounded, in Rocq."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+
+from fedbounds.evidence.kernel import claim_statement, step_script, step_statement
+from fedbounds.evidence.kernel.run_words import RunWords, binder_names, multipliers, named
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
+
+
+class RunSteps(RunWords):
+    """The lines about one step, each with a lemma of its own, and those about the drift."""
+
+    def at(self, label: str, time: str) -> str:
+        """A line where it is used at a step."""
+        raise NotImplementedError
+
+    def one_step(self, line: d.Step) -> None:
+        """A line about one step, whose script is that of a claim about it."""
+        k = len(self.lemmas)
+        known = [one for one in self.claim.assumptions if sy.T.name not in one.symbols()]
+        symbols = set().union(*(m.free_symbols for m in multipliers(line)))
+        conditions = []
+        limits: list[tuple[str, sp.Expr]] = []
+        put, letters = {sy.eta_0: sy.eta} if self.claim.eta == sy.eta_0 else {}, self.letters()
+        for shown in self.checked.conditions:
+            expression = sp.sympify(shown.expression).xreplace(put)
+            conditions.append(replace(shown, expression=expression))
+            label = letters[named(shown.symbol)][1]
+            if shown.symbol in symbols and label:
+                relation = sp.Le(0, expression, evaluate=False)
+                known.append(Assumption(f"limit-{label}", str(expression), relation))
+                limits.append((label, expression))
+        claim = replace(
+            self.claim,
+            scope="step",
+            lhs=named(line.lhs),
+            terms={"bound": line.rhs},
+            eta=None,
+            definitions={},
+            assumptions=tuple(known),
+            repair=None,
+        )
+        steps = self.checked.derivation.steps
+        index = [one.label for one in steps].index(line.label.removesuffix(" with drift"))
+        derivation = replace(self.checked.derivation, steps=(*steps[:index], replace(line, lhs=named(line.lhs))))
+        checked = replace(self.checked, derivation=derivation, conditions=tuple(conditions), claim=claim)
+        text = claim_statement.statement(claim, self.reading, beside=step_statement.words(claim))
+        stated = text[text.index("Definition statement") :].replace("statement", f"step_{k}", 1)
+        goal = f"Lemma step_{k}_holds : step_{k}."
+        self.lemmas.append(f"\n{stated}" + step_script.lemmas(checked, self.reading, f"core_{k}", goal))
+        name = self.names[line.label]
+        uses = " ".join(f"pose proof {self.at(label, 't')}." for label, _ in limits)
+        after = "Delta_after" if line.lhs == sy.Delta_next else "gap_after"
+        self.body.append(
+            f"  assert ({name} : forall t, (t < T)%nat -> {self.text(line, 't')}).\n"
+            f"  {{ intros t Ht. at_step M t Ht reg. {uses} rewrite ({after} M T tau reg t Ht).\n"
+            f"    apply (step_{k}_holds P (M t) {binder_names(stated)}); step_side Ok t Ht. }}\n"
+        )
+
+    def drift(self, line: d.Step, number: sp.Expr, why: str = "equal_steps M s t Ht") -> None:
+        """The drift of gradients that are bounded, of earlier steps at most the root of a number times this one."""
+        name, root = self.names[line.label], sp.sqrt(number)
+        lemma = "away_weak" if self.convex else "away"
+        self.body.append(
+            f"  assert ({name} : forall t, (t < T)%nat -> {self.text(line, 't')}).\n"
+            "  { intros t Ht.\n"
+            f"    assert (Before : steps_within (M t) {root}).\n"
+            f"    {{ apply (steps_before M T tau reg t {root} Ht). intros s Hs Hr. {why}. }}\n"
+            "    at_step M t Ht reg.\n"
+            f"    pose proof ({lemma} (M t) G_sq {root} (Ok t (Nat.lt_le_incl _ _ Ht)) ltac:(assumption) ltac:(lra)"
+            " Before) as D.\n    eapply Rle_trans; [exact D|].\n"
+            "    pose proof (pos_INR (taken (M t))) as N0.\n"
+            "    assert (Q : 0 <= (INR tau - 1) ^ 2 - INR (taken (M t)) ^ 2) by nra.\n"
+            "    assert (0 <= G_sq * eta (M t) ^ 2) by (apply Rmult_le_pos; [assumption | apply pow2_ge_0]).\n"
+            "    pose proof (Rmult_le_pos (G_sq * eta (M t) ^ 2) _ ltac:(assumption) Q) as QQ. lra. }\n"
+        )
+
+    def of_scalars(self, line: d.Step) -> bool:
+        """Whether a line follows from an earlier bound on the drift."""
+        facts = line.because if isinstance(line.because, tuple) else ()
+        return any(
+            isinstance(fact, d.Earlier)
+            and self.lines.get(fact.label, line).lhs == sy.drift
+            and fact.label != "variance"
+            for _, fact in facts
+        )

@@ -1,0 +1,50 @@
+"""What a claim about a whole run, or about a round of one, speaks of in Rocq's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.claim import Claim
+
+STEPS = "(M : nat -> Step P)"
+PATH = "(n : nat) (odds : nat -> R) (W : nat -> nat -> V P)"
+SOME = "(0 < tau)%nat"
+WORDS = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "t": "INR t", "eta": "eta (M t)"}
+# At time T; at the end of round r, at its start, and after r rounds.
+AT_END = {"gap": "gap_t (M T)", "Delta_T": "Delta (M T)", "T": "INR T", "average_gap": "gap_of_mean T n odds W"}
+OF_ROUND = {
+    "Delta_round_next": "Delta (M ((r + 1) * tau)%nat)",
+    "Delta_round": "Delta (M (r * tau)%nat)",
+    "gap_round_next": "gap_t (M ((r + 1) * tau)%nat)",
+    "gap_round": "gap_t (M (r * tau)%nat)",
+    "R": "INR r",
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The steps ``M t`` up to ``last``: what binds them, what else is assumed of them, and the words for them."""
+
+    binders: str
+    last: str
+    further: tuple[str, ...]
+    words: Mapping[str, str]
+
+
+def subject_of(claim: Claim) -> Subject | None:
+    """The run that a claim speaks of; None where it is about one step."""
+    if claim.lhs in (sy.Delta_round_next, sy.gap_round_next):
+        return Subject(
+            f"{STEPS} (r : nat)", "((r + 1) * tau)", (SOME, "rounds M ((r + 1) * tau) tau"), WORDS | OF_ROUND
+        )
+    if claim.scope != "horizon":
+        return None
+    if claim.lhs in (sy.Delta_round, sy.gap_round):
+        return Subject(f"{STEPS} (r : nat)", "(r * tau)", (SOME, "rounds M (r * tau) tau"), WORDS | OF_ROUND)
+    words = WORDS | AT_END
+    if claim.lhs == sy.average_gap:
+        whole = (SOME, "(0 < T)%nat", "rounds M T tau", "path M T n odds W")
+        return Subject(f"{STEPS} (T : nat) {PATH}", "T", whole, words)
+    return Subject(f"{STEPS} (T : nat)", "T", (SOME,) * (claim.lhs != sy.gap), words)

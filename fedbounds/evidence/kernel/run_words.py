@@ -1,0 +1,181 @@
+"""The words of a run for what a derivation speaks of: quantities at a step, at the end, and in the powers of time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import sympy as sp
+
+from fedbounds.evidence.kernel import claim_statement
+from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.number_lines import NumberLine
+from fedbounds.evidence.symbolic import definitions as of
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.proof_state import Checked
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import written
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import Mean, Slack
+
+# A quantity without a symbol: E F(w_{t+1}) - F*.
+LOSSES = Mean(of.P, of.loss(of.W_NEXT)) - Mean(of.P, of.loss(of.W_STAR))
+GAP_NEXT = written("gap_next", LOSSES, "measured", r"\mathbb{E}[F(w_{t+1})]-F^\star", "suboptimality at t + 1")
+# An earlier step s of the round: its size, and s + gamma.
+ETA_S, M_S = (sp.Symbol(name, positive=True) for name in ("eta_s", "m_s"))
+NAMED = {of.GAP_NEXT: GAP_NEXT, of.ETA_S: ETA_S, of.M_S: M_S}
+# Quantities at time T: at a time, and what they are at 0 and one step later in terms of the time's.
+ZERO = sp.Integer(0)
+AT_START = "0%nat"
+SEQUENCES: Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]] = {
+    sy.Delta_T: ("Delta (M {})", sy.Delta_0, sy.Delta_next),
+    sy.gap: ("gap_t (M {})", sy.gap_0, GAP_NEXT),
+    sy.gap_sum: ("sum {} (fun s => gap_t (M s))", ZERO, of.GAPS + sy.gap_t),
+    **{
+        power.last: (f"sum {{}} (fun s => INR (taken (M s)) ^ {j})".replace(" ^ 1", ""), ZERO, power.now + of.n**j)
+        for j, power in enumerate(of.POWERS, 1)
+    },
+}
+NOW = {"Delta": "Delta (M {})", "gap_t": "gap_t (M {})", "drift": "drift (M {})", "eta": "eta (M {})"}
+NOW |= {"n": "INR (taken (M {}))", "t": "INR {}", "gaps": "sum {} (fun s => gap_t (M s))"}
+NOW |= {one.now.name: SEQUENCES[one.last][0] for one in of.POWERS}
+NOW |= {"Delta_next": "Delta (M (Datatypes.S {}))", "gap_next": "gap_t (M (Datatypes.S {}))"}
+FIXED = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "tau": "INR tau", "T": "INR T", "N": "INR (N P)"}
+FIXED |= {"p_sq": "mean (N P) (p P) (p P)", "Gamma": "Gamma P", "average_gap": "gap_of_mean T n odds W"}
+
+
+@dataclass
+class RunWords:
+    """The lines of one derivation; ``lemmas`` are those written so far, ``body`` the assertions that use them."""
+
+    checked: Checked
+    claim: Claim
+    reading: Reading
+    lemmas: list[str] = field(default_factory=list)
+    body: list[str] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, d.Step] = field(default_factory=dict)
+
+    @property
+    def convex(self) -> bool:
+        return claim_statement.merely_convex(self.claim, self.claim.assumptions_in(self.reading), set())
+
+    @property
+    def lines(self) -> dict[str, d.Step]:
+        return {**{one.label: one for one in self.checked.derivation.steps}, **self.extra}
+
+    def words(self, time: str) -> dict[str, str]:
+        """Terms at a step, and at the end."""
+        words = {name: text.format(time) for name, text in NOW.items()} | FIXED
+        words |= {one.name: text.format("T") for one, (text, *_) in SEQUENCES.items()}
+        return words | {name: name for name in self.constants} | self.shorthands
+
+    @property
+    def constants(self) -> list[str]:
+        known = {*FIXED, *NOW, *(one.name for one in SEQUENCES)}
+        return [name for name in claim_statement.TIED if name not in known]
+
+    @property
+    def shorthands(self) -> dict[str, str]:
+        """The claim's own definitions, written out."""
+        words = FIXED | {name: name for name in self.constants}
+        given = {**self.claim.definitions, **self.checked.abbreviations}
+        return {one.name: rocq(value, words) for one, value in given.items()}
+
+    def text(self, line: d.Step, time: str) -> str:
+        words = self.words(time)
+        return f"{number(line.lhs, words)} {line.relation} {number(line.rhs, words)}"
+
+    def letters(self) -> dict[sp.Symbol, tuple[sp.Expr, str]]:
+        """What each letter stands for, and the line that shows that it is not negative, if one does."""
+        shown = {one.symbol: one.shown for one in self.checked.derivation.conditions}
+        return {
+            named(one.symbol): (one.expression, getattr(shown[one.symbol], "label", ""))
+            for one in self.checked.conditions
+        }
+
+    def moves(self, line: d.Step) -> bool:
+        """Whether a line is about a step, whose time it holds for."""
+        if isinstance(line.because, d.Induction):
+            return False
+        found = named(line.lhs - line.rhs).free_symbols
+        return bool({one.name for one in found} & set(NOW))
+
+    def steady(self, line: d.Step) -> d.Step:
+        """A line about every time with a step size that does not change as the constant that it is."""
+        size = sy.eta if self.claim.eta is None or self.claim.eta.has(sy.t) else self.claim.eta
+        return replace(line, lhs=line.lhs.xreplace({sy.eta: size}), rhs=line.rhs.xreplace({sy.eta: size}))
+
+
+def named(expression: sp.Expr) -> sp.Expr:
+    """An expression with symbols for the quantities that have none."""
+    expression = sp.sympify(expression)
+    letters = {one: sp.Symbol(str(one.args[0]), nonnegative=True) for one in expression.atoms(Slack)}
+    return expression.xreplace({**NAMED, **letters})
+
+
+def number(expression: sp.Expr, words: Mapping[str, str]) -> str:
+    """An expression of quantities, powers of a time being powers of that power."""
+    line = NumberLine("", (ZERO, "<=", ZERO), (), {}, {})
+    plain = line.plain(named(expression))
+    return rocq(plain, {**words, **{one.name: f"({rocq(b**e, words)})" for (b, e), one in line.powers.items()}})
+
+
+def now(symbol: sp.Symbol) -> sp.Expr:
+    """A quantity of time T at t."""
+    now = {sy.T: sy.t, sy.Delta_T: sy.Delta, sy.gap: sy.gap_t, sy.gap_sum: of.GAPS}
+    return {**now, **{power.last: power.now for power in of.POWERS}}[symbol]
+
+
+def signs(symbol: sp.Symbol) -> dict[str, bool]:
+    return (
+        {"positive": True}
+        if symbol.is_positive
+        else {"nonnegative": True}
+        if symbol.is_nonnegative
+        else {"real": True}
+    )
+
+
+def powers_of(sides: tuple[sp.Expr, ...]) -> list[tuple[sp.Expr, sp.Expr]]:
+    """Bases, and times in their exponents."""
+    found: dict[tuple[sp.Expr, sp.Expr], None] = {}
+    for side in sides:
+        for power in side.atoms(sp.Pow):
+            if not power.exp.is_number:
+                found |= dict.fromkeys((power.base, one) for one in power.exp.free_symbols)
+    return list(found)
+
+
+def signed(multiplier: sp.Expr, letter: sp.Symbol) -> bool:
+    top, bottom = sp.fraction(sp.together(multiplier))
+    return bottom.has(letter) or any(power % 2 for (power,), _ in sp.Poly(sp.expand(top), letter).terms())
+
+
+def multipliers(line: d.Step) -> Iterator[sp.Expr]:
+    def inside(uses: tuple[d.Use, ...]) -> Iterator[sp.Expr]:
+        for m, fact in uses:
+            yield m
+            if isinstance(fact, d.Averaged):
+                yield from inside(fact.uses)
+
+    if isinstance(line.because, tuple):
+        yield from inside(line.because)
+
+
+def binder_names(stated: str) -> str:
+    """What a proposition binds after its problem and its step."""
+    first = stated[: stated.index(",\n")]
+    groups = re.findall(r"\(([^:()]+) : (?:R|nat)\)", first)
+    return " ".join(groups)
+
+
+def bounded_drift_of(line: d.Step) -> sp.Expr | None:
+    if line.lhs == sy.drift and line.relation == "<=":
+        for count in (of.n, sy.tau - 1):
+            number = sp.cancel(line.rhs / (sy.eta**2 * count**2 * sy.G_sq))
+            if number in (1, 4):
+                return number
+    return None

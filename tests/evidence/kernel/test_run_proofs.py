@@ -1,0 +1,72 @@
+"""What the prover finds of whole runs and rounds, as scripts that Rocq accepts, and no wrong one."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.evidence import kernel
+from fedbounds.evidence.kernel import claim_statement, coqc, found_proof, run_subject
+from fedbounds.latex import reader
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.reading import READINGS
+
+PROVER = Path(__file__).parents[1] / "prover"
+THEOREMS = {
+    one.key: one for name in ("whole_rounds", "textbook_runs") for one in reader.in_order(PROVER / f"{name}.tex")
+}
+PLAIN = READINGS["plain"]
+needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
+LIMIT = "  (forall t, (t < T \\/ t = 0)%nat -> L * (eta (M t)) <= {}) ->\n"
+# Statements that do not follow: another constant, a step that is larger, a hypothesis that is left out.
+WRONG = {
+    "more:monotone": [(LIMIT.format("2"), LIMIT.format("3")), ("  strongly_convex P 0 ->\n", "")],
+    "run:average": [("(eta_0 * sigma_p_sq)", "((9 / 10) * eta_0 * sigma_p_sq)")],
+}
+
+
+@needs_rocq
+@pytest.mark.parametrize("key", WRONG)
+def test_rocq_accepts_a_run_and_no_changed_statement(key, folder):
+    claim = THEOREMS[key]
+    name = claim_statement.module_name(key)
+    stated, script = found_proof.statement(claim, PLAIN), found_proof.script(claim, PLAIN)
+    assert coqc.compiled(folder, f"statement_{name}", stated)[0] == ""
+    assert coqc.compiled(folder, f"proof_{name}", script)[0] == ""
+    for k, (right, wrong) in enumerate(WRONG[key]):
+        assert right in stated
+        assert coqc.compiled(folder, f"statement_{name}", stated.replace(right, wrong))[0] == ""
+        changed = script if k == 0 and key == "more:monotone" else script.replace(right, wrong)
+        assert coqc.compiled(folder, f"proof_{name}", changed)[0] != ""
+
+
+def test_a_round_is_stated_from_its_start_to_its_end():
+    stated = found_proof.statement(THEOREMS["round:gradients"], PLAIN)
+    assert "run M ((r + 1) * tau) tau" in stated
+    assert "rounds M ((r + 1) * tau) tau" in stated
+    assert "Delta (M ((r + 1) * tau)%nat) <=" in stated
+    assert "(Delta (M (r * tau)%nat)) * ((- 1) * eta_0 * mu + 1) ^ (tau)%nat" in stated
+
+
+def test_merely_convex_clients_need_no_minimisers_and_none_may_be_spoken_of():
+    claim = THEOREMS["run:average"]
+    stated = found_proof.statement(claim, PLAIN)
+    assert "convex_run M T tau" in stated
+    assert "strongly_convex P 0" in stated
+    with pytest.raises(InputError, match="need not have"):
+        claim_statement.statement(replace(claim, terms={**claim.terms, "more": sy.Gamma}), PLAIN)
+
+
+def test_powers_of_a_whole_time_are_powers_and_others_are_refused():
+    words = {"T": "INR T", "mu": "mu"}
+    assert claim_statement.rocq(sy.mu ** (2 * sy.T + 1), words) == "mu ^ (1 + 2 * T)%nat"
+    for exponent in (sy.T - 1, sy.mu, sy.T / 2):
+        with pytest.raises(InputError, match="whole powers"):
+            claim_statement.rocq(sy.mu**exponent, words)
+
+
+def test_what_is_of_one_step_has_no_run():
+    assert run_subject.subject_of(THEOREMS["more:step-drift"]) is None
+    assert sp.sympify(THEOREMS["more:step-drift"].lhs) == sy.Delta_next
