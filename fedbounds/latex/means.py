@@ -86,18 +86,22 @@ def defines_mean(lines: CommentLines, tokens: Sequence[Token]) -> bool:
 
 def definitions(lines: CommentLines, text: str, name: str) -> Iterator[sp.Expr | None]:
     """What a text defines a mean as, in formulas and words; None where it cannot be read or is denied."""
+    found = list[sp.Expr | None]()
+
+    def shown(formula: re.Match[str]) -> str:
+        tokens: list[Token] = []
+        with contextlib.suppress(InputError):
+            tokens = lines.words.of(lines.theorem.spelled(scanned(formula["a"] or formula["b"] or formula["c"], 1)))
+        signs = [k for k, token in enumerate(tokens) if token.text == "="]
+        if signs and plain(tokens[: signs[0]]).rstrip(":") == name:
+            found.append(_value(lines, tokens[signs[0] + 1 :]))
+        return f"«{plain(tokens)}»"
+
     text = DISPLAY.sub(lambda m: f"${m['a'] or m['b'] or m['c']}$", text)
     for sentence in (text[first:last] for first, last in sentences(text, STOP)):
-        words, denied = sentence, bool(DENIED.search(sentence))
-        for formula in INLINE.finditer(sentence):
-            tokens: list[Token] = []
-            with contextlib.suppress(InputError):
-                written = scanned(formula["a"] or formula["b"] or formula["c"], 1)
-                tokens = lines.words.of(lines.theorem.spelled(written))
-            signs = [k for k, token in enumerate(tokens) if token.text == "="]
-            if signs and plain(tokens[: signs[0]]).rstrip(":") == name:
-                yield None if denied else _value(lines, tokens[signs[0] + 1 :])
-            words = words.replace(formula[0], f"«{plain(tokens)}»", 1)
+        found.clear()
+        words, denied = INLINE.sub(shown, sentence), bool(DENIED.search(sentence))
+        yield from (None if denied else mean for mean in found)
         words = re.sub(r" (?=[,.;])", "", re.sub(r"[~\s]+", " ", words))
         said = [mean for pattern, mean in _said_of(lines, name) if pattern.search(words)]
         if said or re.search(rf"«{re.escape(name)}»,? (?:be|is|denotes?|stands? for)\b", words):
