@@ -74,7 +74,6 @@ def alternatives(
             more = (any(search.says_more(guess[0][1], item, strictly=True) for item in wide) for guess in rest)
             rest = list(itertools.compress(rest, more)) if wide else rest
             open_.extend(not_refuted(search, rest, trial, lacking(len(proved), bool(wide), count), end, proved))
-            search.prove_longer(open_, end)
             open_.sort(key=lambda item: (item.outcome is not Outcome.PROVED, as_stated(item.claim, claim)))
     except KeyboardInterrupt:
         raise Interrupted((*chosen(proved, claim, count - len(open_)), *open_)) from None
@@ -143,7 +142,9 @@ def not_refuted(
             attacked = _attacked(changed, trial, min((end - time.process_time()) / count, MOST))
             if attacked.outcome in (Outcome.OPEN, Outcome.PROVED) and attacked.violation_in_floats is None:
                 certified = f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
-                yield Alternative(change, changed, Outcome.OPEN, certified or "no violation was found")
+                standing = [Alternative(change, changed, Outcome.OPEN, certified or "no violation was found")]
+                search.prove_longer(standing, end)
+                yield from standing
                 shown.append(changed)
                 count -= 1
                 continue

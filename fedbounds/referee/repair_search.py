@@ -159,7 +159,7 @@ class Search:
         return best is not None
 
     def prove_longer(self, left_open: list[Alternative], end: float) -> None:
-        """Proofs of what an attack left standing that take longer than those that were looked for."""
+        """Proofs of what an attack left standing, which take longer than those that were looked for."""
         for k, item in enumerate(left_open):
             seconds = min(LONG_PROOF, end - time.process_time() - SPARE)
             with self._passed_over():
