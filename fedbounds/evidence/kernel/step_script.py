@@ -90,7 +90,7 @@ def script(checked: Checked, reading: Reading) -> str:
     if claim is None:
         raise no_script(f"one of {checked.derivation.key}")
     name, convex = module_name(claim.key), merely_convex(claim, claim.assumptions_in(reading), set())
-    further = "Rounds Runs " * (convex or sy.p_sq in claim.symbols)
+    further = "Rounds Runs " * (convex or "p_sq" in claim.symbols)
     head = HEAD.format(key=safe_key(claim.key), name=name, further=further, weak="Import Weak.\n" * convex)
     return head + lemmas(checked, reading, "core", f"Theorem proof : statement_{name}.statement.")
 
