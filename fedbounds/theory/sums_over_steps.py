@@ -60,7 +60,13 @@ def _sum(total: StepSum, sign: str, suffix: str) -> Quantity:
     powers = {base: exponent for base, exponent in sp.sympify(term).as_powers_dict().items() if base != 1}
     for factor, power in powers.items():
         varies = isinstance(factor, Quantity) and factor.statistic in ("measured", "scheduled") and factor.on_path
-        if not varies or not power.is_Integer or power < 1 or (factor.statistic == "measured" and power > 1):
+        if (
+            not varies
+            or "step" not in factor.scopes
+            or not power.is_Integer
+            or power < 1
+            or (factor.statistic == "measured" and power > 1)
+        ):
             raise reject(
                 "a sum must be of products of what varies from step to step", term, "take constants out of it"
             )

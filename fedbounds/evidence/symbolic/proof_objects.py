@@ -258,12 +258,20 @@ def sums_of(claim: Claim | None) -> dict[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Exp
     own = claim.computed if claim is not None and claim.scope == "horizon" else ()
     names = [q.name for q in own]
     terms = {q: summand_of(q) for q in own if names.count(q.name) == 1}
-    # What the claim speaks of by itself is at T.
-    terms = {q: term for q, term in terms.items() if term is not None and not term.has(*own)}
+    # What the claim speaks of by itself is at T, as is what else is known at no step alone.
+    terms = {q: term for q, term in terms.items() if term is not None and not term.has(*own) and _of_step(term)}
     so_far = {
         q: sp.Symbol(f"{q.name}{SO_FAR}", **{"nonnegative" if q.is_nonnegative else "real": True}) for q in terms
     }
     return {q: (sp.Integer(0), so_far[q], so_far[q] + term) for q, term in terms.items()}
+
+
+def _of_step(term: sp.Expr) -> bool:
+    """Whether each symbol of a sum's term means in a proof what it is at the step t, and not at T."""
+    return all(
+        isinstance(q, Quantity) and ("step" in q.recorded if q.recorded else q.expression is not None)
+        for q in term.free_symbols
+    )
 
 
 def weights_of(quantity: sp.Basic) -> sp.Expr | None:

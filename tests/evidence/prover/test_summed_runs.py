@@ -146,6 +146,39 @@ def test_a_quantity_at_T_is_not_the_term_of_a_sum():
     assert not sums_of(claim(total, sy.T * mean_slope_sq))
 
 
+def test_what_is_known_at_T_is_no_term_of_a_sum():
+    """T <= sum_{t<T} T, which on a path is the sum of t, is false at T = 1; as a constant T would make it true."""
+    q = twice("mine_sum", sy.T)
+    one = claim(sp.Integer(1), q / sy.T)
+    after = sp.Symbol("mine_sum_so_far", nonnegative=True) + sy.T
+    lines = (
+        d.step("some", 0, "<", sy.T).by(d.premise("some-time")),
+        d.step("more", sy.T, ">=", 1).by((1 / sy.T, d.premise("whole-time", sy.T, sp.Integer(2)))),
+        d.step("base", 0, "<=", 0),
+        d.step("carry", sy.t + 1, "<=", after).by(d.Hypothesis("all"), d.Earlier("more")),
+        d.step("all", sy.T, "<=", q).by(d.Induction("base", "carry")),
+        d.step("conclude", 1, "<=", q / sy.T).by((1 / sy.T, d.Earlier("all"))),
+    )
+    assert fault(one, *lines)
+    for term, statistic in ((sy.eta_sum, "scheduled"), (sy.Delta_T, "measured"), (sy.average_gap, "measured")):
+        other = twice("mine_sum", term, statistic)
+        assert summand_of(other) == term and not sums_of(claim(other, sy.T))
+    for term in (sy.T, sy.Delta_T):
+        with pytest.raises(InputError, match="from step to step"):
+            sy.sum_over_steps(term)
+
+
+def test_a_sum_in_latex_leaves_T_and_whole_sums_outside():
+    stated = r"\mathbb{E}\|w_T-w^\star\|^2 \le \sum_{t<T} T\eta_t^2\sum_{s<T}\eta_s"
+    text = (
+        "\\begin{theorem}\n% fedbounds: assume convex\n% fedbounds: units as written\n\\["
+        + stated
+        + "\\]\\end{theorem}"
+    )
+    (read,) = reader.read_text(text).values()
+    assert sp.Add(*read.terms.values()) == sy.T * squares * sy.eta_sum
+
+
 def test_a_sign_that_its_terms_do_not_have_is_refused():
     signed = Quantity("signed", Mean(P, Inner(grad(W), W - W_STAR)), "measured")
     total = Quantity("total", StepSum(signed), "measured", units=(0, 1), nonnegative=True)
