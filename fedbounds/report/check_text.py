@@ -17,8 +17,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
 # Claims that have a column; others share a line below the table.
 COLUMNS = 3
 DECAY_NOTE = (
-    "O(1/T)? Slope of log gap in log(T + gamma) over the last half, interval, floor. slower: no floor seen, but not "
-    "as fast as 1/T. No finite run proves a rate."
+    "O(1/T)? Slope of log gap in log(T + gamma) over the last half, interval, floor. slower, stalled: at the end not "
+    "as fast as 1/T, hardly falling; neither shows a floor. No finite run proves a rate."
 )
 # Below this both sides of a bound are what rounding leaves of numbers near 1.
 ROUNDING = 1e-12

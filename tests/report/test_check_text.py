@@ -110,6 +110,8 @@ def test_what_is_known_of_the_paper_is_said_as_printed_and_repaired():
             "yes: -1.0 [-1.3, -1.0], no floor above",
         ),
         (Decay(-0.04, -0.1, 0.02, 0.019, 0.2, 0.2, "floor", 1e-3), "no: 0.0 [-0.1, 0.0], stays above 0.019"),
+        (Decay(-0.1, -0.2, 0.1, None, None, None, "undecided", 1e-3), "stalled: -0.1 [-0.2, 0.1], floor undecided"),
+        (Decay(-0.2, -0.3, 0.0, None, None, None, "undecided", 1e-3), "slower: -0.2 [-0.3, 0.0], floor undecided"),
         (Decay(-2.0, None, None, None, None, None, "undecided", 1e-3), "open: -2.0, floor undecided"),
     ],
 )

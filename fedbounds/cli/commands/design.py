@@ -66,6 +66,9 @@ def _print(result: Sequence[Design]) -> None:
         say(f"A better method may have {100 * first.gap:.2g}% less: long runs do not use every inequality.")
     if not all(item.certified for item in result):
         say("A worst case without a verified proof is the solver's number.")
-    say("To prove and to run it:")
+    taus = sorted({item.tau for item in result})
+    if len(taus) > 1 and first.tau == taus[-1]:
+        say(f"The best has the most local steps that were tried: more than {first.tau} may be better still.")
+    say("To prove and to run it:" if first.certified else "To look for a proof (none was found here) and to run it:")
     for line in commands(first):
         say(f"  {line}")

@@ -60,9 +60,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )
     if any(item.worst is None for item in result):
-        say(
-            "Not established: the solver came to no bound; take zeta_*^2 nearer to Delta_0, or fewer or longer steps."
-        )
+        say("Not established: the solver came to no bound; fewer rounds or local steps, or longer ones, are easier.")
 
 
 def _say_weights(weights: str, p: str, row: Sandwich) -> None:
@@ -74,7 +72,7 @@ def _say_weights(weights: str, p: str, row: Sandwich) -> None:
             say(f"The instance is a run of {weights}, the worst case that of all weights with its ratios to p.")
     elif p and row.above and fractions(p) != fractions(weights):
         say("The server's weights are not p: the worst case is a bound, not exact, and no theorem is asked.")
-    elif row.above:
+    elif row.above and weights:
         say("A weight exceeds 1/2: the worst case is that over all weights, which need not be attained at these.")
 
 

@@ -201,13 +201,13 @@ class Decay:
 
     @property
     def answer(self) -> str:
-        """Whether the run looks like O(1/T): "yes", "no" (a floor), "slower" (at the end) or "open"."""
+        """Whether the run looks like O(1/T): "yes", "no" (a floor), "slower" or "stalled" (at the end), or "open"."""
         if self.decision == "floor":
             return "no"
         if self.slope_low is None or self.slope_high is None:
             return "open"
         if self.slope_low > FIRST_ORDER:
-            return "slower"
+            return "stalled" if self.slope_low > -FLAT_GAP else "slower"
         return "yes" if self.decision == "no-floor-seen" and self.slope_high < INFORMATIVE_SLOPE else "open"
 
 
