@@ -267,11 +267,18 @@ def sums_of(claim: Claim | None) -> dict[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Exp
 
 
 def _of_step(term: sp.Expr) -> bool:
-    """Whether each symbol of a sum's term means in a proof what it is at the step t, and not at T."""
-    return all(
-        isinstance(q, Quantity) and ("step" in q.recorded if q.recorded else q.expression is not None)
-        for q in term.free_symbols
-    )
+    """Whether each symbol of a sum's term, and of its expression, means in a proof what it is at t, and not at T."""
+
+    def known(q: sp.Basic) -> bool:
+        if not isinstance(q, Quantity):
+            return False
+        if q.recorded:
+            return "step" in q.recorded
+        return q.expression is not None and all(
+            known(s) for s in q.expression.free_symbols if getattr(s, "scopes", ())
+        )
+
+    return all(map(known, term.free_symbols))
 
 
 def weights_of(quantity: sp.Basic) -> sp.Expr | None:

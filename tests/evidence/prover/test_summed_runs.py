@@ -19,7 +19,7 @@ from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.point_values import StepSum
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.vectors import Inner, Mean
+from fedbounds.theory.vectors import Inner, Mean, norm_sq
 
 THEOREMS = {
     item.key.removeprefix("run:"): item for item in reader.in_order(Path(__file__).with_name("summed_runs.tex"))
@@ -163,6 +163,9 @@ def test_what_is_known_at_T_is_no_term_of_a_sum():
     for term, statistic in ((sy.eta_sum, "scheduled"), (sy.Delta_T, "measured"), (sy.average_gap, "measured")):
         other = twice("mine_sum", term, statistic)
         assert summand_of(other) == term and not sums_of(claim(other, sy.T))
+    for factor, said in ((sy.eta, True), (sy.eta_sum, False)):
+        written = Quantity("mine", factor * norm_sq(W - W_STAR), "measured")
+        assert bool(sums_of(claim(twice("mine_sum", written, "measured"), sy.T))) is said
     for term in (sy.T, sy.Delta_T):
         with pytest.raises(InputError, match="from step to step"):
             sy.sum_over_steps(term)
