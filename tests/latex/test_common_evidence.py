@@ -38,12 +38,12 @@ SAID = {
         (s.Delta_next, (1 - s.eta * s.mu) * s.Delta),
         ALL,
     ),
-    "constant steps by key": ([f"assume {EVERYBODY}, constant-steps"], STEP, (s.Delta_next, s.Delta), NO_ROCQ),
+    "constant steps by key": ([f"assume {EVERYBODY}, constant-steps"], STEP, (s.Delta_next, s.Delta), ALL),
     "rounds": (
         [f"assume {EVERYBODY}"],
         rf"\mathbb{{E}}[F(w_{{R\tau}})] - F^* \le \frac{{{START}}}{{R}}",
         (s.gap_round, s.L * s.Delta_0 / s.R),
-        FRACTIONS,
+        ("fractions", "Rocq"),
     ),
     "one weighting": (["assume smooth, strongly-convex, weighting-fedmax:3"], STEP, (s.Delta_next, s.Delta), NO_ROCQ),
     "fixed weights": (

@@ -127,7 +127,6 @@ def test_a_result_of_a_textbook_is_proved(name):
         ("more:monotone", "one-local-step", None),
         ("more:identical-round-convex", "identical", None),
         ("more:gap-monotone", "small-steps", sp.Le(eta * sy.L, 3)),
-        ("more:gap-monotone", "convex", None),
         ("more:identical-gap-convex", "identical", sp.Eq(sy.Gamma, 0)),
         ("more:sampled-convex", "homogeneous", None),
         ("more:varying", "homogeneous", None),
