@@ -38,7 +38,7 @@ def test_an_error_of_the_system_is_a_sentence(monkeypatch):
         raise OSError(24, "Too many open files", "result.json")
 
     monkeypatch.setattr("fedbounds.plugins.claims", refused)
-    result = CliRunner().invoke(main, ["explain", "lemma-1"])
+    result = CliRunner().invoke(main, ["explain", "li-2020"])
     assert (result.exit_code, result.stderr) == (
         2,
         "The system refused: [Errno 24] Too many open files: 'result.json'.\n",
