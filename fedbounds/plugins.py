@@ -162,7 +162,9 @@ def remarks() -> list[Remark]:
 
 def with_role(role: Role, extra: Iterable[ModuleType] = ()) -> list[Claim]:
     """The claims that declare a role, in order of discovery; those of the paper alone declare MAIN and HEADLINE."""
-    every = papers_claims() if role in ("speed-and-error", "headline") and not extra else claims(extra)
+    from fedbounds.theory.claim import Role
+
+    every = papers_claims() if role in (Role.MAIN, Role.HEADLINE) and not extra else claims(extra)
     return [claim for claim in every.values() if role in claim.roles]
 
 
@@ -200,7 +202,7 @@ def _of(module: ModuleType) -> str:
 
 
 def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:
-    available = papers_claims() if key in papers_claims() and not extra else claims(extra)
+    available = claims(extra) if extra else shipped_beside({key})
     if key not in available:
         raise nearest("claim", key, available)
     return available[key]

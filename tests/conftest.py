@@ -31,34 +31,18 @@ def no_repairs_at_once(monkeypatch):
     monkeypatch.setattr(importlib.import_module("fedbounds.referee.repair"), "AT_ONCE", (0.0, 0.0))
 
 
-# What Rocq's proofs rest on: the model, found proofs, certificates.
-ROCQ = (
-    "Space",
-    "Model",
-    "Horizon",
-    "Rounds",
-    "Facts",
-    "Together",
-    "Points",
-    "Independent",
-    "Drift",
-    "Inside",
-    "Runs",
-)
-ROCQ += ("Certificate", "Parametric", "Round", "Noise")
-
-
 @pytest.fixture(scope="session")
 def rocq_folder(tmp_path_factory):
     """A folder with the compiled files that Rocq's proofs rest on: compiled once, whatever the number of workers."""
     from fedbounds.evidence.kernel import coqc, proof_obligations
+    from validate.one_step import MODULES
 
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "rocq-shared"
     shared.mkdir(exist_ok=True)
     with open(shared / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for name in ROCQ:
+        for name in (*MODULES, "Certificate", "Parametric", "Round", "Noise"):
             if not (shared / f"{name}.vo").exists():
                 assert coqc.compiled(shared, name, proof_obligations.sources()[name].read_text()) == ("", "")
     return Path(shutil.copytree(shared, tmp_path_factory.mktemp("rocq") / "base"))

@@ -16,7 +16,7 @@ Definition path {P : Problem} (M : nat -> Step P) (T n : nat) (odds : nat -> R) 
 Definition gap_of_mean {P : Problem} (T n : nat) (odds : nat -> R) (W : nat -> nat -> V P) : R :=
   mean n odds (fun o => loss P (scale (/ INR T) (vsum T (fun t => W t o)))) - loss P (w_star P).
 
-(* The setting and a run of clients that need have no minimisers of their own. *)
+(* The setting of clients that need have no minimisers of their own; a run of steps in any setting, as Horizon has it. *)
 Definition convex_setting {P : Problem} (M : Step P) : Prop :=
   weights (N P) (p P) /\ (forall i, (i < N P)%nat -> 0 < p P i) /\ weights (H M) (chance M) /\
   (forall c, (c < H M)%nat -> weights (N P) (alpha M c) /\ weights (K M c) (luck M c)) /\
@@ -24,10 +24,11 @@ Definition convex_setting {P : Problem} (M : Step P) : Prop :=
   (forall c k i y, seen M c k -> (i < N P)%nat -> given_past M c k (fun s => ip (xi M c k s i) y) = 0) /\
   (forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v)) /\
   0 < eta M.
-Definition convex_run {P : Problem} (M : nat -> Step P) (T tau : nat) : Prop :=
-  (forall t, (t <= T)%nat -> convex_setting (M t)) /\
+Definition run_in {P : Problem} (good : Step P -> Prop) (M : nat -> Step P) (T tau : nat) : Prop :=
+  (forall t, (t <= T)%nat -> good (M t)) /\
   (forall t, (t < T)%nat -> follows (M t) (M (Datatypes.S t))) /\
   (forall t, (t < T)%nat -> in_round (M t) tau /\ (taken (M t) <= t)%nat /\
      (forall s, (s < taken (M t))%nat -> before (M t) s = eta (M (t - taken (M t) + s)%nat)) /\
      (forall c i y, (c < H (M t))%nat -> (i < N P)%nat -> (0 < taken (M t))%nat ->
         since_start (M t) c (fun k => ip (past (M t) c k 0 i) y) = ip (grad P i (begin (M t) c)) y)).
+Definition convex_run {P : Problem} (M : nat -> Step P) (T tau : nat) : Prop := run_in convex_setting M T tau.

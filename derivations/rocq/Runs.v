@@ -100,18 +100,16 @@ Definition regular {P : Problem} (M : nat -> Step P) (T tau : nat) : Prop :=
   (forall t, (t <= T)%nat -> 0 < eta (M t)) /\ (forall t, (t < T)%nat -> follows (M t) (M (Datatypes.S t))) /\
   forall t, (t < T)%nat -> in_round (M t) tau /\ (taken (M t) <= t)%nat /\
     (forall s, (s < taken (M t))%nat -> before (M t) s = eta (M (t - taken (M t) + s)%nat)).
+Lemma regular_in {P : Problem} (good : Step P -> Prop) (M : nat -> Step P) T tau : (forall m : Step P, good m -> 0 < eta m) ->
+  run_in good M T tau -> regular M T tau.
+Proof.
+  intros He (Hs & Hf & Hr). split; [intros t Ht; apply He, Hs, Ht|]. split; [exact Hf|].
+  intros t Ht. destruct (Hr t Ht) as (A & B & C & _). auto.
+Qed.
 Lemma run_regular {P : Problem} (M : nat -> Step P) T tau : run M T tau -> regular M T tau.
-Proof.
-  intros (Hs & Hf & Hr). split; [|split; [exact Hf|]].
-  - intros t Ht. destruct (Hs t Ht) as (_ & _ & _ & _ & _ & _ & _ & _ & He). exact He.
-  - intros t Ht. destruct (Hr t Ht) as (A & B & C & _). auto.
-Qed.
+Proof. apply (regular_in setting). intros m (_ & _ & _ & _ & _ & _ & _ & _ & He). exact He. Qed.
 Lemma convex_regular {P : Problem} (M : nat -> Step P) T tau : convex_run M T tau -> regular M T tau.
-Proof.
-  intros (Hs & Hf & Hr). split; [|split; [exact Hf|]].
-  - intros t Ht. destruct (Hs t Ht) as (_ & _ & _ & _ & _ & _ & _ & He). exact He.
-  - intros t Ht. destruct (Hr t Ht) as (A & B & C & _). auto.
-Qed.
+Proof. apply (regular_in convex_setting). intros m (_ & _ & _ & _ & _ & _ & _ & He). exact He. Qed.
 
 Section Regular.
 Context {P : Problem} (M : nat -> Step P) (T tau : nat).
@@ -230,27 +228,19 @@ Lemma begun t : (t < tau)%nat -> taken (M (r * tau + t)%nat) = t.
 Proof. intros Ht. rewrite (whole (r * tau + t)%nat) by nia. rewrite Nat.add_comm, Nat.mod_add by lia. apply Nat.mod_small. assumption. Qed.
 Lemma shifted_rounds : rounds (fun t => M (r * tau + t)%nat) tau tau.
 Proof. intros t Ht. rewrite (begun t Ht), Nat.mod_small by assumption. reflexivity. Qed.
-Lemma shifted_tail (G : Step P -> Prop) : (forall t, (t <= (r + 1) * tau)%nat -> G (M t)) ->
-  forall t, (t <= tau)%nat -> G (M (r * tau + t)%nat).
-Proof. intros Hg t Ht. apply Hg. nia. Qed.
+Lemma shifted (good : Step P -> Prop) : run_in good M ((r + 1) * tau) tau -> run_in good (fun t => M (r * tau + t)%nat) tau tau.
+Proof.
+  intros (Hs & Hf & Hr). split; [intros t Ht; apply Hs; nia|]. split.
+  - intros t Ht. rewrite Nat.add_succ_r. apply Hf. nia.
+  - intros t Ht. pose proof (begun t Ht) as B. destruct (Hr (r * tau + t)%nat ltac:(nia)) as (Hi & _ & Hb & Hu).
+    split; [assumption|]. split; [rewrite B; lia|]. split; [|assumption].
+    intros s Hn. rewrite (Hb s Hn). rewrite B in *. do 2 f_equal. lia.
+Qed.
 Lemma shifted_run : run M ((r + 1) * tau) tau -> run (fun t => M (r * tau + t)%nat) tau tau.
-Proof.
-  intros (Hs & Hf & Hr). split; [intros t Ht; apply Hs; nia|]. split.
-  - intros t Ht. rewrite Nat.add_succ_r. apply Hf. nia.
-  - intros t Ht. pose proof (begun t Ht) as B. destruct (Hr (r * tau + t)%nat ltac:(nia)) as (Hi & _ & Hb & Hu).
-    split; [assumption|]. split; [rewrite B; lia|]. split; [|assumption].
-    intros s Hn. rewrite (Hb s Hn). rewrite B in *. do 2 f_equal. lia.
-Qed.
+Proof. exact (shifted setting). Qed.
 Lemma shifted_convex : convex_run M ((r + 1) * tau) tau -> convex_run (fun t => M (r * tau + t)%nat) tau tau.
-Proof.
-  intros (Hs & Hf & Hr). split; [intros t Ht; apply Hs; nia|]. split.
-  - intros t Ht. rewrite Nat.add_succ_r. apply Hf. nia.
-  - intros t Ht. pose proof (begun t Ht) as B. destruct (Hr (r * tau + t)%nat ltac:(nia)) as (Hi & _ & Hb & Hu).
-    split; [assumption|]. split; [rewrite B; lia|]. split; [|assumption].
-    intros s Hn. rewrite (Hb s Hn). rewrite B in *. do 2 f_equal. lia.
-Qed.
+Proof. exact (shifted convex_setting). Qed.
 End Shifted.
-
 
 (* Over rounds the number of steps before, and its square, are at most their mean over a round. *)
 Section Counted.

@@ -25,6 +25,7 @@ CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha, "0": at.w_0}
 # A client's model after the last local step of the first round.
 AFTER_A_ROUND = Vec(sp.Symbol(r"w_{\tau}"), at.I)
+ROUND_START = Vec(sp.Symbol(r"w_{r\tau}"))
 AFTER_THE_ROUND = Vec(sp.Symbol(r"w_{(r+1)\tau}"), at.I)
 LOCAL = {"t": at.w_i, "t+1": at.w_i_next, r"\star": at.w_i_star, r"\tau": AFTER_A_ROUND, "0": at.w_0}
 LOCAL |= {r"(r+1)\tau": AFTER_THE_ROUND}

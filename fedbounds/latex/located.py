@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.latex.assumed import SELECTIONS
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import CONDITION
-from fedbounds.latex.letters import AFTER_THE_ROUND, CONSTANT_STEP
+from fedbounds.latex.letters import AFTER_THE_ROUND, CONSTANT_STEP, ROUND_START
 from fedbounds.latex.sums import ClientSum, DrawExpect, Expect, SelectedSum, fixed_sign
 from fedbounds.latex.to_quantities import Setting
 from fedbounds.latex.tokens import wrong
@@ -22,8 +22,8 @@ from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 ANY_POINT = Vec(sp.Symbol("w_{}"))
 # Where a round starts, and what it ends with, before and after the models are averaged, as points of its last step.
-START, END = (Vec(sp.Symbol(rf"w_{{{time}}}")) for time in (r"r\tau", r"(r+1)\tau"))
-ROUND = {START: at.w_round, END: at.w_next, AFTER_THE_ROUND: at.w_i_next}
+END = Vec(sp.Symbol(r"w_{(r+1)\tau}"))
+ROUND = {ROUND_START: at.w_round, END: at.w_next, AFTER_THE_ROUND: at.w_i_next}
 LAST_STEP = Assumption("last-local-step", "t is the last local step of its round", sp.Eq(local_step, tau - 1))
 
 
@@ -87,6 +87,6 @@ def _at_round_ends(side: Iterable[Term]) -> list[Term]:
     """The terms with products of a round's ends, or of the local models there, by those of its last step."""
 
     def of_the_round(x: sp.Basic) -> bool:
-        return isinstance(x, Inner) and (x.has(AFTER_THE_ROUND) or (x.has(START) and x.has(END)))
+        return isinstance(x, Inner) and (x.has(AFTER_THE_ROUND) or (x.has(ROUND_START) and x.has(END)))
 
     return [Term(term.value.replace(of_the_round, lambda x: x.xreplace(ROUND)), term.place) for term in side]

@@ -13,7 +13,7 @@ from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.assumed import SELECTIONS
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.letters import AFTER_A_ROUND, CONSTANT_STEP, Notation, shipped_names
+from fedbounds.latex.letters import AFTER_A_ROUND, CONSTANT_STEP, ROUND_START, Notation, shipped_names
 from fedbounds.latex.sums import (
     ALPHA_I,
     RUN_SUMS,
@@ -39,8 +39,8 @@ from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, gap_
 from fedbounds.theory.vectors import Grad, Inner, Loss, Mean, Vec
 
 # w_{r tau} and w_{R tau} are the model after the last finished round.
-FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): Vec(sp.Symbol(r"w_{r\tau}")), AFTER_A_ROUND: at.w_i_next}
-AT_ROUND = {Vec(sp.Symbol(r"w_{r\tau}")): at.w}
+FINISHED = {Vec(sp.Symbol(r"w_{R\tau}")): ROUND_START, AFTER_A_ROUND: at.w_i_next}
+AT_ROUND = {ROUND_START: at.w}
 STARS = (at.F_star, at.F_i_star)
 FORMAL = (
     Expect,

@@ -142,9 +142,8 @@ def not_refuted(
             attacked = _attacked(changed, trial, min((end - time.process_time()) / count, MOST))
             if attacked.outcome in (Outcome.OPEN, Outcome.PROVED) and attacked.violation_in_floats is None:
                 certified = f"certified at {len(attacked.certified)} settings" * bool(attacked.certified)
-                standing = [Alternative(change, changed, Outcome.OPEN, certified or "no violation was found")]
-                search.prove_longer(standing, end)
-                yield from standing
+                standing = Alternative(change, changed, Outcome.OPEN, certified or "no violation was found")
+                yield search.with_longer_proof(standing, end)
                 shown.append(changed)
                 count -= 1
                 continue

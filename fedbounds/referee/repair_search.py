@@ -158,14 +158,13 @@ class Search:
                 proved[:] = [*(item for item in proved if not self.says_more(best.claim, item.claim)), best]
         return best is not None
 
-    def prove_longer(self, left_open: list[Alternative], end: float) -> None:
-        """Proofs of what an attack left standing, which take longer than those that were looked for."""
-        for k, item in enumerate(left_open):
-            seconds = min(LONG_PROOF, end - time.process_time() - SPARE)
+    def with_longer_proof(self, item: Alternative, end: float) -> Alternative:
+        """What an attack left standing, proved where that takes longer than the proofs that were looked for."""
+        seconds, proof = min(LONG_PROOF, end - time.process_time() - SPARE), None
+        if seconds > 0:
             with self._passed_over():
-                proof = in_time(automatic.examine, item.claim, self.reading, seconds) if seconds > 0 else None
-                if proof is not None:
-                    left_open[k] = replace(item, outcome=Outcome.PROVED, grounds=proof.detail)
+                proof = in_time(automatic.examine, item.claim, self.reading, seconds)
+        return item if proof is None else replace(item, outcome=Outcome.PROVED, grounds=proof.detail)
 
     @property
     def late(self) -> bool:

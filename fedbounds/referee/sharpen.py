@@ -209,12 +209,12 @@ def _improve(best: _Best, claim: Claim) -> None:
 
 def _longer_steps(best: _Best) -> None:
     """Wider limits on steps: of the usual forms, then by a number."""
-    for usual in (True, False):
-        for item in best.claim.assumptions:
-            if "eta" in item.symbols() and item.parts and usual:
-                best.without(changes.without(best.claim, item))
-            elif "eta" in item.symbols() and item.parts:
-                best.lower(partial(changes.limited, item=item))
+    for item in best.claim.assumptions:
+        if "eta" in item.symbols() and item.parts:
+            best.without(changes.without(best.claim, item))
+    for item in best.claim.assumptions:
+        if "eta" in item.symbols() and item.parts:
+            best.lower(partial(changes.limited, item=item))
 
 
 @dataclass

@@ -63,8 +63,9 @@ def once(claim: Claim, share: sp.Expr, name: str) -> Change | None:
 
 def _squared(claim: Claim, name: str, squared: sp.Expr, put: Mapping[sp.Symbol, sp.Expr]) -> Change | None:
     term = sp.sympify(claim.terms[name])
-    changed = sp.expand(term.xreplace({symbols.tau**2: squared})).xreplace(put)
-    return smaller(claim, name, changed) if term.has(symbols.tau**2) else None
+    if not term.has(symbols.tau**2):
+        return None
+    return smaller(claim, name, sp.expand(term.xreplace({symbols.tau**2: squared})).xreplace(put))
 
 
 def smaller(claim: Claim, name: str, term: sp.Expr) -> Change | None:

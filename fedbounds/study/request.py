@@ -78,12 +78,10 @@ def resolve(
     chosen = replace(chosen, stride=fitting_stride(chosen, build_experiment(chosen, target, schemes[0])))
     objects = ["problem"] if isinstance(problem, Problem) else []
     objects += [f"weighting {as_weighting(item).name}" for item in weightings if not isinstance(item, str)]
-    objects += [f"claim {claim.key}" for claim in claims if isinstance(claim, Claim) and not _shipped(claim, extra)]
+    # What is named alone is shipped: then not all claims are loaded.
+    shipped = plugins.claims(extra) if any(isinstance(item, Claim) for item in claims) else theorems
+    objects += [f"claim {key}" for key, claim in theorems.items() if shipped.get(key) != claim]
     return Request(chosen, target, tuple(schemes), theorems, policy, tuple(objects))
-
-
-def _shipped(claim: Claim, extra: Sequence[ModuleType]) -> bool:
-    return plugins.claims(extra).get(claim.key) == claim
 
 
 def _require_objects(problem: object, weightings: object, claims: object) -> None:
@@ -128,7 +126,7 @@ def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = (
 def claims_in(group: str, extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
     """The claims about FedAvg of one of `GROUPS`; "paper" includes the reader's own, those of ``extra`` modules."""
     if group == "paper" and not extra:
-        return {key: claim for key, claim in plugins.papers_claims().items() if Role.HEADLINE in claim.roles}
+        return {claim.key: claim for claim in plugins.with_role(Role.HEADLINE)}
     every = plugins.on_fedavg(plugins.claims(extra))
     if group == "all":
         return every

@@ -212,7 +212,7 @@ def test_a_bound_at_a_point_gets_the_terms_that_such_bounds_have():
     (nearest, *_) = repair.alternatives(try_claim(forgotten, "literal"), seconds=20)
     assert (nearest.change.startswith("2*L*excess in place of 0"), nearest.outcome) == (True, Outcome.PROVED)
     # an F_i that is concave has no minimum: bounds on gaps say nothing of it
-    runs = screen(forgotten, READINGS["literal"], [], 1.0)
+    runs = screen(forgotten, READINGS["literal"], [], 3.0)
     assert not runs.violates(smooth) and any(not instance.convex for instance, _ in runs.runs)
     assert s.L * s.excess in repair_candidates._usual(forgotten)
     assert s.L * s.gap_t in repair_candidates._usual(DIVERSITY)

@@ -7,7 +7,7 @@ facts; Rocq checks each multiplier's sign and that the facts, times these, add u
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import sympy as sp
@@ -149,17 +149,14 @@ class NumberLine:
         return text + "  first [ring | field; apart_from_zero].\nQed.\n"
 
     def _divisors(
-        self, put: Mapping[sp.Basic, sp.Expr], solved: Mapping[sp.Basic, sp.Expr], number: object
+        self, put: Mapping[sp.Basic, sp.Expr], solved: Mapping[sp.Basic, sp.Expr], number: Callable[[sp.Expr], str]
     ) -> Iterator[str]:
         """That the divisors are positive, in the letters."""
         found: dict[sp.Expr, None] = {}
-        for one in self.facts:
-            for side in (one.multiplier, one.sides[0], one.sides[2]):
-                found |= dict.fromkeys(_bottoms(self.plain(side).xreplace(dict(put)).xreplace(dict(solved))))
-        for side in self.sides[::2]:
+        for side in (*(x for one in self.facts for x in (one.multiplier, *one.sides[::2])), *self.sides[::2]):
             found |= dict.fromkeys(_bottoms(self.plain(side).xreplace(dict(put)).xreplace(dict(solved))))
         for k, one in enumerate(found):
-            yield f"  try assert (N{k} : 0 < {number(one)}) by divisor.\n"  # type: ignore[operator]
+            yield f"  try assert (N{k} : 0 < {number(one)}) by divisor.\n"
 
     def instance(self, words: Mapping[str, str], sign: str) -> str:
         """The tactic that shows the line where its variables are the words."""
@@ -175,7 +172,7 @@ class NumberLine:
         why = [sign] * len(self.signed())
         why += [self.defined[one][1] for one in self.defined if one in variables]
         why += [text for _, text in self.used.values() if text] + [one.why for one in self.facts if one.why]
-        tactics = " | ".join(f"{one}" for one in why)
+        tactics = " | ".join(why)
         return f"apply ({self.name} {' '.join(f'({word(one)})' for one in variables)})" + f"; [{tactics}]" * bool(why)
 
 

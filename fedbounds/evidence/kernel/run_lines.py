@@ -102,8 +102,7 @@ class RunLines(RunSteps):
                 why = f"pose proof {self.at(label, 't')} as U; lra" if label else "first [lra | nra]"
                 even = label or any(signed(fact.multiplier, one) for fact in facts)
                 letters[one] = (named(value), why if even else "")
-        made = NumberLine(name + "_numbers", sides, facts, letters, self.defined())
-        return made
+        return NumberLine(name + "_numbers", sides, facts, letters, self.defined())
 
     def defined(self) -> dict[sp.Symbol, tuple[sp.Expr, str]]:
         """Step sizes that the claim prescribes, and the symbols that it defines."""
@@ -154,14 +153,15 @@ class RunLines(RunSteps):
     def premise(self, multiplier: sp.Expr, fact: d.Premise, time: str) -> Fact:
         part = given(self.checked.universe[fact.key], fact.points)
         if fact.key == "average":
-            why = "exact (mean_gap_at_most)"
             sides = (sy.T * sy.average_gap, "<=", sy.gap_sum)
             convex = "assumption" if self.convex else "apply (strong_is_convex P mu); [lra | assumption]"
-            self.body.append(
+            shown = (
                 "  assert (Average : INR T * gap_of_mean T n odds W <= sum T (fun s => gap_t (M s))).\n"
                 f"  {{ apply (mean_gap M T n odds W); [apply ok0 | {convex} | assumption | assumption |].\n"
                 "    intros s Hs. apply (expected_const (M s) (Ok s (Nat.lt_le_incl _ _ Hs))). }\n"
-            ) if "Average" not in "".join(self.body) else None
+            )
+            if shown not in self.body:
+                self.body.append(shown)
             return Fact(multiplier, sides, "exact Average")
         if fact.key == "round-sums":
             j = int(fact.points[0])

@@ -141,8 +141,11 @@ def _admit_claim(claim: Claim) -> set[sp.Basic]:
     related = {
         symbol for item in (*claim.assumptions, *extra) for part in item.facts() for symbol in part.right.free_symbols
     }
-    objects = {s for s in symbols | related if s in definitions.OWN_SYMBOLS or s.name.endswith(SO_FAR)}
-    if taken := sorted(str(s) for s in objects if type(s) is sp.Symbol or s.name.endswith(SO_FAR)):
+
+    def of_proofs(symbol: sp.Symbol) -> bool:
+        return symbol.name.endswith(SO_FAR) or (type(symbol) is sp.Symbol and symbol in definitions.OWN_SYMBOLS)
+
+    if taken := sorted(map(str, filter(of_proofs, symbols | related))):
         raise Unproved(f"{', '.join(taken)} is an object of the proofs: give the claim's own another name")
     return symbols
 
