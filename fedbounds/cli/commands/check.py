@@ -114,9 +114,10 @@ def _write(
             say(f"Wrote {page.resolve()} ({page.stat().st_size / 1e6:.1f} MB).")
 
 
-# Measured seconds of what does not depend on the study, and of the default runs, of so many steps and clients; a
-# logistic step takes so many times as long; the time grows with this power of the number of clients.
-EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, LOGISTIC, GROWTH = 4, 1.2, 320_000, 10, 15, 0.8
+# Measured seconds of what does not depend on the study, and of the default runs, of so many steps and clients; the time
+# grows with this power of the number of clients. A logistic step passes over all samples, at so much a coordinate.
+EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, GROWTH = 4, 1.2, 320_000, 10, 0.8
+LOGISTIC = 3.5e-10
 LONG = 120  # seconds from which minutes are told
 
 
@@ -135,11 +136,11 @@ def _estimate_of_work(request: Request, drawn: bool, thinned: bool) -> tuple[int
         for processes in range(1, min(default_threads(), weightings) + 1)
     }
     processes = max((count for count, peak in peaks.items() if peak <= limit), default=1)
-    steps = settings.tau * settings.rounds
-    share = weightings * steps * settings.replicates / DEFAULT_STEPS
-    share *= (max(settings.clients or 0, DEFAULT_CLIENTS) / DEFAULT_CLIENTS) ** GROWTH
-    share *= LOGISTIC if settings.problem == "logistic" else 1
-    seconds = math.ceil((EVIDENCE + DEFAULT_RUNS * share / processes) / 10) * 10
+    steps, problem = settings.tau * settings.rounds, experiment.problem
+    a_step = DEFAULT_RUNS / DEFAULT_STEPS * (max(problem.N, DEFAULT_CLIENTS) / DEFAULT_CLIENTS) ** GROWTH
+    a_step += LOGISTIC * float(problem.sizes.sum()) * problem.d if settings.problem == "logistic" else 0.0
+    seconds = EVIDENCE + a_step * steps * settings.replicates * weightings / processes
+    seconds = math.ceil(seconds / 10) * 10
     time = f"{seconds} s" if seconds < LONG else f"{round(seconds / 60)} min"
     runs = f"{counted(weightings, 'weighting')}, {settings.replicates} runs of {steps:,} steps each"
     side = f", {processes} weightings at a time" if processes > 1 else ""
