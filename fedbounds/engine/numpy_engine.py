@@ -50,6 +50,14 @@ class NumpyEngine:
 
         return threadpool_limits(limits=1, user_api="blas")
 
+    @property
+    def is_compiled(self) -> bool:
+        """Whether what a run calls need not be compiled first."""
+        return True
+
+    def compile_ahead(self) -> None:
+        """Compile what a run calls."""
+
     def blocks(self, replicates: int) -> list[range]:
         """The replicates to be run together; may reach beyond the number wanted (those rows are discarded)."""
         return [range(start, start + BLOCK) for start in range(0, replicates, BLOCK)]

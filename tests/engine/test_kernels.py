@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
+from fedbounds.engine.kernels import backends, compiled, minibatch_steps, quadratic
 from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.loop import choose_engine
@@ -214,3 +215,21 @@ def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, 
         if values.ndim and len(values) == many:
             assert np.array_equal(values, together[field], equal_nan=True), field
             assert np.array_equal(values[:5], narrow[field], equal_nan=True), field
+
+
+def test_what_is_compiled_ahead_is_what_a_run_calls(monkeypatch):
+    """The first run after an installation compiles everything beforehand, side by side: no kernel a second time."""
+    monkeypatch.setattr(backends, "in_processes", lambda tasks: [task() for task in tasks])
+    kernels = [quadratic.moments, quadratic.excess, minibatch_steps.local_steps, compiled.combine, compiled.virtual]
+    experiment = experiment_on("least-squares")
+    choose_engine(experiment).compile_ahead()
+    ahead = [len(kernel.signatures) for kernel in kernels]
+    run_in_full(experiment)
+    assert 0 < min(ahead) and ahead == [len(kernel.signatures) for kernel in kernels]
+
+
+def test_a_kernel_of_other_sources_is_not_in_the_cache(monkeypatch):
+    run_in_full(experiment_on("least-squares"))
+    assert compiled.is_cached(quadratic.moments)
+    monkeypatch.setattr(quadratic.moments._cache._cache_file, "_source_stamp", "other sources")
+    assert not compiled.is_cached(quadratic.moments)

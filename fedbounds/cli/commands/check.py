@@ -80,8 +80,21 @@ def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[Run
     def series(run: WeightingRun) -> Any:
         return run_series.run_series(run, request.claims, request.settings) if drawn else None
 
+    _compile_ahead(request, quiet)
     with progress(not quiet, lines=True, first=first) as bar:
         return run_condensed(request, series, bar, processes)
+
+
+def _compile_ahead(request: Request, quiet: bool) -> None:
+    """Compile the engine where no cache has it, as in the first run after an installation, and say so."""
+    from fedbounds.engine.loop import choose_engine
+    from fedbounds.study.objects_from_settings import build_experiment
+
+    engine = choose_engine(build_experiment(request.settings, request.problem, request.weightings[0]))
+    if not engine.is_compiled:
+        if not quiet:
+            say("Compiling the engine, once after an installation: some 10 s.")
+        engine.compile_ahead()
 
 
 def _write(

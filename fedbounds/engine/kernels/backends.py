@@ -17,7 +17,7 @@ from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
 from fedbounds.engine.kernels.vectors import LANES, WORD, padded
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, batch_scale
-from fedbounds.engine.parallel import blocks_of
+from fedbounds.engine.parallel import blocks_of, in_processes
 from fedbounds.model.problem import Array, Indices, LogisticArrays
 
 # Arithmetic of one local step of one block (about 0.5 ms): the bookkeeping between kernels is then a small part, and
@@ -34,6 +34,8 @@ class Compiled(NumpyEngine):
 
     data: Any
     name = "kernels"
+    # The kernel of a run whose compilation takes longest.
+    largest = kernel_hessians.moments
 
     def session(self) -> AbstractContextManager[object]:
         """Nothing: kernels use no BLAS."""
@@ -77,6 +79,26 @@ class Compiled(NumpyEngine):
         """Rough arithmetic of one local step of one replicate."""
         problem = self.experiment.problem
         return 4 * problem.N * problem.d**2 + 1
+
+    @property
+    def is_compiled(self) -> bool:
+        return kernel_common.is_cached(self.largest)
+
+    def compile_ahead(self) -> None:
+        """Compile what a run calls, in two processes: each primitive is called once."""
+        problem = self.experiment.problem
+        models = np.tile(self.experiment.start, (2, 1, problem.N, 1))
+        W, p, eta = c_ordered(models[0, :, 0]), problem.p[None], np.zeros(1)
+
+        def steps() -> None:
+            self.walk(models, eta, 0, range(1))
+
+        def measures() -> None:
+            self.excess(W)
+            self.virtual(models[0], W, p, self.moments(models[0]), p, eta)
+            self.combine(models[0], p)
+
+        in_processes([steps, measures])
 
     def combine(self, X: Array, weights: Array) -> Array:
         return kernel_common.combine(X, c_ordered(weights))
@@ -140,6 +162,8 @@ class Quadratic(Compiled):
 @dataclass(frozen=True)
 class Sampled(Compiled):
     """Clients with samples, whose minibatch steps are compiled as a whole."""
+
+    largest = kernel_steps.local_steps
 
     @property
     def sizes(self) -> Indices:

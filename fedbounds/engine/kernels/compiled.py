@@ -65,6 +65,12 @@ def _load(cache: Any, signature: Any, context: Any) -> Any:
     return cache._load_overload(signature, context)
 
 
+def is_cached(dispatcher: Any) -> bool:
+    """Whether the cache on disk holds this kernel as its sources are now; True where numba does not say."""
+    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    return bool(cache_file._load_index()) if hasattr(cache_file, "_load_index") else True
+
+
 def jit(function: Callable) -> Any:
     """A kernel's helper: sums may be re-associated; compiled into its callers."""
     return numba.njit(fastmath=SUMS, error_model="numpy", forceinline=True)(function)
