@@ -127,8 +127,8 @@ def _write(
             say(f"Wrote {page.resolve()} ({page.stat().st_size / 1e6:.1f} MB).")
 
 
-# Measured seconds of what does not depend on the study, and of the default runs, of so many steps and clients; the time
-# grows with this power of the number of clients. A logistic step passes over all samples, at so much a coordinate.
+# Measured seconds of what does not depend on the study, and of the default runs, of so many steps and clients; they
+# grow with this power of the number of clients. A logistic step passes over all samples, at so much a coordinate.
 EVIDENCE, DEFAULT_RUNS, DEFAULT_STEPS, DEFAULT_CLIENTS, GROWTH = 4, 1.2, 320_000, 10, 0.8
 LOGISTIC = 3.5e-10
 LONG = 120  # seconds from which minutes are told
