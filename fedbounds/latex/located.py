@@ -17,7 +17,8 @@ from fedbounds.latex.tokens import wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import one_local_step
-from fedbounds.theory.symbols import local_step, tau
+from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.symbols import L, N, local_step, mu, tau
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 ANY_POINT = Vec(sp.Symbol("w_{}"))
@@ -37,6 +38,8 @@ def located(
         # A point that is fixed before the draw is that of a round's first step, as every step is where tau = 1.
         limits = [one_local_step] * bool(drawn)
         return _at_a_step(left), _at_a_step(right), replace(setting, in_expectation=True), limits
+    if not drawn and _of_any_models(left, right):
+        return left, right, replace(setting, in_expectation=True), []
     for term in drawn:
         if term.value.has(DrawExpect):
             raise wrong(term.place, *CONDITION)
@@ -64,6 +67,17 @@ def _of_any_point(*sides: Iterable[Term]) -> bool:
         return False  # of the point that a run returns
     of_all = formula.replace(lambda x: isinstance(x, Mean | Centre | ClientSum | SelectedSum), lambda x: sp.S.Zero)
     return not any(x.has(ANY_POINT) for x in of_all.atoms(Loss, Grad))
+
+
+def _of_any_models(*sides: Iterable[Term]) -> bool:
+    """Whether the models of one moment are spoken of, of whatever values: beside L, mu and N, no constant of a run.
+
+    What holds of every such models on average holds of each: steps and noise, of which only means are bounded, do not
+    occur.
+    """
+    formula = sp.Tuple(*(term.value for side in sides for term in side))
+    points, constants = formula.atoms(Vec), formula.atoms(Quantity)
+    return points <= {at.w, at.w_i, at.w_star, at.w_i_star} and at.w_i in points and constants <= {L, mu, N}
 
 
 def _is_chance(x: sp.Basic) -> bool:

@@ -22,6 +22,8 @@ STEP_AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r
 # The mean of w_1 ... w_T, and the last point.
 LATER_AVERAGE, W_T = Vec(sp.Symbol(r"\bar{w}_{1:T}")), Vec(sp.Symbol("w_{T}"))
 ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
+# Weights of both kinds in one sum are p_i and their ratio.
+AS_RATIO = {ALPHA_I: at.p_i * at.weight_ratio}
 # Indices of norms that are those of vectors; of matrices the norm is that of their entries.
 EUCLIDEAN = ("2", "F", r"\mathrm{F}")
 # Bits of the powers of numbers, and the exponents of others.
@@ -45,7 +47,7 @@ def summed(inner: sp.Expr, kind: Any, place: Token, equal: bool = False) -> sp.E
         if kind is not ClientSum or not inner.has(at.p_i):
             remedy = r"write \sum_i p_i w_t^i, or assume equal-p; of those selected, a selection"
             raise wrong(place, "a sum of vectors must have the weights p_i", remedy)
-        return at.mean(sp.expand(inner / at.p_i))
+        return at.mean(sp.expand(inner.xreplace(AS_RATIO) / at.p_i))
     total = sp.Integer(0)
     for term in sp.Add.make_args(inner):
         factors = sp.Mul.make_args(term)
@@ -94,7 +96,9 @@ def _total(varying: sp.Expr, kind: Any) -> sp.Expr:
                 return mean(rest)
             if not more:
                 return Expect(mean(rest.xreplace({Expect(inner): inner})))
-    return ClientSum(varying)
+    of_ratios = sp.cancel(varying.xreplace(AS_RATIO) / at.p_i)
+    compared = varying.has(ALPHA_I) and not of_ratios.has(at.p_i, ALPHA_I, SIGMA_I, Expect)
+    return at.mean(sp.factor(of_ratios)) if compared else ClientSum(varying)
 
 
 def least(inner: sp.Expr) -> sp.Expr:
@@ -105,7 +109,7 @@ def least(inner: sp.Expr) -> sp.Expr:
 
 def random(expression: sp.Basic) -> bool:
     """Whether it depends on what a run does: an iterate, a local model, weights."""
-    return bool((expression.atoms(Vec) - set(FIXED)) or expression.has(ALPHA_I, at.ALPHA))
+    return bool((expression.atoms(Vec) - set(FIXED)) or expression.has(ALPHA_I, at.ALPHA, at.weight_ratio))
 
 
 def expected(inner: sp.Expr, place: Token) -> sp.Expr:

@@ -117,3 +117,23 @@ def test_what_the_howto_answers_about_lines():
     assert read(renamed, "smooth, bounded-gradient", lines).rhs == s.eta**2 * s.tau * s.G_sq
     constant = read(r"\mathbb{E}\|w_t-w^\star\|^2 \le \tau^2\zeta^2/\mu^2", "strongly-convex, constant-steps")
     assert "May vary\n  the step sizes" not in read_back(constant)
+
+
+def test_weights_of_both_kinds_in_one_sum_are_read_by_their_ratio():
+    """The cost of other weights than p, as papers on objective inconsistency have it."""
+    left = r"\Big\|\sum_{i=1}^N(\alpha_i-p_i)\nabla F_i(w)\Big\|^2"
+    right = r"\left(\sum_{i=1}^N\frac{(\alpha_i-p_i)^2}{p_i}\right)\sum_{i=1}^N p_i\|\nabla F_i(w)-\nabla F(w)\|^2"
+    claim = read(rf"{left} \le {right}", "smooth")
+    assert claim.rhs == s.QUANTITIES["chi_sq"] * slope_variance
+    (cost,) = claim.lhs.free_symbols
+    assert cost.expression == at.norm_sq(at.mean(at.weight_ratio * at.grad(at.w) - at.grad(at.w)))
+
+
+def test_models_of_one_moment_need_no_expectation():
+    """What is true of all models at once needs no 𝔼; where constants bound means alone, the author must say."""
+    keys, mean = "full-participation, unbiased", r"\sum_{i=1}^N p_i\|w_t^i-w_t\|^2"
+    claim = read(rf"\sum_{{i=1}}^N p_i\|w_t^i-w^\star\|^2 = \|w_t-w^\star\|^2+{mean}", keys)
+    assert claim.scope == "step" and s.Delta in claim.rhs.free_symbols
+    for bound in (r"4(\tau-1)^2\eta_t^2G^2", r"\tau\eta_t^2\sigma^2"):
+        with pytest.raises(InputError, match="stands outside an expectation"):
+            read(rf"{mean} \le {bound}", f"{keys}, bounded-gradient, bounded-variance")
