@@ -36,7 +36,10 @@ def machine() -> dict[str, str]:
     """What the figures were measured on."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
-    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    fields = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}
+    model = fields.get("model name", "unknown")
+    if model != "unknown":  # two kinds of machine call themselves alike that have other vectors
+        model += ", AVX-512" if "avx512f" in fields.get("flags", "") else ", without AVX-512"
     names = ("numpy", "numba")
     result = {name: importlib.metadata.version(name) for name in names}
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
