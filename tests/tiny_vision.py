@@ -15,7 +15,6 @@ TINY = ImageSettings(
     rounds=3,
     epochs=1,
     batch=16,
-    optimiser="sgd",
     lr=0.1,
 )
 HERE = training.machine("cpu")
@@ -34,7 +33,7 @@ def few():
 @functools.cache
 def prepared():
     """The same, ready for training."""
-    return run.prepare(few(), "unit", HERE)
+    return run.prepare(few(), HERE)
 
 
 def go(out, weighting="fedavg", repetition=0, where=HERE, data=None, report=None, **changes):

@@ -1,7 +1,6 @@
 """Records of finished runs, one JSON file a run: reading, checking and grouping them, and their plain table."""
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +19,9 @@ PATTERN = "run-*.json"
 REMEDY = "name the records that fedbounds vision run wrote"
 # Weights computed in single precision sum to 1 within N rounding errors of 1e-7, with room for thousands of clients.
 SUM_TOLERANCE = 1e-4
-# What may differ between repetitions of one experiment: the seed, whether unused losses were recorded, and whether a
-# run ended once it had reached the target (``ImageRun.whole`` says so: then it has an R_90, but no final accuracy).
-# Which losses the weights saw is part of the weighting's name, as it makes no difference to FedAvg.
-NOT_A_CHOICE = frozenset({"seed", "client_losses", "stop_after", "losses"})
+# What may differ between repetitions of one experiment: the seed, and whether a run ended once it had reached the
+# target (``ImageRun.whole`` says so: then it has an R_90, but no final accuracy).
+NOT_A_CHOICE = frozenset({"seed", "stop_after"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,8 +135,6 @@ class _Record:
         """What the record must be and is not, with what was received."""
         if not all(isinstance(self.settings.get(key), str) for key in ("data", "partition")):
             yield "whose settings name data and partition", self.settings
-        if not temperature(self.weighting) > 0:
-            yield "whose weighting is a name, with T > 0 if FedSoftMax", self.weighting
         R, N = len(self.accuracy) - 1, len(self.p)
         if R < 1 or N < 1:
             yield "of at least one round and one client", f"{R} rounds and {N} clients"
@@ -168,16 +164,6 @@ def from_json(record: Any, source: str) -> ImageRun:
     for array in arrays:
         array.setflags(write=False)
     return ImageRun(source, settings, held.weighting, held.repetition, held.seed, *arrays)
-
-
-def temperature(weighting: str) -> float:
-    """T of ``fedsoftmax:T``, with losses of whatever models; infinity for every other weighting, nan if no number."""
-    kind, _, argument = weighting.partition("@")[0].partition(":")
-    try:
-        T = float(argument or 1) if kind == "fedsoftmax" else math.inf
-    except ValueError:
-        return math.nan
-    return T if kind != "fedsoftmax" or math.isfinite(T) else math.nan
 
 
 def experiments(runs: Sequence[ImageRun]) -> dict[tuple[str, str], list[ImageRun]]:

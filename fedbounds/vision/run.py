@@ -18,7 +18,7 @@ from fedbounds.model.protocol import Progress
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
 from fedbounds.vision import images, records, training
 from fedbounds.vision.images import Images
-from fedbounds.vision.settings import LOCAL, ImageSettings, filled
+from fedbounds.vision.settings import ImageSettings, filled
 from fedbounds.vision.training import Machine, Network, Samples
 
 # Purposes of the generators of one repetition: equal for every weighting, so that weightings are compared in pairs.
@@ -26,7 +26,7 @@ PARTITION, INITIAL = 0, 1
 # A mean cross-entropy beyond this is no model any more: a uniform guess has ln 10 = 2.3.
 LARGEST_LOSS = 1e4
 # What a record has one entry a round of.
-SERIES = ("accuracy", "test_loss", "client_losses", "local_losses", "alpha", "trained", "seconds")
+SERIES = ("accuracy", "test_loss", "client_losses", "alpha", "trained", "seconds")
 # Fingerprints of the data with what is said where they differ; differences that are named in one sentence.
 DATA = {"images": "other images", "split": "other samples of the clients"}
 NAMED = 3
@@ -42,14 +42,11 @@ class Prepared:
     fingerprint: str
 
 
-def prepare(pixels: Images, normalisation: str, where: Machine) -> Prepared:
-    """Pixels to [0, 1] (``unit``), to mean 0 and deviation 1 over all training pixels (``standard``), or ``raw``."""
-    shift, scale = 0.0, 1.0 if normalisation == "raw" else 255.0
-    if normalisation == "standard":
-        shift, scale = float(pixels.train.mean(dtype=float)), float(pixels.train.std(dtype=float))
+def prepare(pixels: Images, where: Machine) -> Prepared:
+    """Pixels to [0, 1], on the device."""
 
     def moved(x: np.ndarray, y: np.ndarray) -> Samples:
-        scaled = (torch.from_numpy(np.array(x)).to(where.device, torch.float32) - shift) / scale
+        scaled = torch.from_numpy(np.array(x)).to(where.device, torch.float32) / images.WHITE
         return Samples(scaled.unsqueeze(1), torch.from_numpy(np.array(y, dtype=np.int64)).to(where.device))
 
     train, test = moved(pixels.train, pixels.train_labels), moved(pixels.test, pixels.test_labels)
@@ -64,7 +61,7 @@ def deal(settings: ImageSettings, labels: np.ndarray, repetition: int) -> tuple[
 
 def start(settings: ImageSettings, repetition: int) -> Network:
     """w_0 of a repetition, the same for every weighting."""
-    return training.initial(settings.model, np.random.default_rng([settings.seed, repetition, INITIAL]))
+    return training.initial(np.random.default_rng([settings.seed, repetition, INITIAL]))
 
 
 def run(
@@ -83,16 +80,15 @@ def run(
     """
     weighting = as_weighting(weighting)
     settings = replace(settings, partition=images.canonical(settings.partition))
-    parts, local = deal(settings, data.labels, repetition), settings.losses == "local" and weighting.depends_on_w
-    name = weighting.name + (LOCAL if local else "")
+    parts = deal(settings, data.labels, repetition)
     identity = {
         "settings": settings.to_json(),
-        "weighting": name,
+        "weighting": weighting.name,
         "repetition": repetition,
         "images": data.fingerprint,
         "split": hashlib.sha256(repr([part.tolist() for part in parts]).encode()).hexdigest(),
     }
-    path = out / records.file_name(name, repetition)
+    path = out / records.file_name(weighting.name, repetition)
     if path.is_file():
         record = read_json(path)
         rounds = records.from_json(record, path.name).rounds
@@ -101,7 +97,7 @@ def run(
             _report(report, record, rounds)
             return record
     with training.repeatable():
-        return _Run(settings, data, weighting, local, parts, where, path, identity).complete(report)
+        return _Run(settings, data, weighting, parts, where, path, identity).complete(report)
 
 
 def _report(report: Progress | None, record: dict[str, Any], total: int) -> None:
@@ -117,7 +113,6 @@ class _Run:
     settings: ImageSettings
     data: Prepared
     weighting: Weighting
-    local: bool
     parts: tuple[Indices, ...]
     where: Machine
     path: Path
@@ -161,17 +156,9 @@ class _Run:
         def train(i: int) -> Network:
             return training.train(self.net, self.data.train, orders[i], settings, lr, self.where.device)
 
-        if self.local:  # the weights are made from what every client sends back
-            models = list(self.where.map(train, range(len(self.parts))))
-            pairs = zip(models, self.parts, strict=True)
-            losses = [float(self._evaluate(net, self.data.train, part)[0].mean()) for net, part in pairs]
-            record["local_losses"].append(losses)
-            alpha, trained, sent = self._weights(r, losses), np.arange(len(models)), iter(models)
-        else:  # a client without weight need not train
-            alpha = self._weights(r, record["client_losses"][-1])
-            trained = np.flatnonzero(alpha > 0)
-            sent = self.where.map(train, trained.tolist())
-        self.net = training.average(alpha[trained], sent, self.net)
+        alpha = self._weights(r, record["client_losses"][-1])
+        trained = np.flatnonzero(alpha > 0)  # a client without weight need not train
+        self.net = training.average(alpha[trained], self.where.map(train, trained.tolist()), self.net)
         record["alpha"].append(alpha.tolist())
         record["trained"].append(len(trained))
         self._measure()
@@ -200,8 +187,7 @@ class _Run:
         loss, right = self._evaluate(self.net, self.data.test, np.arange(len(self.data.test.y)))
         self.record["accuracy"].append(float(right.mean()))
         self.record["test_loss"].append(float(loss.mean()))
-        unused = not self.weighting.depends_on_w or self.local
-        self.record["client_losses"].append(None if unused and not self.settings.client_losses else self._losses())
+        self.record["client_losses"].append(self._losses() if self.weighting.depends_on_w else None)
 
     def _losses(self) -> list[float]:
         values, _ = self._evaluate(self.net, self.data.train, np.concatenate(self.parts))
@@ -222,7 +208,7 @@ def run_all(
     report: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Every weighting on every repetition, each continued where it stopped."""
-    data = prepare(pixels, settings.normalisation, where)
+    data = prepare(pixels, where)
     # Repetition by repetition, so that an interrupted experiment still holds whole pairs.
     return [run(settings, data, rule, rep, out, where, report) for rep in repetitions for rule in weightings]
 

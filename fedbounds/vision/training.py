@@ -21,11 +21,10 @@ from fedbounds.vision.settings import ImageSettings
 
 # Images in one evaluation call, on a processor (whose cache the maps of more would leave) and on a GPU.
 EVALUATED, EVALUATED_GPU = 250, 5000
-MOMENTUM = 0.9
 CLASSES = 10
 CHANNELS = (32, 64)
 KERNEL, POOL = 3, 2
-FLAT = HIDDEN = 1600  # 64 channels of 5 x 5 after the second pooling
+FLAT = 1600  # 64 channels of 5 x 5 after the second pooling
 # The second pooling drops the last row and column of its 11 x 11 input. Those alone depend on the last two rows and
 # columns of an image: leaving these out changes no score and saves a sixth of the work.
 SEEN = 26
@@ -35,24 +34,22 @@ S = TypeVar("S")
 
 
 class Network(nn.Module):
-    """Images (n, 1, 28, 28) to scores (n, 10). ``model`` is ``flatten`` or ``hidden``, see ``ImageSettings``.
+    """Images (n, 1, 28, 28) to scores (n, 10).
 
     ReLU comes after the pooling, where there are four times fewer values: it is increasing, so that the result is
     the same. Channels are the last axis in memory, which is what a processor's convolutions are fastest on.
     """
 
-    def __init__(self, model: str) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.first = nn.Conv2d(1, CHANNELS[0], KERNEL)
         self.second = nn.Conv2d(*CHANNELS, KERNEL)
-        self.hidden = nn.Linear(FLAT, HIDDEN) if model == "hidden" else None
-        self.output = nn.Linear(HIDDEN, CLASSES)
+        self.output = nn.Linear(FLAT, CLASSES)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, x: Tensor) -> Tensor:
         h = F.relu(F.max_pool2d(self.first(x[..., :SEEN, :SEEN]), POOL))
-        h = F.relu(F.max_pool2d(self.second(h), POOL)).permute(0, 2, 3, 1).flatten(1)
-        return self.output(h if self.hidden is None else F.relu(self.hidden(h)))
+        return self.output(F.relu(F.max_pool2d(self.second(h), POOL)).permute(0, 2, 3, 1).flatten(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,19 +123,18 @@ def batches(
 ) -> tuple[tuple[Indices, ...], ...]:
     """For every client its batches of this round, as arrays of sample indices: epochs x ceil(n_i / batch) of them.
 
-    With ``steps``, the first that many of as many epochs as it takes. The order of an epoch sorts hashes of (seed,
-    repetition, client, round, epoch): it does not depend on who else trains, on the device or on earlier draws.
+    The order of an epoch sorts hashes of (seed, repetition, client, round, epoch): it does not depend on who else
+    trains, on the device or on earlier draws.
     """
     keys = client_keys(settings.seed, [repetition], len(parts))[0]
     orders = []
     for key, part in zip(keys, parts, strict=True):
         ends = range(settings.batch, len(part), settings.batch)
-        epochs = settings.epochs if settings.steps is None else -(-settings.steps // (len(ends) + 1))
         client_batches: list[Indices] = []
-        for epoch in range(epochs):
+        for epoch in range(settings.epochs):
             words = draw(absorb(absorb(key, round), epoch), len(part))[0]
             client_batches += np.split(part[np.argsort(words, kind="stable")], ends)
-        orders.append(tuple(client_batches[: settings.steps]))
+        orders.append(tuple(client_batches))
     return tuple(orders)
 
 
@@ -152,21 +148,15 @@ def train(
 ) -> Network:
     """What one client sends back: ``start`` after a step of size ``lr`` on each batch of ``order``."""
     net = copy.deepcopy(start)
-    optimiser = _optimiser(net, settings.optimiser, lr)
+    optimiser = torch.optim.SGD(net.parameters(), lr=lr)
     for batch in order:
         rows = torch.from_numpy(batch).to(device)
         with _products(device, settings.precision):
             scores = net(samples.x[rows])
         optimiser.zero_grad()
-        F.cross_entropy(scores.float(), samples.y[rows], reduction=settings.reduction).backward()
+        F.cross_entropy(scores.float(), samples.y[rows]).backward()
         optimiser.step()
     return net
-
-
-def _optimiser(net: Network, kind: str, lr: float) -> torch.optim.Optimizer:
-    if kind == "adam":
-        return torch.optim.Adam(net.parameters(), lr=lr)
-    return torch.optim.SGD(net.parameters(), lr=lr, momentum=MOMENTUM if kind == "momentum" else 0.0)
 
 
 def _products(device: torch.device, precision: str) -> torch.autocast:
@@ -203,14 +193,13 @@ def evaluate(net: Network, samples: Samples, index: Indices, precision: str, whe
     return result[0], result[1]
 
 
-def initial(model: str, rng: np.random.Generator) -> Network:
+def initial(rng: np.random.Generator) -> Network:
     """A network with weights and biases U(-1/sqrt(fan_in), 1/sqrt(fan_in)), PyTorch's default law.
 
     Drawn by numpy, weights as (row, column, input, output), so that a seed means the same everywhere and always.
     """
-    net = Network(model)
-    layers: list[nn.Conv2d | nn.Linear] = [net.first, net.second]
-    layers += [layer for layer in (net.hidden, net.output) if layer is not None]
+    net = Network()
+    layers: tuple[nn.Conv2d | nn.Linear, ...] = (net.first, net.second, net.output)
     with torch.no_grad():
         for layer in layers:
             outputs, fan_in = layer.weight.shape[0], layer.weight[0].numel()

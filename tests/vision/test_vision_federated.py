@@ -35,7 +35,7 @@ def test_a_record_of_fedavg(tmp_path):
 
 
 def test_a_round_is_local_training_from_the_average_and_its_evaluation(tmp_path):
-    record = go(tmp_path, client_losses=True, decay=0.5, rounds=2)
+    record = go(tmp_path, "fedsoftmax:1e12", decay=0.5, rounds=2)
     parts, w = run.deal(TINY, few().train_labels, 0), run.start(TINY, 0)
     data, settings = prepared(), dataclasses.replace(TINY, decay=0.5)
     with training.repeatable():
@@ -92,11 +92,11 @@ def test_weightings_of_a_repetition_share_partition_and_model_and_repetitions_do
 
 def test_a_run_stops_some_rounds_after_the_target(tmp_path):
     told = []
-    whole = go(tmp_path / "whole", rounds=6, client_losses=True)
+    whole = go(tmp_path / "whole", rounds=6)
     target = sorted(whole["accuracy"][1:])[2]
     first = next(r for r in range(1, 7) if whole["accuracy"][r] >= target)
     assert first <= 4, "pick another seed"
-    choice = {"rounds": 6, "client_losses": True, "target": target, "stop_after": 1}
+    choice = {"rounds": 6, "target": target, "stop_after": 1}
     short = go(tmp_path, **choice, report=lambda *said: told.append(said))
     for key in PER_ROUND:
         assert short[key] == whole[key][: first + 1]
@@ -115,20 +115,6 @@ def test_threads_do_not_change_a_bit(tmp_path, threads):
     one = go(tmp_path, "fedsoftmax:0.5")
     other = go(tmp_path / "threads", "fedsoftmax:0.5", where=training.machine("cpu", threads=threads))
     assert numbers(one) == numbers(other)
-
-
-def test_weights_from_local_losses_are_those_of_what_each_client_sends_back(tmp_path):
-    record = go(tmp_path, "fedsoftmax:0.5", losses="local", rounds=2)
-    assert record["weighting"] == "fedsoftmax:0.5@local" and record["trained"] == [4, 4]
-    parts, w = run.deal(TINY, few().train_labels, 0), run.start(TINY, 0)
-    with training.repeatable():
-        orders = training.batches(TINY, 0, parts, 0)
-        sent = [training.train(w, prepared().train, order, TINY, 0.1, HERE.device) for order in orders]
-        pairs = zip(sent, parts, strict=True)
-        own = [training.evaluate(net, prepared().train, part, "float32", HERE)[0].mean() for net, part in pairs]
-    assert record["local_losses"][0] == pytest.approx(own, rel=1e-6)
-    weights = np.array(record["p"]) * np.exp(np.array(record["local_losses"]) / 0.5)
-    np.testing.assert_allclose(record["alpha"], weights / weights.sum(axis=1, keepdims=True), rtol=1e-12)
 
 
 # --- failures ---------------------------------------------------------------------------------------------

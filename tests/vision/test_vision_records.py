@@ -47,8 +47,6 @@ GOOD = record([0.1, 0.5, 0.9])
         ("{", "readable JSON"),
         (GOOD | {"settings": {"data": "mnist"}}, "settings name data and partition"),
         (GOOD | {"weighting": 3}, r"\$\.weighting"),
-        (GOOD | {"weighting": "fedsoftmax:abc"}, "T > 0"),
-        (GOOD | {"weighting": "fedsoftmax:0"}, "T > 0"),
         (GOOD | {"settings": {**GOOD["settings"], "rounds": "many"}}, r"int`, got .* `\$\.rounds`"),
         (GOOD | {"settings": {**GOOD["settings"], "rounds": None}}, r"int`, got .* `\$\.rounds`"),
         (GOOD | {"settings": {**GOOD["settings"], "rounds": math.inf}}, "must be readable JSON"),

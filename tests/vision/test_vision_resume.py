@@ -31,7 +31,7 @@ def test_other_images_or_samples_are_noticed(tmp_path, monkeypatch):
     go(tmp_path)
     changed = few().train.copy()
     changed[0, 0, 0] ^= 1
-    moved = run.prepare(dataclasses.replace(few(), train=changed), "unit", HERE)
+    moved = run.prepare(dataclasses.replace(few(), train=changed), HERE)
     with pytest.raises(InputError, match="received other images: choose another --out"):
         go(tmp_path, data=moved)
     monkeypatch.setattr(run, "deal", lambda *given: tuple(np.arange(20 * k, 20 * k + 20) for k in range(4)))

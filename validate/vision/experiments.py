@@ -60,11 +60,6 @@ class Folder:
     settings: ImageSettings
     weightings: tuple[str, ...]
 
-    @property
-    def recorded(self) -> tuple[str, ...]:
-        """The weightings as their records name them."""
-        return tuple(storage.recorded(self.settings, weighting) for weighting in self.weightings)
-
 
 def grid(small: bool = False) -> dict[str, Folder]:
     """Name -> folder. ``small``: tiny settings on digits."""
@@ -156,7 +151,7 @@ def listing(folders: Mapping[str, Folder], results: Path, levels: Sequence[float
     lines = []
     for name, folder in folders.items():
         runs = storage.read(results / name, folder.settings)
-        for weighting in folder.recorded:
+        for weighting in folder.weightings:
             own = [run for run in runs if run.weighting == weighting]
             rounds = [f"{level:g}: {[rounds_to(run.accuracy, level) for run in own]}" for level in levels]
             lines.append("; ".join([f"{name}: {weighting}: repetitions {[r.repetition for r in own]}", *rounds]))

@@ -160,12 +160,7 @@ def gains(first: Mapping[str, Runs], second: Mapping[str, Runs], names: tuple[st
 
 
 def temperature(weighting: str) -> float | None:
-    """T of "fedsoftmax:T" (1 without a number); infinity for "fedavg", its limit; None for other weightings.
-
-    None also for a weighting of local losses, which is another rule at the same T.
-    """
-    if "@" in weighting:
-        return None
+    """T of "fedsoftmax:T" (1 without a number); infinity for "fedavg", its limit; None for other weightings."""
     kind, _, argument = weighting.partition(":")
     if kind == "fedavg":
         return math.inf

@@ -11,12 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-FRAMEWORKS = ("TNIID", "NIID", "IID")
-WEIGHTINGS = ("FedAvg", "FedSoftMax")
 # The accuracy that R_90 waits for (line 320).
 LEVEL = 0.9
-# The normal quantile with which the printed intervals are whole-number statistics (see above).
-QUANTILE = 1.96
 
 
 @dataclass(frozen=True)
@@ -32,11 +28,6 @@ class Interval:
     def mean(self) -> float:
         """The centre of the interval."""
         return (self.lower + self.upper) / 2
-
-    @property
-    def deviation(self) -> float:
-        """Standard deviation (divisor n) of R_90 over the ``runs`` that the interval implies."""
-        return (self.upper - self.lower) / (2 * QUANTILE) * self.runs**0.5
 
 
 @dataclass(frozen=True)
@@ -59,13 +50,6 @@ R_90: Mapping[tuple[str, str], Interval] = MappingProxyType(
         ("IID", "FedSoftMax"): Interval(21.607110478485172, 24.504000632625942, 18, 383),
     }
 )
-# The data set of every figure and of the R_90 table; results on Fashion-MNIST are announced, none is printed.
-DATA = "mnist"
-# How a partition is spelt here, without what follows a comma -> the paper's framework. Its IID data have identical
-# label distributions ("stratified"); plain random data ("iid") have them up to chance.
-PARTITIONS: Mapping[str, str] = MappingProxyType(
-    {"stratified": "IID", "iid": "IID", "shards:60": "NIID", "shards:100": "TNIID"}
-)
 
 STATEMENTS = (
     Statement("final", "FedSoftMax and FedAvg end at nearly the same accuracy in every framework", (347, 347)),
@@ -77,17 +61,6 @@ STATEMENTS = (
 )
 
 
-def framework(data: str, partition: str) -> str | None:
-    """The paper's name of a partition of MNIST ("IID", "NIID", "TNIID"), or None where it has no numbers.
-
-    How shards are dealt (after a comma) and the sizes of stratified clients (after a colon) make no difference,
-    as the paper leaves both open.
-    """
-    plain = partition.partition(",")[0]
-    plain = "stratified" if plain.startswith("stratified:") else plain
-    return PARTITIONS.get(plain) if data == DATA else None
-
-
 def weighting(name: str) -> str | None:
     """The paper's name of a weighting that its tables have: "FedAvg" or "FedSoftMax" (of unstated T), or None."""
-    return {"fedavg": "FedAvg", "fedsoftmax": "FedSoftMax"}.get(name.partition("@")[0].partition(":")[0])
+    return {"fedavg": "FedAvg", "fedsoftmax": "FedSoftMax"}.get(name.partition(":")[0])

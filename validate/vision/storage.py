@@ -14,14 +14,9 @@ from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.vision import records
 from fedbounds.vision.records import ImageRun
-from fedbounds.vision.settings import LOCAL, ImageSettings
+from fedbounds.vision.settings import ImageSettings
 
 DIGITS = 5
-
-
-def recorded(settings: ImageSettings, weighting: str) -> str:
-    """The name of a weighting in records: it says where weights saw the losses of local models."""
-    return weighting + (LOCAL if settings.losses == "local" else "")
 
 
 def store(record: dict[str, Any], folder: Path) -> Path:
@@ -31,12 +26,10 @@ def store(record: dict[str, Any], folder: Path) -> Path:
         old, new = (records.from_json(result, path.name) for result in (io.read_json(path), record))
         if (old.whole, old.rounds) >= (new.whole, new.rounds):
             return path
-    kept = {key: value for key, value in record.items() if key not in ("seconds", "local_losses")}
+    kept = {key: value for key, value in record.items() if key != "seconds"}
     kept["test_loss"] = _rounded(record["test_loss"])
     kept["client_losses"] = [row and _rounded(row) for row in record["client_losses"]]
     kept["alpha"] = [row if row == record["p"] else _rounded(row) for row in record["alpha"]]
-    if record.get("local_losses"):
-        kept["local_losses"] = [_rounded(row) for row in record["local_losses"]]
     if "seconds" in record:
         kept["total_seconds"] = round(sum(record["seconds"]), 1)
     records.from_json(kept, path.name)
@@ -54,7 +47,7 @@ def missing(folder: Path, settings: ImageSettings, weightings: Sequence[str], re
     """
     lacking = []
     for weighting in weightings:
-        path = folder / records.file_name(recorded(settings, weighting), repetition)
+        path = folder / records.file_name(weighting, repetition)
         if not path.is_file():
             lacking.append(weighting)
             continue

@@ -26,7 +26,6 @@ DEMO = ImageSettings(
     epochs=1,
     batch=16,
     lr=0.15,
-    normalisation="standard",
 )
 DEMO_WEIGHTINGS = ("fedavg", "fedsoftmax:0.5", "fedmax")
 
