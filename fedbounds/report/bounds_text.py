@@ -32,7 +32,7 @@ def bounds_blocks(bounds: Bounds) -> list[Block]:
 
 
 def answer(rows: Sequence[SmallestBound], constants: ProblemConstants, rounds: int | None = None) -> str:
-    """The smallest bound in a sentence, the smallest that a machine proved where it is another, and the worst case.
+    """The smallest bound in a sentence, and the smallest that a machine proved where it is another.
 
     ``rounds`` are those of the question; a plan's rows name their own.
     """
@@ -40,19 +40,16 @@ def answer(rows: Sequence[SmallestBound], constants: ProblemConstants, rounds: i
 
     def sentence(row: SmallestBound) -> str:
         step = row.step_formula if row.step is None else f"a constant step {row.step:g}"
-        by = "" if row.support == "certified" else f"by {row.claim} "
         after = f"after {row.rounds or rounds} rounds"
-        return f"{left} <= {upward(row.bound or 0.0)} {after}, {by}at tau = {row.tau} and {step}"
+        return f"{left} <= {upward(row.bound or 0.0)} {after}, by {row.claim} at tau = {row.tau} and {step}"
 
-    result = [row for row in rows if row.bound is not None]
-    theorems = [row for row in result if row.support != "certified"]
+    theorems = [row for row in rows if row.bound is not None]
     if not theorems:
         return "No claim of the ledger gives a bound here; the table says why."
     sentences = [f"{sentence(theorems[0])}{'' if theorems[0].support == 'proved' else UNSURE}."]
     proved = next((row for row in theorems if row.support == "proved"), None)
     if proved is not None and proved is not theorems[0]:
         sentences.append(f"By machine it is proved that {sentence(proved)}.")
-    sentences += [f"The certified worst case: {sentence(row)}." for row in result if row.support == "certified"]
     return "\n".join(sentences if constants.sigma_sq else [*sentences, NO_NOISE])
 
 

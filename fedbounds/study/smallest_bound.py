@@ -20,10 +20,8 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import fails
-from fedbounds.evidence.ball_arithmetic import upper, upward
+from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import Array, evaluate
-from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import claims
 from fedbounds.study.ledger import Line, ledger_lines
@@ -38,8 +36,8 @@ from fedbounds.theory.verdict import Evidence, Status
 
 # How a formula becomes numbers (`evaluate` or `upper`), tau (n, 1), steps (n, m) -> bounds (n, m).
 BoundOfSteps = Callable[[Callable[..., Array], Array, Array], Array]
-# A plan of more rounds is none; the worst case of more steps takes minutes.
-MOST_ROUNDS, WORST_CASE_STEPS, WORST_CASE_TAUS = 10**9, 24, (1, 2, 4)
+# A plan of more rounds is none.
+MOST_ROUNDS = 10**9
 # A constant step equals the one that a claim states, up to rounding.
 SAME_STEP = 1e-12
 # Assumptions on a class are examined at this L/mu at least, as at 1 it has one function, and for so many clients.
@@ -59,7 +57,7 @@ class SmallestBound:
     """A claim's smallest bound, with its ``tau`` and constant ``step`` (None: the steps it states); or the ``reason``
     why it gives none.
 
-    ``support``: "proved" by a derivation or Rocq, "derived" by a proof in text, "certified" for the worst case.
+    ``support``: "proved" by a derivation or Rocq, "derived" by a proof in text.
     """
 
     claim: str
@@ -261,30 +259,3 @@ def _refined(
     last = bounds(by, taus, steps)
     row = int(last.argmin())
     return float(last[row, 0]), int(taus[row, 0]), float(steps[row, 0])
-
-
-def worst_case_plan(constants: ProblemConstants, target: float, extra: Iterable[ModuleType] = ()) -> SmallestBound:
-    """The fewest rounds that the certified worst case needs, at the step that a theorem's plan has for each tau.
-
-    For full gradients and all weights, at ``tau`` or each of WORST_CASE_TAUS, and at most WORST_CASE_STEPS steps.
-    """
-    none = SmallestBound("worst case", "", "certified")
-    factor = Fraction(constants.L) / 2 if constants.measure == "gap" else Fraction(1)
-    if constants.sigma_sq or constants.mu == constants.L or constants.N < 2 or not constants.Delta_0:
-        return replace(none, reason="it is known for N >= 2, full gradients, mu < L and w_0 not w* only")
-    best: SmallestBound | None = None
-    for tau in (constants.tau,) if constants.tau else WORST_CASE_TAUS:
-        plans = plan(replace(constants, tau=tau), target, extra)
-        planned = next((row for row in plans if row.step is not None), none)
-        low, high = 1, min(planned.rounds or 0, WORST_CASE_STEPS // tau, (best and best.rounds) or WORST_CASE_STEPS)
-        while low <= high:
-            mu, L, eta = map(Fraction, (constants.mu, constants.L, planned.step or 0.0))
-            run = Run((low + high) // 2, tau, mu, L, eta)
-            certificate = worst(run, Fraction(constants.Delta_0), Fraction(constants.zeta_sq))
-            bound = math.inf if certificate is None else upward(factor * Fraction(certificate.value))
-            if bound <= target:
-                best = replace(none, bound=bound, tau=tau, step=planned.step, rounds=run.rounds)
-                best, high = replace(best, step_formula=planned.step_formula), run.rounds - 1
-            else:
-                low = run.rounds + 1
-    return best or replace(none, reason=f"nothing was certified within {WORST_CASE_STEPS} steps")

@@ -21,7 +21,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.study.objects_from_settings import build_problem
 from fedbounds.study.problem_constants import ProblemConstants
 from fedbounds.study.settings import Settings
-from fedbounds.study.smallest_bound import plan, smallest_bounds, worst_case_plan
+from fedbounds.study.smallest_bound import plan, smallest_bounds
 from fedbounds.theory.reading import READINGS
 
 GIVEN = ProblemConstants(L=1.0, mu=0.1, N=10, rounds=100, Delta_0=1.0, zeta_star=0.3)
@@ -96,14 +96,6 @@ def test_a_plan_needs_all_its_rounds():
     for row in rows[:2]:
         before = named(replace(given, rounds=row.rounds - 1), row.claim)
         assert row.bound <= 0.05 and (before.bound is None or before.bound > 0.05)
-
-
-def test_the_worst_case_needs_no_more_rounds():
-    given = replace(GIVEN, mu=0.5, tau=2)
-    (theorem, *_), result = plan(given, 0.1), worst_case_plan(given, 0.1)
-    assert result.support == "certified" and result.rounds <= theorem.rounds and result.bound <= 0.1
-    assert worst_case_plan(replace(GIVEN, sigma_sq=1.0), 0.1).bound is None
-    assert "certified within" in worst_case_plan(given, 1e-9).reason
 
 
 @pytest.mark.parametrize(

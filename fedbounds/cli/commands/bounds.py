@@ -80,7 +80,6 @@ def bounds(
 def plan(
     *,
     target: float | None = None,
-    worst: bool = False,
     plugins: tuple[ModuleType, ...] = (),
     format: Literal["table", "json"] = "table",
     **constants: Any,
@@ -90,15 +89,12 @@ def plan(
     --data or --problem fills in the constants that are not given, as for bounds.
 
     target: What the bound is to come to (needed).
-    worst: Also by the certified worst case, for up to 24 steps (a minute).
     """
     from fedbounds.study import smallest_bound
 
     of_problem = problem_constants(_filled(constants, True) | {"target": target}, 1, plugins)
     assert target is not None  # problem_constants refuses that
     rows = smallest_bound.plan(of_problem, target, plugins)
-    if worst:
-        rows = (*rows, smallest_bound.worst_case_plan(of_problem, target, plugins))
     _print(format, rows, of_problem)
 
 
