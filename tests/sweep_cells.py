@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from fedbounds.study.sweep_table import CellResult, Measured
+from fedbounds.study.sweep import CellResult, Measured
 from fedbounds.theory.verdict import Evidence, Status
 
 

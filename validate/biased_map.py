@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 import fedbounds
 from fedbounds.io import read_json, write_json
-from fedbounds.report.figures.files import save
+from fedbounds.report.figures.styles import save
 from fedbounds.report.number_format import downward
 
 KAPPAS, TAUS, ROUNDS, ZETAS = (2, 10, 100), (1, 2, 4), (1, 2, 4, 8), (Q(1, 100), Q(3, 100), Q(1, 10), Q(3, 10), Q(1))

@@ -15,7 +15,7 @@ from typing import Any
 
 from fedbounds.io import write_json, write_text
 from fedbounds.report import comparison_text, terminal
-from fedbounds.report.figures import files
+from fedbounds.report.figures import styles
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compared
 from fedbounds.study.comparison_rows import TheoremComparison
@@ -91,7 +91,7 @@ def main() -> None:
         with progress() as bar:
             result = compared(settings(name), STUDIES[name][1], progress=bar)
         kept[name] = row(result, time.process_time() - begun)
-        files.save(partial(comparison_text.figure, result), IMAGES, f"compare-{name}")
+        styles.save(partial(comparison_text.figure, result), IMAGES, f"compare-{name}")
         (IMAGES / f"compare-{name}.svg").unlink()
         print(terminal.to_text(comparison_text.blocks(result)), f"{kept[name]['seconds']} s", flush=True)
     write_json(KEPT, {name: kept[name] for name in STUDIES if name in kept})

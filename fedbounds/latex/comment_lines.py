@@ -22,7 +22,7 @@ from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import pairs
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
-from fedbounds.latex.ranges import STEPS, TO_T, ends
+from fedbounds.latex.sums import STEPS, TO_T, ends
 from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, flat, normal, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
-from fedbounds.latex import ranges, sums
+from fedbounds.latex import sums
 from fedbounds.latex.grammar import Leaf, Tree, apart, parsed, product
 from fedbounds.latex.letters import Notation, letter
 from fedbounds.latex.tokens import Token, spelled, wrong
@@ -270,17 +270,17 @@ def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation)
         raise wrong(place, "a sum needs its index", r"write \sum_i")
     if (of_steps := notation.over_steps(scripts)) is not None:
         return sums.summed(_run(factors, operators, of_steps), sums.StepSum, place)
-    name, first, last = ranges.ends(below, above)
-    if (first, last) == ranges.STEPS[1] and notation.from_w_0:
+    name, first, last = sums.ends(below, above)
+    if (first, last) == sums.STEPS[1] and notation.from_w_0:
         return sums.summed_later(_run(factors, operators, notation.at_steps(name)), place)
-    if name == "r" and (first or "0", last) == ranges.ROUNDS:
+    if name == "r" and (first or "0", last) == sums.ROUNDS:
         return sums.summed(_run(factors, operators, notation), sums.RoundSum, place)
     name = name or leaves["_"][0].text
     over = f"{first} to {last}" if last else below[len(name) :].strip()
     selected = over.startswith((r"\in S", r"\in\mathcal{S}"))
-    if (over not in ranges.CLIENTS and not selected) or name in ("t", "T"):
+    if (over not in sums.CLIENTS and not selected) or name in ("t", "T"):
         what = f"a sum must be over all clients, steps or rounds, not {below}{' to ' * bool(above)}{above}"
-        raise wrong(place, what, ranges.whole_range(first, last, notation.start))
+        raise wrong(place, what, sums.whole_range(first, last, notation.start))
     inner = _run(factors, operators, replace(notation, client=name))
     kind, equal = (sums.SelectedSum, notation.shared) if selected else (sums.ClientSum, notation.equal)
     return sums.summed(inner, kind, place, equal)
@@ -313,7 +313,7 @@ def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation
 def _at_steps(head: Any, scripts: Sequence[Any], notation: Notation) -> Notation | None:
     """The notation inside of a least value over all steps; None where it is not over steps."""
     result, below = notation.over_steps(scripts), spelled(notation.tokens[scripts[0].start_pos].inside)
-    if result is None and (below == notation.step or ranges.ends(below, "")[2] not in ("", "N")):
+    if result is None and (below == notation.step or sums.ends(below, "")[2] not in ("", "N")):
         steps = r"\min_{1\le t\le T}" if notation.start else r"\min_{t<T}"
         what = "a least value over steps must be over all of them"
         raise wrong(_at(head, notation), what, f"state it over {steps}, if that is meant")

@@ -13,8 +13,18 @@ import sympy as sp
 
 from fedbounds.errors import Gathered
 from fedbounds.latex.grammar import OVER_CLIENTS, condition
-from fedbounds.latex.ranges import STEPS, TO_T, ends
-from fedbounds.latex.sums import ALPHA_I, ETA_AVERAGE, SIGMA_I, SIGMA_STAR, expected, of_clients, of_draws
+from fedbounds.latex.sums import (
+    ALPHA_I,
+    ETA_AVERAGE,
+    SIGMA_I,
+    SIGMA_STAR,
+    STEPS,
+    TO_T,
+    ends,
+    expected,
+    of_clients,
+    of_draws,
+)
 from fedbounds.latex.tokens import MisreadError, Token, normal, scanned, spelled, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.symbols import QUANTITIES, L, eta, mu

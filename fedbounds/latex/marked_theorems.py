@@ -11,8 +11,7 @@ from pathlib import Path
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
 from fedbounds.latex.behind import RELATION, apart
-from fedbounds.latex.grammar import ORDERS, PROBABILITY, pairs
-from fedbounds.latex.rows import joined, statements
+from fedbounds.latex.grammar import ORDERS, PROBABILITY, joined, pairs, statements
 from fedbounds.latex.sentences import hypotheses, supposed
 from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, spelled, wrong
 

@@ -14,9 +14,8 @@ from fedbounds.latex import formulas
 from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.letters import MEANS
 from fedbounds.latex.marked_theorems import DISPLAY, INLINE
-from fedbounds.latex.ranges import STEPS
 from fedbounds.latex.sentences import DENIED, STOP, sentences
-from fedbounds.latex.sums import ETA_AVERAGE, LATER_AVERAGE, STEP_AVERAGE, StepSum
+from fedbounds.latex.sums import ETA_AVERAGE, LATER_AVERAGE, STEP_AVERAGE, STEPS, StepSum
 from fedbounds.latex.tokens import Token, normal, plain, scanned, spelled, wrong
 from fedbounds.theory.symbols import eta, eta_sum
 

@@ -23,8 +23,7 @@ from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNO
 from fedbounds.latex.located import located
 from fedbounds.latex.marked_theorems import Theorem
 from fedbounds.latex.means import of_means
-from fedbounds.latex.ranges import TO_T
-from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE
+from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE, TO_T
 from fedbounds.latex.to_quantities import Setting, meant, on_both, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong
 from fedbounds.theory.assumption import Assumption

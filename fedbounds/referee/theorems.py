@@ -23,7 +23,7 @@ from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
 from fedbounds.referee.trial import Outcome, Progress, Trial, try_claim
-from fedbounds.study.claim_identity import identity
+from fedbounds.study.cache import identity
 from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS

@@ -22,7 +22,7 @@ from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.stages import STAGES, Step, proof, sanity, with_estimate
-from fedbounds.study.claim_identity import identity
+from fedbounds.study.cache import identity
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result_table import Tabled

@@ -13,7 +13,7 @@ from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
 from fedbounds.report.figures import study_figures
-from fedbounds.report.figures.files import Plot
+from fedbounds.report.figures.styles import Plot
 from fedbounds.report.html.study_sections import write_page
 from fedbounds.report.html.templates import notebook
 from fedbounds.report.number_format import number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from fedbounds.report.number_format import decimal_pair, number, readable, times
 from fedbounds.report.table import ORDER, Block, Bullets, Cell, Phrase, Table
@@ -10,10 +11,12 @@ from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.objects_from_settings import target_units
 from fedbounds.study.result import Result
-from fedbounds.study.sweep_table import SweepResult
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
+
+if TYPE_CHECKING:
+    from fedbounds.study.sweep import SweepResult
 
 
 def describe(verdict: Verdict) -> Phrase:

@@ -39,7 +39,7 @@ class Tabled(abc.ABC):
         return shown("to_latex", self)
 
     def plot(self, kind: str = "") -> Any:
-        """The result as a `fedbounds.report.figures.files.Plot`; ``kind`` chooses the picture."""
+        """The result as a `fedbounds.report.figures.styles.Plot`; ``kind`` chooses the picture."""
         return shown("plot", self, kind)
 
     def report(self, out: str | Path = "report.html") -> Path:

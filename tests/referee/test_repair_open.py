@@ -10,8 +10,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.referee import repair, repair_search
-from fedbounds.referee.random_instances import variations
-from fedbounds.referee.screen import Screen, screen
+from fedbounds.referee.screen import Screen, screen, variations
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a

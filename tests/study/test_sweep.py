@@ -21,7 +21,7 @@ from fedbounds.study import sweep
 from fedbounds.study.run_study import check
 from fedbounds.study.settings import Settings
 from fedbounds.study.study_file import parse_grid, read_grid, settings_from
-from fedbounds.study.sweep_table import TABLE, Summary, opened, read_table
+from fedbounds.study.sweep import TABLE, Summary, opened, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"problem": "quadratic", "clients": 3, "dimension": 2, "rounds": 6, "tau": 2, "replicates": 8}

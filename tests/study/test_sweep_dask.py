@@ -15,7 +15,7 @@ from test_sweep import STUDY, exported, made, stored
 
 from fedbounds.errors import InputError
 from fedbounds.study import study_file, sweep
-from fedbounds.study.sweep_table import read_table
+from fedbounds.study.sweep import read_table
 
 # Seconds after which a test that waits for a cluster has failed.
 TOO_LONG = 150

@@ -192,7 +192,7 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.study import study_file, sweep
-    from fedbounds.study.sweep_table import TABLE, CellResult, Measured, read_table
+    from fedbounds.study.sweep import TABLE, CellResult, Measured, read_table
     from fedbounds.theory.verdict import Evidence, Status
 
     text = """\

@@ -44,7 +44,7 @@ def compare(
     from fedbounds import io
     from fedbounds.cli.click_commands import given
     from fedbounds.report import comparison_text
-    from fedbounds.report.figures import files
+    from fedbounds.report.figures import styles
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compared as run
     from fedbounds.study.settings import Settings
@@ -54,7 +54,7 @@ def compare(
             result = run(Settings.of(given(flags)), target, algorithms, bar)
         if out is not None:
             io.write_json(out / "compare.json", result.to_json())
-            files.save(partial(comparison_text.figure, result), out, "compare")
+            styles.save(partial(comparison_text.figure, result), out, "compare")
     show_as(format, result.to_json(), comparison_text.blocks(result))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from fedbounds.report.figures.files import save
+from fedbounds.report.figures.styles import save
 from fedbounds.report.number_format import number
 from fedbounds.study.design import Design
 

@@ -19,8 +19,7 @@ from fedbounds.engine.parallel import in_processes
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
 from fedbounds.report.figures import styles
-from fedbounds.report.figures.files import save
-from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of
+from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of, save
 from fedbounds.report.number_format import EQUAL
 from fedbounds.study.bounds import gamma_of
 from fedbounds.study.result import Result

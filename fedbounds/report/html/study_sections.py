@@ -32,8 +32,8 @@ from fedbounds.report.check_text import (
 )
 from fedbounds.report.claim_text import claim_answer, explain, length_note_of
 from fedbounds.report.counterexample_script import stored_script
-from fedbounds.report.figures import files, study_figures
-from fedbounds.report.figures.styles import READING_STYLES
+from fedbounds.report.figures import study_figures
+from fedbounds.report.figures.styles import READING_STYLES, svg
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.instance_text import fields
 from fedbounds.report.number_format import MISSING, number, with_decimal
@@ -268,7 +268,7 @@ def run_table(lines: Iterable[Line], result: Result) -> Table:
 
 def picture(caption: str, build: Callable[[], Figure]) -> Picture:
     """The figure that ``build`` makes, as an image in a page."""
-    data = quote(files.svg(build), safe=UNQUOTED)
+    data = quote(svg(build), safe=UNQUOTED)
     return Picture(Markup('<img alt="{}" src="data:image/svg+xml,{}">').format(caption, data), caption)
 
 
@@ -285,10 +285,10 @@ def claim_picture(claim: Claim, result: Result, drawn: Drawn) -> Picture | None:
     if not drawn_readings or claim.scope not in OF_CLAIM:
         return None
     build, words = OF_CLAIM[claim.scope]
-    styles = {
+    looks = {
         name: READING_STYLES.get(name, READING_STYLES["sync"]) for name in claim.readings if name in drawn_readings
     }
-    lines = {(claim.key, name): (name, style) for name, style in styles.items()}
+    lines = {(claim.key, name): (name, style) for name, style in looks.items()}
     return picture(f"{claim.title}: {words}", partial(build, result, drawn, lines))
 
 
