@@ -13,7 +13,7 @@ from fedbounds.errors import Interrupted
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.bands import ComparedBands, holm
+from fedbounds.evidence.empirical.bands import ComparedBands
 from fedbounds.evidence.empirical.decay import Decay, decay_of
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
@@ -32,7 +32,7 @@ from fedbounds.study.result import Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Status, Verdict, finite_or_none
+from fedbounds.theory.verdict import Verdict, finite_or_none
 
 S = TypeVar("S")
 
@@ -110,7 +110,7 @@ def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:
     return Result(
         facts_of(request.problem),
         replace(request.settings, weightings=request.settings.weightings[: len(runs)]),
-        _with_study_rates(tuple(runs)),
+        tuple(runs),
         versions(),
         request.problem,
         request.claims,
@@ -188,26 +188,6 @@ def _decay(trajectory: Trajectory, error_rate: float) -> Decay:
     gaps = trajectory.paths[READINGS["literal"].virtual].gap
     fixed = not trajectory.experiment.stochastic
     return decay_of(gaps, trajectory.times.astype(float), gamma_of(problem.L, problem.mu), error_rate, fixed)
-
-
-def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:
-    """Beside each status decided at an error rate the smallest rate at which it stands in the whole study."""
-    indices = [
-        (i, j) for i, run in enumerate(runs) for j, verdict in enumerate(run.verdicts) if verdict.error_rate > 0
-    ]
-    result = [list(run.verdicts) for run in runs]
-    for (i, j), rate in zip(indices, holm([_smallest_rate(result[i][j]) for i, j in indices]), strict=True):
-        if result[i][j].status in (Status.HOLDS, Status.REFUTED):
-            result[i][j] = replace(result[i][j], data={**result[i][j].data, "study_rate": rate})
-    return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, result, strict=True))
-
-
-def _smallest_rate(verdict: Verdict) -> float:
-    """The smallest rate at which a verdict stands, as far as it is known; 1 where nothing was decided."""
-    if verdict.status not in (Status.HOLDS, Status.REFUTED):
-        return 1.0
-    rate = verdict.data.get("smallest_rate")
-    return rate if isinstance(rate, float) else verdict.error_rate
 
 
 def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:

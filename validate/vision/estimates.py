@@ -1,6 +1,7 @@
 """Few repetitions, honest limits: means and medians with intervals, paired differences with exact p-values."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -194,6 +195,18 @@ def _permuted(unit: Array, order: Array, rng: np.random.Generator) -> Array:
     for row in unit:
         total += rng.permuted(np.broadcast_to(row, (DRAWS, len(row))), axis=1) @ order
     return total / len(unit)
+
+
+def holm(rates: Sequence[float]) -> list[float]:
+    """The smallest rates at which each of several decisions stands in the family of all (Holm 1979).
+
+    The k-th smallest of n becomes the largest of (n - j + 1) rate_j over j <= k, at most 1.
+    """
+    adjusted, largest = [0.0] * len(rates), 0.0
+    for rank, index in enumerate(sorted(range(len(rates)), key=rates.__getitem__)):
+        largest = max(largest, (len(rates) - rank) * rates[index])
+        adjusted[index] = min(1.0, largest)
+    return adjusted
 
 
 def text(estimate: Estimate, digits: int, scale: float = 1.0) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fedbounds.evidence.empirical.bands import holm
 from fedbounds.vision.records import ImageRun
 from validate.vision import estimates, measures, paper
 from validate.vision.estimates import Estimate, PValue
@@ -106,7 +105,7 @@ def trending(found: estimates.Trend | None, p_value: float, difference: Estimate
 def judge(cases: Sequence[Judged]) -> list[Outcome]:
     """The verdicts, with p-values corrected by Holm's method over all tests among ``cases``."""
     tested = [case for case in cases if case.test is not None]
-    adjusted = holm([case.test.p_value for case in tested if case.test is not None])
+    adjusted = estimates.holm([case.test.p_value for case in tested if case.test is not None])
     known = {id(case): p for case, p in zip(tested, adjusted, strict=True)}
     return [Outcome(case, case.decide(known.get(id(case), 1.0)), known.get(id(case))) for case in cases]
 

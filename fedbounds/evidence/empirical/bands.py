@@ -10,7 +10,6 @@ No band covers every law (Bahadur and Savage 1956); measured miss rates are in d
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
@@ -31,8 +30,6 @@ ROUNDING = 64 * float(np.finfo(float).eps)
 
 # The interpolation is 1.6% low between the first two levels, so the first only guides the curve.
 MAX_LEVEL = 0.1
-# Levels at which a smallest error rate is looked up: neighbours differ by less than a factor 2.
-CURVE_POINTS = 128
 
 # q with P(sqrt(R) (1 - xbar)/s > q) = level for R chi-square variables (one degree of freedom), a row per R;
 # written by `python -m validate.critical_values`, relative standard error below 6e-4.
@@ -137,32 +134,6 @@ def _monotone(x: Array, y: Array, at: float) -> Array:
     i = int(np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(m) - 1))
     s, t = at - x[i], (d[i] + d[i + 1] - 2 * m[i]) / h[i]
     return np.asarray(y[i] + d[i] * s + ((m[i] - d[i]) / h[i] - t) * (s * s) + t / h[i] * (s * s * s))
-
-
-@lru_cache(maxsize=64)
-def _curve(replicates: int) -> tuple[Array, Array]:
-    """Levels of the table's range, from large to small, and their critical values."""
-    z = np.linspace(normal_quantile(MAX_LEVEL), normal_quantile(LEVELS[-1]), CURVE_POINTS)
-    levels = np.clip([math.erfc(value / math.sqrt(2)) / 2 for value in z], LEVELS[-1], MAX_LEVEL)
-    return levels, np.array([critical_value(replicates, float(level)) for level in levels])
-
-
-def smallest_level(replicates: int, distance: float) -> float:
-    """The smallest of some hundred levels whose critical value ``distance`` attains; 1 where none."""
-    levels, values = _curve(replicates)
-    return float(levels[distance >= values].min(initial=1.0))
-
-
-def holm(rates: Sequence[float]) -> list[float]:
-    """The smallest rates at which each of several decisions stands in the family of all (Holm 1979).
-
-    The k-th smallest of n becomes the largest of (n - j + 1) rate_j over j <= k, at most 1.
-    """
-    adjusted, largest = [0.0] * len(rates), 0.0
-    for rank, index in enumerate(sorted(range(len(rates)), key=rates.__getitem__)):
-        largest = max(largest, (len(rates) - rank) * rates[index])
-        adjusted[index] = min(1.0, largest)
-    return adjusted
 
 
 def unsteady(samples: Array, deterministic: NDArray[np.bool_]) -> bool:

@@ -151,7 +151,6 @@ def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, kn
             f"; at {agreeing.sum()} of {agreeing.size} times all replicates agree to rounding, which gives no band"
         )
     certain = bool(known.all())
-    rate = None if certain else sides.smallest_rate(claim, status, interval)
     return _verdict(
         claim,
         run,
@@ -161,7 +160,7 @@ def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, kn
         worst_t=None if claim.scope == "constant" else int(sides.times[worst]),
         error_rate=0.0 if certain else error_rate,
         detail=_explain(status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
-        data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])} | ({} if rate is None else {"smallest_rate": rate}),
+        data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])},
     )
 
 

@@ -22,7 +22,7 @@ from fedbounds.evidence.empirical.band_validity import (
     quantity_rounding,
     value_rounding,
 )
-from fedbounds.evidence.empirical.bands import Band, band, critical_value, smallest_level
+from fedbounds.evidence.empirical.bands import Band, band
 from fedbounds.evidence.evaluate import Numbers, evaluate, names_in
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
@@ -31,7 +31,6 @@ from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.measurement import OnDemand
 from fedbounds.theory.symbols import gap, gap_t
-from fedbounds.theory.verdict import Status
 
 
 class Cells(NamedTuple):
@@ -128,18 +127,6 @@ class Comparison:
     def band(self, error_rate: float, known: np.ndarray) -> Band:
         """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
         return band(self.lhs - self.rhs, error_rate, deterministic=known)
-
-    def smallest_rate(self, claim: Claim, status: Status, interval: Band) -> float | None:
-        """The smallest family-wise error rate at which a status stands; None where none was decided."""
-        if status not in (Status.HOLDS, Status.REFUTED):
-            return None
-        replicates, mean = len(self.lhs), interval.mean
-        error = (interval.upper - mean) / critical_value(replicates, interval.error_rate / (2 * len(mean)))
-        above = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
-        slack = np.where(error > 0, self.allowed - mean, np.inf) if status is Status.HOLDS else above
-        distance = slack / np.where(error > 0, error, 1.0)
-        extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
-        return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
 
 
 def compare(claim: Claim, run: MeasuredRun) -> Comparison:
