@@ -90,6 +90,11 @@ def load_file(path: str | Path) -> ModuleType:
     return module
 
 
+def loaded() -> list[ModuleType]:
+    """The plug-in files that this process has run, the last of each name."""
+    return [module for name, module in list(sys.modules.items()) if name.startswith(PLUGIN)]
+
+
 def _check_plugin(module: ModuleType, path: str) -> None:
     """Refuse a module without a plug-in, and claims that divide by 0."""
     from fedbounds.theory.claim import Claim
@@ -233,12 +238,24 @@ def claims_from(wanted: Theorem | None, extra: Sequence[ModuleType]) -> dict[str
     return result
 
 
+def user_weightings(extra: Iterable[ModuleType]) -> list[str]:
+    """A text for each weighting of another distribution or of ``extra`` modules, which builds it for four clients."""
+    ours = {module.WEIGHTING.key for module in modules_in("fedbounds.weightings")}
+    return [plugin.example or key for key, plugin in weightings(extra).items() if key not in ours]
+
+
 def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:
-    """Build a weighting from the command line's ``key`` or ``key:argument``."""
+    """Build a weighting from the command line's ``key`` or ``key:argument``.
+
+    An instance or a saved result names its weighting, which may come from a file that this process has run.
+    """
     from fedbounds.model.weighting import as_weighting
 
     key, _, argument = text.partition(":")
     available = weightings(extra)
+    if key not in available:
+        ran = (item.WEIGHTING for item in loaded() if hasattr(item, "WEIGHTING"))
+        available |= {plugin.key: plugin for plugin in ran if plugin.key == key}
     if key not in available:
         raise nearest("weighting", key, available)
     return as_weighting(available[key].build(argument or None))

@@ -25,7 +25,7 @@ from fedbounds.errors import InputError, InputErrors
 Group = Literal["Judge a theorem", "Study a problem", "The paper", "Files"]
 # Parameters that many commands have.
 COMMON = {
-    "plugins": "A Python file with claims of your own.",
+    "plugins": "A Python file with a claim, weighting, problem, algorithm or family of instances of your own.",
     "format": "How to print.",
     "quiet": "No progress and no remarks on standard error.",
 }

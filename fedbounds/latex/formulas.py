@@ -21,7 +21,7 @@ UNREAD = sp.Dummy("unread", positive=True)  # stands for a letter whose error is
 
 
 class Term(NamedTuple):
-    """A term of a side, and where it begins."""
+    """A term of a side, and where it, or a sum in it, begins."""
 
     value: sp.Expr
     place: Token
@@ -78,13 +78,13 @@ def _placed(tree: Any, notation: Notation) -> list[Term]:
             continue
         so_far = len(notation.faults)
         try:
-            terms.append(Term(sign * _run(*product(child), notation), _at(child, notation)))
+            value = sign * _run(*product(child), notation)
+            terms.append(Term(value, _at(next(child.scan_values(r"\sum".__eq__), child), notation)))
         except InputError as fault:
             if len(notation.faults) == so_far:
                 notation.faults.append(fault)
         sign = 1
-    vectors = [at.is_vector(term.value) for term in terms]
-    if any(vectors) != all(vectors) and len(notation.faults) == before:
+    if len({at.is_vector(term.value) for term in terms}) > 1 and len(notation.faults) == before:
         raise wrong(_at(tree, notation), "numbers and vectors cannot be added", "take a norm")
     return terms
 

@@ -182,6 +182,21 @@ def _check_fractions(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> 
     return exact
 
 
+def require_fractions(rule: Weighting, N: int) -> None:
+    """Refuse a weighting that a counterexample cannot have: it gives N clients no weights in fractions, or draws."""
+    needs = [what for what, wanted in (("random numbers", rule.random), ("a problem", rule.needs_problem)) if wanted]
+    if needs:
+        raise not_in_fractions(rule.name, needs[0])
+    p, excess = np.array([Fraction(1, N)] * N), np.array([[Fraction(i, N) for i in range(N)]])
+    try:
+        alpha = rule(p, excess, 0, _NoStream(rule.name))
+    except InputError:
+        raise
+    except Exception as wrong:  # whatever a rule of the user's own may raise
+        raise not_in_fractions(rule.name, f"{type(wrong).__name__}: {wrong}") from None
+    check_simplex(alpha, excess.shape, rule.name)
+
+
 def not_in_fractions(name: str, what: str) -> InputError:
     """The error of a weighting that has no value in fractions, because it needs ``what``.
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fedbounds import io
@@ -125,7 +126,8 @@ class Case:
     """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far.
 
     A stage calls ``so_far`` with what it would find if it ended there; the call may end it. ``end`` is when the
-    trial's processor seconds are spent, if they are limited; ``chosen`` what a search of that budget tries, as known.
+    trial's processor seconds are spent, if they are limited; ``chosen`` what a search of that budget tries, as known;
+    ``extra`` the plug-in modules whose weightings and families a search tries.
     """
 
     claim: Claim
@@ -138,6 +140,7 @@ class Case:
     so_far: SoFar = lambda result: None
     end: float | None = None
     chosen: dict[str, list[Arm]] = field(default_factory=dict)
+    extra: tuple[ModuleType, ...] = ()
 
     @property
     def rocq_seconds(self) -> float | None:

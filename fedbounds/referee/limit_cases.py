@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import sympy as sp
@@ -21,15 +22,16 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions, of_minima
-from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance import Instance, no_fractions
 from fedbounds.evidence.exact.instance_json import from_json, rows
 from fedbounds.evidence.exact.run import MAX_OUTCOMES, run
 from fedbounds.evidence.exact.stated_steps import with_steps
+from fedbounds.plugins import loaded
 from fedbounds.referee.search.shrink import numbers
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.protocol_assumptions import top_weighting
+from fedbounds.theory.protocol_assumptions import assumed_weightings
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import eta_0, t
 
@@ -135,6 +137,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
         if of_minima(claim) or not CONVEX.isdisjoint(assumption.key for assumption in claim.assumptions)
         else (*SHAPES, *NOT_CONVEX)
     )
+    files = tuple(loaded())
     for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), shapes):
         if rounds > LONGEST and (len(p) > 1 or claim.steps is None):
             continue
@@ -149,7 +152,7 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
         for weighting, sizes in itertools.product(weightings, _sizes(claim, tau, rounds, [L, mu])):
             fields = {"curvatures": c, "minima": m, "p": p, "w0": w0, "noise": noise, "tau": tau, "eta": sizes}
             try:
-                instance = with_steps(_instance(json.dumps(fields | weighting, default=str)), claim.steps)
+                instance = with_steps(_instance(json.dumps(fields | weighting, default=str), files), claim.steps)
             except (InputError, KeyError):
                 continue  # a step size that is no positive fraction here
             if instance.chance.selections > 1 and instance.chance.count > 2**NOISY_STEPS:
@@ -168,8 +171,11 @@ def in_reach(claimed: Coverage, instance: Instance, **further: object) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _instance(text: str) -> Instance:
-    """An instance from its JSON: the batteries of the claims of one trial share most of theirs."""
+def _instance(text: str, files: tuple[ModuleType, ...]) -> Instance:
+    """An instance from its JSON: the batteries of the claims of one trial share most of theirs.
+
+    ``files`` are those that may bring its weighting: one that is mended brings another.
+    """
     return from_json(json.loads(text))
 
 
@@ -183,8 +189,8 @@ def _weightings(
     if a.without_replacement.key in keys and not noise and N > 1:  # of unequal p, FedAvg does not share equally
         return tuple({"weighting": "uniform"} | some for some in ({}, {"present": 1}, {"present": 2})[:N])
     few = SOME_PRESENT if keys >= SAMPLED and N > 2 and not noise else ()
-    if rules := top_weighting(claim.assumptions, N):
-        return () if noise else ({"weighting": rules[0]},)
+    if rules := [rule for rule in assumed_weightings(claim.assumptions) if rule not in ("fedavg", "fedmax", "fixed")]:
+        return () if noise or no_fractions(rules[0], (N,)) else ({"weighting": rules[0]},)
     few = COINS if claim.by_coins and not noise else few
     kinds = WEIGHTINGS if N == 2 and mu > 0 and few != COINS else (*WEIGHTINGS[:1], *few)
     absent = rounds <= NOISY_STEPS and not (noise and many)

@@ -35,6 +35,7 @@ from fedbounds.referee.mutants_in_regimes import (
     verdicts_in,
 )
 from fedbounds.referee.search.candidates import arms, expected_seconds
+from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
@@ -195,7 +196,8 @@ def search(case: Case) -> StageResult:
         case.so_far(lambda: _searched(verdict()))
 
     budget, chosen = case.search_budget, case.chosen.get(case.search_budget.name)
-    return _searched(refute(case.claim, case.reading, budget, case.seed, None, each, None, so_far, chosen))
+    request = case.claim, case.reading, budget, case.seed
+    return _searched(refute(*request, each=each, so_far=so_far, chosen=chosen, extra=case.extra))
 
 
 def _searched(verdict: Verdict) -> StageResult:
@@ -308,6 +310,7 @@ def with_estimate(step: Step, case: Case) -> Step:
         return step
     if not case.proved and all(q.statistic == "constant" for q in case.claim.computed):
         return step
-    chosen = case.chosen[case.search_budget.name] = arms(case.claim, case.reading, case.search_budget)
-    seconds = expected_seconds(case.claim, case.search_budget, chosen)
+    budget, by_family = case.search_budget, families(case.extra)
+    chosen = case.chosen[budget.name] = arms(case.claim, case.reading, budget, by_family, case.extra)
+    seconds = expected_seconds(case.claim, budget, chosen, by_family)
     return replace(step, seconds=max(math.ceil(seconds / 10) * 10, 10))

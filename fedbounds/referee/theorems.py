@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fedbounds import io
@@ -21,7 +22,6 @@ from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.budget import BUDGETS
-from fedbounds.referee.search.family import families
 from fedbounds.referee.trial import Outcome, Progress, Trial, try_claim
 from fedbounds.study.cache import identity
 from fedbounds.study.result_table import Findings, flat
@@ -37,20 +37,36 @@ def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
     """The claims of a file, also of LaTeX, of each file of a folder that has some, or the one known by that key."""
     if theorem is None:
         raise reject("a theorem is a claim, the key of one, or a file or folder of claims", "None", "give one")
-    extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
-    if path is None or (not path.exists() and path.suffix not in (".py", *LATEX)):
-        if path is not None and str(path) not in (shipped := known_claims(extra)):
-            raise nearest("no such file or folder exists, and a claim", str(path), shipped)
+    extra, files = modules_with(theorem, plugins), _files(theorem)
+    if files is None:
+        if isinstance(theorem, str | Path) and str(theorem) not in (shipped := known_claims(extra)):
+            raise nearest("no such file or folder exists, and a claim", str(theorem), shipped)
         return claims_from(theorem, extra)
-    if path.suffix in LATEX:
-        return read(path)
-    files = [item for item in sorted(path.glob("*.py")) if "CLAIMS" in read_plugin(item)] if path.is_dir() else [path]
-    modules = modules_from(files)
+    if isinstance(theorem, str | Path) and Path(theorem).suffix in LATEX:
+        return read(Path(theorem))
+    modules = (module for module in extra if str(module.__file__) in files)
     claims = {claim.key: claim for module in modules for claim in getattr(module, "CLAIMS", ())}
     if not claims:
         remedy = "define CLAIMS; fedbounds new claim NAME begins one"
         raise reject("a theorem needs a claim", f"none in {theorem}", remedy)
     return claims
+
+
+def _files(theorem: Theorem) -> list[str] | None:
+    """The Python files that a theorem is, none where it is LaTeX; None where it is no file."""
+    path = Path(theorem) if isinstance(theorem, str | Path) else None
+    if path is None or (not path.exists() and path.suffix not in (".py", *LATEX)):
+        return None
+    if path.is_dir():
+        return [str(item) for item in sorted(path.glob("*.py")) if "CLAIMS" in read_plugin(item)]
+    return [] if path.suffix in LATEX else [str(path)]
+
+
+def modules_with(theorem: Theorem, plugins: Plugins) -> list[ModuleType]:
+    """The plug-ins, and the files of the theorem that are not among them."""
+    extra = modules_from(plugins)
+    names = {getattr(module, "__file__", None) for module in extra}
+    return [*extra, *modules_from(file for file in _files(theorem) or () if file not in names)]
 
 
 def theorems_and_faults(
@@ -104,10 +120,18 @@ def referee(
     """
     trials: list[Trial] = []
     folder = None if out is None else io.require_writable(out)
+    extra = modules_with(theorem, plugins)
     attempt = partial(
-        try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler, seconds=seconds
+        try_claim,
+        seed=seed,
+        progress=progress,
+        suite=Suite(REGIMES),
+        jobs=jobs,
+        scheduler=scheduler,
+        seconds=seconds,
+        plugins=extra,
     )
-    claims, faults = theorems_and_faults(theorem, plugins=plugins)
+    claims, faults = theorems_and_faults(theorem, plugins=extra)
     if not claims:
         faults.raise_all()
     if faults:
@@ -171,17 +195,17 @@ def refute(
         raise nearest("budget", budget, BUDGETS)
     whole("jobs", jobs, 1)
     search = {"budget": budget, "seed": whole("seed", seed)}
-    modules = modules_from(plugins)
-    todo, by_family = list(in_readings(claims_from(claim, modules), reading)), families(modules)
+    extra = modules_from(plugins)
+    todo = list(in_readings(claims_from(claim, extra), reading))
     for item, _ in todo:
         item.require_fedavg()
     state = None if path is None else path.with_name(path.name + ".state")
     verdicts: dict[str, Verdict] = {}
     for item, name in todo:
-        work = WorkItems(identity(item, name, budget, seed), state, jobs)
+        work = WorkItems(identity(item, name, budget, seed, extra), state, jobs)
         each = partial(work.each, is_usable=search_for.is_outcome)
         verdicts[f"{item.key}/{name}"] = search_for.refute(
-            item, READINGS[name], BUDGETS[budget], seed, progress, each, by_family
+            item, READINGS[name], BUDGETS[budget], seed, progress, each, extra=extra
         )
         if path is not None:
             documents = {place: verdict.to_json() for place, verdict in verdicts.items()}

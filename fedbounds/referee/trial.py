@@ -14,9 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedbounds import io, plugins
+from fedbounds import io
 from fedbounds.engine.parallel import beside
-from fedbounds.errors import explained, of_kind, reject, whole
+from fedbounds.errors import explained, nearest, of_kind, reject, whole
+from fedbounds.plugins import Plugins, claim_named, modules_from
 from fedbounds.referee.case import INTERRUPTED, Case, Stage, StageResult, Watch, WorkItems, processor_seconds
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
@@ -92,7 +93,7 @@ class Trial(Tabled):
     def __getitem__(self, name: str) -> Stage:
         result = {stage.name: stage for stage in self.stages}
         if name not in result:
-            raise plugins.nearest("a stage that has run", name, result)
+            raise nearest("a stage that has run", name, result)
         return result[name]
 
     @property
@@ -198,6 +199,7 @@ def try_claim(
     scheduler: str | None = None,
     seconds: float | None = None,
     stages: Sequence[Step] = (),
+    plugins: Plugins = (),
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
@@ -207,7 +209,7 @@ def try_claim(
     large budget) or a Dask ``scheduler`` compute the pieces, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``. ``stages`` are all
-    unless given.
+    unless given. Weightings and families of instances of the ``plugins`` are searched too.
     A KeyboardInterrupt, or a fault of the claim's in a stage, ends the trial early: what was found is returned, and
     ``finished`` is False.
     Raises InputError on an unknown key, reading or budget.
@@ -216,14 +218,15 @@ def try_claim(
     <Outcome.FALSE: 'FALSE'>
     """
     claim, reading = checked(claim, reading, budget, seed, seconds)
+    extra = tuple(modules_from(plugins))
     stages = stages or STAGES
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
     trial = Trial(claim, reading, budget, seed)
     path = None if state is None else state.with_suffix(".pieces.json")
-    work = WorkItems(identity(claim, reading, budget, seed), path, jobs, scheduler)
-    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, work)
+    work = WorkItems(identity(claim, reading, budget, seed, extra), path, jobs, scheduler)
     end = None if seconds is None else processor_seconds() + seconds
-    case = replace(case, end=end)
+    suite = suite or Suite(REGIMES)
+    case = Case(claim, READINGS[reading], budget, seed, suite, trial.verdicts, work, end=end, extra=extra)
     running = ExitStack()
     prover: Callable[[], StageResult] | None = None
     try:
@@ -262,7 +265,7 @@ def checked(
 ) -> tuple[Claim, str]:
     """The claim and its reading, if a trial can be made of them."""
     of_kind("a claim", claim, (Claim, str), "a Claim or the key of one")
-    claim = plugins.claim_named(claim) if isinstance(claim, str) else claim
+    claim = claim_named(claim) if isinstance(claim, str) else claim
     whole("seed", seed)
     if seconds is not None and not of_kind("seconds", seconds, (int, float), "a number") > 0:
         raise reject("seconds must be positive", seconds, "give the processor seconds that a trial may take")
@@ -271,7 +274,7 @@ def checked(
     reading = claim.readings[-1] if reading is None else reading
     for kind, name, choices in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
         if name not in choices:
-            raise plugins.nearest(kind, name, choices)
+            raise nearest(kind, name, choices)
     require_met(claim, READINGS[reading])
     return claim, reading
 

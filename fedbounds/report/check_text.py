@@ -11,7 +11,9 @@ from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.report.verdict_tables import alarm_blocks, ledger_table, units_sentence
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
+from fedbounds.study.settings import DEFAULT_READINGS
 from fedbounds.theory.claim import Claim, Kind, Role
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict, shown
 
 # Claims that have a column; others share a line below the table.
@@ -73,21 +75,25 @@ def data_name(spec: str) -> str:
 
 
 def answer_table(result: Result, lines: Sequence[Line]) -> Table:
-    """A row a weighting: how the gap decays, the status of each claim in its last reading, and how loose it is."""
+    """A row a weighting, and a reading of several: how the gap decays, each claim's status, and how loose it is."""
     claims = _claims(lines)
-    columns, loose = _claims_with_columns(claims), _measured(claims)
+    columns, loose, readings = _claims_with_columns(claims), _measured(claims), _readings(result)
+    several = len(readings) > 1
     of = f" ({_name(loose)})" if loose and loose.scope != "horizon" and len(columns) > 1 else ""
-    head = ["", "O(1/T)?", *map(_name, columns), *([f"bound / measured{of}"] if loose else [])]
+    stars = ["*" * (READINGS[_last(result, claim)].repaired and not several) for claim in columns]
+    head = ["", *["reading"] * several, "O(1/T)?", *(f"{_name(c)}{s}" for c, s in zip(columns, stars, strict=True))]
     body = [
         [
-            run.weighting,
-            _decay_cell(run, lines),
-            *(_status(run, claim) for claim in columns),
-            *([_looseness(run, loose)] if loose else []),
+            run.weighting if reading == readings[0] else "",
+            *[reading] * several,
+            _decay_cell(run, lines) if reading == readings[0] else "",
+            *(_status(run, claim, reading or _last(result, claim)) for claim in columns),
+            *([_looseness(run, loose, reading or _last(result, loose))] if loose else []),
         ]
         for run in result.runs
+        for reading in readings
     ]
-    return Table.of(head, body)
+    return Table.of([*head, *([f"bound / measured{of}"] if loose else [])], body)
 
 
 def decay_words(decay: Decay | None) -> str:
@@ -140,6 +146,18 @@ def _claims_with_columns(claims: Sequence[Claim]) -> list[Claim]:
     return [*paper, *(claim for claim in first if claim not in paper)]
 
 
+def _readings(result: Result) -> tuple[str, ...]:
+    """The readings that have rows of their own: those asked for by name; "" stands for the last one of each claim."""
+    asked = result.settings.readings
+    return ("",) if asked == DEFAULT_READINGS else asked
+
+
+def _last(result: Result, claim: Claim) -> str:
+    """The last reading in which a claim was examined: the repaired one where there is a repair."""
+    examined = {verdict.reading for run in result.runs for verdict in _on_run(run, claim)}
+    return next((reading for reading in reversed(claim.readings) if reading in examined), claim.readings[-1])
+
+
 def _measured(claims: Sequence[Claim]) -> Claim | None:
     """The claim whose bound is set against what was measured: the theory's, else the first at a horizon or shown."""
     inequalities = [claim for claim in claims if claim.kind is Kind.INEQUALITY]
@@ -149,9 +167,8 @@ def _measured(claims: Sequence[Claim]) -> Claim | None:
 
 
 def _name(claim: Claim) -> str:
-    """What the paper calls the claim, or its short name, with a star where a repaired reading is shown."""
-    name = claim.source.partition(",")[0] if Role.HEADLINE in claim.roles else claim.short or claim.key
-    return name + "*" * (claim.repair is not None)
+    """What the paper calls the claim, or its short name."""
+    return claim.source.partition(",")[0] if Role.HEADLINE in claim.roles else claim.short or claim.key
 
 
 def _on_run(run: WeightingRun, claim: Claim) -> list[Verdict]:
@@ -159,17 +176,9 @@ def _on_run(run: WeightingRun, claim: Claim) -> list[Verdict]:
     return [verdict for verdict in run.verdicts if verdict.claim == claim.key and verdict.evidence.on_run]
 
 
-def _as_shown(run: WeightingRun, claim: Claim) -> list[Verdict]:
-    """The same in the last reading that was examined: the repaired one where there is a repair."""
-    verdicts = _on_run(run, claim)
-    examined = {verdict.reading for verdict in verdicts}
-    last = next((reading for reading in reversed(claim.readings) if reading in examined), "")
-    return [verdict for verdict in verdicts if verdict.reading == last]
-
-
-def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
-    """The weightiest status of what the run says of the shown reading."""
-    statuses = {verdict.status for verdict in _as_shown(run, claim)}
+def _status(run: WeightingRun, claim: Claim, reading: str) -> Phrase | None:
+    """The weightiest status of what the run says of a claim in a reading."""
+    statuses = {verdict.status for verdict in _on_run(run, claim) if verdict.reading == reading}
     order = (Status.REFUTED, Status.HOLDS, Status.UNDECIDED, Status.VACUOUS, Status.NOT_APPLICABLE)
     status = next((status for status in order if status in statuses), None)
     if status is None:
@@ -177,9 +186,9 @@ def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
     return Phrase(BRIEF.get(status, shown(status, Evidence.EMPIRICAL)), status, on_run=True)
 
 
-def _looseness(run: WeightingRun, claim: Claim) -> str | None:
+def _looseness(run: WeightingRun, claim: Claim, reading: str) -> str | None:
     """Bound over measured where they come nearest; in words where both are near 0, since their ratio says nothing."""
-    verdicts = [verdict for verdict in _as_shown(run, claim) if verdict.tightness is not None]
+    verdicts = [v for v in _on_run(run, claim) if v.reading == reading and v.tightness is not None]
     nearest = min(verdicts, key=lambda verdict: verdict.tightness or 0.0, default=None)
     if nearest is None:
         return None
@@ -199,12 +208,14 @@ def loose_sentence(result: Result, claims: Sequence[Claim]) -> list[str]:
         ratios = [
             verdict.tightness
             for run in result.runs
-            for verdict in _as_shown(run, claim)
-            if verdict.tightness is not None and not _rounding_only(verdict)
+            for verdict in _on_run(run, claim)
+            if verdict.reading == _last(result, claim)
+            and verdict.tightness is not None
+            and not _rounding_only(verdict)
         ]
         if claim.kind is Kind.INEQUALITY and claim in (*_claims_with_columns(claims), _measured(claims)) and ratios:
             low, high = grouped(min(ratios)), grouped(max(ratios))
-            words.append(f"{_name(claim).rstrip('*')} {low if low == high else f'{low} to {high}'} times")
+            words.append(f"{_name(claim)} {low if low == high else f'{low} to {high}'} times")
     return [f"How loose here, bound over measured where they are nearest: {', '.join(words)}."] if words else []
 
 
@@ -212,7 +223,7 @@ def footnotes(result: Result, lines: Sequence[Line]) -> list[str]:
     """What the star and the columns mean, readings that say otherwise, and the claims without a column."""
     claims, rate = _claims(lines), result.settings.error_rate
     notes = [DECAY_NOTE] if any(run.decay for run in result.runs) else []
-    if any(claim.repair for claim in _claims_with_columns(claims)):
+    if any("*" in head for head in answer_table(result, lines).head):
         notes.append(f"* repaired. 'not refuted': on this run, at error rate {100 * rate:g}%, no proof.")
     else:
         notes.append(f"On this run, at error rate {100 * rate:g}% a claim: no proof.")
@@ -225,7 +236,7 @@ def _everywhere(result: Result, claim: Claim) -> str:
     """The statuses of a claim without a column, with the weightings where they differ."""
     under: dict[str, list[str]] = {}
     for run in result.runs:
-        if (phrase := _status(run, claim)) is not None:
+        if (phrase := _status(run, claim, _last(result, claim))) is not None:
             under.setdefault(phrase.text, []).append(run.weighting)
     if len(under) == 1:
         return f"{next(iter(under))}{' under every weighting' if len(result.runs) > 1 else ''}"
@@ -237,9 +248,10 @@ def _other_readings(result: Result, claims: Sequence[Claim]) -> list[str]:
     groups: dict[tuple[str, str], list[str]] = {}
     for run in result.runs:
         for claim in claims:
-            beside = [verdict for verdict in _on_run(run, claim) if verdict not in _as_shown(run, claim)]
-            for reading in dict.fromkeys(verdict.reading for verdict in beside if verdict.status is Status.REFUTED):
-                groups.setdefault((_name(claim).rstrip("*"), reading), []).append(run.weighting)
+            table = (*_readings(result), _last(result, claim))
+            beside = (v for v in _on_run(run, claim) if v.status is Status.REFUTED and v.reading not in table)
+            for reading in dict.fromkeys(verdict.reading for verdict in beside):
+                groups.setdefault((_name(claim), reading), []).append(run.weighting)
     return [f"{name} [{reading}] is REFUTED on the run of {', '.join(w)}." for (name, reading), w in groups.items()]
 
 
@@ -256,13 +268,13 @@ def evidence_sentences(lines: Sequence[Line]) -> list[str]:
             (repaired if claim.repair is not None and last.proved() else open_).append(claim)
     if not false:
         return []
-    names = _and([_name(claim).rstrip("*") for claim in reversed(false)])
+    names = _and([_name(claim) for claim in reversed(false)])
     sentence = (
         f"As printed in the paper, {names} {'is' if len(false) == 1 else 'are'} false (a counterexample is known)"
     )
     if repaired and not open_:
         return [f"{sentence}; repaired, {'it is' if len(false) == 1 else 'all are'} proved."]
-    also = f"; repaired, {_and([_name(claim).rstrip('*') for claim in repaired])} proved" if repaired else ""
+    also = f"; repaired, {_and([_name(claim) for claim in repaired])} proved" if repaired else ""
     return [f"{sentence}{also}."]
 
 

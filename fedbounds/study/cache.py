@@ -15,7 +15,7 @@ import shutil
 import sys
 import sysconfig
 import uuid
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import metadata
 from pathlib import Path
@@ -36,8 +36,11 @@ OURS = ("fedbounds", "fedbounds_derivations")
 ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
-def identity(claim: Claim, reading: str, budget: str, seed: int) -> dict[str, Any]:
-    """What a state belongs to, as a JSON object."""
+def identity(
+    claim: Claim, reading: str, budget: str, seed: int, extra: Iterable[ModuleType] = ()
+) -> dict[str, Any]:
+    """What a state belongs to, as a JSON object; ``extra`` modules bring weightings and families."""
+    brought = [hashlib.sha256(_source(module)).hexdigest() for module in extra]
     return {
         "claim": claim.key,
         "reading": reading,
@@ -45,6 +48,7 @@ def identity(claim: Claim, reading: str, budget: str, seed: int) -> dict[str, An
         "seed": seed,
         "stated": statement_digest(claim),
         "version": metadata.version("fedbounds"),
+        **({"plugins": brought} if brought else {}),
     }
 
 

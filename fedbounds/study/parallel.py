@@ -23,7 +23,7 @@ from multiprocessing import resource_tracker
 from typing import Any
 
 from fedbounds.errors import InputError, reject
-from fedbounds.plugins import PLUGIN
+from fedbounds.plugins import loaded
 from fedbounds.study.cache import versions
 
 # Items handed out for each process: the next one waits beside it, and few are lost if a process dies.
@@ -144,10 +144,10 @@ def _packed(function: Callable[[Any], Any]) -> bytes:
     """A function that may be made of what a plug-in file defines, packed once."""
     import cloudpickle
 
-    for name, module in list(sys.modules.items()):
-        if name.startswith(PLUGIN):
-            cloudpickle.register_pickle_by_value(module)
-    return cloudpickle.dumps(function)
+    for module in loaded():
+        cloudpickle.register_pickle_by_value(module)
+    files = {module.__name__: module for module in loaded() if hasattr(module, "WEIGHTING")}
+    return cloudpickle.dumps((function, files))
 
 
 def _warm(count: int) -> dict[str, Any]:
@@ -161,7 +161,9 @@ def _warm(count: int) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=1)
 def _unpacked(packed: bytes) -> Any:
-    return pickle.loads(packed)
+    function, files = pickle.loads(packed)
+    sys.modules.update(files)  # weightings are found there by name
+    return function
 
 
 def _compute(packed: bytes, wanted: dict[str, str], command: int | None, item: Any) -> Any:

@@ -98,14 +98,13 @@ def of_the_algorithm(other: str, server_step: bool) -> tuple[Assumption, ...]:
     return (other_algorithm(other),) if other else (with_server_step,) * server_step
 
 
-def top_weighting(assumptions: Iterable[Assumption], N: int) -> tuple[str, ...]:
-    """FedMax(k) of N clients, where it is the one weighting that is assumed.
+def assumed_weightings(assumptions: Iterable[Assumption]) -> list[str]:
+    """The weightings that are assumed by name.
 
-    >>> top_weighting([weighting("fedmax:3")], 4), top_weighting([weighting("fedmax:3")], 2)
-    (('fedmax:3',), ())
+    >>> assumed_weightings([weighting("fedmax:3"), constant_steps])
+    ['fedmax:3']
     """
-    rules = (re.fullmatch(rf"{WEIGHTING}(fedmax:(\d+))", item.key) for item in assumptions)
-    return tuple(rule[1] for rule in rules if rule and 0 < int(rule[2]) <= N)
+    return [item.key.removeprefix(WEIGHTING) for item in assumptions if item.key.startswith(WEIGHTING)]
 
 
 @cache

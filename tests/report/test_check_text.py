@@ -75,8 +75,17 @@ def test_a_row_a_weighting_has_the_last_reading_and_its_looseness():
     result, lines = made(FIVE)
     table = answer_table(result, lines)
     assert [str(row[0]) for row in table.rows] == list(FIVE)
-    assert [str(name) for name in table.head[2:4]] == ["Theorem 1*", "Corollary 1*"]
+    assert [str(name) for name in table.head[2:4]] == ["Theorem 1*", "Corollary 1"]
     assert {str(row[2]) for row in table.rows} == {"not refuted"}
+
+
+def test_readings_that_were_asked_for_have_rows_of_their_own():
+    result, lines = made(FIVE)
+    asked = replace(result, settings=replace(result.settings, readings=("literal", "sync")))
+    table = answer_table(asked, lines)
+    assert [str(row[0]) for row in table.rows] == [word for name in FIVE for word in (name, "–")]
+    assert [str(row[1]) for row in table.rows] == ["literal", "sync"] * len(FIVE)
+    assert not any("*" in str(name) for name in table.head)
 
 
 @pytest.mark.parametrize(("sides", "shown"), [((1e-20, 3e-20), "both < 1e-12"), ((0.1, 0.3), "3"), ((0.0, 0.3), "3")])

@@ -16,7 +16,7 @@ from typing import Any
 from fedbounds.evidence.assumption_checks import NO_TIME, in_fractions, judged, steps_of
 from fedbounds.evidence.ball_arithmetic import Undecided, compared
 from fedbounds.evidence.evaluate import names_in
-from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance import Instance, no_fractions
 from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, before_a_run, run, runs
 from fedbounds.evidence.exact.stated_steps import of_roots
@@ -26,6 +26,7 @@ from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.measurement import first_of
 from fedbounds.theory.path_quantities import is_free, mu_F
+from fedbounds.theory.protocol_assumptions import assumed_weightings
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
 
@@ -65,7 +66,9 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
     """
     probe = run(PROBE)
     assumed = (key for key in judge_assumptions(claim, probe, reading)[1] if key != OWN_STEPS)
-    return (*assumed, *unmeasured(claim, probe, reading))
+    rules = assumed_weightings(claim.assumptions_in(reading))
+    without = (f"weighting {rule} ({why})" for rule in rules if (why := no_fractions(rule)))
+    return (*assumed, *without, *unmeasured(claim, probe, reading))
 
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:

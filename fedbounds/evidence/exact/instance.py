@@ -7,7 +7,7 @@ skewed. In each round a subset of ``present`` clients, drawn uniformly, takes pa
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -19,10 +19,11 @@ from fedbounds.engine.reference import round_weights
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.chance import Chance
 from fedbounds.evidence.exact.quadratics import Quadratics
-from fedbounds.model.weighting import Weighting
+from fedbounds.model.weighting import Weighting, require_fractions
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.weightings.fedmax import top_k
 from fedbounds.weightings.fixed import FixedByRound
+from fedbounds.weightings.multinomial import Multinomial
 
 Vector = tuple[Fraction, ...]
 Rows = tuple[Vector, ...]
@@ -192,6 +193,19 @@ class Instance:
         """(p, alpha) of a round of every client, whose global model has these gaps."""
         p, alpha = round_weights(self.rule, array(self.p), array(excess), round)
         return tuple(p), tuple(alpha)
+
+
+def no_fractions(rule: str, sizes: Sequence[int] = (4, 32)) -> str:
+    """Why a named weighting has no weights in fractions for any of these numbers of clients; "" where it has some."""
+    faults = []
+    for N in sizes:
+        try:
+            weighting = None if rule == "fixed" else weighting_named(rule)
+            if weighting is not None and not isinstance(weighting, Multinomial):
+                require_fractions(weighting, N)
+        except InputError as wrong:
+            faults.append(str(wrong).rstrip("."))
+    return faults[0] if len(faults) == len(sizes) else ""
 
 
 def array(rows: object) -> Any:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.evidence.exact.chance import needs_every_outcome
+from fedbounds.evidence.exact.instance import no_fractions
 from fedbounds.evidence.exact.measure import Measured
 from fedbounds.evidence.quantity_values import Values
-from fedbounds.plugins import weighting_named, weightings
+from fedbounds.plugins import user_weightings
 from fedbounds.referee.search.budget import FIRST, MOST_PATHS, Budget, cost, size
 from fedbounds.referee.search.family import (
     COINS,
@@ -33,7 +35,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import with_replacement, without_replacement
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.protocol_assumptions import top_weighting
+from fedbounds.theory.protocol_assumptions import assumed_weightings
 from fedbounds.theory.reading import Reading
 
 # Members of a shape looked at to see whether it can meet a claim's assumptions at all, steps apart.
@@ -48,8 +50,6 @@ FEW_ROUNDS = 2
 CLOSE = 10**8
 # Rounds of drawn clients: each has an axis of its outcomes, even of one, and arrays have 32 axes.
 DRAWN_ROUNDS = 24
-# Rules that are tried where a claim asks for them, not beside every other.
-NAMED_RULES = ("fedavg", "fedmax", "uniform")
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "eta_growth", "t"})
 
 
@@ -72,30 +72,35 @@ class Arm:
 
 
 def arms(
-    claim: Claim, reading: Reading, budget: Budget, by_family: Mapping[str, InstanceFamily] | None = None
+    claim: Claim,
+    reading: Reading,
+    budget: Budget,
+    by_family: Mapping[str, InstanceFamily] | None = None,
+    extra: Sequence[ModuleType] = (),
 ) -> list[Arm]:
-    """What is worth searching, cheapest first: the shapes that can meet the claim's assumptions."""
-    by_family = by_family or families()
+    """What is worth searching, cheapest first: the shapes that can meet the claim's assumptions.
+
+    Families, unless given, and weightings are those that are shipped, installed or of ``extra`` modules.
+    """
+    by_family = by_family or families(extra)
     # One instance tells what depends on the shape alone; only where none is left are all looked at.
-    shapes = next(
-        (result for count in (1, TRIED) if (result := _met(claim, reading, budget, by_family, count))), None
-    )
+    every = (_Criteria(claim, reading, user_weightings(extra), count, {}) for count in (1, TRIED))
+    shapes = next((result for criteria in every if (result := _met(criteria, budget, by_family))), None)
     if shapes is None:
         family = by_family["diagonal"]
         shapes = [Shape(family.key, 2, 1, *family.lengths[claim.scope][0], "fedavg", _schedules(claim, family)[0])]
     ordered = sorted(shapes, key=lambda s: _cost(s, by_family[s.family]))
-    every = [Arm(shape, scale) for shape in ordered for scale in scales(claim)]
-    author_functions = functions(claim)
-    costs = [cost(arm.shape, by_family[arm.shape.family], budget, FIRST, author_functions) for arm in every]
-    return _affordable_arms(every, costs, budget.seconds / budget.rungs)
+    every_arm = [Arm(shape, scale) for shape in ordered for scale in scales(claim)]
+    costs = [cost(arm.shape, by_family[arm.shape.family], budget, FIRST, functions(claim)) for arm in every_arm]
+    return _affordable_arms(every_arm, costs, budget.seconds / budget.rungs)
 
 
-def expected_seconds(claim: Claim, budget: Budget, chosen: Iterable[Arm]) -> float:
+def expected_seconds(
+    claim: Claim, budget: Budget, chosen: Iterable[Arm], by_family: Mapping[str, InstanceFamily]
+) -> float:
     """About how many seconds of a processor the search takes, quantities of one's own on every path included."""
-    by_family, author_functions = families(), functions(claim)
-    return budget.rungs * sum(
-        cost(arm.shape, by_family[arm.shape.family], budget, FIRST, author_functions) for arm in chosen
-    )
+    every = (cost(a.shape, by_family[a.shape.family], budget, FIRST, functions(claim)) for a in chosen)
+    return budget.rungs * sum(every)
 
 
 def functions(claim: Claim) -> int:
@@ -133,13 +138,30 @@ def _schedules(claim: Claim, family: InstanceFamily) -> tuple[str, ...]:
     return ("start",) if claim.steps.has(symbols.eta_0) else ("claim",)
 
 
-def _met(
-    claim: Claim, reading: Reading, budget: Budget, by_family: Mapping[str, InstanceFamily], count: int
-) -> list[Shape]:
-    """The shapes of which one of ``count`` instances meets every assumption."""
+@dataclass(frozen=True)
+class _Criteria:
+    """What shapes are tried for: one of ``count`` instances meets the claim's assumptions, also under ``rules``.
+
+    ``answers`` keeps what was looked at: an assumption on losses and weights does not ask how many rounds there are.
+    """
+
+    claim: Claim
+    reading: Reading
+    rules: Sequence[str]
+    count: int
+    answers: dict[Shape, bool]
+
+    @property
+    def assumed(self) -> list[Assumption]:
+        """What is assumed of losses and weights."""
+        every = self.claim.assumptions_in(self.reading)
+        return [item for item in every if item.symbols().isdisjoint(OF_STEPS)]
+
+
+def _met(criteria: _Criteria, budget: Budget, by_family: Mapping[str, InstanceFamily]) -> list[Shape]:
+    """The shapes of which one instance meets every assumption."""
     result: list[Shape] = []
-    answers: dict[Shape, bool] = {}
-    assumed = claim.assumptions_in(reading)
+    claim, assumed = criteria.claim, criteria.claim.assumptions_in(criteria.reading)
     for family in by_family.values():
         schedules = _schedules(claim, family)
         for (N, d), (tau, rounds) in itertools.product(
@@ -161,25 +183,19 @@ def _met(
                     continue
                 steps = [s for s in schedules if s != "free" or shape.total <= MANY_STEPS]
                 steps = steps[-1:] if shape.random else steps
-                for kind in _kinds(claim, reading, shape, family, count, answers):
+                for kind in _kinds(criteria, shape, family):
                     result += [replace(kind, schedule=s) for s in steps]
     return result
 
 
-def _kinds(
-    claim: Claim, reading: Reading, shape: Shape, family: InstanceFamily, count: int, answers: dict[Shape, bool]
-) -> list[Shape]:
-    """The weightings under which some instance meets the assumptions; losses apart, p free where they may be.
-
-    ``answers`` keeps what was looked at: an assumption on losses and weights does not ask how many rounds there are.
-    """
-    assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
+def _kinds(criteria: _Criteria, shape: Shape, family: InstanceFamily) -> list[Shape]:
+    """The weightings under which some instance meets the assumptions; losses apart, p free where they may be."""
+    claim, reading, assumed, answers = criteria.claim, criteria.reading, criteria.assumed, criteria.answers
     few = min(shape.rounds, FEW_ROUNDS)
-    narrow = [a for a in without_penalty(claim, reading) if a in assumed]
-    others = _others(shape)
     several = any("m" in a.symbols() for a in assumed)
-    biased = ["fedmax", *(f"fedmax:{k}" for k in range(2, min(shape.N, 4)) if several), "fixed", *others]
-    biased += [rule for rule in top_weighting(assumed, shape.N) if rule not in biased]
+    biased = ["fedmax", *(f"fedmax:{k}" for k in range(2, min(shape.N, 4)) if several), "fixed"]
+    others = [rule for rule in dict.fromkeys((*criteria.rules, *assumed_weightings(assumed))) if rule not in biased]
+    biased += [rule for rule in others if shape.present > 1 and not no_fractions(rule, (shape.N,))]
     # A client alone has all weight, whatever the weighting.
     choices = (["fedavg"],) if shape.present == 1 else (biased, ["fedavg"])
     if with_replacement in assumed:
@@ -198,7 +214,7 @@ def _kinds(
         for kind in kinds:
             short = replace(kind, rounds=few)
             if short not in answers:
-                answers[short] = _possible(claim, reading, assumed, short, family, narrow, count, answers)
+                answers[short] = _possible(criteria, short, family)
             possible += [kind] * answers[short]
         if possible:
             return possible
@@ -223,30 +239,14 @@ def _given(claim: Claim, reading: Reading, shape: Shape) -> bool:
     return not needs_every_outcome(claim, reading, bent=not shape.linear, biased=biased)
 
 
-def _others(shape: Shape) -> list[str]:
-    """Every other weighting that needs no argument, no problem and no random numbers."""
-    if shape.N == 1:
-        return []
-    keys = [key for key, plugin in weightings().items() if not plugin.example and key not in NAMED_RULES]
-    rules = {key: weighting_named(key) for key in keys}
-    return [key for key, rule in rules.items() if not (rule.random or rule.needs_problem)]
-
-
-def _possible(
-    claim: Claim,
-    reading: Reading,
-    assumed: Sequence[Assumption],
-    shape: Shape,
-    family: InstanceFamily,
-    narrow: Sequence[Assumption],
-    count: int,
-    answers: dict[Shape, bool],
-) -> bool:
+def _possible(criteria: _Criteria, shape: Shape, family: InstanceFamily) -> bool:
     """Whether some of a few instances of a shape meets what is assumed of losses and weights.
 
     What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length; equalities of
     the losses alone are asked once, whatever the weighting and the noise.
     """
+    claim, reading, assumed, answers = criteria.claim, criteria.reading, criteria.assumed, criteria.answers
+    narrow = [a for a in without_penalty(claim, reading) if a in assumed]
     step = replace(shape, tau=1, rounds=1, schedule="one step")
     alone = replace(step, weighting="", noise="", absent=0)
     if not (answers.get(step, True) and answers.get(alone, True)):
@@ -258,7 +258,7 @@ def _possible(
     if not answers[alone]:
         return False
     values = run.measurement(reading, Values()).constants
-    near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
+    near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[: criteria.count]
     met = bool(admitted(narrow, claim, reading, population, near)[near].any())
     if len(near):
         answers[step] = answers.get(step, False) or met

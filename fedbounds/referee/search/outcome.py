@@ -7,12 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import BENT, Instance
+from fedbounds.evidence.exact.instance import BENT, Instance, no_fractions
+from fedbounds.evidence.judge import cannot_express
+from fedbounds.plugins import user_weightings
 from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.candidates import Arm, admitted, without_penalty
 from fedbounds.referee.search.family import (
@@ -28,6 +31,7 @@ from fedbounds.referee.search.populations import OUTSIDE, UNTESTED, objectives
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.protocol_assumptions import assumed_weightings
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
 
@@ -67,6 +71,14 @@ class Search:
     budget: Budget
     seed: int
     by_family: Mapping[str, InstanceFamily]
+    extra: tuple[ModuleType, ...] = ()
+
+    @property
+    def left_out(self) -> str:
+        """Which weightings of the ``extra`` modules no instance can have, and why."""
+        rules = {rule: no_fractions(rule) for rule in user_weightings(self.extra)}
+        names = [f"weighting {rule} ({why})" for rule, why in rules.items() if why]
+        return f"{cannot_express(names)} in fractions" if names else ""
 
     def population(self, outcome: Outcome) -> Population:
         """The best instance of an outcome."""
@@ -123,7 +135,7 @@ def survived(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[
         Status.UNDECIDED,
         margin=best.margin,
         tightness=1 / ratio if math.isfinite(ratio) and ratio else None,
-        detail="; ".join(filter(None, (detail, beyond, "this proves nothing"))),
+        detail="; ".join(filter(None, (detail, beyond, search.left_out, "this proves nothing"))),
         data=data,
         coverage=first,
     )
@@ -145,7 +157,8 @@ def _in_floats(search: Search, outcome: Outcome) -> dict[str, object]:
 def _untested(search: Search, best: Outcome, spent: str, total: int) -> Verdict:
     """Nothing was compared, so that nothing is covered."""
     sides = " with sides that are defined and not both 0" if UNTESTED <= best.margin < OUTSIDE else ""
-    detail = f"nothing was compared: {UNMET}{sides}; {spent}; this proves nothing"
+    words = f"nothing was compared: {UNMET}{sides}", spent, search.left_out, "this proves nothing"
+    detail = "; ".join(filter(None, words))
     data = {"closest": None, "family": best.arm.label, "budget": search.budget.name, "evaluations": total}
     names = search.claim.key, search.reading.name
     return Verdict(*names, Evidence.EXACT, Status.UNDECIDED, detail=detail, data=data)
@@ -169,10 +182,12 @@ def _approach(best: Outcome, ratio: float, unconfirmed: bool) -> str:
     return f"closest approach lhs/rhs = {ratio:.6g}, margin {best.margin:.3g} {at}"
 
 
-def fixed_points(claim: Claim, reading: Reading) -> Verdict:
+def fixed_points(claim: Claim, reading: Reading, extra: Sequence[ModuleType] = ()) -> Verdict:
     """A rate is refuted by an instance that never moves: two clients on a small grid of starts and weights."""
     tried = 0
-    for q, x in itertools.product((2, 3, 4, 5), range(-4, 5)):
+    rules = assumed_weightings(claim.assumptions_in(reading)) or user_weightings(extra)
+    rules = ["fedmax", *(rule for rule in rules if not no_fractions(rule, (2,)))]
+    for rule, q, x in itertools.product(rules, (2, 3, 4, 5), range(-4, 5)):
         p = Fraction(1, q)
         base = Instance(
             curvatures=((Fraction(1),), (Fraction(1),)),
@@ -180,14 +195,15 @@ def fixed_points(claim: Claim, reading: Reading) -> Verdict:
             p=(1 - p, p),
             w0=(Fraction(x, 4),),
             eta=(Fraction(1, 4),),
+            weighting=rule,
         )
         tried += 1
         verdict = examine(base, claim, reading)
         if verdict.status is Status.REFUTED:
             return replace(verdict, data={**verdict.data, **by_hand(base, claim, reading), "evaluations": tried})
     detail = (
-        f"not refuted for full gradients, C = 1, tau = 1 and two clients on a line under FedMax: no fixed point away "
-        f"from w* among {tried} instances; this proves nothing"
+        f"not refuted for full gradients, C = 1, tau = 1 and two clients on a line under {' and '.join(rules)}: no "
+        f"fixed point away from w* among {tried} instances; this proves nothing"
     )
     data = {"evaluations": tried}
     return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data=data)

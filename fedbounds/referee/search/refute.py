@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -105,13 +106,15 @@ def refute(
     by_family: Mapping[str, InstanceFamily] | None = None,
     so_far: Callable[[Callable[[], Verdict]], None] = lambda verdict: None,
     chosen: Sequence[Arm] | None = None,
+    extra: Sequence[ModuleType] = (),
 ) -> Verdict:
     """Search the arms of the budget until one yields a confirmed counterexample.
 
     ``progress(label, done, total)`` is called before every arm; ``each`` computes the arms of a rung, in order;
-    ``by_family``: the families by key, shipped ones and those of plug-ins unless given; ``so_far`` is called after
-    every arm with what the verdict is if that was the last; ``chosen``: the `arms`, where they are known. REFUTED
-    carries the instance and both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach.
+    ``by_family``: the families by key, unless given all with those of the ``extra`` modules, of which weightings are
+    tried too; ``so_far`` is called after every arm with what the verdict is if that was the last; ``chosen``: the
+    `arms`, where they are known. REFUTED carries the instance and both sides as fractions in ``data``; otherwise
+    UNDECIDED with the closest approach.
     """
     unknown = unexpressed(claim, reading)
     if not ({*claim.tuned} <= TUNED_TO) or (claim.steps is not None and claim.steps.has(L_sample)):
@@ -120,12 +123,12 @@ def refute(
         detail = f"{cannot_express(unknown)} in fractions, so nothing could be called refuted"
         return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail)
     if claim.kind is Kind.RATE:
-        return fixed_points(claim, reading)
-    search = Search(claim, reading, budget, seed, by_family or families())
+        return fixed_points(claim, reading, extra)
+    search = Search(claim, reading, budget, seed, by_family or families(extra), extra=tuple(extra))
     violates = judge(claim, reading)
     outcomes: list[Outcome] = []
     unconfirmed: list[Outcome] = []
-    chosen = arms(claim, reading, budget, search.by_family) if chosen is None else chosen
+    chosen = arms(claim, reading, budget, search.by_family, extra) if chosen is None else chosen
     for outcome in _outcomes(search, chosen, progress, each):
         outcomes.append(outcome)
         if outcome.margin <= WORTH_TRYING:
