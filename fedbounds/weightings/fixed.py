@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,8 +32,9 @@ class Fixed(Weighting):
         return self
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
-        alpha = np.array(self.weights)
-        check_distribution(alpha, excess.shape[-1], "fixed weights")
+        exact = excess.dtype == object
+        alpha = np.array([Fraction(str(a)) for a in self.weights] if exact else self.weights)
+        check_distribution(alpha.astype(float), excess.shape[-1], "fixed weights")
         present = np.where(np.broadcast_to(p, excess.shape) > 0, alpha, 0) if np.ndim(p) > 1 else alpha
         present = np.broadcast_to(present, excess.shape)
         return present / present.sum(axis=-1, keepdims=True)

@@ -195,7 +195,7 @@ class Instance:
         return tuple(p), tuple(alpha)
 
 
-def no_fractions(rule: str, sizes: Sequence[int] = (4, 32)) -> str:
+def no_fractions(rule: str, sizes: Sequence[int] = (4, *range(2, 9), 32)) -> str:
     """Why a named weighting has no weights in fractions for any of these numbers of clients; "" where it has some."""
     faults = []
     for N in sizes:
@@ -203,9 +203,10 @@ def no_fractions(rule: str, sizes: Sequence[int] = (4, 32)) -> str:
             weighting = None if rule == "fixed" else weighting_named(rule)
             if weighting is not None and not isinstance(weighting, Multinomial):
                 require_fractions(weighting, N)
+            return ""
         except InputError as wrong:
             faults.append(str(wrong).rstrip("."))
-    return faults[0] if len(faults) == len(sizes) else ""
+    return faults[0]
 
 
 def array(rows: object) -> Any:
