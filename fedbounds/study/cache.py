@@ -36,9 +36,7 @@ OURS = ("fedbounds", "fedbounds_derivations")
 ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")
 
 
-def identity(
-    claim: Claim, reading: str, budget: str, seed: int, extra: Iterable[ModuleType] = ()
-) -> dict[str, Any]:
+def identity(claim: Claim, reading: str, budget: str, seed: int, extra: Iterable[ModuleType] = ()) -> dict[str, Any]:
     """What a state belongs to, as a JSON object; ``extra`` modules bring weightings and families."""
     brought = [hashlib.sha256(_source(module)).hexdigest() for module in extra]
     return {
