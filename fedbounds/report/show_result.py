@@ -37,7 +37,7 @@ def to_html(result: Tabled) -> str:
 
 
 def report(result: Tabled, out: str | Path) -> Path:
-    """Write a study as the page of all its evidence, anything else as its table."""
+    """Write a study as its page, with the grounds of every verdict, anything else as its table."""
     if not isinstance(result, Result):
         return io.write_text(Path(out), to_html(result))
     lines = ledger_lines(result.claims, result.verdicts)

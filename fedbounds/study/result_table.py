@@ -43,7 +43,7 @@ class Tabled(abc.ABC):
         return shown("plot", self, kind)
 
     def report(self, out: str | Path = "report.html") -> Path:
-        """Write the result as one page of HTML that opens offline: of a study or a sweep with all its evidence."""
+        """Write the result as one page of HTML that opens offline: of a study with the grounds of every verdict."""
         return shown("report", self, out)
 
     def save(self, path: str | Path) -> Path:

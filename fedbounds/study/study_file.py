@@ -1,13 +1,10 @@
-"""A TOML file of a study or a sweep: fixed settings, a list for every axis of the grid, cells left out.
+"""A TOML file of a study or a sweep: fixed settings, and a list for every axis of the grid.
 
     [base]                      # settings of every cell
     rounds = 200
     [grid]                      # every combination is a cell
     data = ["quadratics:0", "quadratics:1"]
     weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
-    [[exclude]]                 # cells that match every line of the block are left out
-    data = "quadratics:0"
-    weightings = "fedsoftmax:1"
 
 A setting that is itself a list (weightings, claims, readings, p, plugins) takes one list a cell; a text alone
 is a list of one. Errors name the line.
@@ -33,7 +30,7 @@ from fedbounds.plugins import load_file, nearest
 from fedbounds.study.objects_from_settings import name_checks
 from fedbounds.study.settings import Settings, checked
 
-SECTIONS = ("base", "grid", "exclude")
+SECTIONS = ("base", "grid")
 # More cells than this is a slip of the pen: a table of millions of rows, and weeks of computing.
 MAX_CELLS = 1_000_000
 # No study is longer; keys of keys take a time that grows with their square.
@@ -91,23 +88,14 @@ def _grid(file: _File) -> Grid:
         with file.at(section):
             if section not in SECTIONS:
                 raise nearest("section", section, SECTIONS)
-            blocks = value if section == "exclude" else [value]
-            if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            if not isinstance(value, dict):
                 raise reject(f"{section} must be a table", quoted(value), "see the documentation of sweeps")
     axes = _axes(file)
     _check_names(axes, file)
-    excluded = _excluded(axes, file)
     count = math.prod(map(len, axes.values()))
     if count > MAX_CELLS:
         raise reject(f"{file.name}: a sweep takes at most {MAX_CELLS} cells", count, "make the grid smaller")
-    every = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
-    cells = [
-        _cell(chosen)
-        for chosen in every
-        if not any(all(chosen[name] in values for name, values in block.items()) for block in excluded)
-    ]
-    if not cells:
-        raise reject(f"{file.name}: a sweep needs a cell", "none", "exclude less")
+    cells = (_cell(dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values()))
     return Grid(tuple(cells), tuple(file.table.get("grid", {})), file.text)
 
 
@@ -150,15 +138,15 @@ class _File:
             return checked(name, value)
 
     @contextlib.contextmanager
-    def at(self, key: str, section: str = "", number: int = 1) -> Iterator[None]:
-        """Errors inside name the line of ``key`` in a section, the ``number``-th of that name."""
+    def at(self, key: str, section: str = "") -> Iterator[None]:
+        """Errors inside name the line of ``key`` in a section."""
         try:
             yield
         except InputError as wrong:
-            begun = number if not section else 0
+            begun = not section
             for line, text in enumerate(self.text.splitlines(), 1):
-                begun += bool(section and re.match(rf"""\s*\[*["']?{section}\b""", text))
-                if begun >= number and re.search(rf"""(^|[\s.{{,\[])["']?{re.escape(key)}["']?\s*[]=.]""", text):
+                begun = begun or bool(re.match(rf"""\s*\[*["']?{section}\b""", text))
+                if begun and re.search(rf"""(^|[\s.{{,\[])["']?{re.escape(key)}["']?\s*[]=.]""", text):
                     raise InputError(f"{self.name}, line {line}: {wrong}") from None
             raise InputError(f"{self.name}: {wrong}") from None
 
@@ -188,21 +176,3 @@ def _check_names(axes: Axes, file: _File) -> None:
             for value in axes[name]:
                 for part in value if isinstance(value, tuple) else (value,):
                     checks[name](part)
-
-
-def _excluded(axes: Axes, file: _File) -> list[Axes]:
-    """Every block of [[exclude]] as field -> values, each of which some cell takes."""
-    blocks = []
-    for number, block in enumerate(file.table.get("exclude", []), 1):
-        if not block:
-            raise reject(f"{file.name}: a block of [[exclude]] needs a setting", "none", "remove the block")
-        values: Axes = {}
-        for name, value in block.items():
-            with file.at(name, "exclude", number):
-                if name not in axes:
-                    raise nearest("excluded setting", name, axes)
-                values[name] = [checked(name, part) for part in (value if isinstance(value, list) else [value])]
-                if unknown := [part for part in values[name] if part not in axes[name]]:
-                    raise reject(f"an excluded {name} must occur in the grid", quoted(unknown[0]), "correct it")
-        blocks.append(values)
-    return blocks

@@ -222,13 +222,12 @@ def sweep(
     *,
     jobs: int = -1,
     scheduler: str | None = None,
-    retry_failed: bool = False,
     progress: Progress | None = None,
 ) -> SweepResult:
     """Examine every cell of the grid in ``study`` (a TOML file) and keep the verdicts in one table in ``out``.
 
-    The same call continues a sweep that was stopped; arguments and errors as of `run`. Writes
-    sweep.sqlite and sweep.csv.
+    The same call continues a sweep that was stopped, and computes cells that failed again; arguments and errors as of
+    `run`. Writes sweep.sqlite and sweep.csv.
 
     >>> print(Path("grid.toml").read_text())
     base = {problem = "quadratic", claims = "lemma-1", weightings = "fedavg", rounds = 2, replicates = 8}
@@ -240,7 +239,7 @@ def sweep(
     folder = Path(of_kind("the output of a sweep", out, (str, Path), "the path of a folder"))
     whole("jobs", jobs, -1)
     grid = study if isinstance(study, Grid) else read_grid(study)
-    summary = run(grid, folder, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress)
+    summary = run(grid, folder, jobs=jobs, scheduler=scheduler, progress=progress)
     stored = read_table(folder, [cell.key for cell in grid.cells])
     stored.export(folder / "sweep.csv")
     return replace(stored, summary=summary)
@@ -252,24 +251,19 @@ def run(
     *,
     jobs: int = -1,
     scheduler: str | None = None,
-    retry_failed: bool = False,
     progress: Progress | None = None,
     compute: Callable[[Cell], CellResult] | None = None,
 ) -> Summary:
-    """Compute the cells of ``study`` that the table in ``out`` lacks, each committed as it finishes.
+    """Compute the cells of ``study`` that failed or that the table in ``out`` lacks, each committed as it finishes.
 
     ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead;
-    ``retry_failed``: also the cells that failed; ``compute`` replaces ``check`` (a picklable function).
+    ``compute`` replaces ``check`` (a picklable function).
     Errors: InputError for a folder that cannot be written, a full disk or a cluster that cannot be reached.
     """
     with io.locked(out) as folder, opened(folder / TABLE) as table:
         prepare(table, folder / TABLE, study)
         before = cells_of(table, folder / TABLE)
-        left = [
-            cell
-            for cell in study.cells
-            if cell.key not in before or (retry_failed and before[cell.key].message is not None)
-        ]
+        left = [cell for cell in study.cells if cell.key not in before or before[cell.key].message is not None]
         total, done = len(study.cells), len(study.cells) - len(left)
         if progress is not None:
             progress("cells", done, total)

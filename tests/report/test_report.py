@@ -1,8 +1,6 @@
 """The report as a document: self-contained, escaped, well-formed, and saying what the study and the evidence say."""
 
-import hashlib
 import itertools
-import json
 import re
 import shlex
 import xml.etree.ElementTree as ET
@@ -16,10 +14,8 @@ import made_study
 import pytest
 
 from fedbounds import plugins
-from fedbounds.evidence.symbolic import library
-from fedbounds.report.html import study_sections, templates
+from fedbounds.report.html import templates
 from fedbounds.report.html.study_sections import command, write_page
-from fedbounds.report.table import Code
 from fedbounds.study.ledger import ledger_lines
 from fedbounds.study.settings import NAMES, Settings
 from fedbounds.theory.claim import statement
@@ -70,15 +66,10 @@ def study():
 
 @pytest.fixture(scope="module")
 def written(study, tmp_path_factory):
-    """The page of a study, in a folder that did not exist; of the shipped evidence the proof and two examples."""
+    """The page of a study, in a folder that did not exist."""
     out = tmp_path_factory.mktemp("report") / "pages" / "report.html"
     result, drawn = made_study.objects(*study)
-    examples = [path for path in study_sections.all_files() if path.stem in ("lemma-2", "fedmax-gap")]
-    with pytest.MonkeyPatch.context() as few:
-        few.setattr(library, "check_all", lambda: {"lemma-2": library.checked_named("lemma-2")})
-        few.setattr(study_sections, "all_files", lambda: examples)
-        few.setattr(study_sections, "evidence", study_sections._checked)
-        return write_page(result, ledger_lines(result.claims, result.verdicts), drawn, out)
+    return write_page(result, ledger_lines(result.claims, result.verdicts), drawn, out)
 
 
 @pytest.fixture(scope="module")
@@ -152,13 +143,6 @@ def test_every_claim_has_its_section_with_its_statement(html):
         assert shown == str(templates.formula(statement(plugins.claim_named(key)))), key
 
 
-def test_proofs_and_counterexamples_are_shown(html):
-    section = html[html.index('id="claim-lemma-2"') :]
-    section = section.partition("<h3")[0]
-    assert "<summary>Counterexample: " in section and "right = 0.0064 (4/625)" in section
-    assert "<summary>Proof: " in section and "steps check" in section and "does not check" not in html
-
-
 def test_the_run_is_repeatable_from_the_page(html, written):
     part = html[html.index('id="run"') :]
     shown = unescape(re.search(r"<pre><code>(.*?)</code></pre>", part, re.DOTALL)[1])
@@ -194,21 +178,6 @@ def test_every_statement_of_the_package_becomes_mathml():
 )
 def test_prose_reads_as_the_paper_writes(text, shown):
     assert str(templates.prose(text)) == shown
-
-
-def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = {"theorem-1": [Code("1 <= 2", "Proof: 1 of 1 steps check")], "": [Code("2 > 1", "Counterexample: 2")]}
-    monkeypatch.setattr(study_sections, "_checked", lambda: made)
-    assert study_sections.evidence() == made
-    (path,) = (tmp_path / "fedbounds").glob("evidence-*")
-    monkeypatch.setattr(study_sections, "_checked", lambda: pytest.fail("it was made once more"))
-    assert study_sections.evidence() == made
-    for broken in ([], {"theorem-1": 1}):
-        text = json.dumps(broken)
-        path.write_text(f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")
-        with pytest.raises(pytest.fail.Exception, match="once more"):
-            study_sections.evidence()
 
 
 # ---- the command ----

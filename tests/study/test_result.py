@@ -110,9 +110,6 @@ claims = ["theorem-1"]
 data = ["quadratics:0", "quadratics:1"]
 weightings = ["fedavg", ["fedmax", "fedsoftmax:1"]]
 p = [[0.5, 0.5], [0.25, 0.75]]
-[[exclude]]
-data = "quadratics:0"
-weightings = "fedavg"
 """
 
 
@@ -120,7 +117,7 @@ weightings = "fedavg"
 @given(
     st.integers(0, len(SWEEP)),
     st.integers(0, 20),
-    st.text(max_size=4) | st.sampled_from(["\n", "[", "{", '"', "inf", "1e999", "9" * 5000, "[[exclude]]", "= []"]),
+    st.text(max_size=4) | st.sampled_from(["\n", "[", "{", '"', "inf", "1e999", "9" * 5000, "[[grid]]", "= []"]),
 )
 def test_no_changed_text_of_a_sweep_gives_a_traceback(start, length, put):
     try:

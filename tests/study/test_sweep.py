@@ -61,6 +61,11 @@ def stored(out, query="SELECT * FROM cells ORDER BY key"):
         connection.close()
 
 
+def computed(out):
+    """How many cells of the table did not fail."""
+    return sum(cell.message is None for cell in read_table(out).cells.values())
+
+
 def exported(study, out):
     return read_table(out, [cell.key for cell in study.cells]).export(out / "sweep.csv").read_bytes()
 
@@ -74,10 +79,10 @@ def finished(tmp_path_factory):
 
 
 def test_cells_are_the_product_of_the_axes_in_order():
-    study = parse_grid("[grid]\ntau = [1, 2]\ncondition = [1, 10.5, 20]\n[[exclude]]\ntau = 1\ncondition = [20, 1]")
+    study = parse_grid("[grid]\ntau = [1, 2]\ncondition = [1, 10.5]")
     assert study.axes == ("tau", "condition")
     result = [(cell.settings["tau"], cell.settings["condition"]) for cell in study.cells]
-    assert result == [(1, 10.5), (2, 1.0), (2, 10.5), (2, 20.0)]
+    assert result == [(1, 1.0), (1, 10.5), (2, 1.0), (2, 10.5)]
     assert [cell.settings["problem"] for cell in study.cells] == [Settings().problem] * 4
 
 
@@ -118,8 +123,6 @@ def test_key_changes_with_the_text_of_a_plugin(tmp_path):
         ("[base]\ntau = 1\n[grid]\ntau = [1]", 4, "fixed or vary"),
         ("[base]\nrounds =\n", 2, "not valid TOML"),
         ("[base]\nrounds = [\n", 2, "not valid TOML"),
-        ("[grid]\ntau = [1]\n[[exclude]]\ntau = 1\n[[exclude]]\ntaw = 1", 6, "did you mean 'tau'"),
-        ("[grid]\ntau = [1]\n[[exclude]]\ntau = 3", 4, "occur in the grid"),
         ("grid = 3", 1, "table"),
     ],
 )
@@ -148,9 +151,7 @@ def test_a_study_file_without_settings_is_refused(text, tmp_path):
         read_grid(tmp_path / "empty.toml")
 
 
-def test_a_study_without_cells_or_with_too_many_is_refused():
-    with pytest.raises(InputError, match="needs a cell"):
-        parse_grid("[grid]\ntau = [1]\n[[exclude]]\ntau = 1")
+def test_a_study_with_too_many_cells_is_refused():
     with pytest.raises(InputError, match="at most 1000000 cells"):
         parse_grid(f"[grid]\nseed = {list(range(1001))}\nclients = {list(range(1, 1001))}")
 
@@ -187,15 +188,14 @@ def test_a_failed_cell_is_kept_with_its_error(finished):
     assert all(row["claim"] is None and row["tightness"] is None for row in rows)
 
 
-def test_failed_cells_are_computed_again_only_when_asked_for(tmp_path):
+def test_failed_cells_are_computed_again_by_the_same_call(tmp_path):
     study, out = (
         parse_grid(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
         tmp_path,
     )
     assert sweep.run(study, out, jobs=1) == Summary(2, 2, 1)
     first = exported(study, out)
-    assert sweep.run(study, out, jobs=1) == Summary(2, 0, 1)
-    assert sweep.run(study, out, jobs=1, retry_failed=True) == Summary(2, 1, 1)
+    assert sweep.run(study, out, jobs=1) == Summary(2, 1, 1)
     assert exported(study, out) == first
 
 
@@ -230,10 +230,11 @@ def test_killed_in_mid_run_and_continued_gives_the_same_bytes(tmp_path):
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     before = dict.fromkeys(stored(out))
-    left = len(study.cells) - len(before)
-    assert 0 < left <= len(study.cells) - 2
+    done = computed(out)
+    left = len(study.cells) - done
+    assert 2 <= done < len(study.cells)
     assert sweep.run(study, out, jobs=2, progress=lambda *now: seen.append(now)).computed == left
-    assert seen == [("cells", done, 12) for done in range(len(before), 13)]
+    assert seen == [("cells", k, 12) for k in range(done, 13)]
     assert before.keys() <= dict.fromkeys(stored(out)).keys()
     sweep.run(study, tmp_path / "whole", jobs=1)
     assert exported(study, out) == exported(study, tmp_path / "whole")
@@ -308,9 +309,9 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     (line,) = done.stderr.strip().splitlines()
     assert "sweep.sqlite" in line
     assert "every cell finished before is kept" in line
-    kept = len(stored(out))
-    assert 0 < kept < 12
-    assert sweep.run(parse_grid(STUDY), out, jobs=1) == Summary(12, 12 - kept, 4)
+    assert 0 < len(stored(out)) < 12
+    left = 12 - computed(out)
+    assert sweep.run(parse_grid(STUDY), out, jobs=1) == Summary(12, left, 4)
 
 
 def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path):
@@ -354,7 +355,7 @@ def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
         assert sum(int(word) for word in words[3:] if word.isdigit()) == sum(
             kind.items() <= row.items() for row in rows
         )
-    assert "12 cells, 0 computed now, 4 failed" in done.stdout
+    assert "12 cells, 4 computed now, 4 failed" in done.stdout
     assert "4 x fedmax:k" in done.stderr
     assert (out / "sweep.csv").read_bytes() == exported(study, out)
     wrong = CliRunner().invoke(main, ["sweep", str(tmp_path / "none.toml"), "--out", str(out)])

@@ -204,9 +204,6 @@ step = "theory"
 tau = [1, 2]
 batch = [2, "full"]
 weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
-[[exclude]]
-tau = 1
-batch = 2
 """
     about = ("fedavg", "corollary", "repaired", Evidence.EMPIRICAL, Status.HOLDS)
     named = dict(zip(("weighting", "claim", "reading", "evidence", "status"), about, strict=True))

@@ -72,18 +72,16 @@ def sweep(
     out: Path,
     jobs: int = -1,
     scheduler: str | None = None,
-    retry_failed: bool = False,
     quiet: bool = False,
 ) -> int:
     """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
 
-    The same command continues a sweep that was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
-    if cells failed.
+    The same command continues a sweep that was stopped, and computes cells that failed again. Writes sweep.sqlite and
+    sweep.csv. Exits with 2 if cells failed.
 
     out: Folder of the table; the same folder continues a sweep.
     jobs: Processes; -1 is one a core.
     scheduler: A Dask scheduler to use instead, as tcp://host:8786.
-    retry_failed: Compute the cells that failed once more.
     """
     import fedbounds
     from fedbounds.report import terminal as console
@@ -92,9 +90,7 @@ def sweep(
 
     try:
         with console.progress(not quiet, lines=True) as bar:
-            result = fedbounds.sweep(
-                study, out, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=bar
-            )
+            result = fedbounds.sweep(study, out, jobs=jobs, scheduler=scheduler, progress=bar)
     except KeyboardInterrupt:
         say("Every finished cell is kept: the same command goes on from there.")
         raise
@@ -102,7 +98,7 @@ def sweep(
     show(console.plain_table(counts.head, counts.rows))
     show(f"{counted(done.total, 'cell')}, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
     if done.failed:
-        say("Failed, the commonest reason first (--retry-failed computes them again):")
+        say("Failed, the commonest reason first (the same command computes them again):")
         for message, count in result.failures[:SHOWN]:
             say(f"  {count} x {message}")
     return FAILED if done.failed else 0

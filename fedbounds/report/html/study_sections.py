@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from fedbounds.engine.parallel import in_processes
-from fedbounds.errors import InputError
-from fedbounds.evidence.exact.compare import Sides
-from fedbounds.evidence.exact.counterexamples import Counterexample, all_files
-from fedbounds.evidence.symbolic import library
-from fedbounds.evidence.symbolic.render import render_text
-from fedbounds.io import plain, shaped, write_text
+from fedbounds.io import write_text
 from fedbounds.report.check_text import (
     answer_table,
     data_name,
@@ -30,67 +23,19 @@ from fedbounds.report.check_text import (
     problem_sentence,
     summary_line,
 )
-from fedbounds.report.claim_text import claim_answer, explain, length_note_of
-from fedbounds.report.counterexample_script import stored_script
+from fedbounds.report.claim_text import claim_answer, explain
 from fedbounds.report.figures import study_figures
 from fedbounds.report.figures.styles import READING_STYLES, svg
 from fedbounds.report.html.templates import blocks_page
-from fedbounds.report.instance_text import fields
-from fedbounds.report.number_format import MISSING, number, with_decimal
+from fedbounds.report.number_format import MISSING, number
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
 from fedbounds.report.verdict_tables import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
-from fedbounds.study.cache import cached
-from fedbounds.study.ledger import Line, counterexample
+from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
 from fedbounds.study.run_series import RunSeries
 from fedbounds.theory.claim import Claim, statement
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence
-
-# The evidence that is about no claim: steps of proofs, and counterexamples to remarks.
-OTHERS = ""
-
-
-def evidence() -> Mapping[str, list[Code]]:
-    """Claim -> its proofs and counterexamples; OTHERS -> those that are about none.
-
-    Each is checked here or was on this machine, with these very sources.
-    """
-
-    def read(result: object) -> dict[str, list[Code]]:
-        return shaped(result, dict[str, list[Code]], "the stored evidence")
-
-    # Unlike verdicts, it follows from how things are shown too.
-    return cached("evidence", _checked, read, plain, {"referee", "cli", "vision"})
-
-
-def _checked() -> dict[str, list[Code]]:
-    result: dict[str, list[Code]] = {}
-    for checked in library.check_all().values():
-        derivation, good = checked.derivation, sum(outcome.ok for outcome in checked.outcomes.values())
-        title = f"Proof: {derivation.title}, {good} of {len(derivation.steps)} steps check"
-        text = render_text(checked, library.verdict_of(checked))
-        result.setdefault(derivation.claim or OTHERS, []).append(Code(text, title))
-    for example, sides in map(counterexample, all_files()):
-        document = example.document
-        title = f"Counterexample: {document.get('title') or example.name}"
-        result.setdefault(document.get("claim") or OTHERS, []).append(Code(_example(example, sides), title))
-    return result
-
-
-def _example(example: Counterexample, sides: Sides) -> str:
-    """A counterexample with its sides, computed again in exact arithmetic, its instance, and its script if short."""
-    document, apart = example.document, Fraction(sides.lhs) - Fraction(sides.rhs)
-    rows = {"left": sides.lhs, "right": sides.rhs, "left - right": apart, "t": document.get("t")}
-    lines = list(filter(None, [document.get("why"), length_note_of(example)]))
-    lines += [f"Reading {', '.join([example.reading, *document.get('also', ())])}."] * ("claim" in document)
-    lines += [f"  {name} = {with_decimal(str(value))}" for name, value in rows.items() if value is not None]
-    lines += ["Computed again in fractions on this machine. Instance:"]
-    lines += fields(document.get("instance") or document.get("data", {}))
-    with contextlib.suppress(InputError):
-        lines += ["", "As a script of plain Python:", "", stored_script(example)]
-    return "\n".join(lines)
-
 
 Drawn = Sequence[RunSeries]
 # Characters of a picture that stand as they are in an address of data, and in an attribute.
@@ -155,9 +100,8 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     """The report of a study as HTML: no file and no network beyond it is needed to read it.
 
     ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.run_series`), ``command`` what repeats
-    it. Proofs, counterexamples and certificates stand on it as they were checked on this machine.
+    it.
     """
-    shipped = evidence()
     claims = {line.claim.key: line.claim for line in lines}
     of_runs, of_claims = all_pictures(claims.values(), result, drawn)
     caption = LEDGER.format(len(result.runs), result.settings.error_rate)
@@ -176,11 +120,7 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     for claim, picture in zip(claims.values(), of_claims, strict=True):
         claim_lines = [line for line in lines if line.claim.key == claim.key]
         blocks += claim_blocks(claim, claim_lines, result, picture)
-        blocks += shipped.get(claim.key, [])
     blocks += [
-        Heading("Other proofs and counterexamples", 2, "others"),
-        "Lemmas that the proofs above cite, and remarks or steps of the paper that a small instance contradicts.",
-        *shipped[OTHERS],
         Heading("The run", 2, "run"),
         *_command_blocks(command),
         constants_table(result),
