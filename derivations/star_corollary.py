@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from fedbounds.claims.tight import LONGER
 from fedbounds.theory import assumptions as a
 
 from ._recursion import *
@@ -140,7 +139,7 @@ DERIVATIONS = (
     corollary(
         WITH_NOISE,
         "Convergence bound with the drift of its own steps, from drift-noise",
-        LONGER**2 / 4,
+        DRIFT_NOISE.terms["drift"] / (4 * eta**2 * (tau - 1) ** 2 * G_sq),
         premise("drift-noise"),
         assumes=(GIVEN,),
     ),
