@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fedbounds.study.result import Result as Result
     from fedbounds.study.run_study import check as check
     from fedbounds.study.sweep import sweep as sweep
-    from fedbounds.study.worst import worst as worst
+    from fedbounds.study.worst_case import worst as worst
     from fedbounds.theory.assumption import Assumption as Assumption
     from fedbounds.theory.claim import Claim as Claim
     from fedbounds.theory.quantity import Quantity as Quantity

@@ -144,7 +144,7 @@ def test_proofs_are_checked_and_a_plug_in_s_derivations_count(tmp_path):
     )
     file = tmp_path / "mine.py"
     file.write_text(
-        "from dataclasses import replace\nfrom fedbounds.evidence.symbolic.library import installed\n"
+        "from dataclasses import replace\nfrom fedbounds.evidence.symbolic.verified_proofs import installed\n"
         "from fedbounds.plugins import claim_named\n"
         "CLAIMS = (replace(claim_named('lemma-1'), key='my-lemma'),)\n"
         "DERIVATIONS = (replace(installed()['lemma-1'], key='my-proof', claim='my-lemma'),)\n"

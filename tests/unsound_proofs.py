@@ -16,7 +16,7 @@ from sympy.core.assumptions import StdFactKB
 
 from fedbounds.evidence.symbolic import definitions as o
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
@@ -249,7 +249,7 @@ def trials(seed: int, count: int) -> Iterator[Trial]:
 
 def accepted(trial: Trial) -> bool:
     """Whether the checker takes the derivation."""
-    return not library.check_all(trial.derivations)[trial.derivations[0].key].fault
+    return not verified_proofs.check_all(trial.derivations)[trial.derivations[0].key].fault
 
 
 def is_hole(trial: Trial, rng: random.Random) -> bool:

@@ -30,11 +30,11 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.sdp.one_step import certificate as certificates
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.derivation import Derivation
 from fedbounds.io import read_json, write_json
 from fedbounds.plugins import claims
-from fedbounds.referee.case import TimeSpent, at_most
+from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status
@@ -64,7 +64,7 @@ class Theorem:
     def proved_by(self, proof: Derivation) -> bool:
         """Whether our checker takes a proof of the claim."""
         checked = automatic.check(proof, self.claim, self.reading)
-        return library.judge(checked, self.claim, self.reading).status is Status.HOLDS
+        return verified_proofs.judge(checked, self.claim, self.reading).status is Status.HOLDS
 
 
 def theorems(seconds: float) -> Iterator[Theorem]:

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from fedbounds.plugins import algorithm_named
-from fedbounds.testing.conformance.oracle import conforms
+from fedbounds.testing.conformance.exact_round_law import conforms
 from fedbounds.testing.conformance.slips import slips as known_slips
-from fedbounds.testing.conformance.tasks import Task
+from fedbounds.testing.conformance.small_rounds import Task
 
 HERE = Path(__file__).parent
 # The algorithms by hand. No parameter is 0, 1/2 or 1, where it may be its square, its complement or left out unseen;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.render import verdict_line
 from fedbounds.io import write_text
 
@@ -28,7 +28,7 @@ proved. The others are results of their own, or about the claim that is named.
 
 def page() -> str:
     """Every derivation with its verdict, and the corrections of the paper's lines."""
-    results = library.proofs()
+    results = verified_proofs.proofs()
     lines = [INTRODUCTION, "| derivation | verdict |", "|---|---|"]
     for checked, verdict in results:
         key, claim, line = checked.derivation.key, checked.derivation.claim, verdict_line(checked, verdict)

@@ -20,8 +20,8 @@ from unittest.mock import MagicMock
 
 import numpy as np
 
-from fedbounds.testing.conformance.oracle import conforms
-from fedbounds.testing.conformance.tasks import Task
+from fedbounds.testing.conformance.exact_round_law import conforms
+from fedbounds.testing.conformance.small_rounds import Task
 
 HERE = Path(__file__).parent
 

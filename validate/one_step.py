@@ -25,7 +25,7 @@ from fedbounds.evidence.kernel.claim_statement import module_name
 from fedbounds.evidence.prover import automatic
 from fedbounds.io import write_json
 from fedbounds.latex import reader
-from fedbounds.referee.case import TimeSpent, at_most
+from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 

@@ -35,12 +35,12 @@ from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.judge import judge
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
 from fedbounds.evidence.sdp.one_step.verdict import examine as certified_or_not
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.io import write_json
 from fedbounds.plugins import claim_named, claims
-from fedbounds.referee.case import Stage, TimeSpent, at_most
 from fedbounds.referee.implication import granted
 from fedbounds.referee.repair import SECONDS, alternatives
+from fedbounds.referee.stage_context import Stage, TimeSpent, at_most
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
@@ -86,7 +86,7 @@ def slips(seed: int, count: int, hidden: bool) -> Iterator[Theorem]:
     while count:
         one = specimen(seed, k)
         k += 1
-        proof = library.examine(one.base, one.reading)
+        proof = verified_proofs.examine(one.base, one.reading)
         if one.against is None or one.base.kind is not Kind.INEQUALITY or proof is None:
             continue
         if proof.status is Status.HOLDS:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.algorithms.scaffnew import Scaffnew
-from fedbounds.engine.plain_runs import run_algorithm
+from fedbounds.engine.iterates import run_algorithm
 from fedbounds.evidence.assumption_checks import in_floats
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.evidence.evaluate import evaluate

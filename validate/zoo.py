@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.engine.plain_runs import run_algorithm
+from fedbounds.engine.iterates import run_algorithm
 from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep

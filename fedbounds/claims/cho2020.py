@@ -6,7 +6,7 @@ The proof of the latter stands in `derivations/proofs/cho2020.md`.
 import sympy as sp
 
 from fedbounds.claims.corollary import ETA, GAMMA, SPEED, per_step
-from fedbounds.claims.star import CONDITIONS, STAR_STEP
+from fedbounds.claims.steps_without_gradient_bound import CONDITIONS, STAR_STEP
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import *

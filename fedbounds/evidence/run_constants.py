@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
-from fedbounds.engine.plain_runs import replay
+from fedbounds.engine.iterates import replay
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, rho_bar, rho_tilde
 from fedbounds.evidence.quantity_values import EXTREMES, Values, values
 from fedbounds.model.trajectory import Trajectory

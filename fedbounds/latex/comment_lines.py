@@ -16,12 +16,12 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
-from fedbounds.latex.assumed import SELECTIONS, every_key, keys, same, shipped_assumption
 from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import pairs
-from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
+from fedbounds.latex.letter_meanings import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
+from fedbounds.latex.named_assumptions import SELECTIONS, every_key, keys, same, shipped_assumption
 from fedbounds.latex.sums import STEPS, TO_T, ends
 from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
 from fedbounds.latex.tokens import Token, flat, normal, scanned, spelled, wrong

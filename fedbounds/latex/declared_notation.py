@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
-from fedbounds.latex.letters import WHOLE, shipped_names
+from fedbounds.latex.letter_meanings import WHOLE, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import phrases
 from fedbounds.latex.tokens import MOST_TOKENS, Token, flat, normal, renamed, scanned, spelled, wrong

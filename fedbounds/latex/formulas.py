@@ -12,7 +12,7 @@ import sympy as sp
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import sums
 from fedbounds.latex.grammar import Leaf, Tree, apart, parsed, product
-from fedbounds.latex.letters import Notation, letter
+from fedbounds.latex.letter_meanings import Notation, letter
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.latex.averaged_models import defines_mean
 from fedbounds.latex.comment_lines import CommentLines
 from fedbounds.latex.grammar import ORDER, pairs
 from fedbounds.latex.marked_theorems import Line
-from fedbounds.latex.means import defines_mean
 from fedbounds.latex.tokens import Token, plain, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
-from fedbounds.latex.behind import RELATION, apart
+from fedbounds.latex.after_the_statement import RELATION, apart
 from fedbounds.latex.grammar import ORDERS, PROBABILITY, joined, pairs, statements
-from fedbounds.latex.sentences import hypotheses, supposed
+from fedbounds.latex.hypothesis_sentences import hypotheses, supposed
 from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, spelled, wrong
 
 # A file of formulas is small; what is much larger is something else.

@@ -11,7 +11,7 @@ from typing import Any
 from fedbounds.errors import Gathered, InputError, InputErrors, reject
 from fedbounds.latex.declared_notation import words_of
 from fedbounds.latex.hypotheses import in_words
-from fedbounds.latex.letters import UNKNOWN, USUAL, WHOLE
+from fedbounds.latex.letter_meanings import UNKNOWN, USUAL, WHOLE
 from fedbounds.latex.marked_theorems import Line, Theorem, of_each_relation, text_of, theorems_in, unmarked_in
 from fedbounds.latex.statement import claim_of
 from fedbounds.latex.tokens import MisreadError, Token, flat, wrong

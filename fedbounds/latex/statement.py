@@ -13,16 +13,16 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError, InputErrors
 from fedbounds.latex import formulas
-from fedbounds.latex.assumed import every_key, missing
+from fedbounds.latex.averaged_models import of_means
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import in_full
 from fedbounds.latex.hypotheses import foreign, of_the_text
-from fedbounds.latex.letters import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN
-from fedbounds.latex.located import located
+from fedbounds.latex.letter_meanings import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN
 from fedbounds.latex.marked_theorems import Theorem
-from fedbounds.latex.means import of_means
+from fedbounds.latex.named_assumptions import every_key, missing
+from fedbounds.latex.points_as_iterates import located
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE, TO_T
 from fedbounds.latex.to_quantities import Setting, meant, on_both, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong

@@ -18,7 +18,7 @@ from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
 from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting, sizes_at
-from fedbounds.referee.case import Case, StageResult
+from fedbounds.referee.stage_context import Case, StageResult
 from fedbounds.theory.assumptions import full_participation
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading

@@ -20,8 +20,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic import library
-from fedbounds.referee.case import Case, StageResult, processor_seconds
+from fedbounds.evidence.symbolic import verified_proofs
+from fedbounds.referee.stage_context import Case, StageResult, processor_seconds
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption, Part
@@ -61,7 +61,7 @@ def _sign(coefficients: Sequence[Any]) -> int:
 
 
 # Who may say that a shipped claim is proved.
-PROVERS = (library.examine, kernel.examine)
+PROVERS = (verified_proofs.examine, kernel.examine)
 
 
 def inherited(claim: Claim, reading: Reading, other: Claim) -> Iterator[Verdict]:
@@ -285,5 +285,5 @@ def _is_proved(claim: Claim, reading: Reading, several: Several) -> bool:
     with contextlib.suppress(InputError):  # assumptions that the claim has in other words
         changed = replace(claim, key=f"{claim.key} (if also {words})", assumptions=(*claim.assumptions, *several))
         proof = automatic.examine(changed, reading)
-        return proof is not None and library.UNMET not in proof.detail
+        return proof is not None and verified_proofs.UNMET not in proof.detail
     return False

@@ -18,10 +18,10 @@ from fedbounds.errors import Interrupted
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.repair_candidates import candidates
 from fedbounds.referee.repair_search import Changes, Search
 from fedbounds.referee.screen import screen
+from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.referee.stages import STAGES
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
 from fedbounds.theory.claim import Claim, Kind

@@ -17,11 +17,11 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import CURVATURES, Source, alone, at_random, conditions, never_negative, sources
 from fedbounds.referee.repair_candidates import Change, Ladder
 from fedbounds.referee.screen import Screen, screen
+from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.referee.trial import Alternative, Outcome
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading

@@ -19,13 +19,13 @@ from fedbounds.errors import reject
 from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import Plugins
 from fedbounds.referee import sharper_changes as changes
-from fedbounds.referee.case import TimeSpent, at_most
 from fedbounds.referee.implication import Source, conditions, follows
 from fedbounds.referee.mutants import parts
 from fedbounds.referee.pareto_front import Constants, front
 from fedbounds.referee.repair_search import Search, in_time
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.sharper_changes import Change
+from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.referee.theorems import theorem_of, theorems
 from fedbounds.referee.trial import checked
 from fedbounds.theory.claim import Claim, Kind, in_words

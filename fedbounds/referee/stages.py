@@ -22,7 +22,6 @@ from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import certificate_settings, limit_cases
-from fedbounds.referee.case import Case, StageResult, left_open
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, inherited, neighbours
@@ -37,6 +36,7 @@ from fedbounds.referee.mutants_in_regimes import (
 from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import is_outcome, refute
+from fedbounds.referee.stage_context import Case, StageResult, left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind

@@ -16,12 +16,12 @@ from fedbounds.errors import Gathered, InputErrors, Interrupted, explained, reje
 from fedbounds.latex.reader import LATEX, read, read_each
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
-from fedbounds.referee.case import WorkItems
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.stage_context import WorkItems
 from fedbounds.referee.trial import Outcome, Progress, Trial, try_claim
 from fedbounds.study.cache import identity
 from fedbounds.study.result_table import Findings, flat

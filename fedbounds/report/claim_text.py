@@ -12,7 +12,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.latex.assumed import SELECTIONS
+from fedbounds.latex.named_assumptions import SELECTIONS
 from fedbounds.latex.writer import latex
 from fedbounds.report.number_format import counted, decimal_pair
 from fedbounds.report.terminal_symbols import pretty
@@ -20,9 +20,9 @@ from fedbounds.report.verdict_tables import SCOPES
 from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
+from fedbounds.theory.positivity import unknown_signs
 from fedbounds.theory.protocol_assumptions import constant_steps
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.signs import unknown_signs
 from fedbounds.theory.symbols import QUANTITIES, N, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 

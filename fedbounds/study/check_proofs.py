@@ -35,7 +35,7 @@ def derive(name: str | None = None, *, plugins: Plugins = ()) -> Findings[Proof]
     >>> derive("lemma-1")[0].verdict.status
     <Status.HOLDS: 'HOLDS'>
     """
-    from fedbounds.evidence.symbolic.library import proofs
+    from fedbounds.evidence.symbolic.verified_proofs import proofs
 
     result = proofs(of_kind("a proof", name, str | None, "a name"), modules_from(plugins))
     return Findings(tuple(Proof(*pair) for pair in result), _of_proof)

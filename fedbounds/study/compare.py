@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.plain_runs import check, run_algorithm
+from fedbounds.engine.iterates import check, run_algorithm
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fedbounds.errors import reject
 from fedbounds.plugins import with_role
 from fedbounds.study.result_table import Findings
-from fedbounds.study.worst import Number, present_of
+from fedbounds.study.worst_case import Number, present_of
 from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:

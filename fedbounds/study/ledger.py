@@ -131,9 +131,9 @@ def _proofs(claims: Mapping[str, Claim]) -> list[Verdict]:
     if not claims:  # most often, and then no prover is loaded
         return []
     from fedbounds.evidence import kernel
-    from fedbounds.evidence.symbolic import library
+    from fedbounds.evidence.symbolic import verified_proofs
 
-    examiners = (library.examine, kernel.examine)
+    examiners = (verified_proofs.examine, kernel.examine)
     every = [
         examine(claim, reading) for claim in claims.values() for reading in READINGS.values() for examine in examiners
     ]

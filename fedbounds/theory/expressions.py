@@ -15,9 +15,9 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.coverage import Coverage, Span
+from fedbounds.theory.positivity import seen_negative, unknown_signs
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.signs import seen_negative, unknown_signs
 from fedbounds.theory.units import have_units, same_units
 
 UNITS = 'give units="as written"'

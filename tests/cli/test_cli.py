@@ -254,7 +254,7 @@ def test_commands_are_functions_found_by_looking():
 
 
 PLUGIN = """
-from fedbounds.claims.sharper import SHARPER_STEP
+from fedbounds.claims.sharper_one_step import SHARPER_STEP
 from fedbounds.model.weighting import WeightingPlugin
 print("printed by the plug-in")
 CLAIMS = (SHARPER_STEP,)

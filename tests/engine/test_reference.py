@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fedbounds.engine.iterates import replay
 from fedbounds.engine.numpy_engine import draws_at, present
-from fedbounds.engine.plain_runs import replay
 from fedbounds.engine.reference import algorithm_1, round_weights
 from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate

@@ -11,10 +11,10 @@ from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.latex.reader import read_text
 from fedbounds.latex.writer import write
 from fedbounds.plugins import claim_named
-from fedbounds.referee.case import Case
 from fedbounds.referee.implication import PROVERS
 from fedbounds.referee.limit_cases import battery
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.stage_context import Case
 from fedbounds.referee.stages import read_back
 from fedbounds.theory import symbols as s
 from fedbounds.theory.expressions import require_steps

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.behind import apart
+from fedbounds.latex.after_the_statement import apart
 from fedbounds.latex.reader import read_text
 from fedbounds.theory import symbols as s
 from fedbounds.theory.point_quantities import mean_slope_sq

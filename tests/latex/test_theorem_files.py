@@ -10,8 +10,8 @@ from fedbounds.latex.reader import read_text
 from fedbounds.latex.writer import write
 from fedbounds.plugins import claims
 from fedbounds.referee import stages
-from fedbounds.referee.case import Case, Stage
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.stage_context import Case, Stage
 from fedbounds.referee.trial import Trial
 from fedbounds.report.claim_text import read_back
 from fedbounds.report.trial_text import to_text

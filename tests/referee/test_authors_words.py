@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.engine.plain_runs import replay
+from fedbounds.engine.iterates import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.case import Case
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
@@ -21,6 +20,7 @@ from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.search.refute import refute
+from fedbounds.referee.stage_context import Case
 from fedbounds.referee.stages import certificates, read_back
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import Claim

@@ -4,10 +4,10 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic import library
-from fedbounds.referee.case import Case, Stage
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.referee.implication import neighbours
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.stage_context import Case, Stage
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a
@@ -48,7 +48,7 @@ def prover(monkeypatch):
 
     def examine(claim, reading):
         keys = {item.key for item in claim.assumptions}
-        unmet = library.UNMET if "several" in keys and "one-client" in keys else ""
+        unmet = verified_proofs.UNMET if "several" in keys and "one-client" in keys else ""
         if "one-client" in keys or {"full-participation", "one-local-step"} <= keys:
             return Verdict(claim.key, "plain", Evidence.SYMBOLIC, Status.HOLDS, detail=f"proved{unmet}")
         return None

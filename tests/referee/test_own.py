@@ -21,7 +21,6 @@ from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
-from fedbounds.referee.case import Case
 from fedbounds.referee.implication import follows
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
@@ -29,6 +28,7 @@ from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import computed
 from fedbounds.referee.search.populations import simulate as simulate_population
+from fedbounds.referee.stage_context import Case
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity

@@ -17,8 +17,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.plugins import claim_named
 from fedbounds.referee import implication, repair, repair_candidates, repair_search, theorems
-from fedbounds.referee.case import Stage, TimeSpent, at_most
 from fedbounds.referee.screen import _falls_behind, screen
+from fedbounds.referee.stage_context import Stage, TimeSpent, at_most
 from fedbounds.referee.trial import Outcome, Trial, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s

@@ -18,12 +18,12 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
-from fedbounds.referee.case import Case, StageResult, Watch
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.stage_context import Case, StageResult, Watch
 from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import trial_text as show

@@ -17,7 +17,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import all_files, chosen, read
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
-from fedbounds.referee.case import Stage
+from fedbounds.referee.stage_context import Stage
 from fedbounds.referee.stages import STAGES
 from fedbounds.report import claim_text
 from fedbounds.report.counterexample_script import script, stored_script

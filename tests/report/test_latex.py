@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from fedbounds import plugins
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.referee.trial import try_claim
 from fedbounds.report import trial_text
@@ -25,7 +25,7 @@ END = r"\end{document}"
 
 def page(key):
     """The body of a proof's page."""
-    whole = render_latex(library.checked_named(key))
+    whole = render_latex(verified_proofs.checked_named(key))
     return whole.partition(r"\begin{document}")[2].partition(END)[0]
 
 

@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 from scipy.optimize import minimize
 
-from fedbounds.engine.plain_runs import replay
+from fedbounds.engine.iterates import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.symbolic.definitions import AWAY_0, Z_SQ
-from fedbounds.evidence.symbolic.library import checked_named, installed
+from fedbounds.evidence.symbolic.verified_proofs import checked_named, installed
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.quadratic import quadratic

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from fedbounds.engine.plain_runs import replay
+from fedbounds.engine.iterates import replay
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.run import run

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from fedbounds.claims.sharper import SHARPER_STEP
+from fedbounds.claims.sharper_one_step import SHARPER_STEP
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate

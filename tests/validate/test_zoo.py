@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from fedbounds.engine.plain_runs import run_algorithm
+from fedbounds.engine.iterates import run_algorithm
 from fedbounds.plugins import algorithm_named, algorithms
-from fedbounds.testing.conformance.oracle import conforms
+from fedbounds.testing.conformance.exact_round_law import conforms
 from validate import conformance, zoo
 
 

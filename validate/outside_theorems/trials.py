@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import fedbounds
-from fedbounds.referee.case import processor_seconds
+from fedbounds.referee.stage_context import processor_seconds
 from fedbounds.report.trial_coverage import certified_settings
 from fedbounds.report.trial_text import verdict
 from validate.outside_theorems import ordinary, subtle

@@ -41,7 +41,7 @@ def design(
         result = list(design(progress=bar, **given(options)))
     drawn = []
     if out is not None:
-        from fedbounds.report.figures.design_figure import draw
+        from fedbounds.report.figures.best_method_figure import draw
 
         drawn = draw(result, out)
     if format == "json":

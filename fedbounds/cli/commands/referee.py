@@ -15,7 +15,7 @@ from fedbounds.cli.adapter import BAD_INPUT, Place, command, say, say_faults, sh
 from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
-    from fedbounds.referee.case import Stage
+    from fedbounds.referee.stage_context import Stage
     from fedbounds.referee.stages import Step
     from fedbounds.referee.trial import Trial
     from fedbounds.study.ledger import Line

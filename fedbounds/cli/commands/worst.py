@@ -14,7 +14,7 @@ HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
 AXES = ("rounds", "tau", "kappa", "step")
 
 
-@command("Judge a theorem", more="fedbounds.study.worst:worst", but=("progress",))
+@command("Judge a theorem", more="fedbounds.study.worst_case:worst", but=("progress",))
 def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **options: Any) -> None:
     """Bound ||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
 
@@ -29,7 +29,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     from fedbounds.cli.click_commands import given
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
-    from fedbounds.study.worst import MEASURES, step_claim
+    from fedbounds.study.worst_case import MEASURES, step_claim
 
     with progress(not quiet) as bar:
         result = list(fedbounds.worst(progress=bar, **given(options)))

@@ -15,7 +15,7 @@ probability of the label +1 and of the label -1.
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import GROUP, distance_sq, dot, jit, kernel, multiply, offsets_from, scratch
-from fedbounds.engine.kernels.math import clamp, divergence, exp, exponentials, log1p
+from fedbounds.engine.kernels.scalar_math import clamp, divergence, exp, exponentials, log1p
 
 # Beyond this exponent a probability that underflows could matter: such samples take logarithms throughout.
 FAR = 300.0

@@ -8,7 +8,7 @@ sample at weight 0, and rows of samples and models with zeros: a model has one s
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.math import absorb, clamp, draw_indices, exp, uniform
+from fedbounds.engine.kernels.scalar_math import absorb, clamp, draw_indices, exp, uniform
 from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
 
 

@@ -8,7 +8,7 @@ u^T A_i u + 2 b_i.u + c_i. Models are the columns of a matrix product, so that s
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import distance_sq, jit, kernel, multiply, scratch
-from fedbounds.engine.kernels.math import draw_normals
+from fedbounds.engine.kernels.scalar_math import draw_normals
 
 # Models that go through a matrix product together: whole tiles of it.
 COLUMNS = 32

@@ -17,8 +17,8 @@ import numpy as np
 
 from fedbounds.engine.reference import round_weights
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.exact.chance import Chance
 from fedbounds.evidence.exact.quadratics import Quadratics
+from fedbounds.evidence.exact.random_outcomes import Chance
 from fedbounds.model.weighting import Weighting, require_fractions
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.weightings.fedmax import top_k

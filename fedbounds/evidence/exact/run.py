@@ -22,10 +22,10 @@ from flint import arb
 from fedbounds.engine.reference import Step
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, ends, in_bits
-from fedbounds.evidence.exact.chance import needs_every_outcome
-from fedbounds.evidence.exact.histories import stretches
 from fedbounds.evidence.exact.instance import Instance, Vector, array
-from fedbounds.evidence.exact.measure import Measured
+from fedbounds.evidence.exact.population_measurement import Measured
+from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
+from fedbounds.evidence.exact.run_arrays import stretches
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words

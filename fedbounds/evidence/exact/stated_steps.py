@@ -14,7 +14,7 @@ from fedbounds.evidence.assumption_checks import in_fractions, steps_of
 from fedbounds.evidence.ball_arithmetic import Ball, enclosed, ends, in_bits, in_intervals
 from fedbounds.evidence.evaluate import rational, without_infinite
 from fedbounds.evidence.exact.instance import Instance, array
-from fedbounds.evidence.exact.measure import at_start
+from fedbounds.evidence.exact.population_measurement import at_start
 from fedbounds.evidence.exact.run import step_sizes
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OwnSteps

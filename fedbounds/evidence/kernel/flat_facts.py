@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.kernel.point_forms import no_script
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 
@@ -71,7 +71,7 @@ def _written(
     if not isinstance(fact, d.Earlier | d.Cited):
         return ((sp.Integer(1), fact),)
     if isinstance(fact, d.Cited):
-        checked = library.checked_named(fact.derivation, checked.reading)
+        checked = verified_proofs.checked_named(fact.derivation, checked.reading)
         line = checked.derivation.steps[-1]
     else:
         line = next(one for one in checked.derivation.steps if one.label == fact.label)

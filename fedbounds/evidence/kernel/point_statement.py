@@ -16,7 +16,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.kernel.claim_statement import WRITTEN, rocq
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, NOISE, OWN, SHARE, W_ALPHA, W_STAR, P, W, X
-from fedbounds.evidence.symbolic.granted import granted_by
+from fedbounds.evidence.symbolic.permitted_assumptions import granted_by
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption

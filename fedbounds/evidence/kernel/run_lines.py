@@ -23,8 +23,8 @@ from fedbounds.evidence.kernel.run_words import (
 )
 from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import library
-from fedbounds.evidence.symbolic.granted import given
+from fedbounds.evidence.symbolic import verified_proofs
+from fedbounds.evidence.symbolic.permitted_assumptions import given
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Mean
 
@@ -136,7 +136,7 @@ class RunLines(RunSteps):
             low, high = (fact.argument, fact.symbol) if isinstance(value, sp.Max) else (fact.symbol, fact.argument)
             return Fact(multiplier, (low, "<=", high), "extreme")
         if isinstance(fact, d.Cited):
-            line = library.checked_named(fact.derivation, self.checked.reading).derivation.steps[-1]
+            line = verified_proofs.checked_named(fact.derivation, self.checked.reading).derivation.steps[-1]
             ratio = bounded_drift_of(line)
             if ratio is None or len(fact.discharged) > 1:
                 raise no_script(f"the proof {fact.derivation}")
@@ -249,7 +249,7 @@ class RunLines(RunSteps):
         if isinstance(fact, d.Earlier):
             line = self.lines[fact.label]
         if isinstance(fact, d.Cited):
-            line = library.checked_named(fact.derivation, self.checked.reading).derivation.steps[-1]
+            line = verified_proofs.checked_named(fact.derivation, self.checked.reading).derivation.steps[-1]
         return line if line is not None and line.lhs == sy.drift else None
 
     def bounded_drift(self, line: d.Step) -> sp.Expr | None:

@@ -32,7 +32,7 @@ from fedbounds.evidence.kernel.step_facts import (
 from fedbounds.evidence.kernel.step_statement import after_history
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, W, X, grad
-from fedbounds.evidence.symbolic.granted import granted_by
+from fedbounds.evidence.symbolic.permitted_assumptions import granted_by
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Part

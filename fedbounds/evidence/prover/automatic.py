@@ -19,9 +19,9 @@ from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.prover.run_setting import MORE, ROOM, A, B, cap_of
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.definitions import ALPHA, START, W, X
-from fedbounds.evidence.symbolic.granted import granted as granted_definitions
+from fedbounds.evidence.symbolic.permitted_assumptions import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import render_text
 from fedbounds.plugins import claims
@@ -41,7 +41,7 @@ def implied_proposals(claim: Claim, reading: Reading, universe: Mapping[str, Ass
     about: dict[sp.Expr, tuple[d.Written, ...]] = {claim.lhs: ()}
     if claim.lhs == sy.drift:
         about[Mean(ALPHA, norm_sq(X - START))] = (d.Square(W - START, "a variance is below any second moment"),)
-    for cited in library.installed().values():
+    for cited in verified_proofs.installed().values():
         line = cited.steps[-1]
         if line.lhs not in about or line.relation != "<=" or (cited.claim and reading.name not in cited.readings):
             continue
@@ -50,7 +50,7 @@ def implied_proposals(claim: Claim, reading: Reading, universe: Mapping[str, Ass
         uses = _termwise(letters, rest.subs(equal[0]) if equal else rest)
         if uses is None:
             continue
-        checked = library.checked_named(cited.key, reading)
+        checked = verified_proofs.checked_named(cited.key, reading)
         if (
             checked.fault
             or checked.schedule
@@ -137,7 +137,7 @@ def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | Non
     for stated, why in () if claim.tuned else ((claim, ""), *restated(claim)):
         for proposed in proposals(stated, reading):
             checked = check(proposed, stated, reading)
-            verdict = library.judge(checked, stated, reading, claim)
+            verdict = verified_proofs.judge(checked, stated, reading, claim)
             if verdict.status is Status.HOLDS:
                 proof = render_text(checked, verdict).splitlines()
                 proof += ["", f"  {why}"] if why else []
@@ -176,8 +176,10 @@ def proof_of(verdict: Verdict) -> tuple[str, ...]:
 
 def check(proposed: d.Derivation, claim: Claim, reading: Reading) -> Checked:
     """What the checker says of a proposed proof, which may cite the installed ones."""
-    derivations = {**library.installed(), proposed.key: proposed}
-    return library.check(proposed.key, library.shelf(derivations, {**claims(), claim.key: claim}), reading)
+    derivations = {**verified_proofs.installed(), proposed.key: proposed}
+    return verified_proofs.check(
+        proposed.key, verified_proofs.shelf(derivations, {**claims(), claim.key: claim}), reading
+    )
 
 
 def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:

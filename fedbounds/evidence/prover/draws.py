@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.evidence.prover.facts import Candidate, noise_fact
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import NOISE, SHARE, STEPPED, W_NEXT, W_STAR, P, W, X, grad
-from fedbounds.evidence.symbolic.granted import divisor_key
+from fedbounds.evidence.symbolic.permitted_assumptions import divisor_key
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq

@@ -12,7 +12,7 @@ from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_GRADIENTS,
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, W, X, grad, loss
-from fedbounds.evidence.symbolic.granted import given
+from fedbounds.evidence.symbolic.permitted_assumptions import given
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal_fraction, spread
 from fedbounds.theory.points import weight_ratio

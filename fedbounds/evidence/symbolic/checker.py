@@ -12,7 +12,7 @@ from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.expressions import begin_anew, rebuilt, require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
-from fedbounds.evidence.symbolic.granted import admit_assumptions, granted, granted_by
+from fedbounds.evidence.symbolic.permitted_assumptions import admit_assumptions, granted, granted_by
 from fedbounds.evidence.symbolic.proof_objects import sums_of
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,

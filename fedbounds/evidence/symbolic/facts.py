@@ -18,7 +18,7 @@ from fedbounds.evidence.symbolic.expressions import (
     require_steady,
 )
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
-from fedbounds.evidence.symbolic.granted import given, in_expectation, require_own_words, takes_points
+from fedbounds.evidence.symbolic.permitted_assumptions import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.proof_objects import KEY, X_T, WeightedMean
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,

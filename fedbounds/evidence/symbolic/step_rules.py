@@ -13,7 +13,7 @@ from fedbounds.evidence.symbolic.definitions import ALL_PRESENT, X_T
 from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign, resolve
 from fedbounds.evidence.symbolic.gate import admit, signed
-from fedbounds.evidence.symbolic.granted import divisor_key
+from fedbounds.evidence.symbolic.permitted_assumptions import divisor_key
 from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
     Context,

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
-from fedbounds.evidence.exact.chance import needs_every_outcome
 from fedbounds.evidence.exact.instance import no_fractions
-from fedbounds.evidence.exact.measure import Measured
+from fedbounds.evidence.exact.population_measurement import Measured
+from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.plugins import user_weightings
 from fedbounds.referee.search.budget import FIRST, MOST_PATHS, Budget, cost, size

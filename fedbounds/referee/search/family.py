@@ -13,9 +13,9 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.evaluate import steps_asked
-from fedbounds.evidence.exact.chance import Chance, Taken
-from fedbounds.evidence.exact.measure import at_start
+from fedbounds.evidence.exact.population_measurement import at_start
 from fedbounds.evidence.exact.quadratics import Quadratics
+from fedbounds.evidence.exact.random_outcomes import Chance, Taken
 from fedbounds.model.problem import Array
 from fedbounds.plugins import plugged
 from fedbounds.study.bounds import main_bound

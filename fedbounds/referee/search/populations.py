@@ -15,8 +15,8 @@ import numpy as np
 from fedbounds.engine.reference import Step
 from fedbounds.evidence.assumption_checks import penalty, spoken_of
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.exact.histories import Stretch, stretches
-from fedbounds.evidence.exact.measure import VIRTUALS, Measured
+from fedbounds.evidence.exact.population_measurement import VIRTUALS, Measured
+from fedbounds.evidence.exact.run_arrays import Stretch, stretches
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array

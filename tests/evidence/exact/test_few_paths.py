@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from fedbounds.claims.growing_variance import growing_variance
-from fedbounds.evidence.exact.chance import needs_every_outcome
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
 from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named
 from fedbounds.theory import Claim

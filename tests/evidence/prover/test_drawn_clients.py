@@ -12,7 +12,7 @@ import sympy as sp
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, SHARE, START, W_NEXT, W_STAR, G, P, W, X, grad
-from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.latex.reader import in_order
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy

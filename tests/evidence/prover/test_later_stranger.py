@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.prover.rounds import restated
-from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.latex import reader
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy

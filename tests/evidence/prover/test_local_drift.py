@@ -5,7 +5,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.definitions import ETA_S, GAP_NEXT, P, W, grad
-from fedbounds.evidence.symbolic.granted import given
+from fedbounds.evidence.symbolic.permitted_assumptions import given
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption

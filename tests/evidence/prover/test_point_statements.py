@@ -7,7 +7,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.derivation import ONE, Derivation, premise, step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
@@ -127,8 +127,8 @@ def _checks(quantity):
     claim = Claim("own", "", "", "step", sp.Integer(0), {"all": quantity}, assumptions=CLASS)
     last = step("conclude", claim.lhs, "<=", claim.rhs).by((quantity, ONE))
     proof = Derivation("own-proof", "", (last,), claim="own", readings=("plain",))
-    shelf = library.shelf({proof.key: proof}, {"own": claim})
-    return not library.check(proof.key, shelf, READINGS["plain"]).fault
+    shelf = verified_proofs.shelf({proof.key: proof}, {"own": claim})
+    return not verified_proofs.check(proof.key, shelf, READINGS["plain"]).fault
 
 
 def test_the_gate_takes_a_quantity_at_its_expression_and_at_nothing_else():

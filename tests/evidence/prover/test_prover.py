@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.derivation import Derivation, premise, step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
@@ -200,7 +200,7 @@ def test_a_proof_rests_on_the_assumption_that_grants_a_definition(scope, lhs, rh
     assert special[relation].key in verdict.data["assumptions"] and axis in verdict.coverage.axes
     (proposed, *_) = automatic.proposals(claim, READINGS["plain"])
     checked = automatic.check(proposed, claim, READINGS["plain"])
-    assert library.judge(checked, wider, READINGS["plain"]).status is Status.UNDECIDED
+    assert verified_proofs.judge(checked, wider, READINGS["plain"]).status is Status.UNDECIDED
 
 
 def test_a_polynomial_of_a_high_degree_is_left_alone(monkeypatch):

@@ -9,9 +9,9 @@ import sympy as sp
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.prover.rounds import in_first_round, restated
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.definitions import W_STAR, P, X, grad
-from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.latex import reader
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
@@ -163,5 +163,5 @@ def _with_young(weight, whole):
 )
 def test_youngs_inequality_has_the_weight_that_its_step_shows(weight, share, holds):
     one = _with_young(sp.Integer(weight), share * Mean(P, norm_sq(X - W_STAR)))
-    checked = library.check("mine", library.shelf({"mine": one}, {}), READINGS["repaired"])
+    checked = verified_proofs.check("mine", verified_proofs.shelf({"mine": one}, {}), READINGS["repaired"])
     assert (not checked.fault) is holds

@@ -18,10 +18,10 @@ from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
 from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
 from fedbounds.report.design_text import answer, commands, over_tau
-from fedbounds.report.figures.design_figure import labels, title
+from fedbounds.report.figures.best_method_figure import labels, title
 from fedbounds.study.best_steps import MEET, best_steps
 from fedbounds.study.design import design
-from fedbounds.study.worst import worst as study_of_worst
+from fedbounds.study.worst_case import worst as study_of_worst
 from validate.design_cells import runs_of_quadratics
 
 HALVES = (Q(1, 2),) * 2

@@ -18,7 +18,7 @@ from fedbounds.evidence.sdp.multi_round.noise import noisy
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import _from_wedge, second_moments, with_sets
 from fedbounds.plugins import claim_named
-from fedbounds.study.worst import worst
+from fedbounds.study.worst_case import worst
 from fedbounds.theory import symbols as sy
 
 

@@ -13,11 +13,11 @@ from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examination
-from fedbounds.referee.case import Case
 from fedbounds.referee.certificate_settings import GRIDS, examined, runs, tightness
 from fedbounds.referee.mutants_in_regimes import regime_runs_of
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.stage_context import Case
 from fedbounds.referee.trial import Outcome
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption

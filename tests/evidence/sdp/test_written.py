@@ -15,9 +15,9 @@ from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
+from fedbounds.evidence.sdp.one_step.point_expressions import number, written
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import examination, examine
-from fedbounds.evidence.sdp.one_step.written import number, written
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq

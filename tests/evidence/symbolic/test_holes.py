@@ -47,7 +47,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import follows
 from fedbounds.theory import assumptions as a

@@ -6,7 +6,7 @@ import sympy as sp
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.prover.rounds import in_first_round
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.definitions import START, W_STAR, X_T, P, X
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import points as at
@@ -43,7 +43,7 @@ def test_a_factor_that_varies_with_t_is_no_part_of_a_line_at_T():
     mine = d.Derivation("mine", "mine", lines, claim="bad", readings=("plain",), eta=sy.eta_0)
     checked = automatic.check(mine, bad, PLAIN)
     assert "varies in time" in checked.fault
-    assert library.judge(checked, bad, PLAIN).status.name == "UNDECIDED"
+    assert verified_proofs.judge(checked, bad, PLAIN).status.name == "UNDECIDED"
 
 
 def test_nor_of_a_line_in_the_models_at_T():
@@ -83,4 +83,7 @@ def test_a_limit_looks_at_what_is_1_at_1():
     L = sy.L
     line = d.step("limit", (L - 1) * sy.eta / L**2, "->", 0).by(d.Limit(L, sp.oo))
     mine = d.Derivation("limit", "limit", (line,), eta=L)
-    assert "stays as it is" in library.check("limit", library.shelf({"limit": mine}, {}), READINGS["repaired"]).fault
+    assert (
+        "stays as it is"
+        in verified_proofs.check("limit", verified_proofs.shelf({"limit": mine}, {}), READINGS["repaired"]).fault
+    )

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.algorithms.fedavg import FedAvg as WithServerStep
-from fedbounds.engine.plain_runs import run_algorithm
+from fedbounds.engine.iterates import run_algorithm
 from fedbounds.engine.reference import algorithm_1
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError

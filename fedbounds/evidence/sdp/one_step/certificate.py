@@ -20,8 +20,8 @@ from fedbounds.errors import InputError, readable, reject
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point, homogeneous, place
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, written_by
+from fedbounds.evidence.sdp.one_step.point_expressions import places
 from fedbounds.evidence.sdp.one_step.program import build, entries
-from fedbounds.evidence.sdp.one_step.written import places
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, Written, number_of, variable
 from fedbounds.evidence.sdp.verification import verify

@@ -20,7 +20,7 @@ from fedbounds.evidence.sdp.one_step.parameters import (
     descends,
     numbers,
 )
-from fedbounds.evidence.sdp.one_step.written import number, written
+from fedbounds.evidence.sdp.one_step.point_expressions import number, written
 from fedbounds.evidence.sdp.rational_functions import Function, require_defined, require_finite
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.expressions import require_own

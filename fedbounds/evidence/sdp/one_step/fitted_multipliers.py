@@ -23,9 +23,9 @@ import numpy as np
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point
 from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.point_expressions import Expressions
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
 from fedbounds.evidence.sdp.one_step.sampled_program import Array, FreeMultipliers, Sample
-from fedbounds.evidence.sdp.one_step.written import Expressions
 from fedbounds.evidence.sdp.program import Arithmetic, Expression, Form, exact
 from fedbounds.evidence.sdp.rational_functions import Function
 from fedbounds.evidence.sdp.rational_interpolation import eliminated, solution, through, value_at

@@ -19,7 +19,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.one_step.coefficients import value_of
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
-from fedbounds.evidence.sdp.one_step.written import ALWAYS, Expressions, Reader, places
+from fedbounds.evidence.sdp.one_step.point_expressions import ALWAYS, Expressions, Reader, places
 from fedbounds.evidence.sdp.program import (
     Arithmetic,
     Constraint,

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine.plain_runs import replay as iterates
+from fedbounds.engine.iterates import replay as iterates
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import judged_on
@@ -17,8 +17,8 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
+from fedbounds.evidence.sdp.one_step.point_expressions import of_weights
 from fedbounds.evidence.sdp.one_step.program import Model
-from fedbounds.evidence.sdp.one_step.written import of_weights
 from fedbounds.evidence.sdp.simplex import ridged, simplex_maxima
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment

@@ -5,7 +5,7 @@ The proof stands in `derivations/proofs/push.md`.
 
 from dataclasses import replace
 
-from fedbounds.claims.rounds import CONDITIONS, CONTRACTION, KEPT
+from fedbounds.claims.rounds_at_constant_step import CONDITIONS, CONTRACTION, KEPT
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *

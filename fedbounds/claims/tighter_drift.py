@@ -8,7 +8,7 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.claims.corollary import ETA, GAMMA
-from fedbounds.claims.star import CONDITIONS, REPAIR, summed
+from fedbounds.claims.steps_without_gradient_bound import CONDITIONS, REPAIR, summed
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import *

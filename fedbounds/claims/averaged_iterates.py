@@ -6,8 +6,8 @@ The proof stands in `derivations/proofs/averaged.md`.
 import sympy as sp
 
 from fedbounds.claims.corollary import ETA, GAMMA
-from fedbounds.claims.star import CONDITIONS, SKEWED
-from fedbounds.claims.tight import LARGEST
+from fedbounds.claims.steps_without_gradient_bound import CONDITIONS, SKEWED
+from fedbounds.claims.tighter_drift import LARGEST
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import sympy as sp
 
-from fedbounds.latex.assumed import SELECTIONS
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import CONDITION
-from fedbounds.latex.letters import AFTER_THE_ROUND, CONSTANT_STEP, ROUND_START
+from fedbounds.latex.letter_meanings import AFTER_THE_ROUND, CONSTANT_STEP, ROUND_START
+from fedbounds.latex.named_assumptions import SELECTIONS
 from fedbounds.latex.sums import ClientSum, DrawExpect, Expect, SelectedSum, fixed_sign
 from fedbounds.latex.to_quantities import Setting
 from fedbounds.latex.tokens import wrong

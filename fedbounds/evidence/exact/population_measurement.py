@@ -14,8 +14,8 @@ import numpy as np
 
 from fedbounds.engine.reference import Step, one
 from fedbounds.evidence.ball_arithmetic import largest, smallest
-from fedbounds.evidence.exact.histories import Stretch, WholePaths, whole_paths
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
+from fedbounds.evidence.exact.run_arrays import Stretch, WholePaths, whole_paths
 from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.theory import sample_path as on
 from fedbounds.theory.claim import Claim

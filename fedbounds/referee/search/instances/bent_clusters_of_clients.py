@@ -9,7 +9,7 @@ import numpy as np
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import MAX_CONDITION, InstanceFamily, Shape, quadratics, starts
-from fedbounds.referee.search.instances import crowd
+from fedbounds.referee.search.instances import clusters_of_clients
 from fedbounds.referee.search.instances.two_slope import REACH
 
 CLIENTS = 8
@@ -21,18 +21,18 @@ def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tup
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
-    """As of a crowd, and the upper curvature and the kink of each kind."""
-    several = crowd.coordinates(shape)
+    """As of a clusters_of_clients, and the upper curvature and the kink of each kind."""
+    several = clusters_of_clients.coordinates(shape)
     return {**several, "upper": several["curvatures"], "kinks": several["curvatures"]}
 
 
 def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
     """Two-slope losses, the kink often at the minimiser."""
-    kind = crowd.kinds(shape, parts["share"], len(p))
-    m = crowd.minima(kind, parts["minima"])
+    kind = clusters_of_clients.kinds(shape, parts["share"], len(p))
+    m = clusters_of_clients.minima(kind, parts["minima"])
     reach = REACH * np.maximum(2 * parts["kinks"] - 1, 0)
     c, h, above = (
-        crowd.of_kinds(part, kind)
+        clusters_of_clients.of_kinds(part, kind)
         for part in (MAX_CONDITION ** parts["curvatures"], MAX_CONDITION ** parts["upper"], reach)
     )
     return quadratics(c, m, p, upper=h, kinks=m + above), starts(parts["w0"])

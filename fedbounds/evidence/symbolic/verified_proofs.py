@@ -21,7 +21,7 @@ from fedbounds.evidence.exact.counterexamples import meeting
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.expressions import rebuilt
-from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck, Unproved
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy
