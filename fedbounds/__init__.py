@@ -58,7 +58,7 @@ _HOME = {
     "refute": "referee.theorems",
     "simulate": "engine.simulate",
     "sweep": "study.sweep",
-    "worst": "study.worst",
+    "worst": "study.worst_case",
 }
 
 __all__ = list(_HOME)
