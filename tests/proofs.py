@@ -4,7 +4,7 @@ from functools import cache
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.derivation import Derivation, step
 from fedbounds.plugins import claims
 from fedbounds.study.ledger import verified

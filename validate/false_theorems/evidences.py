@@ -25,7 +25,7 @@ from fedbounds.evidence.sdp.one_step import verdict as sdp
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.parameters import applies as has_model
 from fedbounds.evidence.symbolic import checker as check
-from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.definitions import DEFINITIONS
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Earlier, Step, premise, step
 from fedbounds.evidence.symbolic.proof_state import citations

@@ -20,7 +20,7 @@ from fedbounds.evidence.exact import compare as exactly
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.evidence.sdp.one_step.parameters import applies as has_model
-from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.plugins import claims
 from fedbounds.referee.mutants import parts, scaled, shifted, swapped
 from fedbounds.theory.assumption import Assumption

@@ -36,7 +36,7 @@ def _chosen(item: Design) -> tuple[str, str]:
     return ("alpha", "alpha = p") if item.alpha else ("eta_s", "eta_s = 1")
 
 
-def design_figure(result: Sequence[Design]) -> Figure:
+def best_method_figure(result: Sequence[Design]) -> Figure:
     figure = Figure(figsize=(7.2, 3.8), layout="constrained")
     axes, (over, values) = figure.add_subplot(), labels(result)
     chosen, plain = _chosen(result[0])
@@ -60,4 +60,4 @@ def design_figure(result: Sequence[Design]) -> Figure:
 
 def draw(result: Sequence[Design], out: str | Path) -> list[Path]:
     """Write the picture beside each other as PNG and SVG; returns their paths."""
-    return save(lambda: design_figure(result), Path(out).parent, Path(out).stem)
+    return save(lambda: best_method_figure(result), Path(out).parent, Path(out).stem)

@@ -13,7 +13,7 @@ from proofs import PAPER, checked, fault, gives, toy_claim, verdict
 from proofs import refused as of
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     ETA_S,

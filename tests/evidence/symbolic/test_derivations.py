@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from fedbounds.cli.click_commands import built
 from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.errors import InputError
-from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.derivation import Cited
 from fedbounds.evidence.symbolic.render import render_latex, render_text
 from fedbounds.plugins import claims

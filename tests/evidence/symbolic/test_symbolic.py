@@ -10,7 +10,7 @@ from proofs import checked, fault, gives, outcome
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import checker
-from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     NOISE,

@@ -7,7 +7,7 @@ import sympy as sp
 from proofs import PAPER, checked, fault, gives, refused, toy_claim, verdict
 from sympy.core.assumptions import StdFactKB
 
-from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.definitions import ALPHA, W_STAR, Formal, W, X
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
