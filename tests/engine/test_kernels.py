@@ -9,7 +9,7 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds.engine.kernels import backends, compiled, minibatch_steps, quadratic
-from fedbounds.engine.kernels import math as kernel_math
+from fedbounds.engine.kernels import scalar_math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.loop import choose_engine
 from fedbounds.engine.numpy_engine import NumpyEngine

@@ -23,7 +23,7 @@ import numba
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.kernels import math as kernel_draws
+from fedbounds.engine.kernels import scalar_math as kernel_draws
 from fedbounds.engine.loop import choose_engine
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
