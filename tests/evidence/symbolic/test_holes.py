@@ -11,8 +11,8 @@ from proofs import PAPER, citing, fault, gives, refused, toy_claim, verdict
 from sympy.core.assumptions import StdFactKB
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic import render
+from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     LAMBDA,
