@@ -45,6 +45,7 @@ MODULES = (
     "Independent",
     "Drift",
     "Inside",
+    "Drawn",
     "Runs",
 )
 CONSTANT = re.compile(r"(?<![\w^.])(?<!\^ )(?:\d+|L|mu|eta M|eta|G_sq|sigma_sq|sigma_p_sq|Gamma P)(?![\w.%])")

@@ -1,13 +1,16 @@
 (* What proofs of one step that are found rest on: what is measured is not negative, the drift after fewer than tau
    steps, and what noise adds to a square and to a loss after the step. *)
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Facts Together Drift.
+Require Import Space Model Horizon Rounds Facts Together Drift.
 Open Scope R_scope.
 
 Lemma same_point {V : Space} (u v : V) : (forall y, ip u y = ip v y) -> u = v.
 Proof.
   intros E. apply apart_zero, ip_definite. unfold sub at 1. rewrite ip_add, ip_scale, E. ring.
 Qed.
+
+Lemma same_square {V : Space} (u v : V) : (forall y, ip u y = ip v y) -> ip u u = norm_sq v.
+Proof. intros E. unfold norm_sq. rewrite E, ip_sym, E. reflexivity. Qed.
 
 Lemma shift a b : a <= b -> 0 <= b - a.
 Proof. lra. Qed.
@@ -110,3 +113,6 @@ Proof.
     set (q := norm_sq _). unfold sub. rewrite !ip_add_r, !ip_scale_r, (ip_sym _ n). ring.
 Qed.
 End Inside.
+
+Ltac within_dissimilar M c k Hck := match goal with h : dissimilar M ?z |- mean _ _ _ <= ?z =>
+  eapply Rle_trans; [|exact (h c k Hck)]; right; apply mean_ext; intros; apply same_square; intros; open_fact; ring end.

@@ -6,6 +6,9 @@ Open Scope R_scope.
 Lemma less l r m a b : 0 <= m -> a <= b -> l <= r - m * (b - a) -> l <= r.
 Proof. intros M A. pose proof (Rmult_le_pos m (b - a) M ltac:(lra)). lra. Qed.
 
+Lemma letter (x : R) : exists y, y = x.
+Proof. exists x. reflexivity. Qed.
+
 (* The gradient of a mean vanishes at the mean's minimiser, under any weights. *)
 Lemma still (P : Problem) a o L : weights (N P) a ->
   (forall v, mean (N P) a (fun i => F P i o) <= mean (N P) a (fun i => F P i v)) -> smooth P L -> 0 <= L ->

@@ -16,6 +16,10 @@ Definition path {P : Problem} (M : nat -> Step P) (T n : nat) (odds : nat -> R) 
 Definition gap_of_mean {P : Problem} (T n : nat) (odds : nat -> R) (W : nat -> nat -> V P) : R :=
   mean n odds (fun o => loss P (scale (/ INR T) (vsum T (fun t => W t o)))) - loss P (w_star P).
 
+(* A bound on how far the clients' gradients at the model are from their mean. *)
+Definition dissimilar {P : Problem} (M : Step P) (zeta_sq : R) : Prop := forall c k, seen M c k ->
+  mean (N P) (p P) (fun i => norm_sq (sub (grad P i (w M c k)) (centre (N P) (p P) (fun j => grad P j (w M c k))))) <= zeta_sq.
+
 (* The setting of clients that need have no minimisers of their own; a run of steps in any setting, as Horizon has it. *)
 Definition convex_setting {P : Problem} (M : Step P) : Prop :=
   weights (N P) (p P) /\ (forall i, (i < N P)%nat -> 0 < p P i) /\ weights (H M) (chance M) /\

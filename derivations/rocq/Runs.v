@@ -1,6 +1,6 @@
 (* What proofs about runs and rounds that are found rest on. *)
 From Coq Require Import Reals Lra Lia Arith.
-Require Import Space Model Horizon Rounds Facts Together Drift Inside Independent Points.
+Require Import Space Model Horizon Rounds Facts Together Drift Inside Independent Points Drawn.
 Open Scope R_scope.
 
 (* Numbers that are not negative, or positive, on sight. *)
@@ -23,8 +23,6 @@ Ltac apart_from_zero := repeat split; apply Rgt_not_eq; unfold Rgt; first [assum
 
 Lemma equal_less l r m a b : a = b -> l <= r - m * (b - a) -> l <= r.
 Proof. intros E. rewrite E. lra. Qed.
-Lemma letter (x : R) : exists y, y = x.
-Proof. exists x. reflexivity. Qed.
 Lemma sum_nonneg n f : (forall i, (i < n)%nat -> 0 <= f i) -> 0 <= sum n f.
 Proof. intros Hf. rewrite <- (sum_zero n). apply sum_le. assumption. Qed.
 Lemma base_zero (x : R) : x ^ 0 = 1.
@@ -92,6 +90,17 @@ Proof.
   - intros s _. rewrite scale_one, next_is. set (n := mean_noise_of M c k s). fold (sub (sub (ahead M c k) (scale (eta M) n)) (y i)).
     set (q := norm_sq _). unfold sub. rewrite !ip_add_r, !ip_scale_r, (ip_sym _ n). ring.
 Qed.
+Lemma drawn_after least share v (way : nat -> nat -> nat -> V P) :
+  (forall c k i y, ip (way c k i) y = ip (w M c k) y - eta M * ip (grad P i (w M c k)) y - ip (w_star P) y) ->
+  drawn M least -> least <= share -> taken M = 0%nat -> expected M (variance M) <= v ->
+  Delta_next M <= expected M (fun c k => share * mean (N P) (p P) (fun i => ip (way c k i) (way c k i))
+    + (1 - share) * ip (centre (N P) (p P) (way c k)) (centre (N P) (p P) (way c k))) + eta M * eta M * v.
+Proof. exact (Drawn.drawn_after (flatten M) flat_ok least share v way). Qed.
+Lemma drawn_noise share sigma_sq : drawn M share -> uncorrelated M -> bounded_variance M sigma_sq ->
+  expected M (variance M) <= sigma_sq * (share + (1 - share) * mean (N P) (p P) (p P)).
+Proof. exact (Drawn.drawn_noise (flatten M) flat_ok share sigma_sq). Qed.
+Lemma noise_most sigma_sq : bounded_variance M sigma_sq -> expected M (variance M) <= sigma_sq.
+Proof. exact (Drawn.noise_most (flatten M) flat_ok sigma_sq). Qed.
 End Weak.
 End Weak.
 
@@ -156,13 +165,6 @@ Lemma away_weak {P : Problem} (M : Step P) G_sq ratio : convex_setting M -> boun
   drift M <= ratio ^ 2 * (G_sq * eta M ^ 2 * INR (taken M) ^ 2).
 Proof.
   intros ok HG Hr Hs. eapply Rle_trans; [apply (Weak.drift_bound M ok G_sq ratio (taken M) HG Hr Hs (le_n _))|]. right. ring.
-Qed.
-
-Lemma equal_variances {P : Problem} (M : Step P) sigma_sq : weights (N P) (p P) -> uncorrelated M -> bounded_variance M sigma_sq ->
-  variance_of_mean M (mean (N P) (p P) (p P) * sigma_sq).
-Proof.
-  intros _ Hu Hv. split; [assumption|]. exists (fun _ => sigma_sq). split; [intros; apply Hv; assumption|].
-  right. rewrite Rmult_comm, <- mean_times. apply mean_ext. intros. ring.
 Qed.
 
 (* The gap at the end of a run. *)
@@ -312,6 +314,7 @@ Proof.
   intros Ok. repeat apply conj; intros t Ht; [apply Weak.Delta_nonneg | apply Weak.gap_nonneg | apply Weak.drift_nonneg]; apply Ok; assumption.
 Qed.
 Ltac sign := first [assumption | match goal with h : forall t, (t <= _)%nat -> 0 <= _ |- _ => apply h; lia end | apply pos_INR | apply lt_0_INR; assumption | lra | apply Rlt_le; assumption
+  | apply mean_nonneg; [assumption | intros; apply ip_pos]
   | apply sum_nonneg; intros; first [apply pos_INR | apply pow_le, pos_INR] | nonneg | positive
   | eapply Rlt_le_trans; [|apply Rmax_l]; positive | eapply Rlt_le_trans; [|apply Rmax_r]; positive].
 Ltac extreme := first [apply Rmax_l | apply Rmax_r | apply Rmin_l | apply Rmin_r].
@@ -324,6 +327,9 @@ Ltac equal_steps M s t Ht := match goal with h : forall u : nat, (u < _ \/ u = 0
   rewrite (h s) by (left; lia); rewrite (h t (or_introl Ht)); lra end.
 Ltac at_start M :=
   repeat match goal with h : forall s : nat, (s < _ \/ s = 0)%nat -> _ |- _ => specialize (h 0%nat (or_intror eq_refl)) end.
+Ltac some_drawn M := match goal with
+  | h : forall t, _ -> drawn_by_p (M t) _ |- _ => pose proof (proj1 (h 0%nat (or_intror eq_refl)))
+  | h : forall t, _ -> drawn_apart (M t) _ |- _ => destruct (h 0%nat (or_intror eq_refl)) as [[] _] end.
 Lemma round_end r tau : ((r + 1) * tau)%nat = (r * tau + tau)%nat.
 Proof. ring. Qed.
 Ltac of_round M r tau whole := first [assumption | lra | apply (shifted_run M r tau whole); assumption

@@ -97,15 +97,13 @@ class _Certificate:
 # Why a stage ended before it was done.
 INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"
 
-# Of the time that is left, Rocq may use this share.
-ROCQ = 0.6
 # Seconds: timers hold no number of any size.
 YEAR = 3.2e7
 PROOFS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
 
 def processor_seconds() -> float:
-    """Of this process, and of those that it started and that have ended, such as Rocq."""
+    """Of this process, and of those that it started and that have ended."""
     times = os.times()
     return time.process_time() + times.children_user + times.children_system
 
@@ -141,11 +139,6 @@ class Case:
     end: float | None = None
     chosen: dict[str, list[Arm]] = field(default_factory=dict)
     extra: tuple[ModuleType, ...] = ()
-
-    @property
-    def rocq_seconds(self) -> float | None:
-        """What Rocq may use of the time that is left; None where that is not limited."""
-        return None if self.end is None else (self.end - processor_seconds()) * ROCQ
 
     @property
     def proved(self) -> bool:

@@ -142,7 +142,7 @@ def proof(case: Case) -> StageResult:
     result = automatic.proved(case.claim, case.reading)
     if result is None:
         return StageResult((f"none was found: {automatic.why_none(case.claim, case.reading)}",))
-    verdict = found_proof.with_rocq(*result, case.claim, case.reading, case.rocq_seconds)
+    verdict = found_proof.with_script(*result, case.claim, case.reading)
     return StageResult(("found by the prover:", *automatic.proof_of(verdict)), (verdict,))
 
 

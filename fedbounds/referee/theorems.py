@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputErrors, Interrupted, explained, reject, whole
+from fedbounds.evidence.kernel import found_proof
 from fedbounds.latex.reader import LATEX, read, read_each
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
@@ -31,6 +32,9 @@ from fedbounds.theory.verdict import Verdict
 
 if TYPE_CHECKING:
     from fedbounds.plugins import Theorem
+
+# Seconds in which Rocq accepts most of the proofs that are found.
+ROCQ = 60.0
 
 
 def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
@@ -103,15 +107,17 @@ def referee(
     progress: Progress | None = None,
     each: Callable[[Trial], None] = lambda trial: None,
     repair: bool | None = False,
-    each_repaired: Callable[[Trial], None] = lambda trial: None,
+    rocq: float = ROCQ,
+    each_followed: Callable[[Trial], None] = lambda trial: None,
 ) -> Findings[Trial]:
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder whose
     pieces are not computed again; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
     `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
-    then looked for where a claim is false (None: for a few seconds), and ``each_repaired`` is called with the trial
-    that has them. Theorems of a LaTeX file that cannot be read are warned of while the others are tried.
+    then looked for where a claim is false (None: for a few seconds). Where a proof is found Rocq is asked about it,
+    if it is installed, for at most ``rocq`` seconds. ``each_followed`` is called with the trial that has either.
+    Theorems of a LaTeX file that cannot be read are warned of while the others are tried.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
     of several ends its own trial alone.
 
@@ -149,7 +155,10 @@ def referee(
         each(trial)
         if trial.outcome is Outcome.FALSE and (left := limit(trial, repair, seconds)):
             trial = _repaired(trial, left)
-            each_repaired(trial)
+            each_followed(trial)
+        elif rocq > 0 and found_proof.may_ask(trial.whole_proof):
+            trial = _by_rocq(trial, rocq)
+            each_followed(trial)
         trials.append(trial)
         if not trial.finished and not trial.fault:
             break
@@ -162,6 +171,22 @@ def _repaired(trial: Trial, seconds: float) -> Trial:
         return replace(trial, alternatives=alternatives(trial, seconds=seconds))
     except Interrupted as end:
         return replace(trial, alternatives=end.partial, finished=False)
+
+
+def _by_rocq(trial: Trial, seconds: float) -> Trial:
+    """A trial with Rocq's answer to the proof, not finished where that was interrupted."""
+    proof = trial.whole_proof
+    if proof is None:
+        return trial
+    try:
+        answered = found_proof.asked(proof, trial.claim, READINGS[trial.reading], seconds)
+    except KeyboardInterrupt:
+        return replace(trial, finished=False)
+    stages = (
+        replace(stage, verdicts=tuple(answered if verdict is proof else verdict for verdict in stage.verdicts))
+        for stage in trial.stages
+    )
+    return replace(trial, stages=tuple(stages))
 
 
 def _of_verdict(verdict: Verdict) -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ def _headline(trial: Trial) -> list[str]:
             MEANING[outcome],
             *_noise(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
-            *(["Rocq: checked."] if "rocq" in proof.data else []),
+            *rocq_answer(proof),
             *_length(automatic.proof_of(proof)),
         ]
         return [proved, *lines]
@@ -106,6 +106,16 @@ def _length(proof: Sequence[str]) -> list[str]:
     return (
         [f"The proof has {steps} {'step' if steps == 1 else 'steps'}, each checked; -v prints it."] if steps else []
     )
+
+
+def rocq_answer(proof: Verdict | None) -> list[str]:
+    """What Rocq says of a proof that was found, or why it was not asked; nothing where it can be."""
+    if proof is None:
+        return []
+    if "rocq" in proof.data:
+        return [f"Rocq accepts it (statement {str(proof.data['rocq'])[:12]})."]
+    said = proof.data.get("rocq refused") or proof.data.get("no script")
+    return [f"Rocq: {said}."] if said else []
 
 
 def _noise(trial: Trial) -> list[str]:

@@ -20,28 +20,19 @@ def derive(
     *,
     every: bool = False,
     plugins: tuple[ModuleType, ...] = (),
-    format: Literal["text", "latex", "json", "rocq"] = "text",
+    format: Literal["text", "latex", "json"] = "text",
 ) -> None:
     """Check the proof of claim or derivation NAME, and print it.
-
-    --format rocq prints a script that proves, from the multipliers, the statement of a claim about one client at a
-    point.
 
     every: Check every derivation and print the summary table.
     """
     import fedbounds
     from fedbounds.errors import reject
-    from fedbounds.evidence.kernel.derivation_script import script
     from fedbounds.evidence.symbolic import render
 
     if every == (name is not None):
         raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
-    if format == "rocq" and name is None:
-        raise reject("a script for Rocq is of one derivation", "--all", "name it")
     result = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
-    if format == "rocq":
-        show(script(result[0][0].derivation))
-        return
     show(render.table(result, format) if name is None else render.one(result[0], format))
 
 

@@ -51,6 +51,7 @@ def referee(
     verbose: bool = False,
     script: bool = False,
     repair: bool = False,
+    rocq: Annotated[float, click.FloatRange(min=0)] = 60.0,
     plugins: tuple[ModuleType, ...] = (),
     quiet: bool = False,
 ) -> int:
@@ -70,6 +71,7 @@ def referee(
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
+    rocq: Seconds for Rocq, where it is installed, to check a proof that is found; 0: it is not asked.
     repair: Look longer for the nearest statements to a false claim that stand: about a minute in place of seconds.
     verbose: Also what each stage found, and the statement in full.
     """
@@ -90,10 +92,12 @@ def referee(
         if not (quiet or script) and trial.outcome in NEXT:
             named = theorem if len(claims) == 1 else f"{theorem} --theorem {trial.claim.key}"
             say(NEXT[trial.outcome].format(theorem=named, seconds=limit(trial, nearest, seconds)))
+            say_about_rocq(trial, rocq)
 
-    def print_nearest(trial: Trial) -> None:
+    def print_rest(trial: Trial) -> None:
         if format == "text":
-            show("\n".join([*trial_text.nearest_statements(trial), LONGER * (not repair)]))
+            statements = [*trial_text.nearest_statements(trial), LONGER * (not repair)]
+            show("\n".join(trial_text.rocq_answer(trial.whole_proof) or statements))
 
     claims, faults = theorems_and_faults(theorem, label, plugins)
     if not claims:
@@ -116,7 +120,8 @@ def referee(
             progress=progress,
             each=print_verdict,
             repair=nearest,
-            each_repaired=print_nearest,
+            rocq=0 if script else rocq,
+            each_followed=print_rest,
         ).items
         if out is not None:
             io.write_text(out / "referee.html", trial_text.to_html(trials))
@@ -127,6 +132,18 @@ def referee(
         show_json([trial.to_json() for trial in trials])
     unread = f"{len(faults)} of {len(faults) + len(claims)}" * bool(faults)
     return _code(trials, fail_on, unread, f", kept in {out}" if out is not None else "")
+
+
+def say_about_rocq(trial: Trial, seconds: float) -> None:
+    """Whether Rocq is asked about a proof that was found, and for how long."""
+    from fedbounds.evidence.kernel import available
+
+    if trial.whole_proof is None or "script" not in trial.whole_proof.data:
+        return
+    if available() is None:
+        say("Rocq is not installed here (apt-get install coq): it would be asked about the proof.")
+    else:
+        say(f"Does Rocq accept it? Up to {seconds:g} s." if seconds else "Ask Rocq about it with --rocq SECONDS.")
 
 
 def _code(trials: Sequence[Trial], fail_on: str | None, unread: str, saved: str) -> int:

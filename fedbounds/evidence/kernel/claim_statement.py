@@ -17,6 +17,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.kernel.run_subject import Subject, subject_of
+from fedbounds.evidence.symbolic.permitted_assumptions import granted_by
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -51,6 +52,8 @@ TIED: Mapping[str, tuple[str, ...]] = {
     "pi_max": ("ratio_at_most M pi_max",),
     "eta_ratio": ("steps_within M eta_ratio",),
     "tau": ("in_round M tau",),
+    "m": (),
+    "zeta_sq": ("dissimilar M zeta_sq",),
     "p_min": ("(forall i, (i < N P)%nat -> p_min <= p P i)",),
     "eta_0": (),
 }
@@ -70,7 +73,7 @@ OWNED: Mapping[str, Assumption] = {
     "sigma_p_sq": assumed.bounded_variance,
     "G_sq": assumed.bounded_gradient,
 }
-NATURAL = ("tau",)
+NATURAL = ("tau", "m")
 # What a claim about one point of a client may speak of, whoever takes part.
 OF_A_CLIENT = {"grad_sq", "excess", "L", "mu"}
 WRITTEN = "(* Written from the claim; do not edit. *)\n"
@@ -101,8 +104,9 @@ def statement(
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
     used |= {name for name, tie in OWNED.items() if tie in assumptions and name != "sigma_p_sq"}
     used |= {name for a in assumptions for name in a.symbols()}
-    _check_assumed(claim, assumptions, used)
-    convex = merely_convex(claim, assumptions, used)
+    draws = _draws(claim, reading)
+    _check_assumed(claim, assumptions, used, bool(draws))
+    weak = without_minima(claim, reading)
     used |= {"tau"} if along or (by_p and used & BY_P.keys()) else set()
     constants = sorted(used - measured.keys())
     unknown = [name for name in constants if name not in tied] + sorted(used & {"gap_t"} if by_p else ())
@@ -115,8 +119,15 @@ def statement(
     ordered = ["mu <= L"] if {"L", "mu"} <= set(constants) else []
     relations = [line for assumption in assumptions for line in _relations(claim, assumption, words)]
     ties = [tie for name in constants for tie in tied[name]]
-    apart = {"p_sq", "sigma_sq"} <= used
-    ties += ["uncorrelated M"] * apart + ["strongly_convex P 0"] * convex
+    steady = assumed.constant_steps in assumptions and not along and "G_sq" in used
+    ties += ["(forall s, (s < taken M)%nat -> before M s = eta M)"] * steady
+    merely_convex = assumed.convex in assumptions and assumed.strongly_convex not in assumptions
+    shares = {"p_sq", "m"} | ({"N"} if assumed.equal_p in assumptions else set())
+    apart = "sigma_sq" in used and bool(shares & used)
+    divides = 1 / (symbols.N - 1) in set().union(*(sp.sympify(side).atoms(sp.Pow) for side in (left, *right)))
+    ties += (
+        ["uncorrelated M"] * apart + ["strongly_convex P 0"] * merely_convex + [*draws] + ["1 < INR (N P)"] * divides
+    )
     if attained:
         ties = list(_attained(claim, reading, constants, tied))
     conditions = [*signs, *ordered, *relations, *ties]
@@ -126,13 +137,13 @@ def statement(
     place = "forall c k i, seen M c k -> (i < N P)%nat ->\n  " if claim.scope == "point" else ""
     subject = run.binders if run else "(M : Step P)"
     setting = f"run M {run.last} tau" if run else "setting M"
-    hypotheses = "".join(f"  {text} ->\n" for text in ("convex_" * convex + setting, *conditions))
+    hypotheses = "".join(f"  {text} ->\n" for text in ("convex_" * weak + setting, *conditions))
     files = {
         " Horizon": along,
-        " Rounds": convex or (run is not None and any("M" in one for one in run.further)),
+        " Rounds": weak or "zeta_sq" in used or (run is not None and any("M" in one for one in run.further)),
         " Attained": attained,
     }
-    files |= {" Independent": "sigma_p_sq" in constants or apart}
+    files |= {" Independent": "sigma_p_sq" in constants or apart, " Drawn": bool(draws)}
     further = "".join(name for name, needed in files.items() if needed)
     if run:  # at no step of its own
         words = {name: text for name, text in words.items() if name not in ("t", "eta")}
@@ -169,12 +180,15 @@ def _attained(
         yield from ("gaps_at_start M",) if reading.skew == "sync" else ("gaps_now M", "taken M = 0%nat")
 
 
-def merely_convex(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str]) -> bool:
-    """Whether clients are convex and need have no minimisers: then nothing may be said of these."""
-    convex = assumed.convex in assumptions and assumed.strongly_convex not in assumptions
-    if convex and used & {"Gamma", "excess", "rho_bar", "rho_tilde"}:
+def without_minima(claim: Claim, reading: Reading) -> bool:
+    """Whether clients need have no minimisers: they are merely convex, or smooth and nothing is said of these."""
+    assumptions = claim.assumptions_in(reading)
+    speaks = bool(claim.symbols & {"Gamma", "excess", "rho_bar", "rho_tilde"})
+    if assumed.strongly_convex in assumptions:
+        return False
+    if assumed.convex in assumptions and speaks:
         raise _cannot(claim, "the minimum of a client, which a convex function need not have", "leave it out")
-    return convex
+    return assumed.convex in assumptions or (assumed.smooth in assumptions and not speaks)
 
 
 def _at_every_step(text: str, run: Subject) -> str:
@@ -183,6 +197,13 @@ def _at_every_step(text: str, run: Subject) -> str:
     return (
         along if along == text and "(M t)" not in text else f"(forall t, (t < {run.last} \\/ t = 0)%nat -> {along})"
     )
+
+
+def _draws(claim: Claim, reading: Reading) -> tuple[str, ...]:
+    """What is said of the clients drawn, if some are."""
+    by = granted_by(reading, claim)
+    words = {"drawn-weights": "drawn_apart M m", "drawn-weights-mean": "drawn_by_p M m"}
+    return tuple(text for key, text in words.items() if key in by)[:1]
 
 
 def digest(text: str) -> str:
@@ -275,11 +296,11 @@ def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -
             yield f"{rocq(part.left, words)} {part.sign} {rocq(part.right, words)}"
 
 
-def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str]) -> None:
+def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str], draws: bool) -> None:
     """The model ties each constant to the losses and has everyone take part: the claim must assume as much."""
     silent = any(part == (symbols.sigma_sq, "=", 0) for one in assumptions for part in one.parts)
     needed = [OWNED[name] for name in sorted(used & OWNED.keys()) if name != "sigma_sq" or not silent]
-    if claim.scope != "point" or not used <= OF_A_CLIENT:
+    if not draws and (claim.scope != "point" or not used <= OF_A_CLIENT):
         needed.append(assumed.full_participation)
     for one in needed:
         if one not in assumptions:

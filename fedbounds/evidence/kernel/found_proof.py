@@ -9,6 +9,7 @@ from types import ModuleType
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.kernel import (
     claim_statement,
+    client_script,
     point_script,
     point_statement,
     run_script,
@@ -16,7 +17,6 @@ from fedbounds.evidence.kernel import (
     step_statement,
 )
 from fedbounds.evidence.kernel.coqc import available
-from fedbounds.evidence.kernel.derivation_script import script as of_a_client
 from fedbounds.evidence.kernel.proof_obligations import Obligation
 from fedbounds.evidence.kernel.rocq_runs import Audited, check_script, check_within
 from fedbounds.evidence.prover import automatic
@@ -57,15 +57,15 @@ def script(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | Non
             if checked.fault:
                 continue
             try:
-                return _written(proposed, checked, claim, reading)
+                return _written(checked, claim, reading)
             except InputError as wrong:
                 why = str(wrong)
     raise reject(f"a script for {claim.key} needs a proof that can be one", why, "prove it in derivations/rocq")
 
 
-def _written(proposed: Derivation, checked: Checked, claim: Claim, reading: Reading) -> str:
+def _written(checked: Checked, claim: Claim, reading: Reading) -> str:
     if claim.scope == "point":
-        return of_a_client(proposed, claim)
+        return client_script.script(checked)
     if checked.claim is not None and checked.claim.scope == "horizon":
         return run_script.script(checked, claim, reading)
     form, _ = _stated(claim, reading)
@@ -73,37 +73,37 @@ def _written(proposed: Derivation, checked: Checked, claim: Claim, reading: Read
     return write(checked, reading)
 
 
-def check(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None) -> Audited:
+def check(claim: Claim, reading: Reading) -> Audited:
     """What Rocq says of that script, compiled with all that it requires."""
-    return check_script(*_obligation(claim, reading, proposals))
+    return check_script(_obligation(claim, reading), script(claim, reading))
 
 
-def _obligation(
-    claim: Claim, reading: Reading, proposals: Iterable[Derivation] | None = None
-) -> tuple[Obligation, str]:
+def _obligation(claim: Claim, reading: Reading) -> Obligation:
     module = f"proof_{claim_statement.module_name(claim.key)}"
-    text = script(claim, reading, proposals)
-    return Obligation(module, claim.key, (reading.name,), Status.HOLDS, statement(claim, reading)), text
+    return Obligation(module, claim.key, (reading.name,), Status.HOLDS, statement(claim, reading))
 
 
-def with_rocq(
-    verdict: Verdict, proof: Derivation, claim: Claim, reading: Reading, seconds: float | None = None
-) -> Verdict:
-    """The verdict on a proof that was found, with Rocq's answer where Rocq is installed and it has a script."""
-    if available() is None:
-        return verdict
+def with_script(verdict: Verdict, proof: Derivation, claim: Claim, reading: Reading) -> Verdict:
+    """The verdict on a proof that was found with its script for Rocq, or why it has none."""
     try:
-        if seconds is None:
-            answer: Audited | None = check(claim, reading, (proof,))
-        else:
-            answer = check_within(seconds, *_obligation(claim, reading, (proof,)))
-    except InputError:  # it has no script
-        return verdict
+        written = {"script": script(claim, reading, (proof,))}
+    except InputError as wrong:
+        written = {"no script": str(wrong)}
+    return replace(verdict, data={**verdict.data, **written})
+
+
+def may_ask(verdict: Verdict | None) -> bool:
+    """Whether a verdict has a script, and Rocq is installed."""
+    return verdict is not None and "script" in verdict.data and available() is not None
+
+
+def asked(verdict: Verdict, claim: Claim, reading: Reading, seconds: float) -> Verdict:
+    """The verdict with Rocq's answer to its script, in at most so many seconds."""
+    answer = check_within(seconds, _obligation(claim, reading), str(verdict.data["script"]))
     if answer is None:
-        said, digest = f"not checked within {seconds:.0f} s", dict[str, str]()
+        said = {"rocq refused": f"not checked within {seconds:.0f} s (--rocq gives it longer)"}
     elif answer.fault:
-        said, digest = f"not checked, its script fails: {answer.fault}", {}
+        said = {"rocq refused": f"not checked, its script fails: {answer.fault}"}
     else:
-        said, digest = f"checked, statement {answer.statement[:12]}", {"rocq": answer.statement}
-    lines = [*automatic.proof_of(verdict), "", f"  Rocq: {said}"]
-    return replace(verdict, data={**verdict.data, "proof": lines, **digest})
+        said = {"rocq": answer.statement}
+    return replace(verdict, data={**verdict.data, **said})

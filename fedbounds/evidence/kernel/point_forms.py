@@ -17,6 +17,19 @@ from fedbounds.theory.points import I, is_vector, weight_ratio
 from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
 
 Parts = dict[str, sp.Expr]
+# Facts that say nothing once vectors are written in few of them: gradients that vanish, ratios of weights.
+VANISH = (
+    "attained",
+    "own-optimum",
+    "optimum",
+    "alpha-optimum",
+    "weight-ratio",
+    "weight-ratio-mean",
+    "unbiased",
+    "single-step",
+    "single-step-gradients",
+    "no-noise",
+)
 
 
 @dataclass
@@ -152,6 +165,21 @@ def at_one_point(fact: d.Fact) -> d.Fact:
     if isinstance(fact, d.Premise):
         return replace(fact, points=tuple(sp.sympify(point).xreplace(dict(ONE_STEP)) for point in fact.points))
     return replace(fact, of=sp.expand(fact.of.xreplace(dict(ONE_STEP)))) if isinstance(fact, d.Square) else fact
+
+
+def means_in(expression: sp.Expr) -> set[sp.Expr]:
+    """The means that stand in no other mean."""
+    if isinstance(expression, Mean):
+        return {expression}
+    return set().union(*map(means_in, expression.args)) if expression.args else set()
+
+
+def says_nothing(fact: d.Fact) -> bool:
+    if isinstance(fact, d.Averaged):
+        return all(says_nothing(one) for _, one in fact.uses)
+    if isinstance(fact, d.Square):
+        return bool(fact.of == 0)
+    return isinstance(fact, d.Premise) and (fact.key in VANISH or len(set(fact.points)) < len(fact.points))
 
 
 def no_script(what: str) -> Exception:

@@ -12,8 +12,15 @@ from dataclasses import dataclass, field, replace
 import sympy as sp
 
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
-from fedbounds.evidence.kernel.point_forms import Vectors, add, at_one_point, no_script
-from fedbounds.evidence.kernel.point_statement import OWN_MINIMUM, PointClaim, assumed_of, binders_of, read
+from fedbounds.evidence.kernel.point_forms import Vectors, add, at_one_point, means_in, no_script, says_nothing
+from fedbounds.evidence.kernel.point_statement import (
+    AWAY,
+    OWN_MINIMUM,
+    PointClaim,
+    assumed_of,
+    binders_of,
+    read,
+)
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, P, W, X, grad
 from fedbounds.evidence.symbolic.proof_state import Checked
@@ -21,21 +28,8 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import depends
 from fedbounds.theory.points import I
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
+from fedbounds.theory.vectors import Centre, Inner, Loss, norm_sq
 
-# Facts that say nothing once vectors are written in few of them: gradients that vanish, ratios of weights.
-VANISH = (
-    "attained",
-    "own-optimum",
-    "optimum",
-    "alpha-optimum",
-    "weight-ratio",
-    "weight-ratio-mean",
-    "unbiased",
-    "single-step",
-    "single-step-gradients",
-    "no-noise",
-)
 NAMES = {
     "smooth P L": "Hs",
     **dict.fromkeys(("strongly_convex P mu", "strongly_convex P 0"), "Hc"),
@@ -44,7 +38,7 @@ NAMES = {
 }
 # The quadratic bounds: below or above, how they bend, and their hypothesis.
 BOUNDS = {"smooth": (-1, sy.L, "Hs"), "strongly-convex": (1, sy.mu, "Hc"), "convex": (1, sp.Integer(0), "Hc")}
-BEGINNINGS = {"(forall": "Hw", "rho_bar": "Hr"}
+BEGINNINGS = {"(forall": "Hw", "rho_bar": "Hr", "(mean": "Hz"}
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
 Require Import Space Model Facts Points statement_{name}.
@@ -56,9 +50,9 @@ START = """Proof.
   intros P {names}.
 """
 AT_REST = """  assert (own : forall i, (i < N P)%nat -> forall y, ip (grad P i (w_i_star P i)) y = 0)
-    by (intros i Hi; apply (rest P L i Hm Hs); [lra | assumption]).
+    by (intros j Hj; apply (rest P L j Hm Hs); [lra | assumption]).
   assert (own' : forall i, (i < N P)%nat -> forall y, ip y (grad P i (w_i_star P i)) = 0)
-    by (intros i Hi y; rewrite ip_sym; apply own; assumption).
+    by (intros j Hj y; rewrite ip_sym; apply own; assumption).
 """
 
 
@@ -82,7 +76,7 @@ def proof(
 ) -> str:
     """The proof in Rocq that these facts, times their multipliers with these letters, show a claim about points."""
     numbers = {one.name: f"({points.number(value)})" for one, value in letters}
-    writer = _Writer(replace(points, letters=numbers), steps=steps)
+    writer = Writer(replace(points, letters=numbers), steps=steps)
     body = "".join(f"  assert (0 <= {text}) by lra.\n" for text in numbers.values())
     body += "".join(writer.use(k, m, fact) for k, (m, fact) in enumerate(uses))
     sides = "".join(writer.side(side) for side in (points.left, points.right))
@@ -99,7 +93,7 @@ def proof(
 
 
 @dataclass
-class _Writer(Vectors):
+class Writer(Vectors):
     """``steps`` are the derivation's, ``means`` those of the claim's sides, ``used`` facts with their multipliers."""
 
     steps: Mapping[str, d.Step] = field(default_factory=dict)
@@ -131,7 +125,7 @@ class _Writer(Vectors):
     def side(self, side: sp.Expr) -> str:
         """Each mean in a side of the claim in the means of single terms."""
         text = ""
-        for atom in sorted(_means(side), key=sp.default_sort_key):
+        for atom in sorted(means_in(side), key=sp.default_sort_key):
             raw = self.points.atom(atom)
             if raw not in self.means:
                 text += self.mean(atom, raw)
@@ -215,7 +209,7 @@ class _Writer(Vectors):
 
     def use(self, k: int, multiplier: sp.Expr, fact: d.Fact) -> str:
         """The lines that bring a fact; none for one that says nothing here."""
-        if _says_nothing(fact):
+        if says_nothing(fact):
             return ""
         self.used.append((k, self.number(multiplier)))
         if isinstance(fact, d.Given):
@@ -232,6 +226,8 @@ class _Writer(Vectors):
             return f"  pose proof HL as V{k}.\n"
         if isinstance(fact, d.Premise) and fact.key == "rho-bar":
             return self.skew(k)
+        if isinstance(fact, d.Premise) and fact.key == "dissimilarity":
+            return self.apart(k)
         raise no_script(f"the fact {fact}")
 
     def skew(self, k: int) -> str:
@@ -243,6 +239,16 @@ class _Writer(Vectors):
         text += ", ".join(f"(mean_ext (N P) {by} (fun i => {each}) (fun i => excess P i {there}))" for _, by in sides)
         text += " by (intros; unfold excess; ring). exact Hr. }\n"
         return text + "".join(f"  {self.averaging(name)} in V{k}.\n" for name, _ in sides)
+
+    def apart(self, k: int) -> str:
+        """The hypothesis on zeta^2, in the means of products."""
+        square = norm_sq(AWAY)
+        each = self.written(self.of_client(square), "")
+        return (
+            f"  assert (V{k} : mean (N P) (p P) (fun i => {each}) <= zeta_sq).\n"
+            f"  {{ rewrite (mean_ext (N P) (p P) _ (fun i => {self.points.number(square)})); [exact Hz|].\n"
+            f"    {self.client_rewriting()}. }}\n  {self.averaging('Hp')} in V{k}.\n"
+        )
 
     def cauchy(self, k: int, fact: d.MeanCauchySchwarz) -> str:
         numbers, vectors = self.points.number(fact.numbers), self.points.point(fact.vectors)
@@ -258,7 +264,7 @@ class _Writer(Vectors):
 
     def average(self, k: int, fact: d.Averaged) -> str:
         """The mean over the clients of facts about one."""
-        uses = [(m, one) for m, one in fact.uses if not _says_nothing(one)]
+        uses = [(m, one) for m, one in fact.uses if not says_nothing(one)]
         values: dict[tuple[str, bool], sp.Expr] = {}
         lines = ""
         for m, one in uses:
@@ -298,18 +304,3 @@ class _Writer(Vectors):
         sign, bend, name = BOUNDS[fact.key]
         tangent = Loss(to, I) - Loss(at, I) - Inner(grad(at), to - at) - bend / 2 * Inner(to - at, to - at)
         return sign * tangent, f"({name} i {self.points.point(at)} {self.points.point(to)} Hi)", one
-
-
-def _means(expression: sp.Expr) -> set[sp.Expr]:
-    """The means that stand in no other mean."""
-    if isinstance(expression, Mean):
-        return {expression}
-    return set().union(*map(_means, expression.args)) if expression.args else set()
-
-
-def _says_nothing(fact: d.Fact) -> bool:
-    if isinstance(fact, d.Averaged):
-        return all(_says_nothing(one) for _, one in fact.uses)
-    if isinstance(fact, d.Square):
-        return bool(fact.of == 0)
-    return isinstance(fact, d.Premise) and (fact.key in VANISH or len(set(fact.points)) < len(fact.points))

@@ -24,7 +24,7 @@ from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import require_own
 from fedbounds.theory.points import is_vector, weight_ratio
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Vec
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Vec, norm_sq
 
 PARAMETERS = (sy.L, sy.mu, sy.eta, sy.rho_bar)
 POINTS = {W_STAR: "(w_star P)", OWN: "(w_i_star P i)", X: "(x i)", W_ALPHA: "w_alpha", W: "w"}
@@ -35,6 +35,8 @@ ONE_STEP: Mapping[sp.Basic, sp.Expr] = {
     **dict.fromkeys((NOISE, Centre(ALPHA, NOISE), Centre(P, NOISE)), sp.Integer(0)),
 }
 ATOMS = (Inner, Mean, Loss)
+# A client's gradient less their mean.
+AWAY = definitions.grad(W) - Centre(P, definitions.grad(W))
 # What is assumed of weights and minimisers, by the names of the hypotheses, and of the class.
 OWN_MINIMUM = "Hm"
 SETTING = {
@@ -72,13 +74,18 @@ class PointClaim:
         return any(side.has(X) for side in (self.left, self.right))
 
     @property
-    def merely_convex(self) -> bool:
-        return assumed.strongly_convex.key not in self.keys and assumed.convex.key in self.keys
+    def curved(self) -> bool:
+        return assumed.strongly_convex.key in self.keys
+
+    @property
+    def without_minima(self) -> bool:
+        """Whether nothing is said of clients' own minimisers, which need not exist."""
+        return not self.curved and not any(side.has(F_MIN, OWN) for side in (self.left, self.right))
 
     @property
     def setting(self) -> Mapping[str, str]:
-        """What is assumed of weights and minimisers: clients' own exist where they are strongly convex."""
-        return {name: text for name, text in SETTING.items() if name != OWN_MINIMUM or not self.merely_convex}
+        """What is assumed of weights and minimisers."""
+        return {name: text for name, text in SETTING.items() if name != OWN_MINIMUM or not self.without_minima}
 
     @property
     def unbiased(self) -> bool:
@@ -159,7 +166,7 @@ def read(claim: Claim, reading: Reading) -> PointClaim:
     if strange or any(side.has(Noise, definitions.W_NEXT) for side in sides):
         raise _cannot(claim, f"{', '.join(map(str, strange)) or 'a step'}")
     result = PointClaim(claim, sides[0], sides[1], _relations(known), frozenset(known_keys), stepped=stepped)
-    if result.merely_convex and any(side.has(F_MIN, OWN, sy.mu) for side in sides):
+    if not result.curved and assumed.convex in known and any(side.has(F_MIN, OWN, sy.mu) for side in sides):
         raise _cannot(claim, "the minimum of a client, which a convex function need not have")
     if reading.skew != "all-steps" and any(side.has(sy.rho_bar) for side in sides):
         raise _cannot(claim, "rho_bar at the starts of rounds only")
@@ -210,7 +217,7 @@ def binders_of(points: PointClaim) -> Iterator[tuple[str, str]]:
     text = " ".join(map(points.number, sides))
     used = set[sp.Basic]().union(*(s.free_symbols for s in sides))
     used |= {s for left, _, right in points.relations for s in (left - right).free_symbols}
-    used |= {sy.L} if points.merely_convex else {sy.L, sy.mu}
+    used |= {sy.L, sy.mu} if points.curved else {sy.L}
     yield " ".join(s.name for s in points.numbers if s in used), "R"
     if "alpha" in text:
         yield "alpha", "nat -> R"
@@ -225,14 +232,16 @@ def binders_of(points: PointClaim) -> Iterator[tuple[str, str]]:
 def assumed_of(points: PointClaim) -> Iterator[str]:
     """The hypotheses after those of the setting."""
     names = dict(binders_of(points))
+    signs = {one.name: "<" if one.is_positive else "<=" for one in (*points.numbers, sy.L, sy.mu)}
     for name in next(iter(names)).split():
-        yield f"0 {'<' if getattr(sy, name).is_positive else '<='} {name}"
+        yield f"0 {signs[name]} {name}"
     if "mu" in next(iter(names)).split():
         yield "mu <= L"
-    for one in (assumed.smooth, assumed.convex if points.merely_convex else assumed.strongly_convex):
-        if one.key not in points.keys:
-            raise _cannot(points.claim, f"that it does not assume {one.key}")
-        yield CLASS[one.key]
+    if assumed.smooth.key not in points.keys:
+        raise _cannot(points.claim, "that it does not assume smooth")
+    yield CLASS[assumed.smooth.key]
+    if points.curved or assumed.convex.key in points.keys:
+        yield CLASS[(assumed.strongly_convex if points.curved else assumed.convex).key]
     for left, sign, right in points.relations:
         yield f"{points.number(left)} {sign} {points.number(right)}"
     if "alpha" in names:
@@ -242,6 +251,8 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
             f"mean (N P) {by} (fun i => excess P i {points.vector(W)})" for by in ("(p P)", points.weights(ALPHA))
         )
         yield f"rho_bar * {low} <= {high}"
+    if "zeta_sq" in next(iter(names)).split():
+        yield f"{points.atom(Mean(P, norm_sq(AWAY)))} <= zeta_sq"
     if "w_alpha" in names:
         mean = f"mean (N P) {points.weights(ALPHA)}"
         yield f"(forall v, {mean} (fun i => F P i w_alpha) <= {mean} (fun i => F P i v))"

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.evidence.kernel import claim_statement
+from fedbounds.evidence.kernel import claim_statement, step_statement
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.point_forms import no_script
 from fedbounds.evidence.kernel.run_lines import RunLines
 from fedbounds.evidence.kernel.run_words import binder_names, number
+from fedbounds.evidence.prover.rounds import AT_ROUND, AT_STEP
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
@@ -21,7 +22,7 @@ from fedbounds.theory.reading import Reading
 
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Horizon Rounds Facts Together Points Independent Drift Inside Runs statement_{name}.
+Require Import Space Model Horizon Rounds Facts Together Points Independent Drift Inside Drawn Runs statement_{name}.
 {weak}Open Scope R_scope.
 """
 START = """
@@ -30,11 +31,12 @@ Proof.
   intros P M T {names}; intros.
   match goal with h : {run} M T tau |- _ => pose proof ({regular} M T tau h) as reg; pose proof (proj1 h) as Ok end.
   pose proof (Ok 0%nat (Nat.le_0_l T)) as ok0. destruct ({signs} M T Ok) as (Near & Gaps & Drifts).
+  pose proof (proj1 ok0) as Hp0.
+  try some_drawn M.
   try assert (Whole : 1 <= INR tau) by (apply (le_INR 1); lia).
   assert (Shares : 0 <= mean (N P) (p P) (p P)) by (apply mean_nonneg; [apply ok0 | apply ok0]).
 """
 SPREAD = "  pose proof (Gamma_nonneg (M 0%nat) ok0) as Spread.\n"
-ROUND_ENDS = (sy.Delta_round_next, sy.gap_round_next)
 WHOLE = """
 Theorem proof : statement_{name}.statement.
 Proof. exact run_of_steps. Qed.
@@ -50,6 +52,15 @@ Proof.
 Qed.
 """
 
+AFTER_ROUNDS = """
+Theorem proof : statement_{name}.statement.
+Proof.
+  intros P M r {names}; intros.
+  eapply Rle_trans; [apply (run_of_steps P M (r * tau)%nat {names}); assumption|].
+  right. rewrite ?mult_INR, <- ?pow_mult, ?(Nat.mul_comm tau r). first [ring | field; apart_from_zero].
+Qed.
+"""
+
 
 def script(checked: Checked, claim: Claim, reading: Reading) -> str:
     """The file that proves a claim's statement from a derivation of ``checked.claim``, whose case the claim is."""
@@ -60,9 +71,9 @@ def script(checked: Checked, claim: Claim, reading: Reading) -> str:
     last = checked.derivation.steps[-1]
     made.write(last.label)
     name = module_name(claim.key)
-    text = claim_statement.statement(about, reading)
+    text = claim_statement.statement(about, reading, beside=step_statement.words(about))
     goal = text[text.index("Definition statement") :]
-    if claim.lhs in ROUND_ENDS:
+    if claim.lhs in AT_ROUND:
         goal = goal.replace("run M T tau ->", "run M T tau ->\n  (0 < tau)%nat ->\n  rounds M T tau ->", 1)
     names = binder_names(goal.replace("(T : nat)", "", 1))
     head = HEAD.format(key=safe_key(claim.key), name=name, weak="Import Weak.\n" if made.convex else "")
@@ -79,7 +90,7 @@ def script(checked: Checked, claim: Claim, reading: Reading) -> str:
     for text in made.shorthands.values():
         body += f"  assert (0 < {text}) by (at_start M; sign).\n"
     body += "".join(made.body) + f"  {finish(about, made)}Qed.\n"
-    end = OF_ROUND if claim.lhs in ROUND_ENDS else WHOLE
+    end = OF_ROUND if claim.lhs in AT_ROUND else AFTER_ROUNDS if claim.lhs in AT_STEP else WHOLE
     return head + "".join(made.lemmas) + "\n" + stated + body + end.format(name=name, names=names)
 
 

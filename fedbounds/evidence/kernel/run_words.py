@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from fedbounds.evidence.kernel import claim_statement
+from fedbounds.evidence.kernel import claim_statement, step_statement
 from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.evidence.kernel.number_lines import NumberLine
 from fedbounds.evidence.symbolic import definitions as of
@@ -43,7 +43,7 @@ NOW |= {"n": "INR (taken (M {}))", "t": "INR {}", "gaps": "sum {} (fun s => gap_
 NOW |= {one.now.name: SEQUENCES[one.last][0] for one in of.POWERS}
 NOW |= {"Delta_next": "Delta (M (Datatypes.S {}))", "gap_next": "gap_t (M (Datatypes.S {}))"}
 FIXED = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "tau": "INR tau", "T": "INR T", "N": "INR (N P)"}
-FIXED |= {"p_sq": "mean (N P) (p P) (p P)", "Gamma": "Gamma P", "average_gap": "gap_of_mean T n odds W"}
+FIXED |= {"m": "INR m", "p_sq": "mean (N P) (p P) (p P)", "Gamma": "Gamma P", "average_gap": "gap_of_mean T n odds W"}
 
 
 @dataclass
@@ -60,7 +60,7 @@ class RunWords:
 
     @property
     def convex(self) -> bool:
-        return claim_statement.merely_convex(self.claim, self.claim.assumptions_in(self.reading), set())
+        return claim_statement.without_minima(self.claim, self.reading)
 
     @property
     def lines(self) -> dict[str, d.Step]:
@@ -68,9 +68,14 @@ class RunWords:
 
     def words(self, time: str) -> dict[str, str]:
         """Terms at a step, and at the end."""
-        words = {name: text.format(time) for name, text in NOW.items()} | FIXED
+        words = {name: text.format(time) for name, text in NOW.items()} | self.fixed
         words |= {one.name: text.format("T") for one, (text, *_) in SEQUENCES.items()}
         return words | {name: name for name in self.constants} | self.shorthands
+
+    @property
+    def fixed(self) -> dict[str, str]:
+        """Terms that no time is in."""
+        return {**FIXED, **step_statement.words(self.claim)}
 
     @property
     def constants(self) -> list[str]:
@@ -80,7 +85,7 @@ class RunWords:
     @property
     def shorthands(self) -> dict[str, str]:
         """The claim's own definitions, written out."""
-        words = FIXED | {name: name for name in self.constants}
+        words = self.fixed | {name: name for name in self.constants}
         given = {**self.claim.definitions, **self.checked.abbreviations}
         return {one.name: rocq(value, words) for one, value in given.items()}
 

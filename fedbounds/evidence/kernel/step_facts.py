@@ -7,25 +7,28 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.draw_facts import HYPOTHESIS, NOISE_OF_DRAWN, REST, SHARE, Draw, draw_of, inside
 from fedbounds.evidence.kernel.flat_facts import DriftBound, Flat, Sum, flattened
 from fedbounds.evidence.kernel.point_forms import no_script
 from fedbounds.evidence.kernel.step_statement import AfterHistory, meaning_of
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, SHARE, W_NEXT, P, W, X, grad
+from fedbounds.evidence.symbolic.definitions import ALPHA, W_NEXT, W_STAR, P, W, X, grad
+from fedbounds.evidence.symbolic.definitions import SHARE as P_I
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.points import I
-from fedbounds.theory.vectors import Centre, Inner, Loss, Mean, Noise
+from fedbounds.theory.vectors import Centre, Inner, Loss, Mean, Noise, norm_sq
 
 ZERO, ONE = sp.Integer(0), sp.Integer(1)
 # The variance of the mean noise under p where each client's is at most sigma^2.
-EQUAL = sy.p_sq * sy.sigma_sq
-NOISY = ("bounded-variance", "client-variances", "independent-clients", "no-noise")
-NUMBERS = (sy.L, sy.mu, sy.eta, sy.rho_bar, sy.sigma_sq, sy.sigma_p_sq, sy.p_sq)
+EQUAL, OF_EQUAL = sy.p_sq * sy.sigma_sq, sy.sigma_sq / sy.N
+OF_MEAN = (sy.sigma_p_sq, EQUAL, OF_EQUAL)
+NOISY = ("bounded-variance", "client-variances", "independent-clients", "no-noise", NOISE_OF_DRAWN)
+NUMBERS = (sy.L, sy.mu, sy.eta, sy.rho_bar, sy.sigma_sq, sy.sigma_p_sq, sy.p_sq, sy.zeta_sq, SHARE)
 WORDS = {one.name: one.name for one in (*NUMBERS, sy.G_sq)} | {
-    "p_sq": "mean (N P) (p P) (p P)",
-    **{"eta": "eta M", "Gamma": "Gamma P", "N": "INR (N P)", "tau": "INR tau"},
+    **{"p_sq": "mean (N P) (p P) (p P)", "eta": "eta M", "Gamma": "Gamma P", "N": "INR (N P)", "tau": "INR tau"},
+    **{"m": "INR m", REST.name: "(1 - share)"},
 }
 # What a step is about, after one history.
 MEASURED = {
@@ -51,7 +54,7 @@ class StepFacts:
     """A claim about a step: its sides and, at points, those less the noise and less ``outer`` terms.
 
     ``inner`` are the facts about points. ``bends`` is the point (of a client) whose quadratic bound stands for a
-    loss after the step, if there is one.
+    loss after the step, if there is one. ``draw`` says how clients are drawn, ``variance`` what bounds their noise.
     """
 
     checked: Checked
@@ -62,11 +65,13 @@ class StepFacts:
     outer: tuple[Flat, ...]
     inner: tuple[d.Use, ...]
     bends: sp.Expr | None
+    draw: Draw | None = None
+    variance: sp.Expr = ZERO
 
     @property
     def noisy(self) -> list[sp.Symbol]:
         """The quantities that are measured after the step."""
-        return [one for one in symbols_of(self.left) if self.meaning(one).has(W_NEXT)]
+        return [one for one in symbols_of(self.left) if self.draw is None and self.meaning(one).has(W_NEXT)]
 
     def meaning(self, side: sp.Expr) -> sp.Expr:
         return meaning_of(self.checked.claim, side)  # type: ignore[arg-type]
@@ -74,6 +79,8 @@ class StepFacts:
     def at_points(self, side: sp.Expr) -> sp.Expr:
         """A side in points, the step without its noise."""
         side = self.meaning(side)
+        if self.draw is not None:
+            side = side.xreplace({norm_sq(W_NEXT - W_STAR): self.draw.second_moment})
         if self.bends is not None:
             at, way = self.bends, W_NEXT - self.bends
             bound = Loss(at, I) + Inner(grad(at), way) + sy.L / 2 * Inner(way, way)
@@ -127,6 +134,9 @@ def slope(term: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 def read(checked: Checked, single: bool) -> StepFacts:
     """The derivation's facts, apart: of expectations, of noise, of losses after the step, and others."""
     flat, last = flattened(checked), checked.derivation.steps[-1]
+    draw = draw_of(flat.uses, "equal-p" in checked.universe)
+    if draw is not None:
+        flat = _in_share(flat, draw)
     outer = [one for one in flat.uses if isinstance(one[1], d.Given | DriftBound)]
     facts = [(m, fact) for m, fact in flat.uses if not isinstance(fact, d.Given | DriftBound)]
     right = sp.expand(last.rhs)
@@ -140,7 +150,24 @@ def read(checked: Checked, single: bool) -> StepFacts:
     kept = tuple(
         (m, one) for m, fact in facts if (one := _without_bounds_after(fact)) is not None and not _of_noise(one)
     )
-    return StepFacts(checked, flat, single, last.lhs, sp.expand(right), tuple(outer), kept, next(iter(bends), None))
+    noise = ZERO if draw is None else draw.noise(facts, "no-noise" in checked.universe)
+    if draw is not None:
+        right = draw.in_share(sp.expand(right - sy.eta**2 * noise)) + sy.eta**2 * noise
+    first = next(iter(bends), None)
+    return StepFacts(checked, flat, single, last.lhs, sp.expand(right), tuple(outer), kept, first, draw, noise)
+
+
+def _in_share(flat: Sum, draw: Draw) -> Sum:
+    """The facts with what stands for the share of draws as such."""
+
+    def mapped(fact: d.Fact | DriftBound) -> d.Fact | DriftBound:
+        if not isinstance(fact, d.Averaged):
+            return fact
+        return replace(fact, uses=tuple((draw.in_share(m), mapped(one)) for m, one in fact.uses))  # type: ignore[misc]
+
+    letters = {one: draw.in_share(value) for one, value in flat.letters.items() if draw.in_share(one) == one}
+    uses = tuple((draw.in_share(m), mapped(fact)) for m, fact in flat.uses)
+    return Sum(uses, {**letters, REST: 1 - SHARE}, flat.steps)
 
 
 def _bounds_after(fact: d.Fact) -> list[d.Premise]:
@@ -160,22 +187,24 @@ def _without_bounds_after(fact: d.Fact) -> d.Fact | None:
 def _of_noise(fact: d.Fact) -> bool:
     """Whether a fact speaks of the noise alone."""
     if isinstance(fact, d.Averaged):
-        return all(_of_noise(one) for _, one in fact.uses)
+        keys = {one.key for one in inside(fact) if isinstance(one, d.Premise)}
+        return all(_of_noise(one) for _, one in fact.uses) or keys == {"bounded-variance", "equal-p"}
     if isinstance(fact, d.Square):
         return bool(fact.of.has(Noise))
-    return isinstance(fact, d.Premise) and fact.key in NOISY
+    return isinstance(fact, d.Premise) and fact.key in (*NOISY, *HYPOTHESIS)
 
 
 def bound_of(step: StepFacts) -> sp.Expr:
     """What bounds the variance of the mean noise: the facts that the derivation names must have as much of it."""
     found: dict[sp.Expr, sp.Expr] = {}
-    for multiplier, fact in step.flat.uses:
+    for multiplier, fact in step.flat.uses if step.draw is None else ():
         for share, one in fact.uses if isinstance(fact, d.Averaged) else ():
+            equal = OF_EQUAL if any(getattr(item, "key", "") == "equal-p" for item in inside(fact)) else EQUAL
             key = one.key if isinstance(one, d.Premise) else ""
             symbol = {"bounded-variance": sy.sigma_sq, "client-variances": sy.sigma_p_sq, "no-noise": ZERO}.get(key)
-            symbol = EQUAL if symbol == sy.sigma_sq and share == SHARE else symbol
-            if symbol is not None and (symbol in (sy.sigma_p_sq, EQUAL)) == (share == SHARE):
-                found[symbol] = found.get(symbol, ZERO) + multiplier * abs(share if share != SHARE else 1)
+            symbol = equal if symbol == sy.sigma_sq and share == P_I else symbol
+            if symbol is not None and (symbol in OF_MEAN) == (share == P_I):
+                found[symbol] = found.get(symbol, ZERO) + multiplier * abs(share if share != P_I else 1)
     if not step.noisy or found.keys() == {ZERO}:
         return ZERO
     used = sy.eta**2 * step.noise()

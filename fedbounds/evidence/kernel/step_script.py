@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import sympy as sp
 
-from fedbounds.evidence.kernel import point_script
-from fedbounds.evidence.kernel.claim_statement import merely_convex, module_name, rocq, safe_key
+from fedbounds.evidence.kernel import claim_statement, point_script
+from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key, without_minima
+from fedbounds.evidence.kernel.draw_facts import SHARE, WAY
 from fedbounds.evidence.kernel.flat_facts import DriftBound
 from fedbounds.evidence.kernel.point_forms import at_one_point, no_script
 from fedbounds.evidence.kernel.point_statement import PointClaim, assumed_of, binders_of
 from fedbounds.evidence.kernel.step_facts import (
-    EQUAL,
     EXPECTED,
     MEASURED,
     NEXT_LOSS,
@@ -29,23 +29,23 @@ from fedbounds.evidence.kernel.step_facts import (
     read,
     symbols_of,
 )
-from fedbounds.evidence.kernel.step_statement import after_history
+from fedbounds.evidence.kernel.step_noise import after_lines, noise_lines, swaps
+from fedbounds.evidence.kernel.step_statement import after_history, words
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, W, X, grad
+from fedbounds.evidence.symbolic.definitions import ALPHA, P, W, X, grad
 from fedbounds.evidence.symbolic.permitted_assumptions import granted_by
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Part
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.vectors import Centre, Loss
+from fedbounds.theory.vectors import Centre, Loss, Mean, norm_sq
 
 TAU_IS_1 = Part(sy.tau, "=", sp.Integer(1))
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Facts Together Points Independent Drift Inside {further}statement_{name}.
+Require Import Space Model Facts Together Points Rounds Independent Drift Inside {further}statement_{name}.
 {weak}Open Scope R_scope.
 """
-VECTORS_IN = re.compile(r"\(w_star P\)|\(w M c k\)")
 CLOSED = """first [ring | open_fact; {fixed}field; apart
     | apply mean_ext; intros i Hi; open_fact; {client}field; apart]."""
 OF_GAMMA = """unfold Gamma. rewrite (mean_ext _ _ _ (fun i => F P i (w_star P) + (-1) * F P i (w_i_star P i)))
@@ -63,12 +63,16 @@ Proof.
   pose proof ok as (Hp & Hpos & _ & Hw & Ho & _ & {minima}Hopt & He).
 """
 ENOUGH = """  enough (Goal : expected M (fun c k => {left}) <= expected M (fun c k => {right})).
-  {{ revert Goal{names}. rewrite ?(expected_plus M), ?(expected_times M), ?(expected_const M ok).
+  {{ revert Goal{names}. do 2 rewrite ?(expected_plus M), ?(expected_times M), ?(expected_const M ok).
     unfold Delta_next, Delta, gap_t, drift. intros. lra. }}
   apply (expected_le M ok). intros c k Hck. destruct (Hw c (proj1 Hck)) as [Ha _].
 {one}  pose proof ({core} P {arguments}) as B.
-  repeat match type of B with ?A -> _ => specialize (B ltac:(first [assumption | lra
+  repeat match type of B with ?A -> _ => specialize (B ltac:(first [within_dissimilar M c k Hck | assumption | lra
     | match goal with h : skew_at_least M _ |- _ => exact (h c k Hck) end])) end.
+"""
+EQUAL_STEPS = """  assert (equal : steps_within M 1).
+  { intros s Hs. match goal with h : forall s, (s < taken M)%nat -> before M s = _ |- _ => rewrite (h s Hs) end.
+    lra. }
 """
 SHARES = "  pose proof (mean_nonneg (N P) (p P) (p P) Hp (proj1 Hp)).\n"
 TOGETHER = """  assert (least : ratio_at_least M 1) by (replace 1 with pi_min by lra; assumption).
@@ -89,8 +93,8 @@ def script(checked: Checked, reading: Reading) -> str:
     claim = checked.claim
     if claim is None:
         raise no_script(f"one of {checked.derivation.key}")
-    name, convex = module_name(claim.key), merely_convex(claim, claim.assumptions_in(reading), set())
-    further = "Rounds Runs " * (convex or "p_sq" in claim.symbols)
+    name, convex = module_name(claim.key), without_minima(claim, reading)
+    further = "Drawn " * ("m" in claim.symbols) + "Runs " * convex
     head = HEAD.format(key=safe_key(claim.key), name=name, further=further, weak="Import Weak.\n" * convex)
     return head + lemmas(checked, reading, "core", f"Theorem proof : statement_{name}.statement.")
 
@@ -113,8 +117,8 @@ def lemmas(checked: Checked, reading: Reading, core: str, goal: str) -> str:
     points = PointClaim(
         claim,
         step.at_points(step.left),
-        step.at_points(step.right - sy.eta**2 * step.noise() * bound),
-        tuple(sorted(relations, key=str)),
+        step.at_points(step.right - sy.eta**2 * (step.noise() * bound + step.variance)),
+        (*sorted(relations, key=str), *((SHARE, "<=", sp.Integer(1)),) * (step.draw is not None)),
         frozenset(one.key for one in known),
         numbers=NUMBERS,
     )
@@ -144,6 +148,7 @@ def _multipliers(multiplier: sp.Expr, fact: d.Fact) -> set[sp.Basic]:
 def _outer(step: StepFacts) -> Iterator[str]:
     """What is said of expectations, times the multipliers."""
     used = {symbol for m, _ in step.outer for symbol in m.free_symbols}
+    symbols = {name for one in step.checked.universe.values() for name in one.symbols()}
     for symbol, (_, why) in EXPECTED.items():
         if symbol in used:
             yield f"  pose proof ({why}).\n"
@@ -156,16 +161,17 @@ def _outer(step: StepFacts) -> Iterator[str]:
     for k, (multiplier, fact) in enumerate(step.outer):
         factor = rocq(sp.expand(multiplier), words | letters)
         if isinstance(fact, DriftBound):
-            yield from _drift(k, fact, words)
+            yield from _drift(k, fact, words, "eta_ratio" in symbols)
             yield f"  pose proof (Rmult_le_pos ({factor}) _ ltac:(not_negative) (shift _ _ D{k})) as Y{k}.\n"
         else:
             yield f"  assert (Y{k} : 0 <= {factor}) by not_negative.\n"
 
 
-def _drift(k: int, fact: DriftBound, words: Mapping[str, str]) -> Iterator[str]:
+def _drift(k: int, fact: DriftBound, words: Mapping[str, str], varying: bool) -> Iterator[str]:
     """The drift of bounded gradients, from the lemma and the bound on the ratio of steps."""
-    number = rocq(fact.number, words)
-    yield f"  pose proof ({fact.lemma} G_sq eta_ratio ({number}) tau ltac:(assumption) ltac:(lra) ltac:(nra)\n"
+    number, ratio = rocq(fact.number, words), "eta_ratio" if varying else "1"
+    yield "" if varying else EQUAL_STEPS
+    yield f"  pose proof ({fact.lemma} G_sq {ratio} ({number}) tau ltac:(assumption) ltac:(lra) ltac:(nra)\n"
     yield f"    ltac:(assumption) ltac:(assumption) ltac:(assumption)) as D{k}.\n"
 
 
@@ -185,25 +191,39 @@ def _theorem(points: PointClaim, step: StepFacts, bound: sp.Expr, core: str, goa
     terms = {one: MEASURED.get(one) or after_history(claim, one) or "" for one in used if one != sy.Gamma}
     if "" in terms.values():
         raise no_script("a quantity without a word")
-    convex = points.merely_convex
+    if step.draw is not None:
+        square = (_here(points.atom(one)) for one in (Mean(P, norm_sq(WAY)), norm_sq(Centre(P, WAY))))
+        terms[sy.Delta_next] = "(share * {} + (1 - share) * {})".format(*square)
+    convex = points.without_minima
     setting, minima = ("convex_setting", "") if convex else ("setting", "Hm & ")
     yield THEOREM.format(goal=goal, setting=setting, minima=minima)
     yield from _outer(step)
     yield SHARES * (sy.p_sq in step.right.free_symbols)
+    yield "  pose proof (some_clients P Hp).\n" * (sy.N in step.right.free_symbols)
     yield (TOGETHER if points.unbiased else "") + (SINGLE if single else "")
+    outer = len(step.outer)
+    if step.draw is not None:
+        yield from step.draw.lines(_here(points.point(WAY)), step.variance, WORDS, outer)
+        known = {one: text for one, text in claim_statement.MEASURED.items() if one not in WORDS}
+        whole = rocq(step.right, {**WORDS, **known, **words(claim)})
+        yield f"  match goal with |- _ <= ?r => replace r with ({whole}) by (rewrite Eq; field; apart) end.\n"
     yield ENOUGH.format(
         left=expected(step.left, terms),
-        right=expected(step.right, terms),
-        names="".join(f" Y{k}" for k in range(len(step.outer))),
+        right=expected(step.right - sy.eta**2 * step.variance, terms),
+        names="".join(f" Y{k}" for k in range(outer + (step.draw is not None))),
         one=ONE_POINT if points.unbiased else "",
         core=core,
         arguments=" ".join(arguments.get(one, f"({WORDS.get(one, one)})") for one in names),
     )
     middle, slope = (_here(points.vector(one)) for one in (W, Centre(ALPHA, grad(W if single else X))))
     if step.noisy:
-        yield from _noise(step, bound)
+        yield from noise_lines(step, bound)
         for k, symbol in enumerate(step.noisy):
-            yield from _after(k, step, symbol, terms[symbol], bound)
+            yield from after_lines(k, step, symbol, terms[symbol], bound)
+    if step.draw is not None:
+        yield from _same(points, step, used, terms, middle, "")
+        yield "  lra.\nQed.\n"
+        return
     same = "apply centre_same; intros i Hi; split; "
     weights = "apply Ex; exact Hi" if points.unbiased else "reflexivity"
     model = "rewrite (one_model M ok one c k i Hck Hi); reflexivity" if single else "reflexivity"
@@ -217,51 +237,6 @@ def _theorem(points: PointClaim, step: StepFacts, bound: sp.Expr, core: str, goa
     yield "  lra.\nQed.\n"
 
 
-def _noise(step: StepFacts, bound: sp.Expr) -> Iterator[str]:
-    """What bounds the variance of the mean noise."""
-    there = "(centre (N P) (alpha M c) (xi M c k s))"
-    yield f"  assert (Nz : variance M c k <= {rocq(bound, WORDS)}).\n  {{ unfold variance, mean_noise_of. "
-    if bound in (sy.sigma_p_sq, EQUAL):
-        yield f"unfold given_past. rewrite (mean_ext _ _ _ (fun s => norm_sq {there.replace('alpha M c', 'p P')}))\n"
-        yield "      by (intros; rewrite (centre_same _ _ (p P) _ _ (fun i Hi => conj (Ex i Hi) eq_refl)); "
-        yield "reflexivity).\n"
-        why = "assumption" if bound == sy.sigma_p_sq else "first [assumption | apply equal_variances; assumption]"
-        yield f"    apply (mean_noise M); {why}. }}\n"
-    else:
-        yield "pose proof (noise_bound M ok sigma_sq c k Hck ltac:(assumption)). lra. }\n"
-    yield "  pose proof (Rmult_le_compat_l _ _ _ (Rlt_le _ _ (Rmult_lt_0_compat _ _ He He)) Nz) as Nt.\n"
-
-
-def _after(k: int, step: StepFacts, symbol: sp.Symbol, term: str, bound: sp.Expr) -> Iterator[str]:
-    """A quantity that is measured after the step, as that of the mean step and what noise adds."""
-    after, writer = step.after(symbol), step.writer
-    rest = sp.expand(step.meaning(symbol) - after)
-    if after.has(Loss):
-        of = f"({writer.number(after / NEXT_LOSS)}) * {{}} + ({writer.number(rest)})"
-        losses = "mean (N P) (p P) (fun i => F P i (w_next M c k s))"
-        yield f"  assert (R{k} : {term} = {of.format(f'given_past M c k (fun s => {losses})')}).\n"
-        yield f"  {{ unfold given_past. rewrite (mean_ext _ _ _ (fun s => {of.format(losses)})) by (intros; ring).\n"
-        yield "    rewrite mean_plus, mean_times, (mean_const _ _ _ (Ho c k Hck)). reflexivity. }\n"
-        yield f"  rewrite R{k}.\n  pose proof (loss_after M ok L c k (fun i => {writer.vector(step.bends)})\n"
-        yield "    ltac:(assumption) Hck) as O.\n  cbv beta in O. unfold ahead in O.\n"
-        share, why = "L / 2", "lra"
-    else:
-        by, to = step.apart(symbol)
-        swaps = _swaps(["(w_next M c k s)", *VECTORS_IN.findall(to)])
-        yield f"  assert (R{k} : {term} =\n"
-        yield f"    given_past M c k (fun s => norm_sq (add (scale {by} (w_next M c k s)) {to}))).\n"
-        yield f"  {{ unfold given_past. apply mean_ext. intros s Hs. open_fact. {swaps}field; apart. }}\n"
-        yield f"  rewrite R{k}, (square_after M ok c k {by} {to} Hck). unfold ahead.\n"
-        share, why = f"{by} * {by}", f"apply (Rle_0_sqr {by})"
-    share, added = (
-        f"{share} * (eta M * eta M * {{}})",
-        rocq(sp.expand(step.share(after) * sy.eta**2 * bound), WORDS),
-    )
-    yield f"  assert (N{k} : {share.format('variance M c k')} <= {added}).\n"
-    yield f"  {{ replace ({added}) with ({share.format(f'({rocq(bound, WORDS)})')}) by (field; lra).\n"
-    yield f"    apply Rmult_le_compat_l; [{why} | exact Nt]. }}\n"
-
-
 def _same(
     points: PointClaim,
     step: StepFacts,
@@ -273,9 +248,9 @@ def _same(
     """Each quantity after the history as the lemma about points has it."""
     ahead = f"(sub {middle} (scale (eta M) {slope}))"
     at = "" if step.bends is None else step.writer.vector(step.bends).replace("(w M c k)", middle)
-    one_for_all = [middle, slope, "(w_star P)"]
-    fixed = _swaps(one_for_all)
-    client = _swaps([*one_for_all, "(x M c k i)", f"(grad P i {at or '(x M c k i)'})"])
+    one_for_all = [one for one in (middle, slope, "(w_star P)") if one]
+    fixed = swaps(one_for_all)
+    client = swaps([*one_for_all, "(x M c k i)", f"(grad P i {at or '(x M c k i)'})"])
     by = points.weights(ALPHA).replace("alpha", "(alpha M c)")
     for k, symbol in enumerate(used):
         meaning, there = symbol, ""
@@ -292,14 +267,9 @@ def _same(
             left = f"mean (N P) {by} (fun i => norm_sq (sub {middle} (x M c k i)))"
         elif symbol == sy.Gamma:
             proof = OF_GAMMA
-        yield f"  assert (Q{k} : {left} =\n    {_here(points.number(step.at_points(meaning)))}).\n"
-        yield f"  {{ {proof} }}\n  rewrite Q{k}{there}.\n"
-
-
-def _swaps(vectors: Sequence[str]) -> str:
-    """What puts the inner products of these vectors in one order."""
-    pairs = [f"?(ip_sym _ {b} {a})" for k, b in enumerate(vectors) for a in vectors[:k] if a != b]
-    return f"rewrite {', '.join(pairs)}; " if pairs else ""
+        right = _here(points.number(step.at_points(meaning)))
+        if left != right:
+            yield f"  assert (Q{k} : {left} =\n    {right}).\n  {{ {proof} }}\n  rewrite Q{k}{there}.\n"
 
 
 def expected(side: sp.Expr, terms: Mapping[sp.Symbol, str]) -> str:

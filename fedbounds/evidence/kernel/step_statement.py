@@ -57,12 +57,17 @@ def after_history(claim: Claim, symbol: sp.Symbol) -> str | None:
 
 
 def words(claim: Claim) -> Mapping[str, str]:
-    """Terms of the quantities of a claim about a step for which the model has no name."""
+    """Terms of the quantities of a claim for which the model has no name: of a step, else of constants alone."""
     sides = (claim.lhs, *claim.terms.values())
-    symbols = set().union(*(sp.sympify(side).free_symbols for side in sides)) if claim.scope == "step" else set()
-    unknown = [one for one in symbols if one.name not in {*claim_statement.MEASURED, *claim_statement.TIED}]
-    texts = {one.name: after_history(claim, one) for one in unknown}
-    return {name: f"expected M (fun c k => {text})" for name, text in texts.items() if text is not None}
+    known = {*claim_statement.MEASURED, *claim_statement.TIED}
+    result = {}
+    for one in set().union(*(sp.sympify(side).free_symbols for side in sides)):
+        fixed = getattr(one, "statistic", "") == "constant"
+        if one.name not in known and (fixed or claim.scope == "step"):
+            text = after_history(claim, one)
+            if text is not None:
+                result[one.name] = text if fixed else f"expected M (fun c k => {text})"
+    return result
 
 
 def statement(claim: Claim, reading: Reading) -> str:

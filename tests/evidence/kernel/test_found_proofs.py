@@ -9,6 +9,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import coqc, found_proof
 from fedbounds.evidence.prover import automatic
+from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.assumption import Assumption
@@ -100,26 +101,24 @@ def test_a_statement_of_another_kind_or_without_a_proof_has_no_script():
 def test_a_script_that_rocq_refuses_is_said_beside_the_proof(monkeypatch):
     stated = claim("true", "point", excess, grad_sq / (2 * mu), CLASS)
     verdict, proof = automatic.proved(stated, PLAIN)
-    monkeypatch.setattr(found_proof, "available", lambda: "9.0")
     refused = SimpleNamespace(fault="no such tactic", statement="")
-    monkeypatch.setattr(found_proof, "check", lambda *_: refused)
-    shown = found_proof.with_rocq(verdict, proof, stated, PLAIN)
+    monkeypatch.setattr(found_proof, "check_within", lambda *_: refused)
+    written = found_proof.with_script(verdict, proof, stated, PLAIN)
+    shown = found_proof.asked(written, stated, PLAIN, 60)
     assert shown.status is verdict.status and "rocq" not in shown.data
-    assert "Rocq: not checked, its script fails: no such tactic" in shown.data["proof"][-1]
+    assert trial_text.rocq_answer(shown) == ["Rocq: not checked, its script fails: no such tactic."]
 
 
-def test_rocq_is_ended_when_its_seconds_are_spent(monkeypatch):
+def test_rocq_is_ended_when_its_seconds_are_spent():
     stated = claim("true", "point", excess, grad_sq / (2 * mu), CLASS)
-    verdict, proof = automatic.proved(stated, PLAIN)
-    monkeypatch.setattr(found_proof, "available", lambda: "9.0")
-    shown = found_proof.with_rocq(verdict, proof, stated, PLAIN, 0.01)
-    assert shown.status is verdict.status and "rocq" not in shown.data
-    assert "Rocq: not checked within 0 s" in shown.data["proof"][-1]
+    written = found_proof.with_script(*automatic.proved(stated, PLAIN), stated, PLAIN)
+    shown = found_proof.asked(written, stated, PLAIN, 0.01)
+    assert shown.status is written.status and "rocq" not in shown.data
+    assert trial_text.rocq_answer(shown) == ["Rocq: not checked within 0 s (--rocq gives it longer)."]
 
 
 def test_any_label_names_a_file_of_rocq_and_none_ends_its_comment():
     stated = claim("thm:1 *) Admitted", "point", excess, grad_sq / (2 * mu), CLASS)
-    _, proof = automatic.proved(stated, PLAIN)
-    obligation, text = found_proof._obligation(stated, PLAIN, (proof,))
+    obligation, text = found_proof._obligation(stated, PLAIN), found_proof.script(stated, PLAIN)
     assert obligation.module == "proof_thm_1____Admitted"
     assert "statement_thm_1____Admitted.statement" in text and "*) Admitted" not in text

@@ -369,13 +369,6 @@ def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
         kernel.check(["lemma-1"])
 
 
-def test_the_proof_of_lemma_1_is_written_from_its_derivation():
-    done = CliRunner().invoke(main, ["derive", "lemma-1", "--format", "rocq"])
-    assert done.exit_code == 0 and done.output == proof_obligations.sources()["proof_lemma_1"].read_text()
-    refused = CliRunner().invoke(main, ["derive", "sharper-step", "--format", "rocq"])
-    assert refused.exit_code == 2 and "one sum of facts about a client at a point" in refused.output
-
-
 def test_only_sound_proofs_are_remembered(tmp_path):
     good = checker.Audited("proof_lemma_1", "lemma-1", ("all-steps",), Status.HOLDS, "a", "b", "8.16.1", ())
     release_record.store([good, dataclasses.replace(good, fault="it rests on cheat")], tmp_path / "checked.json")

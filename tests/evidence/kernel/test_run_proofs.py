@@ -14,15 +14,19 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.reading import READINGS
 
 PROVER = Path(__file__).parents[1] / "prover"
-THEOREMS = {
-    one.key: one for name in ("whole_rounds", "textbook_runs") for one in reader.in_order(PROVER / f"{name}.tex")
-}
+FILES = ("whole_rounds", "textbook_runs", "drawn_runs")
+THEOREMS = {one.key: one for name in FILES for one in reader.in_order(PROVER / f"{name}.tex")}
 PLAIN = READINGS["plain"]
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
 LIMIT = "  (forall t, (t < T \\/ t = 0)%nat -> L * (eta (M t)) <= {}) ->\n"
 # Statements that do not follow: another constant, a step that is larger, a hypothesis that is left out.
 WRONG = {
     "more:monotone": [(LIMIT.format("2"), LIMIT.format("3")), ("  strongly_convex P 0 ->\n", "")],
+    "thm:replaced-step": [
+        ("(2 * (eta M) ^ 2 *", "((3 / 2) * (eta M) ^ 2 *"),
+        ("L * (eta M) <= (1 / 4)", "L * (eta M) <= 1"),
+        ("drawn_by_p M m", "drawn_apart M m"),
+    ],
     "run:average": [("(eta_0 * sigma_p_sq)", "((9 / 10) * eta_0 * sigma_p_sq)")],
 }
 
@@ -40,6 +44,11 @@ def test_rocq_accepts_a_run_and_no_changed_statement(key, folder):
         assert coqc.compiled(folder, f"statement_{name}", stated.replace(right, wrong))[0] == ""
         changed = script if k == 0 and key == "more:monotone" else script.replace(right, wrong)
         assert coqc.compiled(folder, f"proof_{name}", changed)[0] != ""
+    multiplier = "(less _ _ ("
+    planted = script.replace(multiplier, f"{multiplier}2 * ", 1)
+    assert planted != script
+    assert coqc.compiled(folder, f"statement_{name}", stated)[0] == ""
+    assert coqc.compiled(folder, f"proof_{name}", planted)[0] != ""
 
 
 def test_a_round_is_stated_from_its_start_to_its_end():

@@ -1,0 +1,99 @@
+"""Clients drawn for each step, in Rocq: what they make of the step in the mean, by a lemma of `Drawn.v`.
+
+Of ``share`` s the mean square of a step is s times the clients' mean square and 1 - s times the square of their mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.flat_facts import DriftBound, Flat
+from fedbounds.evidence.prover.draws import BEYOND_ONE, LEFT_SHARE, LOST_SHARE
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import W_STAR, P, W, grad
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, Mean, norm_sq
+
+SHARE, REST = sp.Symbol("share", nonnegative=True), sp.Symbol("rest", nonnegative=True)
+WAY = W - sy.eta * grad(W) - W_STAR
+# The facts on which such a proof rests, and the hypothesis of the statement that has them.
+EXACT, AT_MOST, BY_P = "drawn-clients", "drawn-at-most", "drawn-by-p"
+HYPOTHESIS = {EXACT: "drawn_apart", AT_MOST: "drawn_apart", BY_P: "drawn_by_p"}
+NOISE_OF_DRAWN = "drawn-noises"
+START = "  destruct (letter (/ INR m)) as [share Eq].\n"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How clients are drawn, by the ``key`` of the fact; ``equal`` where all have the same weight."""
+
+    key: str
+    equal: bool
+
+    @property
+    def second_moment(self) -> sp.Expr:
+        """What ||w_{t+1} - w*||^2 is in the mean, without noise."""
+        return SHARE * Mean(P, norm_sq(WAY)) + (1 - SHARE) * norm_sq(Centre(P, WAY))
+
+    def in_share(self, expression: sp.Expr) -> sp.Expr:
+        """A number made of N and m in the share."""
+        put = {sy.N: sy.m * (1 - SHARE) / (1 - sy.m * SHARE)} if self.key == EXACT else {sy.m: 1 / SHARE}
+        letters = {LEFT_SHARE: SHARE, LOST_SHARE: REST, BEYOND_ONE: REST / SHARE}
+        result = sp.sympify(expression).xreplace(letters)
+        if result.has(BEYOND_ONE) or expression.has(BEYOND_ONE):
+            result = sp.factor(sp.cancel(result)).xreplace({SHARE + REST: sp.Integer(1)})
+        return sp.expand(sp.cancel(result.xreplace(put))) if result.has(sy.N, sy.m) else result
+
+    def noise(self, facts: Sequence[Flat], silent: bool) -> sp.Expr:
+        """What bounds the variance of the mean noise."""
+        if silent:
+            return sp.Integer(0)
+        if self.key != BY_P:
+            return sy.sigma_sq / sy.m
+        keys = {one.key for _, fact in facts for one in inside(fact) if isinstance(one, d.Premise)}
+        mean = 1 / sy.N if self.equal else sy.p_sq
+        return sy.sigma_sq * (SHARE + (1 - SHARE) * mean) if NOISE_OF_DRAWN in keys else sy.sigma_sq
+
+    def lines(self, way: str, noise: sp.Expr, words: Mapping[str, str], count: int) -> Iterator[str]:
+        """The step's second moment, by the lemma."""
+        yield f"  match goal with h : {HYPOTHESIS[self.key]} M m |- _ => "
+        if self.key == BY_P:
+            yield "destruct h as (Few & D) end.\n  destruct (letter (/ INR m)) as [share Eq]. rewrite <- Eq in D.\n"
+        else:
+            name = "share" if self.key == EXACT else "least"
+            yield f"destruct h as (Few & {name} & Es & S0 & S1 & D) end.\n"
+            yield "  pose proof (apart_noise _ _ _ (proj1 Few) (proj2 Few) Es) as En.\n"
+            exact = "apart_share (INR m) (INR (N P)) _ ltac:(lra) ltac:(lra) Es"
+            yield f"  pose proof ({exact}) as Eq.\n" if self.key == EXACT else START
+        least = "least" if self.key == AT_MOST else "share"
+        yield "  pose proof (at_most_one (INR m) ltac:(lra)). pose proof (some_clients P Hp).\n"
+        equal = "try (match goal with h : INR (N P) * ?q = 1 |- _ => "
+        equal += "rewrite (equal_shares P q Hp ltac:(assumption) h) end); "
+        apart = "rewrite ?En; " * (self.key != BY_P)
+        bound = f"({rocq(noise, words)})"
+        yield f"  assert (Nz : expected M (variance M) <= {bound}).\n"
+        yield "  { first [apply noise_most; [exact ok | assumption]\n"
+        yield "    | eapply Rle_trans; [apply (noise_most M ok sigma_sq); assumption | lra]\n"
+        yield f"    | eapply Rle_trans; [apply (drawn_noise M ok {least} sigma_sq D); assumption | {equal}{apart}"
+        yield "right; field; apart]]. }\n"
+        yield f"  pose proof (drawn_after M ok {least} share {bound} (fun c k i => {way})\n"
+        yield f"    ltac:(intros; open_fact; field) D ltac:(lra) one Nz) as Y{count}. cbv beta in Y{count}.\n"
+
+
+def inside(fact: d.Fact | DriftBound) -> Iterator[d.Fact | DriftBound]:
+    """A fact, or those of which it is the mean."""
+    if isinstance(fact, d.Averaged):
+        for _, one in fact.uses:
+            yield from inside(one)
+    else:
+        yield fact
+
+
+def draw_of(facts: Sequence[Flat], equal: bool) -> Draw | None:
+    """How clients are drawn where a fact says so."""
+    keys = {one.key for _, fact in facts for one in inside(fact) if isinstance(one, d.Premise)}
+    return next((Draw(key, equal) for key in HYPOTHESIS if key in keys), None)
