@@ -131,10 +131,9 @@ class Formula:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines that stay as they are; on a page folded under their title, if they have one."""
+    """Lines that stay as they are."""
 
     verbatim: str
-    title: str = ""
 
 
 # What is printed: a paragraph whose lines stay apart, a list, a table, a title, a formula, or lines as they are.

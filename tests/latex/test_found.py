@@ -1,19 +1,15 @@
 """Displays that a search gave, in the order found (found.tex): each reads as meant, or is refused for the reason."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
 import sympy as sp
+from corpus import HERE, assert_refused, assert_says, labelled, with_asked
 
 from fedbounds.errors import InputError
-from fedbounds.latex.marked_theorems import Line, Theorem, theorems
 from fedbounds.latex.reader import read_text
-from fedbounds.latex.statement import claim_of
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 
-THEOREMS = {theorem.label: theorem for theorem in theorems(Path(__file__).parent / "found.tex")}
+THEOREMS = labelled("found.tex")
 ROOT = sp.sqrt(s.Delta_0 * s.G_sq / s.T)
 SQUARES = s.sum_over_steps(s.eta**2)
 # label -> the lines that its errors ask for, one after the other, and both sides, as the author means them.
@@ -78,7 +74,7 @@ def test_eleven_of_thirty_four_are_read_and_five_of_them_at_once():
 
 
 def test_both_relations_of_a_chain_are_read():
-    shown = (Path(__file__).parent / "found.tex").read_text().partition(r"\begin{theorem}\label{momentum}")[2]
+    shown = (HERE / "found.tex").read_text().partition(r"\begin{theorem}\label{momentum}")[2]
     both = read_text(r"\begin{theorem}\label{momentum}" + shown.partition(r"\end{theorem}")[0] + r"\end{theorem}")
     right = (1 - s.mu / (2 * s.L)) ** s.t * s.Delta_0
     assert [(claim.lhs, claim.rhs, claim.kind) for claim in both.values()] == [
@@ -87,29 +83,15 @@ def test_both_relations_of_a_chain_are_read():
     ]
 
 
-def with_line(theorem: Theorem, line: str) -> Theorem:
-    verb, _, text = line.partition(" ")
-    return replace(theorem, lines=(*theorem.lines, Line(verb, text, 1, 1)))
-
-
 @pytest.mark.parametrize("label", READ)
 def test_a_display_reads_as_meant_with_the_lines_that_its_errors_ask_for(label):
-    theorem, (lines, left, right) = THEOREMS[label], READ[label]
-    for line in lines:
-        with pytest.raises(InputError) as wrong:
-            claim_of(theorem)
-        assert line in str(wrong.value)
-        theorem = with_line(theorem, line)
-    claim = claim_of(theorem)
-    constant = {s.eta: s.eta_0} if claim.eta == s.eta_0 else {}
-    assert sp.simplify(claim.lhs - left) == 0 and sp.simplify(claim.rhs.subs(constant) - right) == 0
+    lines, *sides = READ[label]
+    assert_says(with_asked(THEOREMS[label], lines), sides)
 
 
 @pytest.mark.parametrize("label", REFUSED)
 def test_a_display_is_refused_for_the_reason(label):
-    with pytest.raises(InputError, match="line ") as wrong:
-        claim_of(THEOREMS[label])
-    assert REFUSED[label] in str(wrong.value)
+    assert_refused(THEOREMS[label], REFUSED[label])
 
 
 def read(display: str, *lines: str) -> Claim:
@@ -178,7 +160,7 @@ def test_the_page_says_how_many_displays_are_read():
     import test_fresh as fresh
     import test_from_memory as memory
 
-    page = (Path(__file__).parents[2] / "docs" / "howto" / "latex.md").read_text().replace("\n", " ")
+    page = (HERE.parents[1] / "docs" / "howto" / "latex.md").read_text().replace("\n", " ")
     once = sum(not lines for lines, _, _ in READ.values()) + 1
     others = (collected, displays, fresh)
     every = sum(len(module.THEOREMS) for module in others) + len(THEOREMS)

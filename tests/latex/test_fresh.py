@@ -1,13 +1,9 @@
 """Displays collected by a rule (fresh.tex): each reads as meant, or is refused for the reason."""
 
-from pathlib import Path
-
 import pytest
 import sympy as sp
-from test_found import with_line
+from corpus import HERE, assert_refused, assert_says, labelled, with_asked
 
-from fedbounds.errors import InputError
-from fedbounds.latex.marked_theorems import theorems
 from fedbounds.latex.reader import claims_of
 from fedbounds.theory import points as at
 from fedbounds.theory import symbols as s
@@ -33,9 +29,8 @@ from fedbounds.theory.symbols import (
     tau,
 )
 
-FILE, LATER = (Path(__file__).parent / name for name in ("fresh.tex", "later.tex"))
-THEOREMS = {theorem.label: theorem for theorem in theorems(FILE)}
-LATER_THEOREMS = {theorem.label: theorem for theorem in theorems(LATER)}
+THEOREMS, LATER_THEOREMS = labelled("fresh.tex"), labelled("later.tex")
+EVERY = THEOREMS | LATER_THEOREMS
 SLOPE = at.mean(at.grad(at.w))
 GAP_NEXT = at.F(at.w_next) - at.F_star
 STOCHASTIC = at.norm_sq((at.w - at.w_next) / eta)
@@ -242,30 +237,8 @@ OTHERS = {
 }
 
 
-def claims_with(label, lines=()):
-    theorem = {**THEOREMS, **LATER_THEOREMS}[label]
-    for line in lines:
-        theorem = with_line(theorem, line)
-    return claims_of(theorem)
-
-
-def spelled_out(expression):
-    """With quantities that the table does not name by what they measure."""
-    unnamed = [q for q in expression.free_symbols if getattr(q, "name", "").startswith(("expected_", "gap_next"))]
-    return expression.xreplace({q: q.expression for q in unnamed})
-
-
-def assert_says(claims, sides):
-    assert len(claims) == len(sides)
-    for claim, (left, right) in zip(claims, sides, strict=True):
-        constant = {eta: eta_0} if claim.eta == eta_0 else {}
-        for ours, theirs in ((claim.lhs, left), (claim.rhs, right)):
-            difference = (spelled_out(ours) - theirs).subs(constant)
-            assert sp.expand(at.normal(sp.expand(difference))) == 0 or sp.simplify(difference) == 0
-
-
 def test_most_explicit_inequalities_are_read_and_none_of_the_others():
-    explicit, _, others = FILE.read_text().partition("%%% Others")
+    explicit, _, others = (HERE / "fresh.tex").read_text().partition("%%% Others")
     assert {*READ, *ASKED, *REFUSED} == {label for label in THEOREMS if f"{{{label}}}" in explicit}
     assert set(OTHERS) == {label for label in THEOREMS if f"{{{label}}}" in others}
     assert (len(READ), len(ASKED), len(REFUSED)) == (48, 11, 8)
@@ -279,21 +252,15 @@ def test_most_of_those_that_were_found_later_are_read():
 
 @pytest.mark.parametrize("label", [*READ, *LATER_READ])
 def test_a_display_reads_as_its_author_means_it(label):
-    assert_says(claims_with(label), {**READ, **LATER_READ}[label])
+    assert_says(EVERY[label], *{**READ, **LATER_READ}[label])
 
 
 @pytest.mark.parametrize("label", [*ASKED, *LATER_ASKED])
 def test_a_display_reads_as_meant_with_the_lines_that_its_errors_ask_for(label):
     asked, lines, sides = {**ASKED, **LATER_ASKED}[label]
-    for k, text in enumerate(asked):
-        with pytest.raises(InputError) as wrong:
-            claims_with(label, lines[:k])
-        assert text in str(wrong.value)
-    assert_says(claims_with(label, lines), sides)
+    assert_says(with_asked(EVERY[label], lines, asked), *sides)
 
 
 @pytest.mark.parametrize("label", [*REFUSED, *OTHERS, *LATER_REFUSED])
 def test_a_display_is_refused_for_the_reason(label):
-    with pytest.raises(InputError, match="line ") as wrong:
-        claims_with(label)
-    assert {**REFUSED, **OTHERS, **LATER_REFUSED}[label] in str(wrong.value)
+    assert_refused(EVERY[label], {**REFUSED, **OTHERS, **LATER_REFUSED}[label], claims_of)

@@ -1,14 +1,8 @@
 """Statements of well-known papers (from_memory.tex): read at once, or after the lines that the errors ask for."""
 
-from dataclasses import replace
-from pathlib import Path
-
 import pytest
-import sympy as sp
+from corpus import assert_refused, assert_says, labelled, with_asked
 
-from fedbounds.errors import InputError
-from fedbounds.latex.marked_theorems import Line, theorems
-from fedbounds.latex.statement import claim_of
 from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.sums_over_steps import sum_over_steps
 from fedbounds.theory.symbols import (
@@ -41,7 +35,7 @@ from fedbounds.theory.symbols import (
     zeta_sq,
 )
 
-THEOREMS = {theorem.label: theorem for theorem in theorems(Path(__file__).parent / "from_memory.tex")}
+THEOREMS = labelled("from_memory.tex")
 B = sigma_p_sq + 6 * L * Gamma + 8 * (tau - 1) ** 2 * G_sq
 STICH = (1 - mu * eta) * Delta - eta * gap_t / 2 + eta**2 * sigma_sq / N + 2 * eta * L * drift
 DESCENT = gap_t - eta * (1 - L * eta / 2) * mean_slope_sq + L * eta**2 * sigma_sq / 2
@@ -104,29 +98,17 @@ def test_every_statement_is_expected_to_be_something():
     assert set(THEOREMS) == {*AT_ONCE, *ANSWERED, *REFUSED} and len(THEOREMS) == 20
 
 
-def reads_as(theorem, left, right):
-    claim = claim_of(theorem)
-    assert left is None or sp.simplify(claim.lhs - left) == 0
-    assert sp.expand(claim.rhs - right) == 0 or sp.simplify(claim.rhs - right) == 0
-
-
 @pytest.mark.parametrize("label", AT_ONCE)
 def test_a_statement_reads_as_its_author_means_it(label):
-    reads_as(THEOREMS[label], *AT_ONCE[label])
+    assert_says(THEOREMS[label], AT_ONCE[label])
 
 
 @pytest.mark.parametrize("label", ANSWERED)
 def test_an_error_names_the_line_with_which_it_reads(label):
-    theorem, (line, left, right) = THEOREMS[label], ANSWERED[label]
-    with pytest.raises(InputError) as wrong:
-        claim_of(theorem)
-    verb, _, text = line.partition(" ")
-    assert line in str(wrong.value)
-    reads_as(replace(theorem, lines=(*theorem.lines, Line(verb, text, 1, 1))), left, right)
+    line, *sides = ANSWERED[label]
+    assert_says(with_asked(THEOREMS[label], [line]), sides)
 
 
 @pytest.mark.parametrize("label", REFUSED)
 def test_a_statement_is_refused_for_the_reason(label):
-    with pytest.raises(InputError) as wrong:
-        claim_of(THEOREMS[label])
-    assert REFUSED[label] in str(wrong.value)
+    assert_refused(THEOREMS[label], REFUSED[label])

@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.contracts.battery import ROUNDING, Probe, examine, require, worst
-from fedbounds.engine.contracts.noise import noise_facts
+from fedbounds.engine.contracts.battery import ROUNDING, Probe, examine, noise_facts, require, worst
 from fedbounds.engine.contracts.weighting import check_weighting
 from fedbounds.engine.numpy_engine import NumpyEngine
 from fedbounds.model.experiment import Experiment
