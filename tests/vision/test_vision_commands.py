@@ -79,20 +79,20 @@ def mnist(folder):
 
 def test_an_experiment_from_idx_files_to_table(folder, tmp_path):
     out = tmp_path / "deep" / "out"
-    command = (*mnist(folder), "--repetitions", "2", "--first-repetition", "3", "--out", out)
+    command = (*mnist(folder), "--repetitions", "2", "--out", out)
     command = (*command, "--weighting", "fedavg", "--weighting", "fedmax", "--weighting", "fedmax:1")
     result = call(*command)
     assert result.exit_code == 0, result.output
     found = records.read(out)
     assert [(run.weighting, run.repetition) for run in found] == [
-        (weighting, k) for weighting in ("fedavg", "fedmax") for k in (3, 4)
+        (weighting, k) for weighting in ("fedavg", "fedmax") for k in (0, 1)
     ]
     assert all(run.settings["partition"] == "shards:5,unbalanced" and run.data == "mnist" for run in found)
     for text in ("fedavg", "fedmax", "rounds to 90%", "final accuracy"):
         assert text in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= cli.WIDTH and "\x1b" not in result.output
     lines = result.stderr.splitlines()
-    assert lines[0].startswith("fedavg, repetition 3: 2/2, accuracy ")
+    assert lines[0].startswith("fedavg, repetition 0: 2/2, accuracy ")
     assert len(lines) == 5 and "Saved 4 records" in lines[4] and str(out) in lines[4]
     again = call(*command, "--quiet")
     assert (again.exit_code, again.stdout, again.stderr) == (0, result.stdout, "")

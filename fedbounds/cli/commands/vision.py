@@ -38,7 +38,6 @@ def run(
     no_checksum: bool = False,
     weightings: tuple[str, ...] = WEIGHTINGS,
     repetitions: Annotated[int, click.IntRange(1)] = 1,
-    first_repetition: Annotated[int, click.IntRange(0)] = 0,
     device: str = "auto",
     threads: int | None = None,
     precision: Literal["auto", "float32", "bfloat16"] = "auto",
@@ -54,14 +53,12 @@ def run(
     no_checksum: Take IDX files of your own from --data-dir.
     weightings: Repeatable. [default: fedavg fedsoftmax:0.2]
     repetitions: Partitions and models.
-    first_repetition: Number of the first.
     device: auto, cpu, cuda or cuda:1.
     threads: Clients that train side by side. [default: one a core]
     precision: Precision of products; auto is bfloat16 where the device has it, else float32.
     """
-    numbers = range(first_repetition, first_repetition + repetitions)
     machine = {"device": device, "threads": threads, "precision": precision, "quiet": quiet}
-    _experiment(ImageSettings(**settings), weightings, numbers, out, data_dir, not no_checksum, machine)
+    _experiment(ImageSettings(**settings), weightings, range(repetitions), out, data_dir, not no_checksum, machine)
 
 
 @command("The paper", "vision demo")
