@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fedbounds import plugins
 from fedbounds.errors import of_kind
@@ -23,10 +23,6 @@ from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
-
-if TYPE_CHECKING:
-    from fedbounds.evidence.exact.compare import Sides
-    from fedbounds.evidence.exact.counterexamples import Counterexample
 
 # Where evidence was found that is about no run.
 ANYWHERE = ""
@@ -152,15 +148,6 @@ def _counterexamples(keys: Set[str]) -> list[Verdict]:
 
 
 @cache
-def counterexample(path: Path) -> tuple[Counterexample, Sides]:
-    """A shipped counterexample, and its two sides computed again."""
-    from fedbounds.evidence.exact.counterexamples import read
-
-    example = read(path)
-    return example, example.verify()
-
-
-@cache
 def _refutations(path: Path) -> tuple[Verdict, ...]:
     """What a counterexample file refutes.
 
@@ -171,13 +158,14 @@ def _refutations(path: Path) -> tuple[Verdict, ...]:
     from fedbounds.evidence.exact.counterexamples import read
     from fedbounds.evidence.exact.instance_json import from_json
 
-    document = read(path).document
+    example = read(path)
+    document = example.document
     readings = [str(document.get("reading", "-")), *document.get("also", ())]
     if document.get("substitution"):
         instance, claim = from_json(document["instance"]), plugins.claim_named(document["claim"])
         verdicts = [examine(instance, claim, READINGS[reading]) for reading in readings]
         return tuple(verdict for verdict in verdicts if verdict.status is Status.REFUTED)
-    example, sides = counterexample(path)
+    sides = example.verify()
     detail = f"{short(sides.lhs)} {'>' if sides.lhs > sides.rhs else '!='} {short(sides.rhs)}"
     data = {"t": document.get("t"), "lhs": str(sides.lhs), "rhs": str(sides.rhs)}
     data |= {name: document[name] for name in ("instance", "data", "title") if name in document}

@@ -35,8 +35,6 @@ from fedbounds.theory.symbols import eta_0
 from fedbounds.theory.units import units_of
 from fedbounds.theory.verdict import Failure
 
-# Values with no accidents, and a change of the unit of F, at which a formula shows its dimension.
-UNIT, GENERIC = Fraction(3), (Fraction(7919, 6661), Fraction(104729, 99991), Fraction(611953, 500009))
 # What of a setting may be a function over an interval; weights and tau are not.
 FUNCTIONS = ("mu", "L", "rho_bar", "rho_tilde", "eta")
 # Squares and cubes of such numbers are floats, in which the solver computes.
