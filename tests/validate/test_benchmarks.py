@@ -43,6 +43,16 @@ def test_the_limit_in_c_handles_any_number_of_replicates(tmp_path):
         np.testing.assert_allclose(limit(experiment), engine.fedbounds(experiment), rtol=0, atol=engine.AGREEMENT)
 
 
+def test_a_ratio_that_rose_by_more_than_a_fifth_is_said(tmp_path, capsys):
+    path = tmp_path / "history.json"
+    for ratio in (2.0, 2.3, 3.0):
+        bench.remember(path, {"W": {"fedbounds": {"over C": ratio}, "scaled": {"wall": 1.0}}})
+    assert capsys.readouterr().out.splitlines() == [
+        "slower: W: fedbounds takes 3 times the C kernel, 2.3 in the run before"
+    ]
+    assert [entry["ratios"] for entry in json.loads(path.read_text())][-1] == {"W: fedbounds": 3.0}
+
+
 def test_a_curve_agrees_with_pepit_and_is_certified():
     result = against_pepit.measure(((3, 1),), ("symbols eta",), ((2, 2),))
     (row,) = result["curve"]

@@ -1,8 +1,9 @@
 """Every benchmark in one table: `make bench`, or `python -m validate.benchmarks` (a quarter of an hour on two cores).
 
 Whole commands as a user runs them, engines side by side on W and L, growth with each size, semidefinite programmes
-against PEPit. The figures are written to validate/results/. Curves and values are checked to agree before any time
-is printed.
+against PEPit. The figures are written to validate/results/. Each run's ratios to the C
+kernel are one entry of history.json there, and those a fifth above the run before on such a processor are printed.
+Curves and values are checked to agree before any time is printed.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedbounds.io import write_json
+from fedbounds.io import read_json, write_json
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+# A ratio of medians moves by some per cent from run to run on an idle machine.
+SLOWER = 1.2
 # Part -> its module with ``measure`` and ``table``, its file, and the package that it needs.
 PARTS = {
     "commands": ("commands", "commands", "numba"),
@@ -61,6 +64,27 @@ def measured(part: str, options: argparse.Namespace) -> Any:
     return result
 
 
+def remember(path: Path, found: Mapping[str, Any]) -> None:
+    """Add the ratios to the C kernel to the history, and print those that rose since the run before."""
+    groups = [(group, rows) for group, rows in found.items() if isinstance(rows, Mapping)]
+    ratios = {
+        f"{group}: {name}": row["over C"]
+        for group, rows in groups
+        for name, row in rows.items()
+        if isinstance(row, Mapping) and "over C" in row
+    }
+    if not ratios:
+        return
+    history, here = (read_json(path) if path.exists() else []), machine()
+    before: dict[str, float] = {}
+    for entry in history:
+        before |= entry["ratios"] if entry["machine"]["processor"] == here["processor"] else {}
+    for name, ratio in ratios.items():
+        if ratio > SLOWER * before.get(name, ratio):
+            print(f"slower: {name} takes {ratio:.3g} times the C kernel, {before[name]:.3g} in the run before")
+    write_json(path, [*history, {"machine": here, "ratios": ratios}])
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run what is asked for, all of it unless told."""
     parser = argparse.ArgumentParser(description="Every benchmark in one table.")
@@ -70,13 +94,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=tuple(PARTS))
     parser.add_argument("--out", type=Path, default=ROOT / "validate" / "results", help="folder of its JSON files")
     options = parser.parse_args(arguments)
+    ratios: dict[str, Any] = {}
     for part in options.only:
         _, name, needed = PARTS[part]
         if importlib.util.find_spec(needed):
             path, result = options.out / f"{name}.json", measured(part, options)
+            ratios |= result if part == "engines" else {part: result}
             if part == "engines":
                 result = {"workloads": result}
             write_json(path, {"machine": machine(), **result})
+    remember(options.out / "history.json", ratios)
 
 
 if __name__ == "__main__":
