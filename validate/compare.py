@@ -17,7 +17,7 @@ from fedbounds.io import write_json, write_text
 from fedbounds.report import comparison_text, terminal
 from fedbounds.report.figures import styles
 from fedbounds.report.terminal import progress
-from fedbounds.study.compare import compared
+from fedbounds.study.compare import compare_at
 from fedbounds.study.comparison_rows import TheoremComparison
 from fedbounds.study.settings import Settings
 from validate import markdown
@@ -89,7 +89,7 @@ def main() -> None:
     for name in STUDIES if asked.only is None else (asked.only,):
         begun = time.process_time()
         with progress() as bar:
-            result = compared(settings(name), STUDIES[name][1], progress=bar)
+            result = compare_at(settings(name), STUDIES[name][1], progress=bar)
         kept[name] = row(result, time.process_time() - begun)
         styles.save(partial(comparison_text.figure, result), IMAGES, f"compare-{name}")
         (IMAGES / f"compare-{name}.svg").unlink()

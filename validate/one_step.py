@@ -70,7 +70,7 @@ class Found:
 
 def theorems() -> dict[str, Claim]:
     """The theorems that are read, by their names."""
-    read = (item for item in reader.in_order(THEOREMS) if not isinstance(item, InputError))
+    read = (item for item in reader.claims_in_order(THEOREMS) if not isinstance(item, InputError))
     return {item.key.removeprefix("true:"): item for item in read}
 
 

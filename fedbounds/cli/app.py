@@ -67,9 +67,11 @@ class Commands(click.Group):
             nested = Commands(name, help=NESTED[name], short_help=NESTED[name])
             nested.prefix = f"{name} "
             return nested
-        from fedbounds.cli.click_commands import built  # loads the settings of a study, which help does not need
+        from fedbounds.cli.click_commands import (
+            click_command,  # loads the settings of a study, which help does not need
+        )
 
-        return built(functions()[self.prefix + name])
+        return click_command(functions()[self.prefix + name])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """One section a group of commands, each with its first sentence in full."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
 
 
-def built(function: Callable[..., Any]) -> click.Command:
+def click_command(function: Callable[..., Any]) -> click.Command:
     """The click command of a marked function."""
     entry: Entry = function.entry  # type: ignore[attr-defined]
     text, parameters = _parameters(function, entry.spelled)
@@ -189,7 +189,7 @@ def settings_options(only: Collection[str] = (), but: Collection[str] = ()) -> l
     ]
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
+def given_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given; the rest keep their defaults."""
     return {
         name: value for name, value in values.items() if value is not None and (value or not isinstance(value, tuple))

@@ -149,7 +149,7 @@ def draws_at(experiment: Experiment, t: int, replicates: range) -> NDArray[Any]:
     return rng.distinct_indices(keys, problem.sizes, size)
 
 
-def chosen(experiment: Experiment, replicates: range, r: int) -> Indices:
+def participating_clients(experiment: Experiment, replicates: range, r: int) -> Indices:
     """The max(round(C N), 1) clients that take part in round r, in ascending order: (R, count)."""
     N = experiment.problem.N
     return rng.present_clients(experiment.seed, replicates, r, N, max(round(experiment.participation * N), 1))
@@ -157,7 +157,7 @@ def chosen(experiment: Experiment, replicates: range, r: int) -> Indices:
 
 def chosen_weights(experiment: Experiment, replicates: range, r: int) -> tuple[Indices, Array]:
     """The clients of round r and p_i over its sum over them, (R, count) each, at the cost of these alone."""
-    who = chosen(experiment, replicates, r)
+    who = participating_clients(experiment, replicates, r)
     shares = experiment.problem.p[who]
     return who, shares / shares.sum(-1, keepdims=True)
 
@@ -165,7 +165,7 @@ def chosen_weights(experiment: Experiment, replicates: range, r: int) -> tuple[I
 def present(experiment: Experiment, replicates: range, r: int) -> NDArray[np.bool_]:
     """Whether each client takes part in round r (R, N)."""
     mask = np.zeros((len(replicates), experiment.problem.N), dtype=bool)
-    np.put_along_axis(mask, chosen(experiment, replicates, r), True, axis=-1)
+    np.put_along_axis(mask, participating_clients(experiment, replicates, r), True, axis=-1)
     return mask
 
 

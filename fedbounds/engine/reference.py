@@ -81,7 +81,7 @@ def algorithm_1(
         gaps = losses.excess(w)
         present = None if participants is None else participants(r, gaps)
         p, alpha = round_weights(weighting, losses.p, gaps, r, present, None if stream is None else stream(r))
-        x, moves = at_every_client(w, alpha), None if present is None else somebody(present)[..., None]
+        x, moves = at_every_client(w, alpha), None if present is None else anybody_present(present)[..., None]
         for t in range(r * tau, (r + 1) * tau):
             yield Step(t, x, p, alpha, t == r * tau, ends=ends if t == r * tau else x)
             size = eta[..., t, None, None]
@@ -121,28 +121,28 @@ def round_weights(
         p = np.broadcast_to(p, gaps.shape)
         return p, check_simplex(weighting(p, gaps, round, stream), gaps.shape, weighting.name)  # type: ignore[arg-type]
     present, gaps = np.broadcast_arrays(present, gaps)
-    anybody = somebody(present)
+    anybody = anybody_present(present)
     present = present | ~anybody
-    equal = present * one(p) / present.sum(-1, keepdims=True)
-    p = restricted(np.broadcast_to(p, gaps.shape), present, equal)
+    equal = present * unit(p) / present.sum(-1, keepdims=True)
+    p = renormalised(np.broadcast_to(p, gaps.shape), present, equal)
     absent: Any = ABSENT_EXCESS if gaps.dtype != object else Fraction(ABSENT_EXCESS)
     seen = np.where(present, gaps, absent)
     alpha = check_simplex(weighting(p, seen, round, stream), gaps.shape, weighting.name)  # type: ignore[arg-type]
-    return p, np.where(anybody, restricted(alpha, present, p), p)
+    return p, np.where(anybody, renormalised(alpha, present, p), p)
 
 
-def somebody(present: Numbers) -> Numbers:
+def anybody_present(present: Numbers) -> Numbers:
     """Whether anybody takes part: (..., N) -> (..., 1)."""
     return present.any(-1, keepdims=True)
 
 
-def restricted(weights: Numbers, present: Numbers, otherwise: Numbers) -> Numbers:
+def renormalised(weights: Numbers, present: Numbers, otherwise: Numbers) -> Numbers:
     """``weights`` set to 0 for the absent and renormalised; ``otherwise`` in rows where nothing is left."""
     rest = np.where(present, weights, 0)
     total = rest.sum(-1, keepdims=True)
     return np.where(total > 0, rest / np.where(total > 0, total, 1), otherwise)
 
 
-def one(numbers: Numbers) -> Any:
+def unit(numbers: Numbers) -> Any:
     """1 of the kind of number that an array holds, so that a quotient of counts is no float among fractions."""
     return Fraction(1) if numbers.dtype == object else 1.0

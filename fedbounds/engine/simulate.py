@@ -11,7 +11,7 @@ from fedbounds.engine import rng
 from fedbounds.engine.contracts.problem import admitted
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
 from fedbounds.engine.memory import require_run
-from fedbounds.engine.numpy_engine import Moments, NumpyEngine, chosen, chosen_weights, round_weights
+from fedbounds.engine.numpy_engine import Moments, NumpyEngine, chosen_weights, participating_clients, round_weights
 from fedbounds.engine.parallel import blocks_of, default_threads, in_threads
 from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.time_grid import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
@@ -68,7 +68,7 @@ class Endpoints:
         after = (self._times > span.begin) & (self._times <= span.begin + span.count)
         wanted = self._times[after | (self._times == span.begin) & (span.begin == 0)] - span.begin
         if len(wanted):
-            self._parts.append(measured(span.paths["alpha"][wanted], self._experiment, self._engine))
+            self._parts.append(distances_and_gaps(span.paths["alpha"][wanted], self._experiment, self._engine))
 
     def finish(self, span: Span, p: Array, alpha: Array) -> None:
         """Time T has been kept."""
@@ -79,7 +79,7 @@ class Endpoints:
         return distances, gaps
 
 
-def measured(models: Array, experiment: Experiment, engine: NumpyEngine) -> tuple[Array, Array]:
+def distances_and_gaps(models: Array, experiment: Experiment, engine: NumpyEngine) -> tuple[Array, Array]:
     """(distance_sq, gap) of models (K, R, d), each (R, K)."""
     K, R, d = models.shape
     gap = engine.gap(np.ascontiguousarray(models).reshape(K * R, d))
@@ -124,7 +124,7 @@ class _CompiledRounds:
         else:
             keys = rng.replicate_keys(experiment.seed, replicates, rng.LOCAL_STEP)
         W = np.tile(experiment.start, (len(replicates), 1))
-        parts = [measured(W[None], experiment, self.engine)]
+        parts = [distances_and_gaps(W[None], experiment, self.engine)]
         for first in range(0, len(self.grid.rounds), self.together):
             times = range(first, min(first + self.together, len(self.grid.rounds)))
             who, alpha = map(np.stack, zip(*(self._weights(r, W, replicates) for r in times), strict=True))
@@ -140,7 +140,7 @@ class _CompiledRounds:
             check_distances(experiment, self.grid.eta, steps, replicates, distance, self.limit)
             wanted = self.recorded[(self.recorded > first) & (self.recorded <= times.stop)] - first - 1
             if len(wanted):
-                parts.append(measured(ends[wanted], experiment, self.engine))
+                parts.append(distances_and_gaps(ends[wanted], experiment, self.engine))
             tick(len(times) * tau)
         distances, gaps = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         return distances, gaps
@@ -154,7 +154,7 @@ class _CompiledRounds:
         excess = np.zeros((len(W), problem.N))
         if experiment.rule.depends_on_w:
             excess = self.engine.excess(W)
-        who = chosen(experiment, replicates, r)
+        who = participating_clients(experiment, replicates, r)
         return who, np.take_along_axis(round_weights(experiment, replicates, r, excess)[1], who, axis=-1)
 
 

@@ -44,7 +44,7 @@ def in_floats(assumption: Assumption, values: Mapping[str, Numbers]) -> Answer |
         return None
     result = ""
     for part in assumption.parts:
-        sides = fails(part, values, assumption.tolerance)
+        sides = failing_places(part, values, assumption.tolerance)
         wrong, left, right, *shown = np.broadcast_arrays(*sides, *(values[name] for name in names))
         # An equality is shown at the first step where it fails, an inequality at its worst.
         worst = int((wrong if part.sign == "=" else np.nan_to_num(left - right, nan=np.inf)).argmax())
@@ -55,7 +55,7 @@ def in_floats(assumption: Assumption, values: Mapping[str, Numbers]) -> Answer |
     return Answer(True, result)
 
 
-def fails(part: Part, values: Mapping[str, Numbers], tolerance: float) -> tuple[Any, Array, Array]:
+def failing_places(part: Part, values: Mapping[str, Numbers], tolerance: float) -> tuple[Any, Array, Array]:
     """(where a relation fails, its left side, its right side), wherever the arrays of values range over."""
     left, right = evaluate(part.left, values), evaluate(part.right, values)
     slack = tolerance * np.maximum(np.abs(left), np.abs(right))
@@ -74,7 +74,7 @@ def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str
     return (assumption.found or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
 
 
-def judged(assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]) -> Unmet:
+def unmet_assumptions(assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]) -> Unmet:
     """The assumptions that are answered not to hold, and the keys of those that cannot be expressed."""
     answers = [(assumption, answer(assumption)) for assumption in assumptions]
     failed = [
@@ -91,7 +91,7 @@ def with_quantities_if_needed(claim: Claim, run: MeasuredRun) -> MeasuredRun:
 def _with_quantities(claim: Claim, run: MeasuredRun, assumed: Iterable[Assumption]) -> MeasuredRun:
     names = {symbol.name for symbol in claim.computed}
     plain = [a for a in assumed if not a.symbols() & names] if names else []
-    unmet = judged(plain, lambda assumption: on_run(assumption, run))
+    unmet = unmet_assumptions(plain, lambda assumption: on_run(assumption, run))
     return run if unmet.failed else with_quantities(claim, run)
 
 
@@ -100,12 +100,14 @@ def judged_on(claim: Claim, run: MeasuredRun) -> Unmet:
     assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.computed}
     if any(assumption.symbols() & names for assumption in assumed):
         run = _with_quantities(claim, run, assumed)
-    spoken = spoken_of(claim.scope, assumed, run.measurement(claim.symbols))
+    spoken = places_in_scope(claim.scope, assumed, run.measurement(claim.symbols))
     at_times = None if spoken is None else Answer(bool(spoken.any()), NO_TIME)
-    return judged(assumed, lambda item: at_times if item.limits_times else on_run(item, run))
+    return unmet_assumptions(assumed, lambda item: at_times if item.limits_times else on_run(item, run))
 
 
-def spoken_of(scope: Scope, assumed: Iterable[Assumption], measurement: Measurement[Any]) -> NDArray[np.bool_] | None:
+def places_in_scope(
+    scope: Scope, assumed: Iterable[Assumption], measurement: Measurement[Any]
+) -> NDArray[np.bool_] | None:
     """The places of a scope, in floats, at which those assumptions hold that limit its times, as T >= 1 does.
 
     Their shape is (m,), of a population (P, m), and (1,) where there is no such assumption. None where a symbol of
@@ -118,7 +120,7 @@ def spoken_of(scope: Scope, assumed: Iterable[Assumption], measurement: Measurem
             if not item.symbols() <= values.keys():
                 return None
             for part in item.parts:
-                spoken = spoken & ~fails(part, values, item.tolerance)[0]
+                spoken = spoken & ~failing_places(part, values, item.tolerance)[0]
     return spoken
 
 

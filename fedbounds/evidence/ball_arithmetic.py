@@ -126,7 +126,7 @@ class Ball:
     def __float__(self) -> float:
         if self.ball.rad() > NARROW * abs(self.ball) and not self.ball.rad() <= TINY:
             raise Undecided("a ball is wider than a float's rounding")
-        return about(self)
+        return midpoint(self)
 
     def __floor__(self) -> int:
         raise Undecided("a whole part is asked of a ball")
@@ -166,7 +166,7 @@ def _ball(number: Any) -> Any:
     return arb(number) if isinstance(number, float) and math.isinf(number) else None
 
 
-def about(number: Any) -> float:
+def midpoint(number: Any) -> float:
     """The middle of a ball, or a number, to be shown."""
     return float(number.ball.mid() if isinstance(number, Ball) else number)
 
@@ -256,10 +256,10 @@ def compared(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> t
     """Both sides as fractions, of roots or balls two fractions in the same order; None if undefined or undecided."""
     left, right = (without_infinite(sp.sympify(side), values) for side in (left, right))
     if any(isinstance(values.get(name), Ball) for side in (left, right) for name in names_in(side)):
-        return apart(left, right, values)
+        return fractions_between(left, right, values)
     exact = rational(left, values), rational(right, values)
     if exact[0] is None or exact[1] is None:
-        return apart(left, right, values)
+        return fractions_between(left, right, values)
     return exact[0], exact[1]
 
 
@@ -269,7 +269,9 @@ def has_roots(expression: sp.Expr) -> bool:
     return any(power.exp.is_Rational and not power.exp.is_Integer for power in expression.atoms(sp.Pow))
 
 
-def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tuple[Fraction, Fraction] | None:
+def fractions_between(
+    left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]
+) -> tuple[Fraction, Fraction] | None:
     """Two fractions between both sides of a relation, in the same order; None where no digits tell them apart.
 
     Where left > right these are a and b with left >= a > b >= right, and where left < right the other way round, so
@@ -298,7 +300,7 @@ def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tupl
     return None
 
 
-def ends(number: Any) -> Any:
+def endpoints(number: Any) -> Any:
     """The least and the largest number that a ball may be, as fractions; a fraction as it is."""
     if not isinstance(number, Ball):
         return number

@@ -168,7 +168,7 @@ def conclude(
         return Status.VACUOUS, "; both sides are 0 or below rounding wherever they were compared: nothing was tested"
     if not (holds | untested).all():
         return Status.UNDECIDED, ""
-    if thinned(claim, run):
+    if has_unrecorded_steps(claim, run):
         return Status.UNDECIDED, (
             f"; one step in {run.trajectory.experiment.stride} was recorded: a thinned run can refute, not hold"
         )
@@ -176,7 +176,7 @@ def conclude(
     return Status.HOLDS, words if untested.any() else ""
 
 
-def thinned(claim: Claim, run: MeasuredRun) -> bool:
+def has_unrecorded_steps(claim: Claim, run: MeasuredRun) -> bool:
     """Whether steps that a claim speaks of were not recorded; constants are extremes over every step."""
     return claim.scope != "constant" and len(run.trajectory.times) <= len(run.trajectory.eta)
 

@@ -67,7 +67,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
         "pi_min": Constant(float(extremes.pi_min.min()), exact, "smallest alpha_i/p_i of the run"),
         "pi_max": Constant(float(extremes.pi_max.max()), exact, "largest alpha_i/p_i of the run"),
         "p_min": Constant(float(problem.p.min()), exact),
-        "m": Constant(selected(trajectory), exact, "clients sharing the weight equally; 0 if not equal"),
+        "m": Constant(number_selected(trajectory), exact, "clients sharing the weight equally; 0 if not equal"),
     }
     if experiment.everyone_present:
         constants["q"] = Constant(1.0, exact, "every client takes part")
@@ -92,7 +92,7 @@ def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:
     }
 
 
-def selected(trajectory: Trajectory) -> int:
+def number_selected(trajectory: Trajectory) -> int:
     """m if every row of alpha gives 1/m to exactly m clients (the same m always), else 0; 0 if rounds are missing.
 
     Of draws with replacement their number.

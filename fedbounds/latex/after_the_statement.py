@@ -45,7 +45,7 @@ class Apart(NamedTuple):
     words: list[str]
 
 
-def apart(display: str) -> Apart:
+def statement_and_remarks(display: str) -> Apart:
     """A display taken apart.
 
     >>> apart(r"\\Delta_t \\le B, \\quad \\text{where } B = 2 G^2").definitions

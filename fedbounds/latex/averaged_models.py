@@ -16,7 +16,7 @@ from fedbounds.latex.hypothesis_sentences import DENIED, STOP, sentences
 from fedbounds.latex.letter_meanings import MEANS
 from fedbounds.latex.marked_theorems import DISPLAY, INLINE
 from fedbounds.latex.sums import ETA_AVERAGE, LATER_AVERAGE, STEP_AVERAGE, STEPS, StepSum
-from fedbounds.latex.tokens import Token, normal, plain, scanned, spelled, wrong
+from fedbounds.latex.tokens import Token, one_spelling, scanned, spelled, without_blanks, wrong
 from fedbounds.theory.symbols import eta, eta_sum
 
 MEAN = r"\bar{w}_{T}"
@@ -53,7 +53,7 @@ def of_means(lines: CommentLines, tokens: Sequence[Token]) -> list[Token]:
 
 
 def _written(mean: sp.Expr, place: Token) -> list[Token]:
-    return [replace(item, line=place.line, column=place.column) for item in normal(scanned(WRITTEN[mean], 1))]
+    return [replace(item, line=place.line, column=place.column) for item in one_spelling(scanned(WRITTEN[mean], 1))]
 
 
 def _of_the_text(lines: CommentLines, name: str) -> sp.Expr | None:
@@ -92,9 +92,9 @@ def definitions(lines: CommentLines, text: str, name: str) -> Iterator[sp.Expr |
         with contextlib.suppress(InputError):
             tokens = lines.words.of(lines.theorem.spelled(scanned(formula["a"] or formula["b"] or formula["c"], 1)))
         signs = [k for k, token in enumerate(tokens) if token.text == "="]
-        if signs and plain(tokens[: signs[0]]).rstrip(":") == name:
+        if signs and without_blanks(tokens[: signs[0]]).rstrip(":") == name:
             found.append(_value(lines, tokens[signs[0] + 1 :]))
-        return f"«{plain(tokens)}»"
+        return f"«{without_blanks(tokens)}»"
 
     text = DISPLAY.sub(lambda m: f"${m['a'] or m['b'] or m['c']}$", text)
     for sentence in (text[first:last] for first, last in sentences(text, STOP)):
@@ -114,7 +114,7 @@ def _value(lines: CommentLines, tokens: Sequence[Token]) -> sp.Expr | None:
     for (first, last), mean, point in _ranges(lines):
         listed = rf"{point}_\{{{first}\}}\+(?:{point}_\{{\d\}}\+)*\\dots\+{point}_\{{{last}\}}"
         if re.fullmatch(
-            rf"(?:\\frac\{{1\}}\{{T\}}|1/T)[(\[]{listed}[)\]]|\\frac\{{{listed}\}}\{{T\}}", plain(tokens)
+            rf"(?:\\frac\{{1\}}\{{T\}}|1/T)[(\[]{listed}[)\]]|\\frac\{{{listed}\}}\{{T\}}", without_blanks(tokens)
         ):
             return mean
     with contextlib.suppress(InputError):

@@ -18,13 +18,13 @@ from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.declared_notation import Words, constant_of, equation, is_number, parts_of
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.grammar import pairs
+from fedbounds.latex.grammar import neighbouring_sides
 from fedbounds.latex.letter_meanings import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
-from fedbounds.latex.named_assumptions import SELECTIONS, every_key, keys, same, shipped_assumption
-from fedbounds.latex.sums import STEPS, TO_T, ends
-from fedbounds.latex.to_quantities import UNNAMED, Setting, meant, phrases
-from fedbounds.latex.tokens import Token, flat, normal, scanned, spelled, wrong
+from fedbounds.latex.named_assumptions import SELECTIONS, every_key, keys, shipped_assumption, states_relation
+from fedbounds.latex.sums import STEPS, TO_T, range_ends
+from fedbounds.latex.to_quantities import UNNAMED, Setting, in_quantities, unparsed_spellings
+from fedbounds.latex.tokens import Token, flat, one_spelling, scanned, spelled, wrong
 from fedbounds.plugins import algorithm_named
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
@@ -49,7 +49,9 @@ class CommentLines:
     @cached_property
     def notation(self) -> Notation:
         names = (
-            shipped_names() | {(f"quantity {q.name}", ""): q for q in phrases().values()} | dict(self.words.numbers)
+            shipped_names()
+            | {(f"quantity {q.name}", ""): q for q in unparsed_spellings().values()}
+            | dict(self.words.numbers)
         )
         words = [text for line in self.theorem.of("assume") for text, _ in between_commas(line.text)]
         first = "1" if "1" in self.words.indices and "0" not in self.words.indices else "0"
@@ -87,7 +89,10 @@ class CommentLines:
         """Whether a sum or a least value of the display runs from 0 to T itself, and so over T + 1 steps."""
         for k, token in enumerate(self._display):
             scripts = {script.text: spelled(script.inside) for script in self._display[k + 1 : k + 3]}
-            if token.text in (r"\sum", r"\min") and ends(scripts.get("_", ""), scripts.get("^", ""))[1:] == TO_T:
+            if (
+                token.text in (r"\sum", r"\min")
+                and range_ends(scripts.get("_", ""), scripts.get("^", ""))[1:] == TO_T
+            ):
                 return True
         return False
 
@@ -101,7 +106,7 @@ class CommentLines:
                         yield name, scripts, body
 
     def value(self, tokens: Sequence[Token], setting: Setting, place: Token) -> sp.Expr:
-        return meant([Term(formulas.value(self.words.of(tokens), self.notation), place)], setting)[0]
+        return in_quantities([Term(formulas.value(self.words.of(tokens), self.notation), place)], setting)[0]
 
     def assumptions(self) -> tuple[Assumption, ...]:
         result: dict[str, Assumption] = {}
@@ -118,7 +123,7 @@ class CommentLines:
         """What a part of a line assumes: by a key, or as a relation between symbols; of a chain each of them."""
         if (known := shipped_assumption(line.text)) is not None:
             return [known]
-        related = list(pairs(self.theorem.spelled(line.tokens())))
+        related = list(neighbouring_sides(self.theorem.spelled(line.tokens())))
         if not related:
             near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"
             raise wrong(line.place, "an assumption must be known", f"nearest: {near}; or write a relation")
@@ -136,7 +141,7 @@ class CommentLines:
         if decided is sp.false:
             raise wrong(sign, "an assumption must be met somewhere", "correct it")
         for key in keys().values():
-            if key.relation == inequality or (len(key.parts) == 1 and same(key, inequality)):
+            if key.relation == inequality or (len(key.parts) == 1 and states_relation(key, inequality)):
                 return key
         text = f"{inequality.lhs} {sign.text} {inequality.rhs}"
         return Assumption(text, text, _without_divisors(inequality))
@@ -154,7 +159,7 @@ class CommentLines:
         # \eta alone is any step, \eta_0 the first unless all are one.
         plain = {CONSTANT_STEP: eta} | ({eta_0: eta} if self.constant_steps else {})
         several = [[Term(x.value.xreplace(plain), x.place) for x in side] for side in (ours, theirs)]
-        sides = [sp.Add(*meant(side, Setting(frozenset()))) for side in several]
+        sides = [sp.Add(*in_quantities(side, Setting(frozenset()))) for side in several]
         require_same_units(sides, sign)
         return RELATIONS[sign.text](*sides, evaluate=False)
 
@@ -182,7 +187,7 @@ class CommentLines:
         if len(lines) > 1:
             raise wrong(lines[1].place, "a theorem has one step size", "keep one line")
         tokens = self.theorem.spelled(lines[0].tokens())
-        for left, sign, right in pairs(tokens):
+        for left, sign, right in neighbouring_sides(tokens):
             if "".join(map(str, left)) not in ETA or sign.text != "=":
                 remedy = f"assume {lines[0].text}" if sign.text != "=" else "step, and the step size alone"
                 raise wrong(sign, "a step line holds one step size", f"write % fedbounds: {remedy}")
@@ -237,7 +242,7 @@ class CommentLines:
             yield [name, *scripts], body
         for line in self.theorem.of("step"):
             for step in (r"\eta_t", r"\eta"):
-                yield normal(scanned(step, 1)), self.theorem.spelled(line.tokens())
+                yield one_spelling(scanned(step, 1)), self.theorem.spelled(line.tokens())
 
     def define(self, left: Sequence[Token], sign: Token, right: Sequence[Token]) -> bool:
         """Whether a comment line defines the left side of an equation, and as the right one."""

@@ -14,8 +14,8 @@ import sympy as sp
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex.letter_meanings import WHOLE, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
-from fedbounds.latex.to_quantities import phrases
-from fedbounds.latex.tokens import MOST_TOKENS, Token, flat, normal, renamed, scanned, spelled, wrong
+from fedbounds.latex.to_quantities import unparsed_spellings
+from fedbounds.latex.tokens import MOST_TOKENS, Token, flat, one_spelling, renamed, scanned, spelled, wrong
 from fedbounds.theory.expressions import NEEDS_VALUE
 from fedbounds.theory.quantity import Quantity
 
@@ -109,7 +109,7 @@ def _shifted(token: Token, scripts: Sequence[Token], used: Sequence[Token], body
 
 def _shipped_phrases() -> Mapping[tuple[str, ...], Sequence[Token]]:
     """Those quantities as one token that no rule of the grammar reads."""
-    return {phrase: (Token(f"quantity {quantity.name}", 1, 1),) for phrase, quantity in phrases().items()}
+    return {phrase: (Token(f"quantity {quantity.name}", 1, 1),) for phrase, quantity in unparsed_spellings().items()}
 
 
 def _phrased(tokens: Sequence[Token], phrases: Mapping[tuple[str, ...], Sequence[Token]]) -> list[Token]:
@@ -162,7 +162,7 @@ def is_number(part: Sequence[Token]) -> bool:
 
 def words_of(theorem: Theorem, faults: Gathered) -> Words:
     """The notation that the lines let and where declare; the errors of each part are kept."""
-    names: dict[str, Sequence[Token]] = {bold: normal([Token(w, 1, 1)]) for bold, w in BOLD.items()}
+    names: dict[str, Sequence[Token]] = {bold: one_spelling([Token(w, 1, 1)]) for bold, w in BOLD.items()}
     words = _Declared(names, {}, {})
     for line in (*theorem.of("let"), *theorem.of("where")):
         with faults.caught():
@@ -172,7 +172,7 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
     usual = _usual(theorem, {**names, **words.short})
     names |= {letter: [Token(meant, 1, 1)] for letter, meant in usual.items()}
     # A bar over an author's letter for w is one over w, in bold too.
-    average = names.get(r"\bar{w}", normal(scanned(r"\bar{w}", 1)))
+    average = names.get(r"\bar{w}", one_spelling(scanned(r"\bar{w}", 1)))
     for text in [text for text, body in names.items() if spelled(body) == "w" and text not in usual]:
         names.setdefault(rf"\bar{{{text}}}", average)
     names |= {text: average for text, body in names.items() if spelled(body) == r"\bar{w}"}

@@ -11,7 +11,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
 from fedbounds.latex import sums
-from fedbounds.latex.grammar import Leaf, Tree, apart, parsed, product
+from fedbounds.latex.grammar import Leaf, Tree, parsed, product, terms_or_pieces_of
 from fedbounds.latex.letter_meanings import Notation, letter
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
@@ -51,7 +51,7 @@ def sides(tokens: Sequence[Token], notation: Notation) -> tuple[list[Term], Toke
 def _of_the_parts(tokens: Sequence[Token], notation: Notation) -> Gathered:
     """The errors of those terms of a statement that can be parsed, where the whole cannot."""
     faults = Gathered()
-    for part in apart(tokens):
+    for part in terms_or_pieces_of(tokens):
         with contextlib.suppress(InputError):
             parsed(part, "value")
             with faults.caught():
@@ -270,7 +270,7 @@ def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation)
         raise wrong(place, "a sum needs its index", r"write \sum_i")
     if (of_steps := notation.over_steps(scripts)) is not None:
         return sums.summed(_run(factors, operators, of_steps), sums.StepSum, place)
-    name, first, last = sums.ends(below, above)
+    name, first, last = sums.range_ends(below, above)
     if (first, last) == sums.STEPS[1] and notation.from_w_0:
         return sums.summed_later(_run(factors, operators, notation.at_steps(name)), place)
     if name == "r" and (first or "0", last) == sums.ROUNDS:
@@ -313,7 +313,7 @@ def _least(head: Any, scripts: Sequence[Any], inner: sp.Expr, notation: Notation
 def _at_steps(head: Any, scripts: Sequence[Any], notation: Notation) -> Notation | None:
     """The notation inside of a least value over all steps; None where it is not over steps."""
     result, below = notation.over_steps(scripts), spelled(notation.tokens[scripts[0].start_pos].inside)
-    if result is None and (below == notation.step or sums.ends(below, "")[2] not in ("", "N")):
+    if result is None and (below == notation.step or sums.range_ends(below, "")[2] not in ("", "N")):
         steps = r"\min_{1\le t\le T}" if notation.start else r"\min_{t<T}"
         what = "a least value over steps must be over all of them"
         raise wrong(_at(head, notation), what, f"state it over {steps}, if that is meant")

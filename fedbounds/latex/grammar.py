@@ -22,7 +22,7 @@ REFUSED |= {r"\asymp", r"\preceq", r"\succeq", r"\ne", r"\neq", r"\nleq", r"\nge
 ENDS, BEGINS = SIGNS | REFUSED | OPENING, SIGNS | REFUSED | CLOSING | {"^", "_", ".", ";"}
 
 
-def joined(tokens: Sequence[Token]) -> list[Token]:
+def joined_rows(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without breaks; outside brackets, one behind which no formula goes on stands between statements."""
     result: list[Token] = []
     broken, at, depth = False, 0, 0
@@ -187,7 +187,7 @@ def depths(tokens: Sequence[Token]) -> Iterator[int]:
     return accumulate((token.text in OPENS) - (token.text in CLOSES) for token in tokens)
 
 
-def pairs(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], Token, Sequence[Token]]]:
+def neighbouring_sides(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], Token, Sequence[Token]]]:
     """Each relation of a formula with its two sides: of a chain one for each two neighbours."""
     while tokens and tokens[-1].text in (".", ",", ";"):
         tokens = tokens[:-1]
@@ -220,7 +220,7 @@ def condition(script: Token) -> tuple[str, str]:
     return OVER_CLIENTS if spelled(script.inside) in CLIENTS else CONDITION
 
 
-def in_full(tokens: Sequence[Token]) -> list[Token]:
+def without_conditions(tokens: Sequence[Token]) -> list[Token]:
     """The tokens without the conditions of expectations: their indices, and what stands behind a bar in them."""
     tokens, result, place = with_norms(tokens), list[Token](), 0
     while place < len(tokens):
@@ -234,12 +234,12 @@ def in_full(tokens: Sequence[Token]) -> list[Token]:
         end = place + next((k for k, depth in enumerate(depths(tokens[place:])) if depth <= 0), 0)
         inner = tokens[place:end]
         bars = [k for k, depth in enumerate(depths(inner)) if inner[k].text == "|" and depth == 1]
-        result += in_full(inner[: bars[0]] if len(bars) == 1 else inner)
+        result += without_conditions(inner[: bars[0]] if len(bars) == 1 else inner)
         place = end
     return result
 
 
-def apart(tokens: Sequence[Token]) -> list[list[Token]]:
+def terms_or_pieces_of(tokens: Sequence[Token]) -> list[list[Token]]:
     """The terms of a statement; where its brackets do not match, what stands between any of its signs."""
     parts: list[list[Token]] = [[]]
     inside = list(depths(tokens))

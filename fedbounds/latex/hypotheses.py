@@ -11,9 +11,9 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.latex.averaged_models import defines_mean
 from fedbounds.latex.comment_lines import CommentLines
-from fedbounds.latex.grammar import ORDER, pairs
+from fedbounds.latex.grammar import ORDER, neighbouring_sides
 from fedbounds.latex.marked_theorems import Line
-from fedbounds.latex.tokens import Token, plain, wrong
+from fedbounds.latex.tokens import Token, without_blanks, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.quantity import Scope
 from fedbounds.theory.symbols import R, T, tau
@@ -24,7 +24,7 @@ LIMITED = frozenset({"eta", "t", "T", "R", "tau", "N"})
 CONSTANTS = frozenset({"L", "mu", "gamma", "eta_0"})
 LIMIT = re.compile(r"(\\tau|[NTRt]|w_0) *=")
 ASSUME = "write it as % fedbounds: assume "
-# What every problem and run here is, as `plain` spells it.
+# What every problem and run here is, as `without_blanks` spells it.
 SUM, GRADIENT = (
     r"\\sum(_\{[ijkmn](=1)?\})?(\^\{N\})?",
     r"(\\nabla F_\{[ijkmn]\}\(w_\{t\}\^\{[ijkmn]\}[^)]*\)|g_\{t\}\^\{[ijkmn]\})",
@@ -90,7 +90,7 @@ def in_words(text: str) -> Iterator[tuple[str, Hypothesis]]:
             yield result[0], item
 
 
-def of_the_text(
+def hypotheses_of_text(
     lines: CommentLines, assumed: Sequence[Assumption], scope: Scope
 ) -> tuple[list[Assumption], list[str]]:
     """The hypotheses of the text that no line repeats, as far as they are read, and warnings of the others."""
@@ -100,8 +100,8 @@ def of_the_text(
         text, tokens = "", list[Token]()
         try:
             tokens = lines.theorem.spelled(line.tokens())
-            text = plain(lines.words.of(tokens)).rstrip(".,;")
-            every = [_read(lines, [*assumed, *result], scope, pair) for pair in pairs(tokens)]
+            text = without_blanks(lines.words.of(tokens)).rstrip(".,;")
+            every = [_read(lines, [*assumed, *result], scope, pair) for pair in neighbouring_sides(tokens)]
             result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
@@ -133,22 +133,22 @@ def _read(lines: CommentLines, assumed: Sequence[Assumption], scope: Scope, pair
     item = lines.relation(*pair)
     if item is None or item in assumed or any(item.relation == other.relation for other in assumed):
         return None
-    if item.limits_times and always(item) and scope != "horizon":
+    if item.limits_times and holds_for_every_run(item) and scope != "horizon":
         return None
     names, equal = item.symbols(), any(part.sign == "=" for part in item.parts)
     # One client, one local step or a start at w* would make another theorem of it: they need a line.
     limits = names & LIMITED and names <= {*LIMITED, *CONSTANTS} and (item.limits_times or not equal)
-    if foreign(item, scope) or not limits or (equal and "eta" in names):
+    if limits_unspoken_times(item, scope) or not limits or (equal and "eta" in names):
         raise wrong(pair[1], "a hypothesis limits steps, times or numbers", "write it as an assumption")
     return item
 
 
-def foreign(item: Assumption, scope: Scope) -> bool:
+def limits_unspoken_times(item: Assumption, scope: Scope) -> bool:
     """Whether an assumption limits times that a claim of a scope does not speak of."""
     return item.limits_times and bool(item.symbols() & {"t"} if scope == "horizon" else item.symbols() & {"T", "R"})
 
 
-def always(item: Assumption) -> bool:
+def holds_for_every_run(item: Assumption) -> bool:
     """Whether a relation between T, R and tau holds for every run of at least one round."""
     rounds, further = (1 + sp.Dummy(nonnegative=True) for _ in range(2))
     put = {R: rounds, tau: further, T: rounds * further}

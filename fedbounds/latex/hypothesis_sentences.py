@@ -35,7 +35,7 @@ WORDS = """
 NEUTRAL = frozenset(WORDS.split())
 
 
-def supposed(text: str, start: int, end: int) -> bool:
+def is_hypothesis(text: str, start: int, end: int) -> bool:
     """Whether what stands from ``start`` to ``end`` of a text before a display is a hypothesis."""
     first, last = next((a, b) for a, b in sentences(text) if b >= end)
     if start < first:

@@ -20,12 +20,12 @@ from fedbounds.latex.sums import (
     SIGMA_STAR,
     STEPS,
     TO_T,
-    ends,
     expected,
     of_clients,
     of_draws,
+    range_ends,
 )
-from fedbounds.latex.tokens import MisreadError, Token, normal, scanned, spelled, wrong
+from fedbounds.latex.tokens import MisreadError, Token, one_spelling, scanned, spelled, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.symbols import QUANTITIES, L, eta, mu
 from fedbounds.theory.vectors import Vec
@@ -88,7 +88,7 @@ class Notation:
     def over_steps(self, scripts: Sequence[Any]) -> Notation | None:
         """The notation inside of a sum or a least value over all steps; None where it is over others."""
         leaves = {str(script): spelled(self.tokens[script.start_pos].inside) for script in scripts}
-        name, first, last = ends(leaves.get("_", ""), leaves.get("^", ""))
+        name, first, last = range_ends(leaves.get("_", ""), leaves.get("^", ""))
         if (first or self.steps[0], last) != self.steps:
             return None
         return self.at_steps(name)
@@ -122,7 +122,7 @@ def shipped_names() -> dict[tuple[str, str], sp.Expr]:
     """(name, index) -> value of every quantity that is a letter: sigma is the root of sigma^2."""
     names: dict[tuple[str, str], sp.Expr] = {(r"\kappa", ""): L / mu, (r"\eta", ""): CONSTANT_STEP, ("e", ""): sp.E}
     for quantity in QUANTITIES.values():
-        first, *scripts = normal(scanned(quantity.latex, 1))
+        first, *scripts = one_spelling(scanned(quantity.latex, 1))
         below = "".join(spelled(script.inside) for script in scripts if script.text == "_")
         above = "".join(spelled(script.inside) for script in scripts if script.text == "^")
         if all(script.text in "^_" for script in scripts) and first.text not in ("<norm", r"\sum", r"\min"):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
-from fedbounds.latex.after_the_statement import RELATION, apart
-from fedbounds.latex.grammar import ORDERS, PROBABILITY, joined, pairs, statements
-from fedbounds.latex.hypothesis_sentences import hypotheses, supposed
-from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, normal, scanned, spelled, wrong
+from fedbounds.latex.after_the_statement import RELATION, statement_and_remarks
+from fedbounds.latex.grammar import ORDERS, PROBABILITY, joined_rows, neighbouring_sides, statements
+from fedbounds.latex.hypothesis_sentences import hypotheses, is_hypothesis
+from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, one_spelling, scanned, spelled, wrong
 
 # A file of formulas is small; what is much larger is something else.
 LARGEST = 4_000_000
@@ -85,7 +85,7 @@ class Theorem:
 
     def spelled(self, tokens: Iterable[Token]) -> list[Token]:
         """Tokens in one spelling, with the file's own commands put in."""
-        return joined(normal(expanded(tokens, self.macros)))
+        return joined_rows(one_spelling(expanded(tokens, self.macros)))
 
     def of(self, verb: str) -> list[Line]:
         return [line for line in self.lines if line.verb == verb]
@@ -96,7 +96,7 @@ class Theorem:
         tokens = tokens if self.statement is None else statements(tokens)[self.statement]
         if self.part is None:
             return tokens
-        left, sign, right = pairs(tokens)[self.part]
+        left, sign, right = neighbouring_sides(tokens)[self.part]
         return [*left, sign, *right]
 
 
@@ -153,10 +153,10 @@ def of_each_relation(theorem: Theorem) -> list[Theorem]:
     = O(...) is none."""
     with contextlib.suppress(InputError):
         several = [] if theorem.statement is not None else statements(theorem.spelled(theorem.display))
-        if len(several) > 1 and all(map(pairs, several)):
+        if len(several) > 1 and all(map(neighbouring_sides, several)):
             each = [replace(theorem, label=f"{theorem.label}-{k + 1}", statement=k) for k in range(len(several))]
             return [part for item in each for part in of_each_relation(item)]
-        related = pairs(theorem.stated())
+        related = neighbouring_sides(theorem.stated())
         if (
             len(related) > 1
             and related[-1][1].text == "="
@@ -200,7 +200,7 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
         faults.append(wrong(place, f"a marked theorem must have {count} with a relation", remedy))
         return Theorem(label, lines, (), commands, first, inline, tuple(faults), text_alone, before)
     group = next(name for name in "abc" if displays[0][name] is not None)
-    statement, definitions, formulas, remarks = apart(displays[0][group])
+    statement, definitions, formulas, remarks = statement_and_remarks(displays[0][group])
     start = displays[0].start(group)
     tokens = scanned(statement, *_place(plain, start))
     inline = (*inline, *(Line("mention", text.strip(" ,;."), *_place(plain, start + at)) for text, at in formulas))
@@ -227,7 +227,7 @@ def _inline(plain: str, span: tuple[int, int]) -> Iterator[Line]:
     for result in INLINE.finditer(text, span[0]):
         group = next(name for name in "abc" if result[name] is not None)
         start = result.start(group)
-        stated = result.end() <= display and supposed(
+        stated = result.end() <= display and is_hypothesis(
             text[span[0] : display], *(at - span[0] for at in result.span())
         )
         yield Line("assume" if stated else "mention", result[group], *_place(text, start))

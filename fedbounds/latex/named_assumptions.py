@@ -28,7 +28,7 @@ KEY = re.compile(r"[^\\<>=]*")
 DECLARED = ("pi_min", "C")
 
 
-def missing(
+def what_constants_lack(
     used: Collection[sp.Symbol],
     defined: Collection[sp.Symbol],
     assumed: frozenset[str],
@@ -72,7 +72,7 @@ def shipped_assumption(key: str) -> Assumption | None:
     return keys().get(key) or (every_key().get(key) if KEY.fullmatch(key) else None)
 
 
-def same(assumption: Assumption, relation: sp.Rel) -> bool:
+def states_relation(assumption: Assumption, relation: sp.Rel) -> bool:
     """Whether an assumption says the same relation, up to a positive factor."""
     (part,) = assumption.parts
     if {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq}[part.sign] is not type(relation):

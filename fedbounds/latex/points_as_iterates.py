@@ -28,7 +28,7 @@ ROUND = {ROUND_START: at.w_round, END: at.w_next, AFTER_THE_ROUND: at.w_i_next}
 LAST_STEP = Assumption("last-local-step", "t is the last local step of its round", sp.Eq(local_step, tau - 1))
 
 
-def located(
+def at_iterates(
     left: list[Term], right: list[Term], setting: Setting
 ) -> tuple[list[Term], list[Term], Setting, list[Assumption]]:
     """Both sides by the points of a step, in which setting, and what this limits."""

@@ -26,7 +26,7 @@ EQUATION = re.compile(r"\s*([^=<>\s]+)\s*=\s*([^=<>]+?)[\s.,;]*$")
 SOME_CLIENTS = re.compile(r"\b(draw|select|sampl|subset|participat)")
 
 
-def guessed(theorem: Theorem) -> list[Line]:
+def guessed_lines(theorem: Theorem) -> list[Line]:
     """The assumptions that letters and words stand for, and what the text defines: the step size and gamma."""
     texts = [token.text for token in flat(theorem.spelled(theorem.display))]
     assumed = ["smooth", *(key for letter, key in BROUGHT_BY.items() if letter in texts)]
@@ -85,10 +85,10 @@ def read(path: str | Path, theorem: str | None = None) -> dict[str, Claim]:
 
 def read_each(path: str | Path, theorem: str | None = None) -> tuple[dict[str, Claim], Gathered]:
     """Label -> claim of the marked theorems that can be read, or of one, and the errors of the others."""
-    return _apart(in_order(path, theorem))
+    return _apart(claims_in_order(path, theorem))
 
 
-def in_order(path: str | Path, theorem: str | None = None) -> Iterator[Claim | InputError]:
+def claims_in_order(path: str | Path, theorem: str | None = None) -> Iterator[Claim | InputError]:
     """The claim of each marked theorem of a file, or of one, or its error."""
     text = text_of(path)
     without = [item for item in unmarked_in(text) if theorem in (None, item.label)]
@@ -159,7 +159,7 @@ def _apart(every: Iterable[Claim | InputError]) -> tuple[dict[str, Claim], Gathe
 
 def suggested(theorem: Theorem) -> InputError:
     """The error of a theorem without comment lines, which ends with those that its display lets one guess."""
-    lines = guessed(theorem)
+    lines = guessed_lines(theorem)
     faults = Gathered()
     with faults.caught():
         claim_of(replace(theorem, lines=tuple(lines)))

@@ -17,18 +17,18 @@ from fedbounds.latex.averaged_models import of_means
 from fedbounds.latex.comment_lines import CommentLines, require_same_units
 from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
-from fedbounds.latex.grammar import in_full
-from fedbounds.latex.hypotheses import foreign, of_the_text
+from fedbounds.latex.grammar import without_conditions
+from fedbounds.latex.hypotheses import hypotheses_of_text, limits_unspoken_times
 from fedbounds.latex.letter_meanings import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN
 from fedbounds.latex.marked_theorems import Theorem
-from fedbounds.latex.named_assumptions import every_key, missing
-from fedbounds.latex.points_as_iterates import located
+from fedbounds.latex.named_assumptions import every_key, what_constants_lack
+from fedbounds.latex.points_as_iterates import at_iterates
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE, TO_T
-from fedbounds.latex.to_quantities import Setting, meant, on_both, scopes_of
+from fedbounds.latex.to_quantities import F_star_on_both_sides, Setting, in_quantities, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.expressions import offset, require_met
+from fedbounds.theory.expressions import gamma_from_steps, require_met
 from fedbounds.theory.quantity import Quantity, Scope
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, T, eta, eta_0, gap_0, t, tau
@@ -126,14 +126,14 @@ class _Reader:
                 raise wrong(relation, "a strict inequality cannot be judged", r"write \le")
             kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
             left, right = (right, left) if relation.text == ">=" else (left, right)
-        left, right, setting, limits = located(left, right, setting)
+        left, right, setting, limits = at_iterates(left, right, setting)
         parts = [term.value for term in (*left, *right)]
         sides, common = list[list[sp.Expr]](), sp.S.Zero
         with faults.caught():
-            common = on_both((left, right), setting)
+            common = F_star_on_both_sides((left, right), setting)
         for side in (left, right):
             with faults.caught():
-                sides.append(meant(side, setting, common))
+                sides.append(in_quantities(side, setting, common))
         faults.raise_all()
         named = self.lines.author_names(setting)
         lhs, terms = sp.Add(*sides[0]).xreplace(named), [term.xreplace(named) for term in sides[1]]
@@ -156,16 +156,16 @@ class _Reader:
         """The claim of what the display and the comment lines say."""
         lhs, terms = said.lhs.xreplace(said.counted), [term.xreplace(said.counted) for term in said.terms]
         step = None if step is None else step.xreplace(said.counted)
-        defined = definitions | offset(step, definitions)
+        defined = definitions | gamma_from_steps(step, definitions)
         faults = self._lacking((lhs, *terms), (*definitions.values(), step or 0), set(defined), assumed)
         scope: Scope = "constant"
         with faults.caught():
             scope = self._scope(said.scopes, (lhs, *terms))
         faults.raise_all()
-        further, unread = of_the_text(self.lines, assumed, scope)
+        further, unread = hypotheses_of_text(self.lines, assumed, scope)
         unread += [USUAL.format(letter, meant) for letter, meant in self.lines.words.usual.items()]
         for item in assumed:
-            if foreign(item, scope):
+            if limits_unspoken_times(item, scope):
                 what = f"{item.statement} limits other times than this speaks of"
                 raise wrong(self.lines.start, what, "write it by T of w_T, by t of w_t")
         every = (*assumed, *further, *said.limits)
@@ -203,7 +203,7 @@ class _Reader:
         """What constants lack, a value or a meaning; where they lack nothing, whether units differ."""
         used = {symbol for x in (*sides, *others) for symbol in sp.sympify(x).free_symbols}
         keys = frozenset(item.key for item in assumed)
-        lacking = missing(used, defined, keys, self.lines.let, self.lines.words.numbers.values())
+        lacking = what_constants_lack(used, defined, keys, self.lines.let, self.lines.words.numbers.values())
         faults = Gathered(wrong(self.lines.start, *fault) for fault in lacking)
         if not faults and not self.theorem.of("units"):
             with faults.caught():
@@ -223,7 +223,7 @@ class _Reader:
 
     def _display(self) -> list[Token]:
         tokens = self.lines.words.of(self.theorem.stated())
-        tokens = in_full(tokens) if self.theorem.of("in") else tokens
+        tokens = without_conditions(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()
         return tokens

@@ -24,10 +24,10 @@ FROM = re.compile(r"(?P<name>\w)=(?P<first>\d)$")
 UP_TO = re.compile(r"(?P<name>\w)\\in\[(?P<last>[^,]+)\]$")
 
 
-def ends(below: str, above: str) -> tuple[str, str, str]:
+def range_ends(below: str, above: str) -> tuple[str, str, str]:
     """The index of a sum or a least value, its first value, "" where none is written, and its last.
 
-    >>> ends("0<=t<T", ""), ends(r"t\\in[T]", ""), ends("t=0", "T-1")
+    >>> range_ends("0<=t<T", ""), range_ends(r"t\\in[T]", ""), range_ends("t=0", "T-1")
     (('t', '0', 'T-1'), ('t', '1', 'T'), ('t', '0', 'T-1'))
     """
     if found := LISTED.match(below):

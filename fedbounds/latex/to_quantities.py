@@ -31,7 +31,7 @@ from fedbounds.latex.sums import (
     expected,
     random,
 )
-from fedbounds.latex.tokens import Token, normal, scanned, wrong
+from fedbounds.latex.tokens import Token, one_spelling, scanned, wrong
 from fedbounds.theory import points as at
 from fedbounds.theory.quantity import Quantity, measured
 from fedbounds.theory.sums_over_steps import least_over_steps, sum_over_rounds, sum_over_steps
@@ -78,29 +78,29 @@ class Setting:
 
 
 @cache
-def phrases() -> dict[tuple[str, ...], Quantity]:
+def unparsed_spellings() -> dict[tuple[str, ...], Quantity]:
     """The tokens of those quantities whose LaTeX no rule of the grammar reads -> the quantity."""
     odd = [q for q in QUANTITIES.values() if r"\prod" in q.latex or r"\max_" in q.latex]
     odd += [q for q in QUANTITIES.values() if q.name == "parting"]
-    return {tuple(map(str, normal(scanned(q.latex, 1)))): q for q in odd}
+    return {tuple(map(str, one_spelling(scanned(q.latex, 1)))): q for q in odd}
 
 
 @cache
-def rules() -> dict[sp.Expr, sp.Expr]:
+def meanings_of_latex() -> dict[sp.Expr, sp.Expr]:
     """What the LaTeX of every quantity means -> the quantity; F(w) is its gap and F*."""
     result = {at.mean(at.F_i_star): at.F_star - Gamma, at.mean(at.norm_sq(at.grad(at.w_star))): zeta_star_sq}
     letters = set(map(id, (q for v in shipped_names().values() for q in v.free_symbols)))
     for q in QUANTITIES.values():
-        if id(q) in letters or q in phrases().values():
+        if id(q) in letters or q in unparsed_spellings().values():
             continue
-        meaning = formulas.value(normal(scanned(q.latex, 1)), Notation(shipped_names()))
+        meaning = formulas.value(one_spelling(scanned(q.latex, 1)), Notation(shipped_names()))
         first, *rest = sorted(sp.Add.make_args(meaning), key=lambda term: term.could_extract_minus_sign())
         if not rest or rest[0] in (-at.F_star, -at.F_i_star, -T * at.F_star):
             result[first] = q - sp.Add(*rest)
     return result
 
 
-def meant(terms: Iterable[Term], setting: Setting, common: sp.Expr = sp.S.Zero) -> list[sp.Expr]:
+def in_quantities(terms: Iterable[Term], setting: Setting, common: sp.Expr = sp.S.Zero) -> list[sp.Expr]:
     """The terms of a side in quantities alone, without ``common`` F*; the errors of all are raised together."""
     faults, result = Gathered(), list[Term]()
     for term in terms:
@@ -132,7 +132,7 @@ def _require_quantities(term: Term) -> None:
         raise wrong(term.place, what, "fedbounds symbols lists those there are")
 
 
-def on_both(sides: Iterable[Iterable[Term]], setting: Setting) -> sp.Expr:
+def F_star_on_both_sides(sides: Iterable[Iterable[Term]], setting: Setting) -> sp.Expr:
     """How often F* stands on both sides, as in F(w_{t+1}) <= F(w_t) - ..., where it says nothing."""
     resolved = ([_resolved(term.value, setting, term.place) for term in side] for side in sides)
     values = (sp.Add(*(term for term in side if term.has(*STARS))) for side in resolved)
@@ -148,7 +148,7 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     if any(x.has(EXPECTED) for x in leasts) and not setting.certain:
         what = "a least expectation is not expressible: each path has its own"
         raise wrong(place, what, r"state the mean over steps, which is more, or \mathbb{E} \min_t, which is less")
-    result = _sums(expression.xreplace(FINISHED), setting, place).xreplace(rules())
+    result = _sums(expression.xreplace(FINISHED), setting, place).xreplace(meanings_of_latex())
     result = result.replace(lambda x: isinstance(x, RoundSum), lambda x: RoundSum(x.args[0].xreplace(AT_ROUND)))
     result = result.replace(lambda x: isinstance(x, LeastStep), lambda x: _least(x.args[0], setting, place))
     result = result.replace(lambda x: isinstance(x, Expect), lambda x: _quantity(x.args[0], setting, place))
@@ -201,9 +201,9 @@ def _bare(expression: sp.Expr) -> list[sp.Expr]:
 
 def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """Sums over clients without weights, as means where the weights are equal; the table's own as they are."""
-    table = rules()
+    table = meanings_of_latex()
 
-    def plain(total: sp.Expr) -> sp.Expr:
+    def without_weights(total: sp.Expr) -> sp.Expr:
         if total in table:
             return table[total]
         selected, inside = isinstance(total, SelectedSum), total.args[0]
@@ -221,15 +221,15 @@ def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
             return count * Expect(mean(inside.args[0]))
         return count * mean(inside)
 
-    result = expression.replace(lambda x: isinstance(x, ClientSum | SelectedSum), plain)
+    result = expression.replace(lambda x: isinstance(x, ClientSum | SelectedSum), without_weights)
     return result.replace(lambda x: isinstance(x, Expect) and not random(x), lambda x: x.args[0])
 
 
 def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """The quantity that is the expectation of an expression of points."""
     if not random(of):
-        return of.xreplace(rules())
-    table = rules()
+        return of.xreplace(meanings_of_latex())
+    table = meanings_of_latex()
     if Expect(of) in table:
         return table[Expect(of)]
     at_T = table.get(Expect(of.xreplace({W_T: at.w})))

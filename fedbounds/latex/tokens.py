@@ -76,7 +76,7 @@ def spelled(tokens: Iterable[Token]) -> str:
     return text
 
 
-def plain(tokens: Sequence[Token]) -> str:
+def without_blanks(tokens: Sequence[Token]) -> str:
     """The tokens without blanks and groups, subscripts before superscripts: the form of the patterns."""
     result, open_, closed = list[Token](), list[bool](), False
     for k, token in enumerate(tokens):
@@ -164,10 +164,10 @@ def expanded(tokens: Iterable[Token], commands: Mapping[str, Macro]) -> list[Tok
             continue
         macro, values = commands[token.text], []
         for _ in range(macro.arguments):
-            plain = [item for item, _ in reversed(rest)]
-            if not plain:
+            following = [item for item, _ in reversed(rest)]
+            if not following:
                 raise wrong(token, "an argument must follow", "complete the formula")
-            value, end = argument(plain, 0)
+            value, end = argument(following, 0)
             values.append(value)
             rest = rest[: len(rest) - end]
         body: list[Token] = []
@@ -182,7 +182,7 @@ def expanded(tokens: Iterable[Token], commands: Mapping[str, Macro]) -> list[Tok
     return result
 
 
-def normal(tokens: Sequence[Token]) -> list[Token]:
+def one_spelling(tokens: Sequence[Token]) -> list[Token]:
     """One spelling: no spacing, fonts and accents as part of the name, scripts as one token each."""
     result: list[Token] = []
     opened: list[str] = []
@@ -210,16 +210,16 @@ def normal(tokens: Sequence[Token]) -> list[Token]:
                 at += 1
             at = argument(tokens, at)[1]
             inner = tuple(tokens[first:at]) if tokens[first].text != "{" else tuple(tokens[first + 1 : at - 1])
-            result.append(replace(token, text=_dressed(DRESSES[text], normal(inner), token)))
+            result.append(replace(token, text=_dressed(DRESSES[text], one_spelling(inner), token)))
         elif text in ("^", "_"):
             inner, at = argument(tokens, at)
-            result.append(replace(token, inside=tuple(_script(normal(inner)))))
+            result.append(replace(token, inside=tuple(_script(one_spelling(inner)))))
         elif text == r"\frac" or (text == r"\sqrt" and at < len(tokens) and tokens[at].text != "["):
             result.append(replace(token, text=text))
             for _ in range(2 if text == r"\frac" else 1):
                 tokens, at = _bare_arguments(tokens, at)
                 inner, at = argument(tokens, at)
-                result += [replace(token, text="{"), *normal(inner), replace(token, text="}")]
+                result += [replace(token, text="{"), *one_spelling(inner), replace(token, text="}")]
         elif token.text in NORMS:
             opens = side == r"\left" or text == r"\lVert" or (not side and text != r"\rVert" and opened[-1:] != ["|"])
             opened = [*opened, "|"] if opens else opened[:-1]
@@ -249,10 +249,10 @@ def _marked(tokens: Sequence[Token], at: int, command: str) -> tuple[list[Token]
     """What a box or a brace marks, without the words under the brace."""
     inner, end = argument(tokens, at)
     if command == r"\boxed":
-        return normal(inner), end
+        return one_spelling(inner), end
     if end < len(tokens) and tokens[end].text in ("^", "_"):
         end = argument(tokens, end + 1)[1]
-    return [replace(tokens[at], text="{"), *normal(inner), replace(tokens[at], text="}")], end
+    return [replace(tokens[at], text="{"), *one_spelling(inner), replace(tokens[at], text="}")], end
 
 
 def _with_norms(tokens: Sequence[Token]) -> list[Token]:

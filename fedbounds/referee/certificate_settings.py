@@ -16,7 +16,7 @@ from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, applies
 from fedbounds.evidence.sdp.multi_round.participation import Present
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
-from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting
+from fedbounds.evidence.sdp.one_step.coverage import conditions, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting, sizes_at
 from fedbounds.referee.stage_context import Case, StageResult
 from fedbounds.theory.assumptions import full_participation
@@ -78,7 +78,7 @@ def settings(claim: Claim, reading: Reading, grid: Grid) -> Iterator[Setting]:
                 p=tuple(map(Fraction, p)),
                 reading=reading.name,
             )
-            setting = own_setting(claim, setting)
+            setting = setting_with_stated_steps(claim, setting)
             if claim.steps is None and conditions(claim, setting)[0]:
                 setting = replace(setting, eta=(Fraction(1),) * len(setting.eta))  # the claim may want equal steps
         except InputError:

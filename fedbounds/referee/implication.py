@@ -159,7 +159,7 @@ def _drawn(name: str) -> NDArray[np.float64]:
     return 1 + 10.0**drawn if name == "tau" else np.asarray(10.0**drawn)
 
 
-def alone(put: Mapping[sp.Symbol, sp.Expr]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+def conditions_on_one_symbol(put: Mapping[sp.Symbol, sp.Expr]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
     """The conditions that no other symbol is in."""
     return tuple((symbol, value) for symbol, value in put.items() if value.free_symbols <= set(SLACK))
 
@@ -171,7 +171,7 @@ def at_random(claim: Claim, reading: Reading, put: Mapping[sp.Symbol, sp.Expr], 
     values = {name: _drawn(name) for name in names | {"mu"}}
     values["L"] = values["mu"] * (1 + _drawn("L"))
     values["eta"] = values["eta_0"] = QUARTER / values["L"] / (1 + _drawn("eta"))
-    for symbol, value in alone(put):
+    for symbol, value in conditions_on_one_symbol(put):
         drawn = evaluate(value, {slack.name: _drawn(slack.name) for slack in value.free_symbols})
         values[symbol.name] = np.broadcast_to(drawn, VALUES).astype(float)
     if steps is not None:

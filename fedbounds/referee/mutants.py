@@ -176,7 +176,7 @@ def _dropped(claim: Claim, condition: str, changed: Claim) -> Mutant:
     return Mutant(claim, condition, "condition dropped", replace(changed, key=f"{claim.key} (without {condition})"))
 
 
-def as_read(claim: Claim, reading: Reading) -> Claim:
+def with_definitions(claim: Claim, reading: Reading) -> Claim:
     """The claim with its repair and definitions already substituted: the same statement, quicker to evaluate.
 
     The repair's and the step size's assumptions become its own.
@@ -196,10 +196,10 @@ def as_read(claim: Claim, reading: Reading) -> Claim:
 def at_factor(read: Claim, factor: sp.Expr) -> Claim:
     """A claim that was read with FACTOR on a part, at a value of it: sympy is slow to decide every Max anew."""
     terms = {name: term.xreplace({FACTOR: _exact(factor)}) for name, term in read.terms.items()}
-    return replace(bare(read), terms=terms)
+    return replace(without_assumptions(read), terms=terms)
 
 
-def bare(read: Claim) -> Claim:
+def without_assumptions(read: Claim) -> Claim:
     """A claim without what it assumes of a run, at the times of which it speaks."""
     return replace(read, assumptions=tuple(item for item in read.assumptions if item.limits_times))
 

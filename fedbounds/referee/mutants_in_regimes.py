@@ -20,9 +20,7 @@ from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
     Mutant,
-    as_read,
     at_factor,
-    bare,
     dropped,
     kind,
     parts,
@@ -30,6 +28,8 @@ from fedbounds.referee.mutants import (
     shifted,
     slips,
     swapped,
+    with_definitions,
+    without_assumptions,
 )
 from fedbounds.referee.regime import NEGLIGIBLE, Regime, RegimeRun, Suite, examined
 from fedbounds.theory.claim import Claim, Kind
@@ -62,7 +62,7 @@ def mutant_rows(claim: Claim, reading: Reading, suite: Suite) -> Iterator[Row]:
         return
     regime_runs = regime_runs_of(claim, reading, suite)
     for part in parts(claim):
-        read = as_read(scaled(claim, part, FACTOR).claim, reading)
+        read = with_definitions(scaled(claim, part, FACTOR).claim, reading)
         mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
         outcomes = {change: _of_right_side(mutant, regime_runs) for change, mutant in mutants.items()}
         idle = set(outcomes.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}
@@ -71,7 +71,7 @@ def mutant_rows(claim: Claim, reading: Reading, suite: Suite) -> Iterator[Row]:
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
         yield Row(mutant.part, mutant.change, _of_the_whole(mutant, reading, regime_runs, suite, unmutated))
     for mutant in slips(claim):
-        outcome = _of_right_side(bare(as_read(mutant.claim, reading)), regime_runs)
+        outcome = _of_right_side(without_assumptions(with_definitions(mutant.claim, reading)), regime_runs)
         yield Row(mutant.part, mutant.change, outcome)
 
 
@@ -79,7 +79,7 @@ def verdicts_in(
     claim: Claim, reading: Reading, suite: Suite, by_regime: Mapping[str, Verdict] | None = None
 ) -> Iterator[tuple[Regime, Verdict]]:
     """The claim examined, assumptions included, in every regime that did not diverge; some may be ``known``."""
-    read = as_read(claim, reading)
+    read = with_definitions(claim, reading)
     for regime in suite.regimes:
         verdict = (by_regime or {}).get(regime.name)
         run = suite.run(regime, reading, claim) if verdict is None else None
@@ -90,7 +90,7 @@ def verdicts_in(
 
 def regime_runs_of(claim: Claim, reading: Reading, suite: Suite) -> list[RegimeRun]:
     """The regimes where the claim's assumptions hold and its bound is finite."""
-    read, result = as_read(claim, reading), []
+    read, result = with_definitions(claim, reading), []
     for regime in suite.regimes:
         run = suite.run(regime, reading, claim)
         if run is None or run.quantities.lacking or judged_on(read, run)[0]:
@@ -140,7 +140,7 @@ def _of_the_whole(
 
     Where the claim was decided, one that says the same under fewer conditions is decided likewise.
     """
-    read, of = as_read(mutant.claim, reading), as_read(mutant.of, reading)
+    read, of = with_definitions(mutant.claim, reading), with_definitions(mutant.of, reading)
     fewer = all(assumption in of.assumptions for assumption in read.assumptions)
     same = (read.sides(reading), read.computed, mutant.claim.steps) == (
         of.sides(reading),

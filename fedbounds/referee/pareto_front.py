@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.coverage import own_setting, round_settings
+from fedbounds.evidence.sdp.one_step.coverage import round_settings, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import examine
@@ -75,7 +75,7 @@ def front(claim: Claim, reading: Reading) -> Iterator[Constants]:
     for alpha in WEIGHTS:
         try:
             where = round_setting(tau=TAU, kappa=KAPPA, alpha=alpha, p=WEIGHTS[0], reading=reading.name)
-            setting = own_setting(claim, where)
+            setting = setting_with_stated_steps(claim, where)
             every = {name: split(claim, setting, name).stated for name in _lowerable(claim)}
         except (InputError, ZeroDivisionError):
             continue

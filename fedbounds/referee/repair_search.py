@@ -18,7 +18,15 @@ from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.dimensions_and_limits import misprints
-from fedbounds.referee.implication import CURVATURES, Source, alone, at_random, conditions, never_negative, sources
+from fedbounds.referee.implication import (
+    CURVATURES,
+    Source,
+    at_random,
+    conditions,
+    conditions_on_one_symbol,
+    never_negative,
+    sources,
+)
 from fedbounds.referee.repair_candidates import Change, Ladder
 from fedbounds.referee.screen import Screen, screen
 from fedbounds.referee.stage_context import TimeSpent, at_most
@@ -197,7 +205,7 @@ class Search:
         """The proof of the whole statement by shipped claims that imply it on sight."""
         put = conditions(claim, reading)
         mine = at_random(claim, reading, put, claim.steps)
-        key = alone(put), claim.steps
+        key = conditions_on_one_symbol(put), claim.steps
         for source in self.sources(claim):
             if key not in source.at_random:
                 source.at_random[key] = at_random(source.claim, source.reading, put, claim.steps)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedbounds.plugins import weightings
-from fedbounds.report.figures.study_figures import thin
+from fedbounds.report.figures.study_figures import log_spaced_indices
 from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
 from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
@@ -253,7 +253,7 @@ def _draw_theorem(axes: Axes, row: TheoremRow, k: int) -> None:
 
 def _line(axes: Axes, curve: ErrorCurve, label: str, k: int, colour: str, dash: Any) -> None:
     """A measured mean over its start from the first round on, with its band where that has limits."""
-    start, rounds = curve.mean[0], thin(len(curve.mean) - 1) + 1
+    start, rounds = curve.mean[0], log_spaced_indices(len(curve.mean) - 1) + 1
     mean, lower, upper = (line[rounds] / start for line in (curve.mean, curve.lower, curve.upper))
     mean = np.where(mean > 0, mean, np.nan)
     style: dict[str, Any] = {"color": colour, "ls": dash, "marker": MARKERS[k % len(MARKERS)]}

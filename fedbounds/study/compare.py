@@ -65,10 +65,10 @@ def compare(
     >>> compare(problem="quadratic", clients=2, dimension=2, rounds=2, replicates=8, algorithms=["scaffold"]).target
     0.01
     """
-    return compared(Settings.of(settings), target, algorithms, progress)
+    return compare_at(Settings.of(settings), target, algorithms, progress)
 
 
-def compared(
+def compare_at(
     settings: Settings, target: float = 0.01, wanted: Sequence[str] = (), progress: Progress | None = None
 ) -> TheoremComparison:
     """`compare` at settings that were read before."""

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from fedbounds.engine.time_grid import make_time_grid
-from fedbounds.evidence.assumption_checks import in_floats, judged
+from fedbounds.evidence.assumption_checks import in_floats, unmet_assumptions
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.experiment import Experiment
@@ -52,7 +52,7 @@ def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[
     grid = make_time_grid(experiment.with_(eta=table.__getitem__))
     values |= {"eta_0": float(table[0]), "eta_ratio": grid.eta_ratio, "eta_growth": grid.eta_growth}
     there = {**values, "eta": table, "t": np.arange(total, dtype=float)}
-    failed, _ = judged(
+    failed, _ = unmet_assumptions(
         (item for item in claim.assumptions_in(pilot.reading) if item.on_run is None),
         lambda assumption: in_floats(assumption, there),
     )

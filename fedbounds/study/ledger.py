@@ -86,7 +86,7 @@ def ledger_lines(
 
     What is shipped is verified again if ``afresh``, else once for this very state of the sources (`cached`).
     """
-    result = [*((ANYWHERE, verdict) for verdict in known(claims, afresh)), *measured]
+    result = [*((ANYWHERE, verdict) for verdict in known_verdicts(claims, afresh)), *measured]
     lines = []
     for key, claim in claims.items():
         of_claim = [(where, verdict) for where, verdict in result if verdict.claim == key]
@@ -95,7 +95,7 @@ def ledger_lines(
     return lines
 
 
-def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
+def known_verdicts(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
     """What proofs, certificates and counterexamples say of ``claims``, verified now, `remembered` or `cached`.
 
     A counterexample or a certificate names its claim; it is about the shipped claim of that name, and never about

@@ -19,7 +19,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.assumption_checks import fails
+from fedbounds.evidence.assumption_checks import failing_places
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import Array, evaluate
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
@@ -188,7 +188,7 @@ def _bounds(line: Line, constants: ProblemConstants, values: Mapping[str, Any], 
                     bound = np.where(away > SAME_STEP * values["eta_0"], np.inf, bound)
                 continue
             for part in assumption.parts:
-                bound = np.where(fails(part, values, assumption.tolerance)[0], np.inf, bound)
+                bound = np.where(failing_places(part, values, assumption.tolerance)[0], np.inf, bound)
     return np.where(np.isfinite(bound), bound, np.inf)
 
 

@@ -17,8 +17,8 @@ from fedbounds.errors import nearest, of_kind, reject
 from fedbounds.theory import protocol_assumptions as protocol
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.expressions import check_claim, offset, warn_as_made
+from fedbounds.theory.coverage import Coverage, coverage_of_relations
+from fedbounds.theory.expressions import check_claim, gamma_from_steps, warn_as_made
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -135,7 +135,7 @@ class Claim:
             raise nearest(f"the kind of claim {self.key}", self.kind, [*map(str, Kind)])
         object.__setattr__(self, "kind", Kind(self.kind))
         if isinstance(self.definitions, dict):
-            object.__setattr__(self, "definitions", self.definitions | offset(self.eta, self.definitions))
+            object.__setattr__(self, "definitions", self.definitions | gamma_from_steps(self.eta, self.definitions))
         check_claim(self)
         for item in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
             if item.key == OWN_STEPS and not isinstance(item, OwnSteps):
@@ -244,7 +244,9 @@ class Claim:
 
     def coverage(self, reading: Reading) -> Coverage:
         """A set of experiments that holds all that the claim speaks of, from the relations it assumes."""
-        return spoken_of(tuple(part for assumption in self.assumptions_in(reading) for part in assumption.parts))
+        return coverage_of_relations(
+            tuple(part for assumption in self.assumptions_in(reading) for part in assumption.parts)
+        )
 
     @cached_property
     def computed(self) -> tuple[Quantity, ...]:

@@ -177,7 +177,7 @@ ONE_ENDED = {"pi_min": "low", "pi_max": "high"}
 
 
 @lru_cache(maxsize=512)
-def spoken_of(parts: tuple[Part, ...]) -> Coverage:
+def coverage_of_relations(parts: tuple[Part, ...]) -> Coverage:
     """A set that holds every experiment in which the relations ``parts`` of a claim hold.
 
     Read off relations between one symbol and a number, limits on eta L, the step size a claim asks for, and

@@ -107,10 +107,10 @@ def check_symbols(claim: Any) -> None:
         raise reject(f"claim {claim.key} must define {valueless[0]}, which no run has a value for", "none", remedy)
 
 
-def offset(eta: object, definitions: Mapping[Any, Any]) -> dict[sp.Expr, sp.Expr]:
+def gamma_from_steps(eta: object, definitions: Mapping[Any, Any]) -> dict[sp.Expr, sp.Expr]:
     """gamma as eta_0 determines it, where it stands in the step size and nothing defines it.
 
-    >>> offset(2 / (symbols.mu * (symbols.t + symbols.gamma)), {})
+    >>> gamma_from_steps(2 / (symbols.mu * (symbols.t + symbols.gamma)), {})
     {gamma: 2/(eta_0*mu)}
     """
     first = eta.subs(symbols.t, 0) if isinstance(eta, sp.Expr) else sp.Integer(0)

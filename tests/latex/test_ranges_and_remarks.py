@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.after_the_statement import apart
+from fedbounds.latex.after_the_statement import statement_and_remarks
 from fedbounds.latex.reader import read_text
 from fedbounds.theory import symbols as s
 from fedbounds.theory.point_quantities import mean_slope_sq
@@ -214,7 +214,7 @@ def test_a_remark_in_words_is_left_out_and_it_is_said(remark, unread):
 )
 def test_a_display_is_taken_apart_at_once(hostile):
     start = time.process_time()
-    apart(r"a \le b " + hostile)
+    statement_and_remarks(r"a \le b " + hostile)
     assert time.process_time() - start < 1
 
 

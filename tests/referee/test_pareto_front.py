@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from fedbounds.evidence.sdp.one_step.coverage import own_setting
+from fedbounds.evidence.sdp.one_step.coverage import setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examine
 from fedbounds.plugins import claim_named
@@ -36,7 +36,7 @@ def with_constants(constants, stated):
 def test_every_point_is_certified_and_no_constant_can_be_a_hundredth_smaller(points):
     skewed = [point for point in points if point.where.endswith("(9/10, 1/10)")]
     where = round_setting(tau=TAU, kappa=KAPPA, alpha=WEIGHTS[1], p=WEIGHTS[0], reading=HOW.name)
-    setting = own_setting(claim_named("sharper-step"), where)
+    setting = setting_with_stated_steps(claim_named("sharper-step"), where)
     assert len(skewed) == 3
     for point in skewed:
         assert examine(with_constants(point.certified, point.stated), setting).status is Status.HOLDS
@@ -63,7 +63,9 @@ def test_a_constant_is_given_as_a_function_of_kappa_and_none_smaller_is_certifie
     constant = curve.certified["drift"]
     assert constant.equals(sp.Rational(4, 9) * ((2 * kappa + 1) / (2 * kappa + sp.Rational(1, 2))) ** 2)
     assert str(curve).endswith("drift 16*(2*kappa + 1)**2/(9*(4*kappa + 1)**2) (of 16)")
-    where = own_setting(claim, round_setting(tau=TAU, kappa=7, alpha=WEIGHTS[0], p=WEIGHTS[0], reading=HOW.name))
+    where = setting_with_stated_steps(
+        claim, round_setting(tau=TAU, kappa=7, alpha=WEIGHTS[0], p=WEIGHTS[0], reading=HOW.name)
+    )
     for share, status in ((1, Status.HOLDS), (sp.Rational(999, 1000), Status.REFUTED)):
         drift = share * constant.subs(kappa, 7) / 16 * claim.terms["drift"]
         assert examine(replace(claim, key="lowered", terms={"drift": drift}), where).status is status

@@ -11,11 +11,11 @@ import sympy as sp
 from click.testing import CliRunner
 
 import fedbounds
-from fedbounds.cli.click_commands import built
+from fedbounds.cli.click_commands import click_command
 from fedbounds.cli.commands.referee import instance_text, summary
 from fedbounds.cli.commands.referee import refute as command
 from fedbounds.errors import InputError
-from fedbounds.evidence.ball_arithmetic import Undecided, about
+from fedbounds.evidence.ball_arithmetic import Undecided, midpoint
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance_json import from_json, text
@@ -249,14 +249,14 @@ def agree(shape, seed):
         exact = run(exactly(batch, k))
         for virtual, fields in exact.paths.items():
             for field, row in fields.items():
-                values, seen = np.array([*map(about, row)]), measured.paths[virtual][field][k]
+                values, seen = np.array([*map(midpoint, row)]), measured.paths[virtual][field][k]
                 assert np.allclose(seen, values, rtol=1e-8, atol=ROUNDING * max(1, abs(values).max())), field
         for name in exact.values.keys() - (set() if shape.losses == "any" else {"rho_tilde", "Gamma"}):
             with contextlib.suppress(Undecided):  # of two equal balls none is known to be the larger
-                value = about(exact.values[name])
+                value = midpoint(exact.values[name])
                 assert measured.constants[name][k] == pytest.approx(value, rel=1e-7, abs=ROUNDING), name
-        assert measured.rho_sync[k] == pytest.approx(about(exact.rho_sync), rel=1e-7)
-        assert measured.rho_all[k] == pytest.approx(about(exact.rho_all), rel=1e-7)
+        assert measured.rho_sync[k] == pytest.approx(midpoint(exact.rho_sync), rel=1e-7)
+        assert measured.rho_all[k] == pytest.approx(midpoint(exact.rho_all), rel=1e-7)
 
 
 @pytest.mark.parametrize("key", sorted(FAMILIES))
@@ -327,7 +327,7 @@ def test_what_is_not_refuted_never_reads_like_a_refutation(margin, ratio):
 
 
 def test_command_verifies_the_shipped_files():
-    result = CliRunner().invoke(built(command), ["--verify"])
+    result = CliRunner().invoke(click_command(command), ["--verify"])
     assert result.exit_code == 0, result.output
     assert "corollary-D" in result.output and "1/16" in result.output
 
@@ -335,7 +335,7 @@ def test_command_verifies_the_shipped_files():
 @pytest.mark.parametrize("arguments", [[], ["lemma-2", "--all"], ["lemma-22"], ["lemma-2", "--reading", "x"]])
 def test_command_rejects_bad_input(arguments):
     with pytest.raises(InputError):
-        CliRunner().invoke(built(command), arguments, standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(click_command(command), arguments, standalone_mode=False, catch_exceptions=False)
 
 
 def test_square_roots_are_decided_by_enclosures():

@@ -14,7 +14,7 @@ from fedbounds.cli.app import main
 from fedbounds.cli.commands.referee import _say
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.counterexamples import all_files, chosen, read
+from fedbounds.evidence.exact.counterexamples import all_files, read, shipped_counterexamples
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.referee.stage_context import Stage
@@ -49,7 +49,7 @@ def test_the_script_finds_the_sides_of_the_verdict(name):
 
 @pytest.mark.parametrize("name", [name for name, item in EXAMPLES.items() if "claim" in item and name != "rate"])
 def test_the_script_of_a_shipped_counterexample_computes_its_constants_and_finds_its_sides(name):
-    (example,) = chosen(name)
+    (example,) = shipped_counterexamples(name)
     text = stored_script(example)
     assert ran(text) == (Fraction(example.document["lhs"]), Fraction(example.document["rhs"]))
     assert len(text.splitlines()) <= {"lemma-2": 15, "corollary-D": 27}.get(name, 21)

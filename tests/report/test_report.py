@@ -192,11 +192,11 @@ def words_of(shown):
 
 def parse(words):
     """The settings that a command line gives, without running it."""
-    from fedbounds.cli.click_commands import built, given
+    from fedbounds.cli.click_commands import click_command, given_settings
     from fedbounds.cli.commands.check import check
 
-    with built(check).make_context("check", words) as context:
-        return Settings(**given({k: v for k, v in context.params.items() if k in NAMES}))
+    with click_command(check).make_context("check", words) as context:
+        return Settings(**given_settings({k: v for k, v in context.params.items() if k in NAMES}))
 
 
 @pytest.mark.parametrize(

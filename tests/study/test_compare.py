@@ -96,7 +96,7 @@ def test_the_record_of_another_algorithm_is_that_of_a_run():
 
 @pytest.fixture(scope="module")
 def found():
-    return study.compared(SMALL, 0.01, ("fedavg", "scaffnew", "sgd", "local-rr"))
+    return study.compare_at(SMALL, 0.01, ("fedavg", "scaffnew", "sgd", "local-rr"))
 
 
 def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found):
@@ -115,7 +115,7 @@ def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found
 def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     (tmp_path / "false.py").write_text(FALSE)
     settings = replace(SMALL, plugins=(str(tmp_path / "false.py"),), claims=("too-fast",), rounds=5)
-    result = study.compared(settings, 0.01, ("fedavg",))
+    result = study.compare_at(settings, 0.01, ("fedavg",))
     assert [row.status for row in result.theorems] == [Status.REFUTED]
     assert result.algorithms[0].by == "" and show.answer(result)[0].startswith("REFUTED on its run here: too-fast.")
     assert "**REFUTED**" in markdown.of_blocks(show.blocks(result))
@@ -135,13 +135,13 @@ def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients
     settings = replace(
         SMALL, **problem, rounds=2, replicates=64, plugins=(str(tmp_path / "false.py"),), claims=claims
     )
-    result = study.compared(settings, 0.01, ("fedavg", "scaffnew"))
+    result = study.compare_at(settings, 0.01, ("fedavg", "scaffnew"))
     told = {row.claim: row.status for row in result.theorems}
     assert told["false-scaffnew"] is Status.REFUTED is not told["mishchenko-2022"]
     assert result.applying[-1].claim == "false-scaffnew" and len(result.standing) == 2
     assert "REFUTED on its run here: false-scaffnew. Of 2 theorems that apply" in show.answer(result)[0]
     assert next(row.by for row in result.algorithms if row.algorithm == "scaffnew") == "mishchenko-2022"
-    few = study.compared(replace(settings, replicates=8), 0.01, ("scaffnew",))  # too few to refute, or to crown
+    few = study.compare_at(replace(settings, replicates=8), 0.01, ("scaffnew",))  # too few to refute, or to crown
     assert "not refuted: false-scaffnew. Of 2" in show.answer(few)[0] and few.algorithms[0].by == "mishchenko-2022"
 
 
@@ -157,7 +157,7 @@ def test_a_bound_below_the_band_is_not_the_tightest():
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():
     settings = replace(SMALL, claims=("fedavg-rounds",), rounds=4)
-    row = study.compared(settings, 0.5, ("fedavg",)).theorems[0]
+    row = study.compare_at(settings, 0.5, ("fedavg",)).theorems[0]
     assert row.curve.mean[-1] <= row.worst * (1 + 1e-9) and row.worst <= row.bounds[-1] * (1 + 1e-9)
 
 
@@ -172,4 +172,4 @@ def test_the_worst_case_lies_between_an_instance_and_the_bound():
 )
 def test_wrong_input_is_a_sentence(changed, target, wanted, words):
     with pytest.raises(InputError, match=words):
-        study.compared(replace(SMALL, **changed), target, wanted)
+        study.compare_at(replace(SMALL, **changed), target, wanted)

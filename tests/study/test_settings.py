@@ -58,7 +58,7 @@ VALUES = st.fixed_dictionaries({}, optional={name: strategy(name) for name in NA
 def by_flags(record):
     words = [word for pair in record.words() for word in pair]
     with main.get_command(None, "check").make_context("check", words) as context:
-        return Settings.of(options.given({name: context.params[name] for name in NAMES}))
+        return Settings.of(options.given_settings({name: context.params[name] for name in NAMES}))
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fedbounds.report import comparison_text
-from fedbounds.study.compare import compared
+from fedbounds.study.compare import compare_at
 from validate import compare as study
 from validate import markdown
 
@@ -25,7 +25,7 @@ def test_the_page_shows_the_record(kept):
 def test_a_theorem_and_an_algorithm_are_found_again(kept):
     name = "diabetes"
     settings = replace(study.settings(name), claims=("fedavg-rounds",))
-    result = compared(settings, study.STUDIES[name][1], ("fedavg",))
+    result = compare_at(settings, study.STUDIES[name][1], ("fedavg",))
     row = markdown.of_table(comparison_text.theorem_table(result)).splitlines()[2]
     assert row in kept[name]["page"]
     told = comparison_text.algorithm_table(result).rows[0]

@@ -13,11 +13,11 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claims
 from fedbounds.referee.mutants import (
-    as_read,
     dropped,
     parts,
     replaced_at,
     scaled,
+    with_definitions,
 )
 from fedbounds.referee.mutants_in_regimes import Outcome, mutant_rows
 from fedbounds.referee.regime import ERROR_RATE, Suite
@@ -101,7 +101,9 @@ def test_as_read_says_the_same(suite, key):
     for name in claim.readings:
         for regime in suite.regimes[:6]:
             run = suite.run(regime, READINGS[name], claim)
-            first, second = (empirical.examine(c, run, ERROR_RATE) for c in (claim, as_read(claim, READINGS[name])))
+            first, second = (
+                empirical.examine(c, run, ERROR_RATE) for c in (claim, with_definitions(claim, READINGS[name]))
+            )
             assert (first.status, first.worst_t) == (second.status, second.worst_t)
             np.testing.assert_allclose(first.margin or 0.0, second.margin or 0.0, rtol=1e-9)
 
@@ -124,7 +126,9 @@ def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
         asked = item.assumptions_in(READINGS[item.readings[0]])
         again = cloudpickle.loads(cloudpickle.dumps(item)).assumptions_in(READINGS[item.readings[0]])
         assert [(type(a), a.key) for a in again] == [(type(a), a.key) for a in asked]
-    assert as_read(cloudpickle.loads(cloudpickle.dumps(claim)), reading).assumptions[-1].key == before[-1].key
+    assert (
+        with_definitions(cloudpickle.loads(cloudpickle.dumps(claim)), reading).assumptions[-1].key == before[-1].key
+    )
 
 
 class TestFalseAlarms:

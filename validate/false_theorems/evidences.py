@@ -32,7 +32,7 @@ from fedbounds.evidence.symbolic.proof_state import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
 from fedbounds.referee.implication import inherited
-from fedbounds.referee.mutants import as_read
+from fedbounds.referee.mutants import with_definitions
 from fedbounds.referee.regime import Regime, Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
@@ -108,7 +108,7 @@ class Bench:
         """The setting with the claim's own step size."""
         key = claim.steps, claim.assumptions_in(setting.how), setting
         if key not in self.steps:
-            self.steps[key] = coverage.own_setting(claim, setting)
+            self.steps[key] = coverage.setting_with_stated_steps(claim, setting)
         return self.steps[key]
 
     def expectations(self, regime: Regime, reading: Reading) -> MeasuredRun | None:
@@ -150,7 +150,7 @@ def _on_regimes(fate: Fate, bench: Bench) -> None:
     A HOLDS on a run says nothing of another run, so that a first refutation hides no unsound HOLDS.
     """
     claim, reading = fate.specimen.claim, fate.specimen.reading
-    plain = as_read(claim, reading)
+    plain = with_definitions(claim, reading)
     for kind, runs in (
         ("empirical", (bench.suite.run(regime, reading, claim) for regime in bench.suite.regimes)),
         ("expectation", (bench.expectations(regime, reading) for regime in bench.suite.regimes)),

@@ -232,14 +232,14 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
 def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
     from fedbounds.evidence.kernel.rocq_runs import Audited
-    from fedbounds.evidence.sdp.one_step.certificate import describe, verified
+    from fedbounds.evidence.sdp.one_step.certificate import describe, verified_certificates
     from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped
 
     known = claims()
 
     def certificates(path: Path) -> None:
-        for certificate, wrong in verified([path], known):
+        for certificate, wrong in verified_certificates([path], known):
             if not wrong:
                 describe(certificate)
 

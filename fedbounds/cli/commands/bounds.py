@@ -100,9 +100,9 @@ def plan(
 
 def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
     """The constants, those not given taken from the problem that ``options`` name, if they name one."""
-    from fedbounds.cli.click_commands import given
+    from fedbounds.cli.click_commands import given_settings
 
-    chosen = given({name: options.pop(name) for name in PROBLEM})
+    chosen = given_settings({name: options.pop(name) for name in PROBLEM})
     if not chosen:
         return options
     from fedbounds.plugins import modules_from
@@ -125,7 +125,7 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
 
 def problem_constants(options: dict[str, Any], rounds: int, plugins: Sequence[ModuleType] = ()) -> ProblemConstants:
     """The options of a command line as constants of a problem; one sentence names all that are missing."""
-    from fedbounds.cli.click_commands import given
+    from fedbounds.cli.click_commands import given_settings
     from fedbounds.study.problem_constants import ProblemConstants
     from fedbounds.study.smallest_bound import unverifiable_assumptions
 
@@ -138,7 +138,7 @@ def problem_constants(options: dict[str, Any], rounds: int, plugins: Sequence[Mo
             "only what no constant shows is assumed", verifiable[0], f"choose from {', '.join(sorted(unverifiable))}"
         )
     names = {field.name for field in fields(ProblemConstants)}
-    return ProblemConstants(rounds=rounds, **given({k: v for k, v in options.items() if k in names}))
+    return ProblemConstants(rounds=rounds, **given_settings({k: v for k, v in options.items() if k in names}))
 
 
 def _require(options: dict[str, Any], names: Sequence[str], why: str) -> None:

@@ -157,12 +157,12 @@ def verify_certificate(
 
     rocq: File for the certificates that `coqc` alone checks.
     """
-    from fedbounds.evidence.sdp.one_step.certificate import describe, subject, verified
+    from fedbounds.evidence.sdp.one_step.certificate import describe, subject, verified_certificates
     from fedbounds.plugins import claims
 
     available = claims(plugins)
     count, bad, subjects, valid = 0, 0, set(), []
-    for count, (certificate, wrong) in enumerate(verified(files, available), 1):
+    for count, (certificate, wrong) in enumerate(verified_certificates(files, available), 1):
         name = certificate.name or f"certificate {count}"
         if wrong:
             bad += 1

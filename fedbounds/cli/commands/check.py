@@ -44,7 +44,7 @@ def check(
     fail_on: Exit with code 1 if a claim is refuted.
     show_constants: Print the constants of the problem and of every run alone.
     """
-    from fedbounds.cli.click_commands import contradiction_code, given
+    from fedbounds.cli.click_commands import contradiction_code, given_settings
     from fedbounds.io import locked, locked_file
     from fedbounds.report.check_text import check_blocks
     from fedbounds.report.verdict_tables import constants_table
@@ -52,7 +52,7 @@ def check(
     from fedbounds.study.settings import Settings
     from fedbounds.study.study_file import settings_from
 
-    chosen = ({} if config is None else settings_from(config)) | given(flags)
+    chosen = ({} if config is None else settings_from(config)) | given_settings(flags)
     with locked(out) if out is not None else contextlib.nullcontext(), locked_file(report):
         try:
             (result, drawn), code = _run(Settings.of(chosen), drawn=bool(out or report), quiet=quiet), 0

@@ -42,16 +42,16 @@ def compare(
     out: Folder for compare.json and the picture.
     """
     from fedbounds import io
-    from fedbounds.cli.click_commands import given
+    from fedbounds.cli.click_commands import given_settings
     from fedbounds.report import comparison_text
     from fedbounds.report.figures import styles
     from fedbounds.report.terminal import progress
-    from fedbounds.study.compare import compared as run
+    from fedbounds.study.compare import compare_at as run
     from fedbounds.study.settings import Settings
 
     with io.locked(out) if out is not None else contextlib.nullcontext():
         with progress(not quiet, lines=True, first=BEFOREHAND) as bar:
-            result = run(Settings.of(given(flags)), target, algorithms, bar)
+            result = run(Settings.of(given_settings(flags)), target, algorithms, bar)
         if out is not None:
             io.write_json(out / "compare.json", result.to_json())
             styles.save(partial(comparison_text.figure, result), out, "compare")

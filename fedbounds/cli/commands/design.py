@@ -32,13 +32,13 @@ def design(
 
     out: Write a picture over tau here, as PNG and SVG.
     """
-    from fedbounds.cli.click_commands import given
+    from fedbounds.cli.click_commands import given_settings
     from fedbounds.report.design_text import answer
     from fedbounds.report.terminal import progress
     from fedbounds.study.design import design
 
     with progress(not quiet) as bar:
-        result = list(design(progress=bar, **given(options)))
+        result = list(design(progress=bar, **given_settings(options)))
     drawn = []
     if out is not None:
         from fedbounds.report.figures.best_method_figure import draw

@@ -33,7 +33,7 @@ def derive(
     if every == (name is not None):
         raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
     result = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
-    show(render.table(result, format) if name is None else render.one(result[0], format))
+    show(render.table(result, format) if name is None else render.rendered(result[0], format))
 
 
 @command("The paper")

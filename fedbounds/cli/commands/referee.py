@@ -311,12 +311,12 @@ def instance_text(verdict: Verdict) -> str:
 def _verify_shipped(name: str | None, reading: str | None, script: bool) -> None:
     """Verify each shipped counterexample, or those to a claim; one that fails is an input error. Then print them."""
     from fedbounds.evidence.exact.compare import short
-    from fedbounds.evidence.exact.counterexamples import chosen
+    from fedbounds.evidence.exact.counterexamples import shipped_counterexamples
     from fedbounds.report.claim_text import length_note_of
     from fedbounds.report.counterexample_script import stored_script
     from fedbounds.report.terminal import plain_table
 
-    examples = chosen(name, reading)
+    examples = shipped_counterexamples(name, reading)
     sides = [example.verify() for example in examples]
     if script:
         show("\n".join(map(stored_script, examples)))

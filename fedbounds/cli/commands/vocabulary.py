@@ -211,10 +211,10 @@ def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = No
     label: Only the theorem with this label.
     """
     from fedbounds.errors import InputError
-    from fedbounds.latex.reader import in_order, unmarked
+    from fedbounds.latex.reader import claims_in_order, unmarked
     from fedbounds.report.claim_text import read_back
 
-    every = list(in_order(file, label))
+    every = list(claims_in_order(file, label))
     for item in every:
         if isinstance(item, InputError):
             say(str(item))

@@ -26,13 +26,13 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     does not exceed.
     """
     import fedbounds
-    from fedbounds.cli.click_commands import given
+    from fedbounds.cli.click_commands import given_settings
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
     from fedbounds.study.worst_case import MEASURES, step_claim
 
     with progress(not quiet) as bar:
-        result = list(fedbounds.worst(progress=bar, **given(options)))
+        result = list(fedbounds.worst(progress=bar, **given_settings(options)))
     measure, over, step, sigma = (options[name] for name in ("measure", "over", "step", "sigma"))
     weights, p = options["weights"] or "", options["p"] or ""
     if format == "json":
@@ -42,7 +42,7 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     noisy = fraction(sigma) != 0 or bool(present)
     several = "," in step or step_claim(step, options["plugins"]) is not None
     message = [f"steps {step}"] if several else []
-    message += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
+    message += [f"{name} {value}" for name, value in (("weights", weights), ("p", p)) if value]
     message += [f"eta_s = {options['server']}"] if fraction(options["server"]) != 1 else []
     message += [f"{present} clients"] if present else []
     message += [f"sigma = {sigma}"] if fraction(sigma) else []

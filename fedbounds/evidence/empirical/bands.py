@@ -136,7 +136,7 @@ def _monotone(x: Array, y: Array, at: float) -> Array:
     return np.asarray(y[i] + d[i] * s + ((m[i] - d[i]) / h[i] - t) * (s * s) + t / h[i] * (s * s * s))
 
 
-def unsteady(samples: Array, deterministic: NDArray[np.bool_]) -> bool:
+def columns_that_vary(samples: Array, deterministic: NDArray[np.bool_]) -> bool:
     """Whether columns of samples (R, m) that should not vary do, by more than rounding."""
     spread = np.max(np.ptp(samples, axis=0), where=deterministic, initial=0.0)
     return bool(spread > DETERMINISTIC_SPREAD * np.abs(samples).max())

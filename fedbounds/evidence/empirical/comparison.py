@@ -13,7 +13,7 @@ import sympy as sp
 
 from fedbounds.evidence.assumption_checks import judged_on, with_quantities_if_needed
 from fedbounds.evidence.empirical.band_validity import distrust
-from fedbounds.evidence.empirical.bands import MIN_REPLICATES, Band, ComparedBands, unsteady
+from fedbounds.evidence.empirical.bands import MIN_REPLICATES, Band, ComparedBands, columns_that_vary
 from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.empirical.sides import Comparison as Comparison
 from fedbounds.evidence.empirical.sides import Points, Worst, at_points
@@ -91,7 +91,7 @@ class Sampled(OnRun):
     def _decided(self, claim: Claim, sides: Comparison) -> Verdict:
         run = self.run
         certain = known_columns(claim, run, sides.times)
-        if claim.computed and unsteady(sides.lhs - sides.rhs, certain):
+        if claim.computed and columns_that_vary(sides.lhs - sides.rhs, certain):
             return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
         interval = sides.band(self.error_rate, certain)
         if self.compared is not None and claim.scope in ("step", "horizon"):

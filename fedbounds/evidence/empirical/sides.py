@@ -13,7 +13,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.assumption_checks import spoken_of
+from fedbounds.evidence.assumption_checks import places_in_scope
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.empirical.band_validity import (
     NEGLIGIBLE,
@@ -133,7 +133,7 @@ def compare(claim: Claim, run: MeasuredRun) -> Comparison:
     """Evaluate both sides of a claim on every replicate and tested time of a run that it speaks of."""
     run = with_quantities(claim, run)
     spoken, result = (
-        spoken_of(claim.scope, claim.assumptions_in(run.reading), run.measurement(claim.symbols)),
+        places_in_scope(claim.scope, claim.assumptions_in(run.reading), run.measurement(claim.symbols)),
         _compared(claim, run),
     )
     return result if spoken is None or spoken.all() else result.at(spoken)

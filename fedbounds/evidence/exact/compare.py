@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedbounds.evidence.assumption_checks import NO_TIME, in_fractions, judged, steps_of
+from fedbounds.evidence.assumption_checks import NO_TIME, in_fractions, steps_of, unmet_assumptions
 from fedbounds.evidence.ball_arithmetic import Undecided, compared
 from fedbounds.evidence.evaluate import names_in
 from fedbounds.evidence.exact.instance import Instance, no_fractions
 from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, before_a_run, run, runs
-from fedbounds.evidence.exact.stated_steps import of_roots
+from fedbounds.evidence.exact.stated_steps import holds_at_roots
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
@@ -284,7 +284,7 @@ def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet
         has_values = item.symbols() <= first_of(fields, values).keys()
         return Answer(bool(spoken_of(claim, record, reading)), NO_TIME) if has_values else None
 
-    return judged(claim.assumptions_in(reading), answer)
+    return unmet_assumptions(claim.assumptions_in(reading), answer)
 
 
 def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
@@ -312,4 +312,4 @@ def _answer(assumption: Assumption, instance: Instance, values: Mapping[str, Fra
         return in_fractions(assumption, (values,))
     if not instance.radius:
         return in_fractions(assumption, steps_of(values, instance.eta))
-    return of_roots(assumption, instance, values)
+    return holds_at_roots(assumption, instance, values)

@@ -171,7 +171,7 @@ def all_files() -> Iterator[Path]:
     return shipped("counterexamples/*.json")
 
 
-def chosen(name: str | None = None, reading: str | None = None) -> list[Counterexample]:
+def shipped_counterexamples(name: str | None = None, reading: str | None = None) -> list[Counterexample]:
     """The shipped counterexamples that have this name or refute this claim, in one reading; all if none is given."""
     every = [read(path) for path in all_files()]
     result = [example for example in every if name in (None, example.name, example.subject)]
@@ -200,7 +200,7 @@ LATE = 64
 COINS = 6
 
 
-def meeting(claim: Claim, reading: Reading) -> Instance | None:
+def instance_that_meets(claim: Claim, reading: Reading) -> Instance | None:
     """The first instance known here that meets every assumption of the claim that fractions can express, if any."""
     for instance in _instances():
         try:

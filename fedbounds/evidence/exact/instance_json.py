@@ -9,7 +9,7 @@ from typing import Any
 from flint import fmpq
 
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.ball_arithmetic import Ball, about
+from fedbounds.evidence.ball_arithmetic import Ball, midpoint
 from fedbounds.evidence.exact.instance import BENT, Instance, Rows, Vector
 from fedbounds.io import as_fraction
 
@@ -112,5 +112,5 @@ def _written(table: Rows, flat: bool) -> list[Any]:
 def text(x: Any) -> str:
     """A fraction as p/q, however many digits it has: Python writes at most 4,300. A ball as what it is about."""
     if isinstance(x, Ball):
-        return f"about {about(x):.6g}"
+        return f"about {midpoint(x):.6g}"
     return str(fmpq(x.numerator, x.denominator))

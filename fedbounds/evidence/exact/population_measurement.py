@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.reference import Step, one
+from fedbounds.engine.reference import Step, unit
 from fedbounds.evidence.ball_arithmetic import largest, smallest
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.evidence.exact.run_arrays import Stretch, WholePaths, whole_paths
@@ -91,7 +91,7 @@ class Measured:
 
         def field(scope: Scope, name: str) -> Numbers:
             if name == "time":
-                return at(scope)[None] * one(self.losses.p)
+                return at(scope)[None] * unit(self.losses.p)
             return fields[name]() if name in fields else path[name][:, : len(at(scope))]
 
         every = self.constants_in(reading.skew)
@@ -146,7 +146,7 @@ class Measured:
         """The share of the clients that take part, at least: nobody may where each has a chance of its own."""
         if self.q or not self.parts:
             return 1 - bool(self.q)
-        return (self.parts[0].p[0, 0] > 0).sum(-1).min() * one(self.losses.p) / self.losses.p.shape[-1]
+        return (self.parts[0].p[0, 0] > 0).sum(-1).min() * unit(self.losses.p) / self.losses.p.shape[-1]
 
     @cached_property
     def paths(self) -> dict[str, OnDemand[Numbers]]:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from fedbounds.evidence.ball_arithmetic import Ball, about, enclosed
+from fedbounds.evidence.ball_arithmetic import Ball, enclosed, midpoint
 
 # Floats, or fractions and balls in an array of objects.
 Numbers = Any
@@ -274,7 +274,7 @@ def enclosure(slope_and_growth: Slopes, near: Numbers, least: Numbers) -> Number
 
 def floats(numbers: Numbers) -> Numbers:
     """Fractions and balls as floats near them."""
-    return np.vectorize(about, otypes=[float])(numbers)
+    return np.vectorize(midpoint, otypes=[float])(numbers)
 
 
 def _sigmoid(z: Any) -> Ball:

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.reference import Step, algorithm_1, one
+from fedbounds.engine.reference import Step, algorithm_1, unit
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.model.weighting import Weighting
 from fedbounds.theory import points as at
@@ -109,7 +109,7 @@ class Chance:
         They are probabilities, or of a linear run signed weights. Draws with replacement have others in each member.
         ``look`` is called with every step as it is taken.
         """
-        number = one(losses.p)
+        number = unit(losses.p)
         noisy = np.array([number * item for item in self.noisy], dtype=losses.p.dtype)
         odds, groups = [np.array([number])], None
         if how == "all":
@@ -155,7 +155,7 @@ class Chance:
             rule, chances = Multinomial(self.draws).enumerated(p)
             return rule, np.ones((len(chances), N), dtype=bool), chances
         if self.q:
-            groups, q = np.concatenate([_groups(N, count) for count in range(N, -1, -1)]), one(p) * self.q
+            groups, q = np.concatenate([_groups(N, count) for count in range(N, -1, -1)]), unit(p) * self.q
             chances = np.where(groups, q, 1 - q).prod(-1)
             return rule, groups, np.repeat(chances[:, None], len(p), axis=1)
         return rule, _groups(N, self.present) if self.present < N else None, None
@@ -194,7 +194,7 @@ def single_shocks(noisy: Numbers, T: int) -> tuple[Numbers, Numbers]:
     noise, one with each single shock and its negative, and two of weight 0 in which every shock has the same sign:
     the largest gradients of all outcomes lie there.
     """
-    number = one(noisy)
+    number = unit(noisy)
     where = [(t, i) for t in range(T) for i in range(len(noisy)) if noisy[i]]
     paths = np.zeros((T, 2 * len(where) + 3, len(noisy)), dtype=noisy.dtype)
     for k, (t, i) in enumerate(where):
@@ -214,7 +214,7 @@ def pairwise_shocks(noisy: Numbers, tau: int) -> tuple[Numbers, Numbers]:
 
     ``noisy`` (N,) holds 1 for clients with noise, else 0, in floats or fractions.
     """
-    number, signs = one(noisy), _signs(len(noisy), tau)
+    number, signs = unit(noisy), _signs(len(noisy), tau)
     return signs * number * noisy, np.full(signs.shape[1], number / signs.shape[1], dtype=noisy.dtype)
 
 

@@ -21,11 +21,11 @@ from flint import arb
 
 from fedbounds.engine.reference import Step
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, ends, in_bits
+from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, endpoints, in_bits
 from fedbounds.evidence.exact.instance import Instance, Vector, array
 from fedbounds.evidence.exact.population_measurement import Measured
 from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
-from fedbounds.evidence.exact.run_arrays import stretches
+from fedbounds.evidence.exact.run_arrays import grouped_by_outcomes
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words
@@ -154,7 +154,7 @@ class ExactRun:
         }
         with contextlib.suppress(Undecided):  # a gap that is 0, or a ball around 0
             axes["rho_tilde"] = self.values["rho_tilde"]
-            axes["rho_bar"] = ends(self.rho_sync if reading.skew == "sync" else self.rho_all)
+            axes["rho_bar"] = endpoints(self.rho_sync if reading.skew == "sync" else self.rho_all)
         if step is None:
             return axes
         start = step - step % instance.tau
@@ -277,7 +277,7 @@ def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun
         run_with = array([[Ball(enclosed(size)) for size in sizes[0]]]) if bits else sizes
         server_step = None if instance.server_step == 1 else array([instance.server_step])
         steps, odds = chance.steps(losses, w0, run_with, instance.rule, how, _short, server_step)
-        parts = tuple(stretches(steps, odds))
+        parts = tuple(grouped_by_outcomes(steps, odds))
         drawn = instance.draws, instance.q
         measured = Measured(losses, parts, sizes, instance.tau, steps, odds, *drawn, server_step)
     return ExactRun(instance, measured, how == "all", bits)

@@ -42,7 +42,7 @@ class Stretch:
         return np.moveaxis((odds * values).sum(1), 0, -1)
 
 
-def stretches(steps: Sequence[Step], odds: Sequence[Numbers]) -> Iterator[Stretch]:
+def grouped_by_outcomes(steps: Sequence[Step], odds: Sequence[Numbers]) -> Iterator[Stretch]:
     """The steps of a run, those with equally many outcomes together; one axis is of the population."""
     rows: list[Any] = [(step, weights, *outcomes(step)) for step, weights in zip(steps, odds, strict=True)]
     for _, group in itertools.groupby(rows, key=lambda row: len(row[1])):

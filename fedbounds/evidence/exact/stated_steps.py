@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.assumption_checks import in_fractions, steps_of
-from fedbounds.evidence.ball_arithmetic import Ball, enclosed, ends, in_bits, in_intervals
+from fedbounds.evidence.ball_arithmetic import Ball, enclosed, endpoints, in_bits, in_intervals
 from fedbounds.evidence.evaluate import rational, without_infinite
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.population_measurement import at_start
@@ -53,12 +53,12 @@ def _size(formula: sp.Expr, values: dict[str, Any]) -> tuple[Fraction, Fraction]
         interval = enclosed(Ball(function({name: enclosed(value) for name, value in values.items()})))
         if not interval.is_finite():
             return Fraction(0), Fraction(0)
-        low, high = ends(Ball(interval))
+        low, high = endpoints(Ball(interval))
     middle = math.floor(low / NEAR) * NEAR
     return middle, max(high - middle, NEAR)
 
 
-def of_roots(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:
+def holds_at_roots(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:
     """The relation where each step is a root near what is written: the claim's own steps must lie as near."""
     if isinstance(assumption, OwnSteps):
         (part,), r = assumption.parts, sp.Rational(instance.radius.numerator, instance.radius.denominator)

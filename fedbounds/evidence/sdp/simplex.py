@@ -17,7 +17,7 @@ POSITIVE, UPWARDS = 1e-13, 1e-12
 CHANGES = 200
 
 
-def ridged(G: Array) -> Array:
+def with_ridge(G: Array) -> Array:
     """G with a little on its diagonal."""
     return np.asarray(G + RIDGE * np.abs(G).max() * np.eye(len(G)))
 

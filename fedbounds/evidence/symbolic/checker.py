@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.expressions import begin_anew, rebuilt, require_exact, shown_positive
+from fedbounds.evidence.symbolic.expressions import clear_sympy_caches, rebuilt, require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
 from fedbounds.evidence.symbolic.permitted_assumptions import admit_assumptions, granted, granted_by
@@ -46,7 +46,7 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
         raise Unproved(f"{key} cites itself")
     try:  # a limit of time may end a check anywhere
         shelf.pending.add(name)
-        begin_anew()
+        clear_sympy_caches()
         shelf.checked[name] = _checked(*_scope(shelf.derivations[key], reading, shelf, claims))
     except Unproved as fault:
         shelf.checked[name] = _refused(shelf.derivations[key], reading, str(fault))

@@ -149,7 +149,7 @@ PARTS = [var for var in vars(derivation).values() if isinstance(var, type) and i
 PARTS += [Claim, Repair, Assumption, OwnSteps]
 
 
-def begin_anew() -> None:
+def clear_sympy_caches() -> None:
     """Forget what sympy computed before, and the signs of what there is one of: code may have written into them."""
     clear_cache()
     for number in (sp.S.Zero, sp.S.One, sp.S.NegativeOne, sp.S.Half):

@@ -19,7 +19,7 @@ from fedbounds.evidence.symbolic.drawn_clients import (
     OVER_DRAWS,
 )
 from fedbounds.evidence.symbolic.expressions import (
-    begin_anew,
+    clear_sympy_caches,
     indices,
     rebuilt,
     require_exact,
@@ -194,7 +194,7 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
         if type(part) is not Part or type(part.sign) is not str or part.sign not in ("<", "<=", "="):
             raise Unproved(f"{assumption.key} gives no Part")
         if assumption not in (SHIPPED.get(assumption.key), definitions.DEFINITIONS.get(assumption.key)):
-            begin_anew()
+            clear_sympy_caches()
             part = Part(*rebuilt(tuple(part)))
             _require_some_step(assumption, part, points)
         _require_follows(assumption, part)

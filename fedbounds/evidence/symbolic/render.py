@@ -253,7 +253,7 @@ def _step_json(step: d.Step, outcome: StepCheck, notation: dict[str, str]) -> di
 Result = tuple[Checked, Verdict | None]
 
 
-def one(result: Result, form: str) -> str:
+def rendered(result: Result, form: str) -> str:
     """A checked derivation in a format."""
     if form == "json":
         return json.dumps(to_json(*result), indent=2)

@@ -17,7 +17,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.exact.counterexamples import meeting
+from fedbounds.evidence.exact.counterexamples import instance_that_meets
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.expressions import rebuilt
@@ -166,7 +166,7 @@ def judge(checked: Checked, claim: Claim, reading: Reading, case: Claim | None =
     else:
         names = ", ".join(assumed) or "none"
         status, detail = Status.HOLDS, f"proved under these assumptions: {names}" + _on_their_word(checked)
-        if meeting(claim, reading) is None:
+        if instance_that_meets(claim, reading) is None:
             detail += UNMET
     data = {
         "derivation": derivation.key,

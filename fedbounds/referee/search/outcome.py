@@ -91,7 +91,7 @@ UNMET = "no instance met its assumptions"
 OF_CHANCE = ("problem", "tau", "gradients", "participation", "T")
 
 
-def survived(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[Outcome]) -> Verdict:
+def not_refuted(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[Outcome]) -> Verdict:
     """Not refuted: what floating point alone showed, where sides were compared, the closest approach, what was spent.
 
     ``unconfirmed`` violations come first: the exact numbers grew too long, or a step size is no fraction.

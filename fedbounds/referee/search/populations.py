@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbounds.engine.reference import Step
-from fedbounds.evidence.assumption_checks import penalty, spoken_of
+from fedbounds.evidence.assumption_checks import penalty, places_in_scope
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.population_measurement import VIRTUALS, Measured
-from fedbounds.evidence.exact.run_arrays import Stretch, stretches
+from fedbounds.evidence.exact.run_arrays import Stretch, grouped_by_outcomes
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array
@@ -71,7 +71,7 @@ def simulate(population: Population) -> Measured:
         steps, odds = shape.chance.steps(
             losses, population.w0, population.eta, rule, shape.taken, server_step=population.server_step
         )
-        parts = stretches(steps, odds)
+        parts = grouped_by_outcomes(steps, odds)
     drawn = shape.draws, float(Fraction(shape.q))
     return Measured(losses, tuple(parts), population.eta, shape.tau, steps, odds, *drawn, population.server_step)
 
@@ -205,7 +205,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         everything = np.abs(np.broadcast_arrays(lhs, before + 0 * lhs, *terms, np.empty(shape)))[:-1]
         largest = np.where(np.isfinite(everything), everything, 0).max(axis=(0, 2))  # 1/T is infinite at T = 0
         margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
-        spoken = spoken_of(claim.scope, claim.assumptions_in(reading), measurement)
+        spoken = places_in_scope(claim.scope, claim.assumptions_in(reading), measurement)
         margin = margin if spoken is None else np.where(spoken, margin, UNTESTED)
         if claim.scope == "horizon":
             # The start is near the bound of every convergence theorem, trivially: only a violation counts there, and

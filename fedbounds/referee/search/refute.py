@@ -27,7 +27,7 @@ from fedbounds.model.problem import Array
 from fedbounds.referee.search.budget import FIRST, Budget, cost
 from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, functions, without_penalty
 from fedbounds.referee.search.family import InstanceFamily, decode, dimension, families, schedule
-from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
+from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, not_refuted
 from fedbounds.referee.search.populations import OUTSIDE, objectives
 from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to, rounding_of
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
@@ -132,13 +132,13 @@ def refute(
     for outcome in _outcomes(search, chosen, progress, each):
         outcomes.append(outcome)
         if outcome.margin <= WORTH_TRYING:
-            so_far(lambda: survived(search, outcomes, [*unconfirmed, *_no_rounding(search, outcomes[-1])]))
+            so_far(lambda: not_refuted(search, outcomes, [*unconfirmed, *_no_rounding(search, outcomes[-1])]))
             instance = _confirmed(search, outcomes, violates, so_far)
             if instance is not None:
                 return _refuted(search, outcomes, instance)
             unconfirmed.extend(_no_rounding(search, outcome))
-        so_far(lambda: survived(search, outcomes, unconfirmed))
-    return survived(search, outcomes, unconfirmed)
+        so_far(lambda: not_refuted(search, outcomes, unconfirmed))
+    return not_refuted(search, outcomes, unconfirmed)
 
 
 def _confirmed(

@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.ball_arithmetic import Ball, about, has_roots
+from fedbounds.evidence.ball_arithmetic import Ball, has_roots, midpoint
 from fedbounds.evidence.evaluate import evaluate, names_in, rational
 from fedbounds.evidence.exact.compare import Sides, compare, violation
 from fedbounds.evidence.exact.instance import Instance, Vector
@@ -97,7 +97,7 @@ def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
     """A term as a fraction, or about its value where it is none."""
     in_balls = has_roots(term) or any(isinstance(values.get(name), Ball) for name in names_in(term))
     exact = None if in_balls else rational(term, values)
-    floats = {name: about(value) for name, value in values.items()}
+    floats = {name: midpoint(value) for name, value in values.items()}
     return f"about {float(evaluate(term, floats)):.6g}" if exact is None else text(exact)
 
 
@@ -184,7 +184,7 @@ def _structural(instance: Instance) -> Iterator[Change]:
     if len(set(instance.weights)) == 1 and len(instance.weights) > 1:
         yield {"weights": instance.weights[:1]}
     start = instance.argmin(instance.p)
-    yield {"w0": tuple(Fraction(about(x)).limit_denominator(CLOSE) if isinstance(x, Ball) else x for x in start)}
+    yield {"w0": tuple(Fraction(midpoint(x)).limit_denominator(CLOSE) if isinstance(x, Ball) else x for x in start)}
     flat = tuple((Fraction(1),) * instance.d for _ in instance.curvatures)
     for unit, curvatures in ((instance.L, flat), (instance.mu, None)):
         scaled = {

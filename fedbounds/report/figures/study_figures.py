@@ -42,7 +42,7 @@ class Curve:
     upper: Array
 
 
-def thin(count: int, limit: int = MAX_POINTS) -> np.ndarray:
+def log_spaced_indices(count: int, limit: int = MAX_POINTS) -> np.ndarray:
     """At most ``limit`` indices of 0 ... count - 1, denser at the start (as a logarithmic axis shows them)."""
     if count <= limit:
         return np.arange(count)
@@ -55,7 +55,7 @@ def measured_gap(settings: Settings, run: RunSeries) -> Curve:
     """E[F(w_T)] - F* at synchronisation times, with the simultaneous band at the study's error rate."""
     at = np.flatnonzero(run.times % settings.tau == 0)
     at = at if len(at) > 1 else np.arange(len(run.times))
-    at = at[thin(len(at))]
+    at = at[log_spaced_indices(len(at))]
     gap = run.gap[:, at]
     interval = band(gap, settings.error_rate)
     constant = np.ptp(gap, axis=0) == 0
@@ -66,7 +66,7 @@ def measured_gap(settings: Settings, run: RunSeries) -> Curve:
 
 def bound(sides: SidesOverTime) -> tuple[Array, Array]:
     """The times and the right side there, nan where it is not positive, as a logarithmic axis cannot show it."""
-    keep = thin(len(sides.t))
+    keep = log_spaced_indices(len(sides.t))
     return sides.t[keep], np.where(sides.rhs > 0, sides.rhs, np.nan)[keep]
 
 
@@ -76,7 +76,7 @@ def left_over_right(sides: SidesOverTime) -> Curve:
     Where the band is unbounded its limits are nan.
     """
     divisor = np.where(sides.rhs > 0, sides.rhs, np.nan)
-    keep = thin(len(sides.t))
+    keep = log_spaced_indices(len(sides.t))
     finite = (np.where(np.isfinite(side), side, np.nan) for side in (sides.lhs, sides.lower, sides.upper))
     return Curve(sides.t[keep], *(side[keep] / divisor[keep] for side in finite))
 
@@ -86,7 +86,7 @@ def replicate_range(times: Array, values: Array) -> Curve | None:
     finite = np.isfinite(values).all(axis=0)
     if not finite.any():
         return None
-    keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
+    keep = np.flatnonzero(finite)[log_spaced_indices(int(finite.sum()))]
     part = values[:, keep]
     return Curve(times[keep], np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
 

@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 from flint import arb
 
-from fedbounds.evidence.ball_arithmetic import Ball, Undecided, ends
+from fedbounds.evidence.ball_arithmetic import Ball, Undecided, endpoints
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
@@ -57,7 +57,7 @@ def test_balls_enclose_every_number_of_the_run_in_fractions(case):
     assert exact.alphas == balls.alphas and exact.ratios == balls.ratios and balls.bits == BITS[0]
     assert any(isinstance(ball, Ball) for _, _, ball in fields)
     for name, fraction, ball in fields:
-        low, high = ends(ball) if isinstance(ball, Ball) else (ball, ball)
+        low, high = endpoints(ball) if isinstance(ball, Ball) else (ball, ball)
         assert low <= fraction <= high and high - low <= F(1, 2**400), name
 
 

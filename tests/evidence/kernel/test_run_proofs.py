@@ -15,7 +15,7 @@ from fedbounds.theory.reading import READINGS
 
 PROVER = Path(__file__).parents[1] / "prover"
 FILES = ("whole_rounds", "textbook_runs", "drawn_runs")
-THEOREMS = {one.key: one for name in FILES for one in reader.in_order(PROVER / f"{name}.tex")}
+THEOREMS = {one.key: one for name in FILES for one in reader.claims_in_order(PROVER / f"{name}.tex")}
 PLAIN = READINGS["plain"]
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
 LIMIT = "  (forall t, (t < T \\/ t = 0)%nat -> L * (eta (M t)) <= {}) ->\n"

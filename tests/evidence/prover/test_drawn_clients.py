@@ -13,7 +13,7 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, SHARE, START, W_NEXT, W_STAR, G, P, W, X, grad
 from fedbounds.evidence.symbolic.permitted_assumptions import granted
-from fedbounds.latex.reader import in_order
+from fedbounds.latex.reader import claims_in_order
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
@@ -74,7 +74,7 @@ def test_the_second_moment_of_a_draw_by_p_is_that_over_every_sequence_of_clients
             assert drawn * moment == squares + (drawn - 1) * of_mean
 
 
-RUNS = {item.key.removeprefix("thm:"): item for item in in_order(Path(__file__).with_name("drawn_runs.tex"))}
+RUNS = {item.key.removeprefix("thm:"): item for item in claims_in_order(Path(__file__).with_name("drawn_runs.tex"))}
 
 
 def of_run(one):

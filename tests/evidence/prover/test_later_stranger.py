@@ -16,9 +16,9 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
 
 FILE = Path(__file__).parents[2] / "latex" / "later_stranger.tex"
-THEOREMS = {item.key.removeprefix("thm:"): item for item in reader.in_order(FILE)}
+THEOREMS = {item.key.removeprefix("thm:"): item for item in reader.claims_in_order(FILE)}
 PLAIN = READINGS["plain"]
-TEXTBOOK = {item.key: item for item in reader.in_order(Path(__file__).with_name("textbook_runs.tex"))}
+TEXTBOOK = {item.key: item for item in reader.claims_in_order(Path(__file__).with_name("textbook_runs.tex"))}
 TRUE = ("round-interp", "round-loss", "sampling-floor", "iid-drift", "last")
 tau, eta, mu, R = sy.tau, sy.eta, sy.mu, sy.R
 

@@ -19,7 +19,7 @@ QUICK = (
 
 @pytest.fixture(scope="module")
 def theorems():
-    return {item.key: item for item in reader.in_order(FILE) if not isinstance(item, InputError)}
+    return {item.key: item for item in reader.claims_in_order(FILE) if not isinstance(item, InputError)}
 
 
 def test_all_but_one_are_read(theorems):

@@ -22,7 +22,8 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.vectors import Inner, Mean, norm_sq
 
 THEOREMS = {
-    item.key.removeprefix("run:"): item for item in reader.in_order(Path(__file__).with_name("summed_runs.tex"))
+    item.key.removeprefix("run:"): item
+    for item in reader.claims_in_order(Path(__file__).with_name("summed_runs.tex"))
 }
 squares, cubes = sy.sum_over_steps(sy.eta**2), sy.sum_over_steps(sy.eta**3)
 

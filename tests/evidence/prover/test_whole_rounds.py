@@ -20,7 +20,7 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.vectors import Inner, Mean, norm_sq
 
 FILE = Path(__file__).with_name("whole_rounds.tex")
-THEOREMS = {item.key: item for item in reader.in_order(FILE)}
+THEOREMS = {item.key: item for item in reader.claims_in_order(FILE)}
 PLAIN = READINGS["plain"]
 NINE_TENTHS = sp.Rational(9, 10)
 

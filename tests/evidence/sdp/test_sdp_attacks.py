@@ -19,9 +19,17 @@ from hypothesis import strategies as st
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp import solver
-from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check, describe, read, save, subject, verified
+from fedbounds.evidence.sdp.one_step.certificate import (
+    LARGEST,
+    check,
+    describe,
+    read,
+    save,
+    subject,
+    verified_certificates,
+)
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
-from fedbounds.evidence.sdp.one_step.coverage import coverage, in_words, own_setting, own_step
+from fedbounds.evidence.sdp.one_step.coverage import coverage, in_words, own_step, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
@@ -151,14 +159,14 @@ class TestTheClaimsOwnStep:
     FAST = claim(DESCENT, a.full_participation, eta=2 / L)
 
     def test_a_claim_for_2_over_L_is_not_certified_at_another_step(self):
-        chosen = own_setting(self.FAST, round_setting(2, 1))
+        chosen = setting_with_stated_steps(self.FAST, round_setting(2, 1))
         assert chosen.eta == (F(2),) and own_step(self.FAST, chosen)
         assert examine(self.FAST, chosen).status is Status.REFUTED
 
     def test_steps_that_fall_are_matched_wherever_the_round_starts(self):
         falling = claim(DESCENT, eta=1 / (mu * (t + 4 * L / mu)))
         for start in (0, 12):
-            chosen = own_setting(falling, round_setting(2, 3), start)
+            chosen = setting_with_stated_steps(falling, round_setting(2, 3), start)
             assert chosen == round_setting(2, 3, start=start) and own_step(falling, chosen)
         assert not own_step(falling, round_setting(2, 2, eta=F(1, 4)))
 
@@ -341,7 +349,7 @@ def changed(document, at, new):
 def outcome(path):
     """(accepted, document) of a file with one certificate; a traceback is a failure of the test."""
     try:
-        ((item, wrong),) = verified([path], KNOWN)
+        ((item, wrong),) = verified_certificates([path], KNOWN)
     except InputError as said:
         assert "\n" not in str(said) and len(str(said)) < 400
         return False, None

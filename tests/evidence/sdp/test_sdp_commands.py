@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.evidence.sdp.one_step.certificate import read, verified
+from fedbounds.evidence.sdp.one_step.certificate import read, verified_certificates
 from validate import sharper, tight_constants
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -25,7 +25,7 @@ def test_certify_prints_every_step_and_writes_certificates(tmp_path):
     assert result.exit_code == 0, result.output
     assert result.stdout.count("HOLDS") == 2
     (path,) = tmp_path.iterdir()
-    assert path.name == "lemma-2.jsonl" and [wrong for _, wrong in verified([path])] == ["", ""]
+    assert path.name == "lemma-2.jsonl" and [wrong for _, wrong in verified_certificates([path])] == ["", ""]
     again = call("verify-certificate", str(path))
     assert again.exit_code == 0 and again.stdout.count(": verified: lemma-2 as stated; reading repaired; ") == 2
     assert "2 verified, 0 rejected; 2 different (claim, setting) pairs proved as stated" in again.stdout

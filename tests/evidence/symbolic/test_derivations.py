@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 
-from fedbounds.cli.click_commands import built
+from fedbounds.cli.click_commands import click_command
 from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import verified_proofs as symbolic
@@ -159,7 +159,7 @@ def test_latex_is_a_balanced_page(key):
 
 
 def run(*arguments):
-    return CliRunner().invoke(built(command), arguments, catch_exceptions=False)
+    return CliRunner().invoke(click_command(command), arguments, catch_exceptions=False)
 
 
 def test_command_prints_a_proof_by_claim_or_derivation():

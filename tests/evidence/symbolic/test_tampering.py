@@ -21,7 +21,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.expressions import begin_anew
+from fedbounds.evidence.symbolic.expressions import clear_sympy_caches
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
@@ -38,9 +38,9 @@ BELOW = sp.Min(sy.sigma_sq - sy.G_sq, sy.L)
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
     """What is written into objects that sympy keeps must not reach another test."""
-    begin_anew()
+    clear_sympy_caches()
     yield
-    begin_anew()
+    clear_sympy_caches()
 
 
 def signed(expression, **signs):

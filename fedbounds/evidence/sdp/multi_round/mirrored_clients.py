@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_points, gradient_program
-from fedbounds.evidence.sdp.simplex import ridged, simplex_maxima
+from fedbounds.evidence.sdp.simplex import simplex_maxima, with_ridge
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.problem import Array
 
@@ -73,7 +73,7 @@ def rebuilt(run: Run, solution: Solution, delta_0: float, zeta_sq: float) -> Mir
     h = np.array([program.form(point.f).lin @ solution.values for point in every])
     c[-1, :means] = 0.0
     c[-1] *= np.sqrt(zeta_sq) / (np.linalg.norm(c[-1]) or 1.0)
-    G = ridged(c @ c.T / float(run.L - run.mu))
+    G = with_ridge(c @ c.T / float(run.L - run.mu))
     b = h - (c * x).sum(axis=1) + np.diag(G) / 2
     # At w* the piece of w* is the one that is active.
     b = np.minimum(b, b[-1] - G[-1, -1] + G[-1])

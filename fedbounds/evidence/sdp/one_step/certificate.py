@@ -20,7 +20,7 @@ from fedbounds.errors import InputError, readable, reject
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point, homogeneous, place
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, written_by
-from fedbounds.evidence.sdp.one_step.point_expressions import places
+from fedbounds.evidence.sdp.one_step.point_expressions import points_in
 from fedbounds.evidence.sdp.one_step.program import build, entries
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, Written, number_of, variable
@@ -100,7 +100,7 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
         elif certificate.scale:
             return False, "a scale needs the claim that it scales"
         of_points = written_by(claim, setting.how) if claim is not None else {}
-        if (count := entries(setting, len(places(of_points)))) > LARGEST:
+        if (count := entries(setting, len(points_in(of_points)))) > LARGEST:
             return False, f"too large: a model of {count} numbers, and {LARGEST} are checked at most"
         model = build(setting, exact, written=of_points)
         return verify(model, model.sum(rhs) - model[certificate.lhs], multipliers)
@@ -108,7 +108,9 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
         return False, f"malformed: {readable(error)}"
 
 
-def verified(paths: Iterable[Path], known: Mapping[str, Claim] | None = None) -> Iterator[tuple[Certificate, str]]:
+def verified_certificates(
+    paths: Iterable[Path], known: Mapping[str, Claim] | None = None
+) -> Iterator[tuple[Certificate, str]]:
     """(certificate, "" or why it proves nothing) of every certificate in the files, one at a time."""
     known = claims() if known is None else known
     for path in paths:

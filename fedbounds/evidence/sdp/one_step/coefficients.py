@@ -17,7 +17,7 @@ from fedbounds.evidence.sdp.one_step.parameters import (
     NOISE,
     Setting,
     applies,
-    descends,
+    is_gradient_descent,
     numbers,
 )
 from fedbounds.evidence.sdp.one_step.point_expressions import number, written
@@ -37,7 +37,7 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
     scale, terms = scale or {}, claim.sides(setting.how).terms
     unknown = set(scale) - set(terms)
     full = setting.gradients == "full" and setting.local == "steps"
-    run = full and descends(claim, setting.how) and setting.N == len(set(setting.eta)) == 1
+    run = full and is_gradient_descent(claim, setting.how) and setting.N == len(set(setting.eta)) == 1
     if not (applies(claim, setting.how) or run) or unknown:
         remedy = f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}"
         what = "the SDP evidence needs a one-round claim and the names of its terms"

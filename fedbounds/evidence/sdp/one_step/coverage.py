@@ -13,12 +13,12 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.assumption_checks import in_fractions, judged
+from fedbounds.evidence.assumption_checks import in_fractions, unmet_assumptions
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.one_step.parameters import (
     PLAIN,
     Setting,
-    descends,
+    is_gradient_descent,
     numbers,
     pointwise,
     round_setting,
@@ -59,7 +59,7 @@ def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, 
     return None if largest is None else (largest,) * len(setting.eta)
 
 
-def own_setting(claim: Claim, setting: Setting, start: int = 0) -> Setting:
+def setting_with_stated_steps(claim: Claim, setting: Setting, start: int = 0) -> Setting:
     """The setting with the claim's own step size, or as it is where the claim leaves that open."""
     sizes = stated_steps(claim, setting, start)
     return setting if sizes is None else replace(setting, eta=sizes)
@@ -104,7 +104,7 @@ def round_settings(
     _fitting(steps[-1], lambda: round_setting(tau=tau, step=steps[-1], start=start, eta=Fraction(1), **given), given)
     for step in steps:
         setting = round_setting(tau=tau, step=step, start=start, eta=step_size, **given)
-        yield own_setting(claim, setting, start) if eta is None else setting
+        yield setting_with_stated_steps(claim, setting, start) if eta is None else setting
 
 
 def _fitting(last: int, setting: Callable[[], Setting], given: Mapping[str, Any]) -> None:
@@ -192,7 +192,7 @@ def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
 def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail at the setting, keys of those that cannot be expressed); the step size is apart."""
     assumptions = (item for item in claim.assumptions_in(setting.how) if not isinstance(item, OwnSteps))
-    return judged(assumptions, lambda assumption: at_setting(assumption, setting))
+    return unmet_assumptions(assumptions, lambda assumption: at_setting(assumption, setting))
 
 
 def one_client(setting: Setting) -> Setting:
@@ -206,7 +206,9 @@ def coverage(claim: Claim, setting: Setting) -> Coverage:
     axes = place(setting)
     if pointwise(claim, setting.how):
         axes = {"kappa": axes["kappa"]}
-    if descends(claim, setting.how):  # its clients, of any number and weights, take the steps of the one client
+    if is_gradient_descent(
+        claim, setting.how
+    ):  # its clients, of any number and weights, take the steps of the one client
         axes = {name: axes[name] for name in ("kappa", "eta_L", "gradients", "participation")}
         axes |= {"tau": only(1), "T": only(setting.step)}
     return Coverage(axes if homogeneous(claim, setting.how) else {**axes, "L": only(setting.L)})

@@ -208,10 +208,10 @@ def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
         return False
     if str(claim.lhs) == "grad_sq":
         return pointwise(claim, reading)
-    return not not_carried(claim, reading)
+    return not quantities_not_expressed(claim, reading)
 
 
-def not_carried(claim: Claim, reading: Reading = PLAIN) -> tuple[str, ...]:
+def quantities_not_expressed(claim: Claim, reading: Reading = PLAIN) -> tuple[str, ...]:
     """The quantities of a claim that are none of this evidence's, the left side first."""
     symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
     used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
@@ -259,7 +259,7 @@ def numbers(setting: Setting) -> dict[str, Fraction]:
 OF_A_RUN = {"Delta_0", "T", "eta_0", "L", "mu"}
 
 
-def descends(claim: Claim, reading: Reading) -> bool:
+def is_gradient_descent(claim: Claim, reading: Reading) -> bool:
     """Whether a claim bounds F(w_T) - F* of gradient descent: one exact local step by all, alpha = p."""
     parts = [part for assumption in claim.assumptions for part in assumption.parts]
     one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)

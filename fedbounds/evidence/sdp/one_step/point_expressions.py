@@ -100,7 +100,7 @@ def _has_points(expression: sp.Expr) -> bool:
     return bool(expression.has(Vec, Loss, at.F_i_star))
 
 
-def places(expressions: Expressions) -> tuple[sp.Expr, ...]:
+def points_in(expressions: Expressions) -> tuple[sp.Expr, ...]:
     """The points at which gradients or values are taken, beside those of every model."""
     result = {part.args[0] for expression in expressions.values() for part in expression.atoms(Grad, Loss)}
     # A point that has a gradient inside comes after it.

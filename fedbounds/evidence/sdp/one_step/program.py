@@ -19,7 +19,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.one_step.coefficients import value_of
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
-from fedbounds.evidence.sdp.one_step.point_expressions import ALWAYS, Expressions, Reader, places
+from fedbounds.evidence.sdp.one_step.point_expressions import ALWAYS, Expressions, Reader, points_in
 from fedbounds.evidence.sdp.program import (
     Arithmetic,
     Constraint,
@@ -65,7 +65,7 @@ def build(
     writer = _Writer(setting, number)
     points, iterates = writer.points()
     reader = writer.reader(points, iterates)
-    for place in places(written or {}):
+    for place in points_in(written or {}):
         points = writer.further(points, place, reader)
     quantities = dict(writer.quantities(points, iterates))
     if taken := sorted(quantities.keys() & set(written or {}) - QUANTITIES.keys()):

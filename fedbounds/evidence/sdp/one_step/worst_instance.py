@@ -19,7 +19,7 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
 from fedbounds.evidence.sdp.one_step.point_expressions import of_weights
 from fedbounds.evidence.sdp.one_step.program import Model
-from fedbounds.evidence.sdp.simplex import ridged, simplex_maxima
+from fedbounds.evidence.sdp.simplex import simplex_maxima, with_ridge
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, Optimum, Problem
@@ -55,7 +55,7 @@ class Interpolant:
         s = self.g - self.mu * self.x
         offsets = self.x - s / K - x
         minima = self.f - self.mu / 2 * (self.x**2).sum(axis=1) - (s**2).sum(axis=1) / (2 * K)
-        (weights,) = simplex_maxima(ridged(K * offsets @ offsets.T), -minima[None])
+        (weights,) = simplex_maxima(with_ridge(K * offsets @ offsets.T), -minima[None])
         away = -weights @ offsets
         value = K / 2 * away @ away + weights @ minima + self.mu / 2 * x @ x
         return float(value), K * away + self.mu * x
