@@ -11,14 +11,15 @@ random values of the symbols, under no further assumptions. Every statement show
 pool, in fractions, and where it is not proved by a trial with the large budget, ended after the seconds given. The
 record keeps each set's last run, with every theorem tried so far; ``--resume`` goes on with one of the same options.
 
-*constants* are one-step claims at a setting: the smallest constant of a term that is certified, and whether the
-solver's worst case, replayed as a run, violates one a thousandth smaller.
+*constants* are all shipped one-step claims at two settings: the smallest constant of a term that is certified, and
+whether the solver's worst case, replayed as a run, violates one a thousandth smaller.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,16 +29,19 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import Exact, examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.judge import judge
+from fedbounds.evidence.sdp.one_step.coverage import conditions, one_client, own_setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
 from fedbounds.evidence.sdp.one_step.verdict import examine as certified_or_not
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.io import write_json
-from fedbounds.plugins import claim_named, claims
+from fedbounds.plugins import claims
 from fedbounds.referee.implication import granted
 from fedbounds.referee.repair import SECONDS, alternatives
 from fedbounds.referee.stage_context import Stage, TimeSpent, at_most
@@ -54,13 +58,10 @@ from validate.tight_constants import at
 RECORD = Path(__file__).resolve().parent / "results" / "repair.json"
 INSTANCES = RECORD.with_name("outside_instances.json")
 SETS = ("slips", "hidden", "outside", "constants")
-# (claim, term, weights) whose constant is looked for, of 2 clients at kappa = 10 and tau = 3, and how far below.
-ONE_STEP = (
-    *(("lemma-1", "gap", "fedavg"), ("lemma-2", "drift", "fedavg"), ("drift-on-schedule", "drift", "skewed")),
-    *(("stich-2019-drift", "drift", "fedavg"), ("star-step", "heterogeneity", "skewed")),
-    ("fedavg-step", "drift", "fedavg"),
-)
-BELOW = Fraction(1, 1000)
+# Weights at which constants of one-step claims are looked for, of 2 clients at kappa = 10 and tau = 3.
+WEIGHTS = ("fedavg", "skewed")
+# How far below a certified constant a counterexample is looked for, relative to it or to what solvers resolve.
+BELOW, LEAST = Fraction(1, 1000), Fraction(2, 1000)
 # Values of the symbols at which two right sides are compared, and their relative rounding.
 SAMPLES, ROUNDING = 4000, 1e-9
 # Processor seconds for one comparison, for a search for a counterexample to an outside theorem, and for the trial of
@@ -242,19 +243,39 @@ def measured(
         yield {"theorem": one.name, "restored": restored(one, true), "false": false, "shown": rows}
 
 
+def one_step() -> Iterator[tuple[Claim, Setting, str, str]]:
+    """Each term of each shipped inequality about a step or a point that certificates carry, where it applies."""
+    for claim in claims().values():
+        reading = READINGS[claim.readings[-1]]
+        for weights in WEIGHTS if applies(claim, reading) else ():
+            setting = own_setting(claim, at(10, 3, weights, reading=reading.name))
+            setting = one_client(setting) if pointwise(claim, reading) else setting
+            if not conditions(claim, setting)[0]:
+                yield from ((claim, setting, weights, term) for term in claim.terms if term != "contraction")
+
+
 def constants() -> Iterator[dict[str, Any]]:
-    """The certified constant of each one-step claim, and what became of the claim just below it."""
-    for key, term, weights in ONE_STEP:
-        claim, setting = claim_named(key), at(10, 3, weights)
-        certified, stated = tight(claim, setting, term).certified, split(claim, setting, term).stated
-        row: dict[str, Any] = {"claim": key, "term": term, "weights": weights, "stated": float(stated)}
-        if certified is not None:
-            smaller = certified * (1 - BELOW) / stated
+    """The certified constant of each term of the one-step claims, and what became of the claim just below it.
+
+    A term that is 0 all over the class, or that is not needed beside the others, has no constant.
+    """
+    for claim, setting, weights, term in one_step():
+        try:
+            constant, stated = tight(claim, setting, term), split(claim, setting, term).stated
+        except (InputError, ZeroDivisionError):
+            continue
+        if math.isnan(constant.solver) or not constant.needed:
+            continue
+        place = {"claim": claim.key, "reading": setting.reading, "term": term, "weights": weights}
+        row: dict[str, Any] = place | {"stated": float(stated), "solver": constant.solver}
+        if (certified := constant.certified) is not None:
+            distance = BELOW * max(certified, LEAST)
+            smaller = (certified - distance) / stated
             below = sp.Rational(smaller.numerator, smaller.denominator) * claim.terms[term]
-            changed = replace(claim, key=f"{key}-below", terms={**claim.terms, term: below})
+            changed = replace(claim, key=f"{claim.key}-below", terms={**claim.terms, term: below})
             verdict = certified_or_not(changed, setting)
             row |= {"certified": float(certified), "below": str(verdict.status), "detail": verdict.detail}
-            row["distance"] = float(BELOW)
+            row["distance"] = float(distance)
         yield row
 
 
@@ -281,10 +302,9 @@ def main() -> None:
     chosen = parser.parse_args()
     if "constants" in chosen.set:
         rows: list[dict[str, Any]] = list(constants())
-        print(
-            "".join(f"{row['claim']}: {row['term']} {row['certified']}, below {row['below']}\n" for row in rows),
-            end="",
-        )
+        for row in rows:
+            number = f"{row['certified']:.6g}, below {row['below']}" if "certified" in row else "not certified"
+            print(f"{row['claim']} [{row['reading']}]: {row['term']}, {row['weights']}: {number}")
         if chosen.record:
             write_json(RECORD, stored() | {"constants": rows})
     for name in (name for name in chosen.set if name != "constants"):

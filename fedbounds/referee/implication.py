@@ -6,22 +6,18 @@ polynomials all of whose coefficients are non-negative. This is checked each tim
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import verified_proofs
-from fedbounds.referee.stage_context import Case, StageResult, processor_seconds
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption, Part
@@ -102,30 +98,53 @@ class Source:
         words = f"it follows from {' with '.join(item.key for item in self.of)}, which the checker or Rocq proved"
         return _as_of(proofs[0], claim, reading, words)  # type: ignore[arg-type]
 
-    @cached_property
-    def at_random(self) -> dict[object, NDArray[np.float64]]:
-        """Its right side at random values, by what else they depend on."""
-        return {}
+    def with_others(self, inequalities: Iterable[Claim]) -> Iterator[Source]:
+        """Itself, then with what each other claim says of a quantity on its right side put in."""
+        yield self
+        item, reading = self.claim, self.reading
+        for other in inequalities:
+            factor = item.rhs.coeff(other.lhs) if isinstance(other.lhs, sp.Symbol) else 0
+            if (
+                other.scope != item.scope
+                or reading.name not in other.readings
+                or other.eta is not None
+                or factor == 0
+            ):
+                continue
+            rest = item.sides(reading).rhs - factor * other.lhs
+            if not rest.has(other.lhs) and never_negative(factor, {**conditions(item, reading), **CURVATURES}):
+                terms = {"chained": rest, "bound": factor * other.sides(reading).rhs}
+                assumed = dict.fromkeys((*item.assumptions_in(reading), *other.assumptions_in(reading)))
+                rest_of = tuple(assumption for assumption in assumed if not isinstance(assumption, OwnSteps))
+                both = replace(item, terms=terms, assumptions=rest_of, repair=None, roles=())
+                yield Source(both, reading, (item, other))
 
 
-def sources(shipped: Iterable[Claim], lhs: sp.Expr, scope: str) -> Iterator[Source]:
-    """Shipped claims about a left side, as they are, and with what others say of a quantity on their right side."""
-    inequalities = [item for item in shipped if item.kind is Kind.INEQUALITY and item.on_fedavg]
-    for item in inequalities:
-        for name in item.readings if (item.lhs, item.scope) == (lhs, scope) else ():
-            reading = READINGS[name]
-            yield Source(item, reading, (item,))
-            for other in inequalities:
-                factor = item.rhs.coeff(other.lhs) if isinstance(other.lhs, sp.Symbol) else 0
-                if other.scope != scope or name not in other.readings or other.eta is not None or factor == 0:
-                    continue
-                rest = item.sides(reading).rhs - factor * other.lhs
-                if not rest.has(other.lhs) and never_negative(factor, {**conditions(item, reading), **CURVATURES}):
-                    terms = {"chained": rest, "bound": factor * other.sides(reading).rhs}
-                    assumed = dict.fromkeys((*item.assumptions_in(reading), *other.assumptions_in(reading)))
-                    rest_of = tuple(assumption for assumption in assumed if not isinstance(assumption, OwnSteps))
-                    both = replace(item, terms=terms, assumptions=rest_of, repair=None, roles=())
-                    yield Source(both, reading, (item, other))
+@dataclass
+class Shipped:
+    """Claims that may prove others, and what they say of a left side."""
+
+    claims: Iterable[Claim]
+    about: dict[tuple[sp.Expr, str], list[Source]] = field(default_factory=dict)
+
+    def proof(self, claim: Claim, reading: Reading) -> Verdict | None:
+        """The proof of the whole statement by those that imply it on sight."""
+        put, mine = conditions(claim, reading), claim.sides(reading).rhs
+        for source in self.sources(claim.lhs, claim.scope):
+            right = source.claim.sides(source.reading).rhs
+            if not exceeds(right, mine, put, claim.steps) and (proof := source.proof(claim, reading)) is not None:
+                return proof
+        return None
+
+    def sources(self, lhs: sp.Expr, scope: str) -> list[Source]:
+        """Those about a left side, as they are, and with what others say of a quantity on their right side."""
+        if (lhs, scope) not in self.about:
+            inequalities = [item for item in self.claims if item.kind is Kind.INEQUALITY and item.on_fedavg]
+            same = [item for item in inequalities if (item.lhs, item.scope) == (lhs, scope)]
+            read = [(item, READINGS[name]) for item in same for name in item.readings]
+            with_others = (Source(item, how, (item,)).with_others(inequalities) for item, how in read)
+            self.about[lhs, scope] = [source for sources in with_others for source in sources]
+        return self.about[lhs, scope]
 
 
 def conditions(claim: Claim, reading: Reading) -> dict[sp.Symbol, sp.Expr]:
@@ -151,6 +170,8 @@ def limited(stated: Iterable[Assumption]) -> Iterator[sp.Expr]:
 
 # Values at which right sides are compared before signs are looked at, with steps of at most 1/(4 L).
 VALUES, QUARTER = 40, 0.25
+# Of two right sides at random values the smaller, up to rounding.
+ROUNDING = 1e-9
 
 
 @cache
@@ -159,25 +180,20 @@ def _drawn(name: str) -> NDArray[np.float64]:
     return 1 + 10.0**drawn if name == "tau" else np.asarray(10.0**drawn)
 
 
-def conditions_on_one_symbol(put: Mapping[sp.Symbol, sp.Expr]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
-    """The conditions that no other symbol is in."""
-    return tuple((symbol, value) for symbol, value in put.items() if value.free_symbols <= set(SLACK))
-
-
-def at_random(claim: Claim, reading: Reading, put: Mapping[sp.Symbol, sp.Expr], steps: sp.Expr | None) -> Any:
-    """The right side of a claim at random values of the symbols that meet conditions; infinite where undefined."""
-    right = claim.sides(reading).rhs
-    names = {symbol.name for side in (right, steps or right) for symbol in side.free_symbols}
+def exceeds(right: sp.Expr, other: sp.Expr, put: Mapping[sp.Symbol, sp.Expr], steps: sp.Expr | None) -> bool:
+    """Whether a right side is above another one at some random values of the symbols that meet conditions."""
+    names = {symbol.name for side in (right, other, steps or right) for symbol in side.free_symbols}
     values = {name: _drawn(name) for name in names | {"mu"}}
     values["L"] = values["mu"] * (1 + _drawn("L"))
     values["eta"] = values["eta_0"] = QUARTER / values["L"] / (1 + _drawn("eta"))
-    for symbol, value in conditions_on_one_symbol(put):
-        drawn = evaluate(value, {slack.name: _drawn(slack.name) for slack in value.free_symbols})
-        values[symbol.name] = np.broadcast_to(drawn, VALUES).astype(float)
-    if steps is not None:
-        values["eta"] = evaluate(steps, values)
+    for symbol, value in put.items():
+        if value.free_symbols <= set(SLACK):  # no other symbol is in it
+            drawn = evaluate(value, {slack.name: _drawn(slack.name) for slack in value.free_symbols})
+            values[symbol.name] = np.broadcast_to(drawn, VALUES).astype(float)
     with np.errstate(all="ignore"):
-        return np.broadcast_to(evaluate(right, values), VALUES)
+        values |= {} if steps is None else {"eta": evaluate(steps, values)}
+        first, second = (np.broadcast_to(evaluate(side, values), VALUES) for side in (right, other))
+        return bool(np.any(first > second + ROUNDING * abs(second)))
 
 
 def follows(
@@ -238,52 +254,3 @@ def _met(part: Part, steps: sp.Expr) -> bool:
 
 # What authors leave out, the mildest first. An open claim is put to the prover with one of them, then with several.
 USUAL = (a.unbiased, a.full_participation, a.constant_steps, a.full_gradients, a.one_local_step, a.homogeneous)
-# Processor seconds after which no further proof is begun.
-SECONDS = 20.0
-PROVED_IF = "proved if also "
-
-Several = tuple[Assumption, ...]
-
-
-def neighbours(case: Case) -> StageResult:
-    """With which further assumptions an open claim is proved."""
-    lines: list[str] = []
-    reporting = replace(case, so_far=lambda _: case.so_far(lambda: StageResult(tuple(lines))))
-    if not case.proved and case.claim.kind is Kind.INEQUALITY:
-        for several in _enough(reporting):
-            lines.append(PROVED_IF + " and ".join(item.statement for item in several))
-    none = "it is proved as it stands" if case.proved else "no usual assumption more was found that proves it"
-    return StageResult(tuple(lines) or (none,))
-
-
-def _enough(case: Case) -> Iterator[Several]:
-    """Further assumptions with which a claim is proved: one client, and few of the usual ones."""
-    claim, reading = case.claim, case.reading
-    end = processor_seconds() + SECONDS
-    stated = {part for item in claim.assumptions_in(reading) for part in item.parts}
-    usual = tuple(item for item in USUAL if not stated.issuperset(item.parts))
-
-    def proved(several: Several) -> bool:
-        case.so_far(lambda: StageResult(()))
-        return processor_seconds() < end and _is_proved(claim, reading, several)
-
-    if not stated.issuperset(a.one_client.parts) and proved((a.one_client,)):
-        yield (a.one_client,)
-    first: Several | None = next(((item,) for item in usual if proved((item,))), None)
-    if first is None and len(usual) > 1 and proved(usual):
-        first = usual
-        for item in reversed(usual):
-            fewer = tuple(other for other in first if other is not item)
-            first = fewer if proved(fewer) else first
-    if first is not None:
-        yield first
-
-
-def _is_proved(claim: Claim, reading: Reading, several: Several) -> bool:
-    """Whether the prover proves a claim with further assumptions, which some known instance meets."""
-    words = " and ".join(item.statement for item in several)
-    with contextlib.suppress(InputError):  # assumptions that the claim has in other words
-        changed = replace(claim, key=f"{claim.key} (if also {words})", assumptions=(*claim.assumptions, *several))
-        proof = automatic.examine(changed, reading)
-        return proof is not None and verified_proofs.UNMET not in proof.detail
-    return False

@@ -15,7 +15,7 @@ import sympy as sp
 
 from fedbounds.referee.implication import USUAL, granted
 from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
-from fedbounds.referee.sharper_changes import limited
+from fedbounds.referee.sharper import limited
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -72,8 +72,14 @@ Change = tuple[str, Callable[[], Claim]]
 class Ladder(Sequence[Any]):
     """What is made of values, each when it is asked for: most of a ladder never is."""
 
-    def __init__(self, make: Callable[[Any], Any], values: Sequence[Any]) -> None:
-        self._make, self._values = cache(make), values
+    def __init__(self, make: Callable[[Any], Any], values: Sequence[Any], several: bool = False) -> None:
+        self._make, self._values, self._several = cache(make), values, several or len(values) > 1
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it begins with one of several numbers that is not 1: that it stands is known from runs alone."""
+        values = self._values
+        return values.fitted if isinstance(values, Ladder) else self._several and values[0] != 1
 
     def __len__(self) -> int:
         """So many."""
@@ -81,7 +87,9 @@ class Ladder(Sequence[Any]):
 
     def __getitem__(self, k: Any) -> Any:
         """One of them, or a ladder of some."""
-        return Ladder(self._make, self._values[k]) if isinstance(k, slice) else self._make(self._values[k])
+        return (
+            Ladder(self._make, self._values[k], self.fitted) if isinstance(k, slice) else self._make(self._values[k])
+        )
 
 
 def candidates(
@@ -122,17 +130,24 @@ def _usual(claim: Claim) -> Iterable[sp.Expr]:
     return {"step": TERMS, "constant": RATIOS, "point": OF_A_CLIENT}.get(claim.scope, ())
 
 
+def _about(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[tuple[Claim, Reading]]:
+    """Shipped theorems about the same left side, each in a reading of its own."""
+    for other in shipped.values():
+        how = READINGS[other.readings[-1]]
+        same = (other.scope, other.kind) == (claim.scope, claim.kind)
+        if same and other.sides(how).lhs == claim.sides(reading).lhs:
+            yield other, how
+
+
 def _borrowed(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Change]:
     """A term of a shipped theorem about the same in place of the one of its name, or added."""
-    left, _, mine = claim.sides(reading)
-    for other in shipped.values():
-        lhs, _, terms = other.sides(READINGS[other.readings[-1]])
-        if (lhs, other.scope, other.kind) == (left, claim.scope, claim.kind):
-            for name, term in terms.items():
-                if name not in mine:
-                    yield _change(claim, f"{term} added, as in {other.key}", terms={**claim.terms, name: term})
-                elif term != mine[name]:
-                    yield _in_place(claim, name, term)
+    mine = claim.sides(reading).terms
+    for other, how in _about(claim, reading, shipped):
+        for name, term in other.sides(how).terms.items():
+            if name not in mine:
+                yield _change(claim, f"{term} added, as in {other.key}", terms={**claim.terms, name: term})
+            elif term != mine[name]:
+                yield _in_place(claim, name, term)
 
 
 def _shorter_steps(claim: Claim) -> Iterator[list[Change]]:
@@ -162,24 +177,20 @@ def _other_steps(claim: Claim) -> Iterator[Change]:
 def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[tuple[int, Change]]:
     """Shipped theorems about the same left side, with the number of differences."""
     left, _, mine = claim.sides(reading)
-    for other in shipped.values():
-        how = READINGS[other.readings[-1]]
-        if (other.scope, other.kind) == (claim.scope, claim.kind):
-            lhs, _, terms = other.sides(how)
-            if lhs != left:
-                continue
-            more, fewer = ([*map(str, _unlike(these, those))] for these, those in ((terms, mine), (mine, terms)))
-            stated = claim.assumptions_in(reading)
-            missing = [item.statement for item in other.assumptions_in(how) if not granted(item, claim, stated)]
-            missing += [f"eta_t = {other.eta}"] * (other.eta is not None and other.steps != claim.steps)
-            differences = max(len(more), len(fewer)) + len(missing)
-            if 0 < differences <= DIFFERENCES:
-                changes = [f"{' + '.join(more) or '0'} in place of {' + '.join(fewer) or '0'}"] * bool(more or fewer)
-                changes += [f"if also {', '.join(missing)}"] * bool(missing)
-                assumed = tuple(item for item in other.assumptions_in(how) if not isinstance(item, OwnSteps))
-                named = {"key": f"{claim.key} (as in {other.key})", "readings": (reading.name,), "repair": None}
-                read = partial(replace, other, lhs=lhs, terms=terms, assumptions=assumed, **named)
-                yield differences, (f"{'; '.join(changes)}, as in {other.key}", read)
+    stated = claim.assumptions_in(reading)
+    for other, how in _about(claim, reading, shipped):
+        terms, assumed = other.sides(how).terms, other.assumptions_in(how)
+        more, fewer = ([*map(str, _unlike(these, those))] for these, those in ((terms, mine), (mine, terms)))
+        missing = [item.statement for item in assumed if not granted(item, claim, stated)]
+        missing += [f"eta_t = {other.eta}"] * (other.eta is not None and other.steps != claim.steps)
+        differences = max(len(more), len(fewer)) + len(missing)
+        if 0 < differences <= DIFFERENCES:
+            changes = [f"{' + '.join(more) or '0'} in place of {' + '.join(fewer) or '0'}"] * bool(more or fewer)
+            changes += [f"if also {', '.join(missing)}"] * bool(missing)
+            rest = tuple(item for item in assumed if not isinstance(item, OwnSteps))
+            named = {"key": f"{claim.key} (as in {other.key})", "readings": (reading.name,), "repair": None}
+            read = partial(replace, other, lhs=left, terms=terms, assumptions=rest, **named)
+            yield differences, (f"{'; '.join(changes)}, as in {other.key}", read)
 
 
 def _unlike(terms: Mapping[str, sp.Expr], others: Mapping[str, sp.Expr]) -> list[sp.Expr]:

@@ -217,6 +217,22 @@ def at_most(seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_PROF, max(outer - (time.process_time() - begun), 1e-3), 1.0)
 
 
+Prover = Callable[[Claim, Reading], Verdict | None]
+# Processor seconds for one proof, where many are looked for.
+ONE_PROOF = 2.0
+
+
+def in_time(prover: Prover, claim: Claim, reading: Reading, seconds: float | None = None) -> Verdict | None:
+    """What a prover finds in so many processor seconds, a few unless given."""
+    try:
+        with at_most(ONE_PROOF if seconds is None else seconds):
+            return prover(claim, reading)
+    except TimeSpent as spent:
+        if spent.args[0]:
+            raise
+        return None
+
+
 class Watch:
     """Keeps what a stage has found so far, and ends it after so many processor seconds, if a number is given.
 

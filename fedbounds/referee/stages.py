@@ -24,7 +24,7 @@ from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
-from fedbounds.referee.implication import PROVERS, inherited, neighbours
+from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants_in_regimes import (
     Row,
     after_the_start,
@@ -33,6 +33,8 @@ from fedbounds.referee.mutants_in_regimes import (
     regime_runs_of,
     verdicts_in,
 )
+from fedbounds.referee.neighbours import FIRST, neighbours
+from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import is_outcome, refute
@@ -190,15 +192,15 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
     return {"verdict": verdict.to_json(), "facts": facts}
 
 
-def search(case: Case) -> StageResult:
+def search(case: Case, budget: Budget | None = None) -> StageResult:
     """The adversarial search over small quadratics."""
     each = partial(case.work.each, is_usable=is_outcome)
 
     def so_far(verdict: Callable[[], Verdict]) -> None:
         case.so_far(lambda: _searched(verdict()))
 
-    budget, chosen = case.search_budget, case.chosen.get(case.search_budget.name)
-    request = case.claim, case.reading, budget, case.seed
+    budget = budget or case.search_budget
+    chosen, request = case.chosen.get(budget.name), (case.claim, case.reading, budget, case.seed)
     return _searched(refute(*request, each=each, so_far=so_far, chosen=chosen, extra=case.extra))
 
 
@@ -308,6 +310,8 @@ def with_estimate(step: Step, case: Case) -> Step:
     """The stage with the seconds that it takes on this claim, where those are not the ones measured on most."""
     if step.examine is strength and _needless(case):
         return replace(step, seconds=0)
+    if step.examine is neighbours and case.proved:
+        return replace(step, seconds=math.ceil(FIRST))
     if step.examine is not search or unexpressed(case.claim, case.reading) or case.claim.kind is Kind.RATE:
         return step
     if not case.proved and all(q.statistic == "constant" for q in case.claim.computed):

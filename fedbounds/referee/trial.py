@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,10 +19,11 @@ from fedbounds.engine.parallel import beside
 from fedbounds.errors import explained, nearest, of_kind, reject, whole
 from fedbounds.plugins import Plugins, claim_named, modules_from
 from fedbounds.referee.certificate_settings import GRIDS
+from fedbounds.referee.neighbours import neighbours
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.stage_context import INTERRUPTED, Case, Stage, StageResult, Watch, WorkItems, processor_seconds
-from fedbounds.referee.stages import STAGES, Step, proof, sanity, with_estimate
+from fedbounds.referee.stages import STAGES, Step, certificates, proof, sanity, with_estimate
 from fedbounds.study.cache import identity
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
@@ -37,6 +38,8 @@ Progress = Callable[[int, Step, "Stage | None"], None]
 PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 # The prover, which has no pieces, may use this share of the processor seconds that are left.
 LONGEST = 2 / 3
+# What another process computes from the beginning of an earlier stage on, where time is not limited.
+BESIDE: Mapping[Any, Any] = {sanity: proof, certificates: neighbours}
 
 
 class Outcome(enum.StrEnum):
@@ -228,16 +231,16 @@ def try_claim(
     suite = suite or Suite(REGIMES)
     case = Case(claim, READINGS[reading], budget, seed, suite, trial.verdicts, work, end=end, extra=extra)
     running = ExitStack()
-    prover: Callable[[], StageResult] | None = None
+    computed: dict[Any, Callable[[], StageResult]] = {}
     try:
         for k, step in enumerate(stages, 1):
             if progress is not None:
                 progress(k, with_estimate(step, case), None)
-            if step.examine is sanity and end is None and proof in [item.examine for item in stages]:
-                prover = running.enter_context(beside(partial(proof, case)))
-            examined = (
-                replace(step, examine=partial(_waited_for, prover)) if prover and step.examine is proof else step
-            )
+            later = BESIDE.get(step.examine)
+            if end is None and later in [item.examine for item in stages]:
+                computed[later] = running.enter_context(beside(partial(later, case)))
+            result = computed.get(step.examine)
+            examined = replace(step, examine=partial(_waited_for, result)) if result else step
             stage = _carried_out(examined, case, None if end is None else end - processor_seconds(), trial, stages)
             trial = replace(trial, stages=(*trial.stages, stage))
             if stage.cut == INTERRUPTED:

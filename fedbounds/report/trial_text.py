@@ -9,8 +9,8 @@ import sympy as sp
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
-from fedbounds.referee.implication import PROVED_IF
 from fedbounds.referee.mutants_in_regimes import SLIPS
+from fedbounds.referee.neighbours import PROVED
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, table, terminal
 from fedbounds.report.counterexample_script import script_if_short
@@ -88,6 +88,7 @@ def _headline(trial: Trial) -> list[str]:
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
             *rocq_answer(proof),
             *_length(automatic.proof_of(proof)),
+            *_neighbours(trial),
         ]
         return [proved, *lines]
     if outcome is Outcome.NOT_TESTED:
@@ -116,6 +117,12 @@ def rocq_answer(proof: Verdict | None) -> list[str]:
         return [f"Rocq accepts it (statement {str(proof.data['rocq'])[:12]})."]
     said = proof.data.get("rocq refused") or proof.data.get("no script")
     return [f"Rocq: {said}."] if said else []
+
+
+def _neighbours(trial: Trial) -> list[str]:
+    """What near the claim is proved."""
+    near = (line for line in trial.lines_of("neighbours") if line.startswith(PROVED))
+    return [f"{Outcome.PROVED} {worded(line.removeprefix(PROVED), _symbols(trial.claim))}." for line in near]
 
 
 def _noise(trial: Trial) -> list[str]:
@@ -168,8 +175,7 @@ def _open(trial: Trial) -> list[str]:
         by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
         lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
     lines.append(f"Not covered: {not_covered(trial)}.")
-    near = (line for line in trial.lines_of("neighbours") if line.startswith(PROVED_IF))
-    lines += [f"{Outcome.PROVED} if also {line.removeprefix(PROVED_IF)}." for line in near]
+    lines += _neighbours(trial)
     lines += [f"No proof: {line.partition(': ')[2]}." for line in trial.lines_of("proof") if line.startswith("none")]
     if trial.proof is not None:
         covered = trial.proof.coverage.words() if trial.proof.coverage is not None else "what it assumes"

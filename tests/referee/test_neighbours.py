@@ -1,12 +1,16 @@
 """An open claim says with which further assumptions it is proved, and not covered is only what it speaks of."""
 
+from dataclasses import replace
+
 import pytest
 import sympy as sp
 
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import verified_proofs
-from fedbounds.referee.implication import neighbours
+from fedbounds.referee import neighbours as stage
+from fedbounds.referee.neighbours import neighbours
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.sharper import NEAR, Sharpening
 from fedbounds.referee.stage_context import Case, Stage
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text
@@ -15,6 +19,7 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -89,3 +94,30 @@ def test_of_one_client_and_one_step_nothing_else_is_called_uncovered(word):
 def test_a_step_of_several_clients_speaks_of_local_steps_but_not_of_the_length_of_a_run():
     uncovered = open_lines(step(NESTEROV))[1]
     assert "tau" in uncovered and "T >" not in uncovered and "absent" not in uncovered
+
+
+LOOSE = Claim(
+    "loose", "", "", "step", s.gap_t, {"gradient": mean_slope_sq / s.mu},
+    assumptions=(a.strongly_convex, a.small_steps),
+)  # fmt: skip
+
+
+def test_a_proved_claim_says_what_it_does_not_need_and_an_open_one_which_multiple_is_proved(monkeypatch):
+    monkeypatch.setattr(stage, "FIRST", 60.0)  # a busy machine finds them too
+    monkeypatch.setattr(stage, "SECONDS", 0.0)
+    proof = automatic.examine(LOOSE, PLAIN)
+    found = neighbours(Case(LOOSE, PLAIN, "small", 0, Suite(()), (proof,)))
+    too = "gradient: mean_slope_sq/(2*mu) in place of mean_slope_sq/mu"
+    assert found.lines == (f"proved too: without: eta_t <= 1/L; {too}",)
+    quarter = replace(LOOSE, terms={"gradient": mean_slope_sq / (4 * s.mu)})
+    assert neighbours(Case(quarter, PLAIN, "small", 0, Suite(()))).lines == ("proved with 2 times the right side",)
+    stages = (Stage("proof", 0.0, (), (proof,)), Stage("neighbours", 0.0, found.lines))
+    said = trial_text.verdict(Trial(LOOSE, "plain", "small", 0, stages, finished=True))
+    assert said[0].startswith("loose [plain]: PROVED") and said[-1].startswith("PROVED too: without: eta_t <= 1/L;")
+
+
+def test_worst_cases_say_from_where_on_a_constant_is_looked_for():
+    best = Sharpening.of(LOOSE, PLAIN, 60.0)
+    assert abs(best.least("gradient") - sp.Rational(1, 2)) < NEAR
+    whole = Claim("whole", "", "", "horizon", s.gap, {"start": s.L * s.Delta_0}, assumptions=(a.smooth,))
+    assert Sharpening.of(whole, PLAIN, 60.0).least("start") is None

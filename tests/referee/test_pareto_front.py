@@ -48,12 +48,12 @@ def test_every_point_is_certified_and_no_constant_can_be_a_hundredth_smaller(poi
 
 def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points):
     claim = claim_named("sharper-step")
-    text = str(Sharpened(claim, claim, None, (), (), (), (), True, tuple(points)))
+    text = str(Sharpened(claim, claim, None, (), (), (), True, tuple(points)))
     said = json.loads(json.dumps([point.to_json() for point in points]))
     assert {"stated": "1", "certified": "0"} in [point["constants"]["drift"] for point in said]
     assert TOGETHER in text and "gradient as stated, drift 0 (of 1), bias 1.78" in text
     assert not list(front(claim_named("corollary"), HOW))
-    assert TOGETHER not in str(Sharpened(claim, claim, None, (), (), (), (), True))
+    assert TOGETHER not in str(Sharpened(claim, claim, None, (), (), (), True))
 
 
 def test_a_constant_is_given_as_a_function_of_kappa_and_none_smaller_is_certified():

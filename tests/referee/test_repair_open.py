@@ -1,5 +1,6 @@
 """Statements that are shown without a proof: none that an attack refutes, none weaker than another one."""
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -9,15 +10,18 @@ import sympy as sp
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
-from fedbounds.referee import repair, repair_search
+from fedbounds.referee import repair
+from fedbounds.referee.implication import Shipped
+from fedbounds.referee.repair_candidates import Ladder
 from fedbounds.referee.screen import Screen, screen, variations
+from fedbounds.referee.stage_context import Stage
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 HOW = READINGS["literal"]
 RATIO = replace(claim_named("pi-max"), key="ratio", terms={"bound": s.pi_max / 2})
@@ -37,59 +41,83 @@ def times(number):
     return replace(RATIO, key=f"{number} times", terms={"bound": sp.Rational(number) * s.pi_max})
 
 
-LITERAL = repair_search.Search(HOW, Screen(RATIO, HOW, []), float("inf"), shipped=())
+LITERAL = repair.Repairs(HOW, Screen(RATIO, HOW, []), float("inf"), Shipped(()))
 
 
 @pytest.fixture(scope="module")
 def search():
-    return repair_search.Search(HOW, screen(RATIO, HOW, [], 1.0), float("inf"), shipped=())
+    return repair.Repairs(HOW, screen(RATIO, HOW, [], 1.0), float("inf"), Shipped(()))
 
 
 @pytest.fixture
 def attacks(monkeypatch):
-    """The claims that were attacked, of which those of a right side below 1 fall."""
+    """The claims that were attacked, of which those of a right side below 1 fall; nothing is proved."""
     asked = []
 
-    def attack(claim, *_, **options):
+    def attack(claim, trial, seconds):
         asked.append(claim.key)
-        assert {stage.name for stage in options["stages"]}.isdisjoint({"proof", "strength", "neighbours"})
         falls = claim.rhs.subs(s.pi_max, 1) < 1
-        outcome = Outcome.FALSE if falls else Outcome.OPEN
-        return SimpleNamespace(
-            claim=claim, finished=True, fault="", outcome=outcome, certified=(), violation_in_floats=None,
-            refutation=None, whole_proof=None,
-        )  # fmt: skip
+        verdict = Verdict("", "", Evidence.EXACT, Status.UNDECIDED, margin=1.0, data={"limits": "some"})
+        if falls:
+            verdict = Verdict("", "", Evidence.EXACT, Status.REFUTED)
+        return Trial(claim, "literal", "small", 0, (Stage("search", 1.0, (), (verdict,)),), finished=True)
 
-    monkeypatch.setattr(repair, "try_claim", attack)
+    monkeypatch.setattr(repair, "_attacked", attack)
+    monkeypatch.setattr(repair.automatic, "examine", lambda claim, reading: None)
     return asked
 
 
-def shown(search, ladders, count=3, proved=()):
-    # no run that is known violates them
-    search.runs.violates = lambda claim: False
-    trial = Trial(RATIO, "literal", "small", 0)
-    return [item.change for item in repair.not_refuted(search, ladders, trial, count, float("inf"), proved)]
+def ladder(*numbers):
+    return Ladder(lambda number: (str(number), times(number)), numbers)
+
+
+def shown(search, *ladders, seconds=1e3):
+    search.runs.violates = lambda claim: False  # no run that is known violates them
+    found, end = [], time.process_time() + seconds
+    search.withstanding(ladders, Trial(RATIO, "literal", "small", 0), found, 3, end)
+    assert all(item.outcome is Outcome.OPEN for item in found)
+    return [item.change for item in found]
 
 
 def test_of_two_statements_the_stronger_is_attacked_first_and_the_weaker_is_not_shown(search, attacks):
-    ladders = [[("3", times(3))], [("2", times(2))]]
-    assert shown(search, ladders) == ["2"] and attacks == ["2 times"]
+    assert shown(search, ladder(3), ladder(2)) == ["2"] and attacks == ["2 times"]
     attacks.clear()
-    assert shown(search, [[("3", times(3))], [("1/3", times("1/3"))]]) == ["3"]
+    assert shown(search, ladder(3), ladder("1/3")) == ["3"]
     assert attacks == ["1/3 times", "3 times"]  # what fell hides nothing
 
 
 def test_what_nobody_would_state_is_left_out_before_any_is_chosen(search, attacks, monkeypatch):
-    monkeypatch.setattr(
-        repair_search.Search, "implausible", lambda self, claim: claim.key in ("9 times", "1/4 times")
-    )
-    assert shown(search, [[("9", times(9))], [("2", times(2))]]) == ["2"]
-    assert shown(search, [[("1/4", times("1/4")), ("3", times(3))]]) == ["3"] and "1/4 times" not in attacks
+    monkeypatch.setattr(Screen, "absurd", lambda self, claim: claim.key in ("9 times", "1/4 times"))
+    assert shown(search, ladder(9), ladder(2), ladder("1/4")) == ["2"] and attacks == ["2 times"]
 
 
-def test_a_constant_that_grows_under_attacks_is_given_up(search, attacks):
-    ladder = [(number, times(number)) for number in ("1/5", "1/4", "1/3", "2")]
-    assert shown(search, [ladder]) == [] and attacks == ["1/5 times", "1/4 times"]
+def test_a_number_that_was_fitted_is_not_shown_without_a_proof(search, attacks):
+    assert shown(search, ladder(3, 2)[1:]) == [] and attacks == []
+    assert shown(search, ladder(3, 1)[1:]) == ["1"] and attacks == ["1 times"]  # 1 is no number of a fit
+
+
+def test_nothing_is_shown_after_a_short_attack(search, attacks):
+    assert shown(search, ladder(2), seconds=repair.LEAST / 2) == [] and attacks == []
+
+
+def test_an_attack_that_compared_nothing_leaves_nothing_standing():
+    def of(**verdict):
+        stage = Stage("search", 1.0, (), (Verdict("", "", Evidence.EXACT, Status.UNDECIDED, **verdict),))
+        return Trial(RATIO, "literal", "small", 0, (stage,), finished=True)
+
+    seen = {"margin": 1.0, "data": {"limits": "some"}}
+    assert repair.withstood(of(**seen)) and not repair.withstood(of(margin=1.0))
+    assert not repair.withstood(of(margin=-1.0, data={"limits": "some", "unconfirmed": {}}))
+    assert not repair.withstood(replace(of(**seen), finished=False))
+
+
+def test_an_attack_tries_more_clients_and_longer_runs_than_the_small_budget(monkeypatch):
+    asked = []
+    monkeypatch.setattr(repair, "search", lambda case, budget: asked.append(budget))
+    repair.thorough(SimpleNamespace(end=None))
+    assert asked[0].clients == (2, 3, 4) and asked[0].longest == 2000 and asked[0].seconds == repair.MOST
+    names = [stage.name for stage in repair.ATTACKS]
+    assert names[-1] == "search" and {"proof", "strength", "neighbours"}.isdisjoint(names)
 
 
 def test_longer_steps_say_more():

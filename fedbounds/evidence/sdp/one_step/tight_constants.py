@@ -93,10 +93,14 @@ def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
         )
         if certificate is not None:
             return replace(result, certified=constant, certificate=certificate)
-    if scaled and factor <= parts.stated <= _ceiling(factor, HEADROOM[-1]):
-        # Where the claim itself is tight, its proofs have no room beside it, but it may be proved as stated.
-        certificate = certify(claim, setting)
-        return replace(result, certified=parts.stated if certificate else None, certificate=certificate)
+    if not scaled:
+        return result
+    # Where the claim itself is tight, its proofs have no room beside it, but it may be proved as stated; else other
+    # kinds of proof may find what these do not.
+    beside = _ceiling(factor, HEADROOM[1])
+    for constant in (parts.stated, beside) if factor <= parts.stated <= _ceiling(factor, HEADROOM[-1]) else (beside,):
+        if (certificate := certify(claim, setting, {term: constant / parts.stated})) is not None:
+            return replace(result, certified=constant, certificate=certificate)
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ from fedbounds.engine.iterates import replay as iterates
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import judged_on
-from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.evaluate import evaluate, names_in
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
@@ -191,7 +192,12 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
     of_path = [q for q in claim.computed if of_weights(q) or q.statistic == "scheduled"]
     values |= {q.name: float(q.on_path(along)[s]) for q in of_path if q.name not in values}  # type: ignore[misc]
-    rhs = sum(float(np.min(evaluate(term, values))) for term in claim.sides(setting.how).terms.values())
+    terms = claim.sides(setting.how).terms.values()
+    of_setting = {q.name: q.in_class(setting) for q in claim.computed if q.in_class and q.name not in values}
+    values |= {name: float(value) for name, value in of_setting.items()}
+    if lacking := sorted(set().union(*map(names_in, terms)) - values.keys()):
+        return Replay(problem, start, measured[str(claim.lhs)], math.inf, predicted, measured, (), tuple(lacking))
+    rhs = sum(float(np.min(evaluate(term, values))) for term in terms)
     # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
     failed, unknown = judged_on(claim, run)
     failed = tuple(failure for failure in failed if failure.key != OWN_STEPS)
