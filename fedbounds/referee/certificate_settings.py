@@ -12,9 +12,9 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, applies
+from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, applies, strongly_convex
 from fedbounds.evidence.sdp.multi_round.participation import Present
-from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.program import Run, Start
 from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
 from fedbounds.evidence.sdp.one_step.coverage import conditions, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting, sizes_at
@@ -22,7 +22,7 @@ from fedbounds.referee.stage_context import Case, StageResult
 from fedbounds.theory.assumptions import full_participation
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import mu
+from fedbounds.theory.symbols import gap_0, mu
 from fedbounds.theory.verdict import Status, Verdict
 
 
@@ -90,19 +90,22 @@ def settings(claim: Claim, reading: Reading, grid: Grid) -> Iterator[Setting]:
 
 def runs(claim: Claim, reading: Reading, grid: Grid) -> Iterator[tuple[Run, Fraction]]:
     """Rounds x tau x kappa x first step of a claim about whole runs, at its own steps, and the first step size."""
-    measure = MEASURES[sp.sympify(claim.lhs)]
-    mild = sp.Add(*map(sp.sympify, claim.sides(reading).terms.values())).has(mu)
-    kappas = grid.kappas if mild else (*grid.kappas, FLAT)
+    measure, right = MEASURES[sp.sympify(claim.lhs)], sp.Add(*map(sp.sympify, claim.sides(reading).terms.values()))
+    start: Start = "gap" if right.has(gap_0) else "distance"
+    mild = right.has(mu)
+    kappas: tuple[int | None, ...] = grid.kappas if mild else (*grid.kappas, FLAT)
+    kappas = kappas if strongly_convex(claim, reading) else (None,)
     everyone = full_participation in claim.assumptions_in(reading)
     presents = (None,) if everyone else BY_COINS if claim.by_coins else PRESENT
     for present, kappa, local, rounds in itertools.product(presents, kappas, grid.taus[:FEW], grid.rounds):
         fitting = []
         for first in FIRST_STEPS:
-            values = {"L": Fraction(1), "mu": Fraction(1, kappa), "tau": Fraction(local), "eta_0": first}
+            least = Fraction(1, kappa) if kappa else Fraction(0)
+            values = {"L": Fraction(1), "mu": least, "tau": Fraction(local), "eta_0": first}
             try:
                 total = rounds * local
                 sizes = (first,) * total if claim.steps is None else sizes_at(claim, values, 0, total)
-                run = Run(rounds, local, values["mu"], Fraction(1), sizes, measure=measure, present=present)
+                run = Run(rounds, local, least, Fraction(1), sizes, measure=measure, present=present, start=start)
             except InputError:
                 continue  # steps that are not rational or too long, or a mean of one iterate
             if (run, first) not in fitting and meets(claim, reading, run, first):
@@ -141,8 +144,9 @@ def _in_sentences(verdicts: list[Verdict]) -> StageResult:
 
 
 def tightness(verdicts: Iterable[Verdict]) -> str:
-    """How near an instance comes to a certified bound on whole runs, in words; empty where nothing is known."""
-    near = [v for v in verdicts if v.status is Status.HOLDS and "run" in v.data and v.tightness is not None]
+    """How near an instance comes to a bound on whole runs, in words; empty where nothing is known."""
+    compared = (Status.HOLDS, Status.UNDECIDED)
+    near = [v for v in verdicts if v.status in compared and "run" in v.data and v.tightness is not None]
     if not near:
         return ""
     # Of those that come equally near, up to rounding, or near enough, the longest.
@@ -150,7 +154,7 @@ def tightness(verdicts: Iterable[Verdict]) -> str:
     equal = [v for v in near if round(v.tightness or 0.0, 9) <= max(least, (1 + TIGHT) * (least > 1 + ATTAINED))]
     best = min(equal, key=lambda verdict: (-_steps(verdict), verdict.tightness or 0.0))
     excess = (best.tightness or 1.0) - 1
-    where = best.detail.partition(": ")[2]
+    where = best.data["where"]
     if excess <= ATTAINED:
         return f"the bound is tight: an instance attains it at {where}"
     tight = "the bound is tight: " * (excess <= TIGHT)

@@ -182,7 +182,7 @@ def _open(trial: Trial) -> list[str]:
         lines.append(f"Proved only for {covered}: {trial.proof.detail}.")
     if trial.certified:
         lines.append(f"Certified only at {certified_settings(trial)}.")
-        lines += [_sentence(result) for result in [tightness(trial.verdicts)] if result]
+    lines += [_sentence(result) for result in [tightness(trial.verdicts)] if result]
     compared = tried(trial)
     if compared and unconfirmed is None:
         lines.append(f"Tried without a violation: {compared}.")

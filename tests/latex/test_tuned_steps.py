@@ -18,6 +18,7 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.run import run, runs
 from fedbounds.evidence.exact.stated_steps import with_steps
+from fedbounds.evidence.prover import automatic
 from fedbounds.latex.reader import read_text
 from fedbounds.referee import limit_cases
 from fedbounds.referee.mutants_in_regimes import verdicts_in
@@ -104,6 +105,12 @@ def test_a_false_theorem_is_false_by_the_plain_command(name, tmp_path):
     path.write_text(written(name, true=False))
     result = CliRunner().invoke(main, ["referee", str(path)], standalone_mode=False)
     assert "FALSE at t = " in result.stdout
+
+
+@pytest.mark.parametrize("name", ["sigma", "gap", "gradient"])
+def test_it_is_a_case_of_every_constant_step_and_proved_so_and_a_smaller_bound_is_not(name):
+    assert automatic.examine(claim_of(name), PLAIN) is not None
+    assert automatic.examine(claim_of(name, true=False), PLAIN) is None
 
 
 @pytest.mark.parametrize("name", TUNED)

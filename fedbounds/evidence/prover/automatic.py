@@ -18,6 +18,7 @@ from fedbounds.evidence.prover.goal import ELL, limits
 from fedbounds.evidence.prover.rationals import Letters
 from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.prover.run_setting import MORE, ROOM, A, B, cap_of
+from fedbounds.evidence.prover.tuned_steps import at_any_step
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.definitions import ALPHA, START, W, X
@@ -134,7 +135,7 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
 
 def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | None:
     """The same with the derivation: of the claim, or of one about steps whose case it is."""
-    for stated, why in () if claim.tuned else ((claim, ""), *restated(claim)):
+    for stated, why in (*(((claim, ""),) if not claim.tuned else ()), *restated(claim), *at_any_step(claim)):
         for proposed in proposals(stated, reading):
             checked = check(proposed, stated, reading)
             verdict = verified_proofs.judge(checked, stated, reading, claim)
@@ -148,7 +149,9 @@ def proved(claim: Claim, reading: Reading) -> tuple[Verdict, d.Derivation] | Non
 def why_none(claim: Claim, reading: Reading) -> str:
     """Why the prover has no proof of a claim, as far as its form says it."""
     if claim.tuned:
-        return f"proofs have no step size that is tuned to {', '.join(claim.tuned)}: state it for every constant step"
+        return (
+            f"no bound on every constant step was found that makes it at the step tuned to {', '.join(claim.tuned)}"
+        )
     about = next((stated for stated, _ in restated(claim)), claim)
     limits = {name for item in about.assumptions if item.limits_times for name in item.symbols()} - about.symbols
     unread = without_facet([q for q in about.computed if q.name not in limits], "in_proof")

@@ -94,9 +94,14 @@ def _candidate(value: sp.Expr, *uses: d.Written) -> Candidate:
     return Candidate(value, 1, tuple(d.as_use(use) for use in uses))
 
 
-def cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr = mu) -> Candidate:
-    """F_i(x) lies above its tangent at y by ||grad F_i(x) - grad F_i(y)||^2/(2L)."""
-    away = grad(x) - grad(y)
+def mean_slope(x: sp.Expr) -> sp.Expr:
+    """grad F at a point."""
+    return Centre(P, grad(x))
+
+
+def cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr = mu, slope: Callable[[sp.Expr], sp.Expr] = grad) -> Candidate:
+    """F_i(x) lies above its tangent at y by ||grad F_i(x) - grad F_i(y)||^2/(2L), or F with its ``slope``."""
+    away = slope(x) - slope(y)
     end = x - away / L
     square = ((least / 2, d.Square(end - y, "a square")),) if least != 0 else ()
     return _candidate(tangent(y, x) - norm_sq(away) / (2 * L), smooth(x, end), convex(y, end, least), *square)

@@ -12,6 +12,7 @@ from fedbounds.evidence.prover import (
     facts,
     local_drift,
     local_steps,
+    potentials,
     summed_steps,
     telescoped_rounds,
     telescoping,
@@ -65,6 +66,7 @@ def _proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         yield from drift_potentials.proposals(setting, right)
         yield from drawn_rounds.proposals(setting, right)
         yield from _distances(setting, right)
+        yield from potentials.proposals(setting, right)
     elif right.has(sy.local_step):
         yield from local_steps.proposals(setting, right)
     elif setting.claim.lhs not in AT_T:

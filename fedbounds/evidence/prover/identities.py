@@ -11,7 +11,7 @@ from fedbounds.evidence.prover.forms import is_common_gradient
 from fedbounds.evidence.prover.goal import COMMON, ONE_FUNCTION, SAME_GRADIENTS, SAME_STEP, Frame, Goal
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, W, X, grad, loss
+from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_STAR, P, W, X, grad, loss
 from fedbounds.evidence.symbolic.permitted_assumptions import given
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal_fraction, spread
@@ -117,6 +117,8 @@ def _of_mean(weights: sp.Expr, inside: sp.Expr, goal: Goal) -> d.Fact | None:
 
 def _of_inner(u: sp.Expr, v: sp.Expr, goal: Goal) -> d.Fact | None:
     """What says that <u, v> is 0, or is another inner product, where u is a mean or a minimiser's gradient."""
+    if isinstance(u, Centre) and u.args[1] == NOISE and "no-noise" in goal.universe:
+        return d.averaged(u.args[0], d.premise("no-noise", v))
     if isinstance(u, Centre) and u.args[1] == grad(OWN):
         return d.averaged(u.args[0], d.premise("own-optimum", v))
     if isinstance(u, Centre) and u.args[1] == grad(W_STAR) and goal.shared:

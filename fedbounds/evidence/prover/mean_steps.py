@@ -18,13 +18,18 @@ TIME = d.step("time", T, ">", 0).by(d.premise("some-time"))
 
 def of_sum(left: sp.Expr) -> sp.Expr | None:
     """The share of sum_t gap_t that bounds what a claim is about: the sum, or the mean; None for anything else."""
-    shares = {sy.gap_sum: sp.Integer(1), T * sy.average_gap: sp.Integer(1), sy.average_gap: 1 / T}
+    shares = {
+        sy.gap_sum: sp.Integer(1),
+        sy.gap_sum / T: 1 / T,
+        T * sy.average_gap: sp.Integer(1),
+        sy.average_gap: 1 / T,
+    }
     return shares.get(left)
 
 
 def from_sum(left: sp.Expr, steps: tuple[d.Step, ...], uses: Uses, conditions: tuple[d.Condition, ...]) -> Proposal:
     """The proof of a claim about the sum of the gaps, or their mean, from one about the sum."""
-    scale, mean = of_sum(left), () if left == sy.gap_sum else (d.premise("average"),)
+    scale, mean = of_sum(left), () if left.has(sy.gap_sum) else (d.premise("average"),)
     time = () if scale == 1 else (TIME,)
     return (*steps, *time), tuple((scale * m, fact) for m, fact in map(d.as_use, (*uses, *mean))), conditions
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import sympy as sp
@@ -145,22 +146,24 @@ def _attempt(
         return None
     uses: list[d.Use] = []
     for k, j, value in certificate.terms(proof):
-        uses += [(_rational(value) * texts[k][j] * m, fact) for m, fact in read[k][0].uses]
+        uses += [(rational(value) * texts[k][j] * m, fact) for m, fact in read[k][0].uses]
     for (k, j), squares in proof.squares.items():
         for weight, coefficients in squares:
-            scaled = [_rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
-            uses.append((_rational(weight) * kinds[-power][j], _square(blocks[k], scaled, goal)))
+            scaled = [rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
+            square = square_of(blocks[k].name, blocks[k].vectors, scaled, goal)
+            uses.append((rational(weight) * kinds[-power][j], square))
     steps = {step.label: step for k, _, _ in certificate.terms(proof) for step in read[k][0].steps}
-    uses = [(multiplier / by, fact) for multiplier, fact in _merged(uses)]
+    uses = [(multiplier / by, fact) for multiplier, fact in merged(uses)]
     mended = closing(goal, parameters, uses, list(steps.values()))
     return None if mended is None else Lines(tuple(steps.values()), (*uses, *mended), parameters.conditions)
 
 
-def _rational(value: object) -> sp.Rational:
+def rational(value: object) -> sp.Rational:
+    """A fraction as sympy writes it."""
     return sp.Rational(value.numerator, value.denominator)  # type: ignore[attr-defined]
 
 
-def _merged(uses: list[d.Use]) -> list[d.Use]:
+def merged(uses: list[d.Use]) -> list[d.Use]:
     """Each fact once, with the sum of its multipliers."""
     total: dict[d.Fact, sp.Expr] = {}
     for multiplier, fact in uses:
@@ -168,11 +171,21 @@ def _merged(uses: list[d.Use]) -> list[d.Use]:
     return [(multiplier, fact) for fact, multiplier in total.items()]
 
 
-def _square(block: certificate.Block, coefficients: Sequence[sp.Expr], goal: Goal) -> d.Fact:
+def renamed(fact: d.Fact, put: Mapping[sp.Basic, sp.Expr]) -> d.Fact:
+    """A fact with other symbols in what it is used at."""
+    if isinstance(fact, d.Averaged):
+        return replace(fact, uses=tuple((m.xreplace(put), renamed(item, put)) for m, item in fact.uses))
+    if isinstance(fact, d.Square):
+        return replace(fact, of=fact.of.xreplace(put))
+    return replace(fact, points=tuple(x.xreplace(put) for x in fact.points)) if isinstance(fact, d.Premise) else fact
+
+
+def square_of(block: forms.Block, vectors: Sequence[sp.Expr], coefficients: Sequence[sp.Expr], goal: Goal) -> d.Fact:
+    """The square of a combination of basis vectors, in the mean that the block is of."""
     vector = sp.Integer(0)
-    for atom, coefficient in zip(block.vectors, coefficients, strict=True):
-        vector += coefficient * _written(atom, block.name, goal)
-    weights = block.name[1]
+    for atom, coefficient in zip(vectors, coefficients, strict=True):
+        vector += coefficient * _written(atom, block, goal)
+    weights = block[1]
     square = d.Square(vector, "a square")
     return square if weights is None else d.averaged(weights, square)
 

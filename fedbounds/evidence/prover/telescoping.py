@@ -43,7 +43,7 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         yield from _sums(setting, right, (weights_of(mean), WEIGHTED, WEIGHTED_T), d.premise(KEY))
     elif left in (sy.average_gap, T * sy.average_gap):
         yield from _sums(setting, right, (one, GAPS, sy.gap_sum), d.premise("average"))
-    elif left == sy.gap_sum:
+    elif left in (sy.gap_sum, sy.gap_sum / T):
         yield from _sums(setting, right, (one, GAPS, sy.gap_sum), None)
     if left == sy.gap and together and "no-noise" in setting.universe and not setting.eta.has(t):
         yield from _last_iterate(setting, right)
@@ -58,7 +58,7 @@ def _sums(
     """
     (weights, now, last), positive = summed, setting.letters.positive
     whole_mean = setting.claim.lhs.is_Symbol and mean is not None
-    scale, zero = sp.Integer(1), sp.Integer(0)
+    scale, zero = setting.claim.lhs / last, sp.Integer(0)
     if mean is not None:
         scale = sp.cancel((1 if whole_mean else T) / sp.factor(sp.summation(weights, (t, 0, T - 1))))
     whole = sp.expand(sp.cancel(right / scale))
@@ -93,7 +93,7 @@ def _sums(
                 (more * noise, d.ONE),
             ),
             d.step("all", last + end * sy.Delta_T, "<=", sums).by(d.Induction("base", "carry")),
-            *((TIME,) if whole_mean else ()),
+            *((TIME,) if whole_mean or scale == 1 / T else ()),
         )
         uses: list[d.Written] = [
             d.Earlier("all"),

@@ -81,7 +81,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
                 norm_sq(Centre(P, grad(of_all(x)))) - 2 * sy.mu * Mean(P, loss(x) - loss(W_STAR))
             ),
         ),
-        define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
+        define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o, v=NOISE: zero(Inner(NOISE, v))),
         define(
             "whole-time",
             "t and T are whole numbers: x (x - 1) ... (x - j + 1) >= 0 for them",
@@ -278,6 +278,7 @@ SEQUENCES = {
     POTENTIAL_T: (sp.Integer(0), potential_weight(n) * sy.drift, POTENTIAL_NEXT),
     MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
     GAP_OF_MODELS_T: (sy.gap_0, GAP_OF_MODELS, GAP_OF_MODELS_NEXT),
+    norm_sq(Centre(P, grad(W_T))): (SLOPE_0, norm_sq(Centre(P, grad(W))), norm_sq(Centre(P, grad(W_NEXT)))),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }
 # What a client's symbol means: one in a mean over clients is not the same number for each.

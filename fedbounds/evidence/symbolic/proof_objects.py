@@ -58,6 +58,7 @@ __all__ = [
     "SHARE",
     "SHIPPED_OWN",
     "SIGMA_I",
+    "SLOPE_0",
     "START",
     "STEPPED",
     "STEPS",
@@ -117,6 +118,8 @@ START, Y = _vec("w_0"), _vec("y")
 X_NEXT, X_T = _vec("x_next", I), _vec("x_T", I)
 # ||w_0 - w_+||^2, and a bound on ||sum_i alpha_i grad F_i(w_+)||^2.
 AWAY_0, Z_SQ = (sp.Symbol(name, nonnegative=True) for name in ("away_0", "Z_sq"))
+# ||grad F(w_0)||^2.
+SLOPE_0 = sp.Symbol("slope_0", nonnegative=True)
 NOISE, NOISE_0 = Noise(sp.Symbol("noise"), I), Noise(sp.Symbol("noise_0"), I)
 G_S = _vec("g", I, S)
 F_MIN = points.F_i_star
@@ -161,7 +164,7 @@ DELTA = sp.Rational(1, 8)
 SHIPPED_OWN = tuple(
     q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
 )
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, WEIGHTED, WEIGHTED_T, *SHIPPED_OWN)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, SLOPE_0, STEPS, GAPS, WEIGHTED, WEIGHTED_T, *SHIPPED_OWN)
 OWN_SYMBOLS += tuple(symbol for power in POWERS for symbol in (power.now, power.last))
 OWN_SYMBOLS += (POTENTIAL_NEXT, POTENTIAL_T)
 MOVED = n * Centre(U, ETA_S * G_S)

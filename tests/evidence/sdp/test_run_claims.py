@@ -22,6 +22,7 @@ from fedbounds.referee.trial import Outcome
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
 from fedbounds.theory.protocol_assumptions import without_replacement
 from fedbounds.theory.quantity import constant
@@ -33,10 +34,12 @@ from fedbounds.theory.symbols import (
     L,
     N,
     T,
+    average_gap,
     drift,
     eta,
     eta_0,
     gap,
+    gap_0,
     local_step,
     m,
     mu,
@@ -76,7 +79,32 @@ def test_the_rate_of_gradient_descent_is_tight_and_a_smaller_one_is_false():
 
     _, verdicts = found(rate(1))
     assert not any(v.status is Status.REFUTED for v in verdicts)
+    assert tightness(verdicts).startswith("the bound is tight: an instance comes within") and "T = 4" in tightness(
+        verdicts
+    )
     assert [v.status for v in found(rate(sp.Rational(1, 4)))[1]] == [Status.REFUTED]
+
+
+@pytest.mark.parametrize(
+    ("left", "bound"),
+    [
+        (gap, L * Delta_0 / (4 * T + 2)),
+        (mean_slope_sq, L**2 * Delta_0 / (T + 1) ** 2),
+        (average_gap, L * Delta_0 / (2 * T)),
+        (mean_slope_sq, 2 * L * gap_0 / (2 * T + 1)),
+    ],
+)
+def test_of_merely_convex_losses_an_instance_attains_an_exact_rate_and_refutes_a_smaller_one(left, bound):
+    convex = (a.smooth, a.convex, *(item for item in GD if item.key not in ("smooth", "strongly-convex")))
+
+    def rate(share):
+        return Claim("x", "x", "", "horizon", left, {"all": share * bound}, assumptions=convex, eta=1 / L)
+
+    _, verdicts = found(rate(1))
+    assert Status.REFUTED not in {v.status for v in verdicts}
+    assert tightness(verdicts).startswith("the bound is tight: an instance") and "T = 4" in tightness(verdicts)
+    assert found(rate(sp.Rational(99, 100)))[1][-1].status is Status.REFUTED
+    assert {v.status for v in found(rate(2))[1]} <= {Status.HOLDS, Status.UNDECIDED}
 
 
 def test_heterogeneity_is_compared_coefficient_by_coefficient():

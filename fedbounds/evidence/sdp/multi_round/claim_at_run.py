@@ -19,7 +19,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Coverage, Region, Span, only
 from fedbounds.theory.expressions import require_own
-from fedbounds.theory.point_quantities import p_sq
+from fedbounds.theory.point_quantities import mean_slope_sq, p_sq
 from fedbounds.theory.points import never_negative
 from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading
@@ -31,6 +31,7 @@ MEASURES: dict[sp.Expr, Measure] = {
     sy.Delta_round: "distance",
     sy.gap: "gap",
     sy.gap_round: "gap",
+    mean_slope_sq: "slope",
     sy.average_gap: "average",
     sy.T * sy.average_gap: "average",
 }
@@ -68,10 +69,16 @@ def applies(claim: Claim, reading: Reading) -> bool:
         and (claim.on_fedavg or (claim.by_coins and claim.examined and not claim.has_server_step))
         and sp.sympify(claim.lhs) in MEASURES
         and (claim.steps is not None or "constant-steps" in stated)
-        and {"smooth", "strongly-convex"} <= stated
+        and "smooth" in stated
+        and (strongly_convex(claim, reading) or ("convex" in stated and "mu" not in claim.symbols))
         and bool({"unbiased", "selection-without-replacement"} & stated)  # of equal clients it is unbiased
         and ("full-participation" in stated or drawn)
     )
+
+
+def strongly_convex(claim: Claim, reading: Reading) -> bool:
+    """Whether it is about strongly convex losses."""
+    return "strongly-convex" in {item.key for item in claim.assumptions_in(reading)}
 
 
 @dataclass(frozen=True)
@@ -123,7 +130,15 @@ class ClaimAtRun:
     @property
     def narrower(self) -> bool:
         """Whether an assumption is not decided here, so that the class may be smaller than the programme's."""
-        built_in = {"smooth", "strongly-convex", "bounded-variance", "full-participation", "unbiased", "equal-p"}
+        built_in = {
+            "smooth",
+            "strongly-convex",
+            "convex",
+            "bounded-variance",
+            "full-participation",
+            "unbiased",
+            "equal-p",
+        }
         return any(
             self.holds(assumption) is None
             and assumption.key not in built_in
@@ -176,7 +191,7 @@ class ClaimAtRun:
             value = _number(number, {})
             if term == 0:
                 continue
-            if value is None or (value < 0 and rest != sy.Delta_0) or not _seen_non_negative(rest):
+            if value is None or (value < 0 and rest not in (sy.Delta_0, sy.gap_0)) or not _seen_non_negative(rest):
                 return None
             result[rest] = result.get(rest, Fraction(0)) + value
         # sum_i p_i^2 sigma_i^2 is at most sigma^2 sum_i p_i^2.
@@ -187,7 +202,8 @@ class ClaimAtRun:
         if self.quiet:
             mean = every = ANYTHING
         b = ANYTHING if self.common else result.get(sy.zeta_star_sq, Fraction(0))
-        return self.bounded(result.get(sy.Delta_0, Fraction(0)), b, mean + every, every)
+        start = sy.gap_0 if self.run.start == "gap" else sy.Delta_0
+        return self.bounded(result.get(start, Fraction(0)), b, mean + every, every)
 
     def bounded(self, a: Fraction, b: Fraction, c: Fraction, d: Fraction) -> Bounded:
         """These coefficients; where N is known and sum_i p_i^2 is 1/N, noise has one."""
@@ -199,6 +215,8 @@ class ClaimAtRun:
     def right(self, values: Mapping[str, Fraction]) -> Fraction | None:
         """The right side, where no more is needed to know it."""
         constants = {"sigma_p_sq": values["sigma_sq"], "Gamma": Fraction(0), **self.values, **values}
+        if self.run.start == "gap":
+            constants["gap_0"] = constants.pop("Delta_0")
         if values["zeta_star_sq"]:
             del constants["Gamma"]
         right = self.claim.sides(self.reading).rhs
@@ -208,18 +226,24 @@ class ClaimAtRun:
         run = self.run
         several = "{1} clients with probability {0}, " if run.by_coins else "{} of {} clients, "
         drawn = several.format(*run.present) if run.present else ""
-        return f"{drawn}T = {run.T}, tau = {run.tau}, kappa = {run.L / run.mu}, eta_0 L = {self.eta_0 * run.L}"
+        curved = f"kappa = {run.L / run.mu}" if run.mu else "mu = 0"
+        return f"{drawn}T = {run.T}, tau = {run.tau}, {curved}, eta_0 L = {self.eta_0 * run.L}"
 
     def to_json(self) -> dict[str, Any]:
         run = self.run
-        data = {"rounds": run.rounds, "tau": run.tau, "kappa": str(run.L / run.mu), "eta_0": str(self.eta_0)}
+        data = {
+            "rounds": run.rounds,
+            "tau": run.tau,
+            "kappa": str(run.L / run.mu) if run.mu else "inf",
+            "eta_0": str(self.eta_0),
+        }
         return data | ({"participation": "q=" * run.by_coins + "{}/{}".format(*run.present)} if run.present else {})
 
     @property
     def coverage(self) -> Coverage:
         run = self.run
         axes: dict[str, Region] = {
-            "kappa": only(run.L / run.mu),
+            "kappa": only(run.L / run.mu) if run.mu else Span(1),
             "tau": only(run.tau),
             "T": only(run.T),
             "eta_L": frozenset({*(size * run.L for size in run.sizes), tuple(size * run.L for size in run.sizes)}),

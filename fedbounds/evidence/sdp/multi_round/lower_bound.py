@@ -101,7 +101,7 @@ def clients(run: Run) -> list[Client]:
 
 def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
     """The best such instance, replayed."""
-    mu, L = float(run.mu), float(run.L)
+    mu, L = float(run.least_curvature), float(run.L)
     centre, reach = np.array([np.pi / 4, (mu + L) / 2]), np.array([np.pi / 4, (L - mu) / 2])
     for _ in range(TIMES):
         angles, highs = (c + r * np.linspace(-1, 1, POINTS) for c, r in zip(centre, reach, strict=True))
@@ -116,12 +116,14 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
         tried[2:4] = np.clip(tried[2:4], mu, L)
         shape, reach = tried[:, np.argmax(_ends(run, tuple(tried), delta_0, zeta_sq))], reach / 2
     problem, start = instance(run, shape, zeta_sq), delta_0**0.5 * np.array([np.cos(shape[4]), np.sin(shape[4])])
-    plane = Attained(tuple(map(float, shape)), problem, _path(run, problem, start))
-    if run.star == run.T:
+    recorded = run.measure != "slope" and run.start == "distance"
+    path = _path(run, problem, start) if recorded else np.array([_ends(run, shape, delta_0, zeta_sq)])
+    plane = Attained(tuple(map(float, shape)), problem, path)
+    if run.measure == "distance":
         return plane
     at, reach = delta_0**0.5 / 2, delta_0**0.5 / 2
     for _ in range(2 * TIMES):
-        tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), 0, delta_0**0.5)
+        tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), delta_0**0.5 / RANDOM, delta_0**0.5)
         ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
         at, reach = tried[np.argmax(ends)], reach * FINER
     line = Attained((float(at),), None, ends.max(keepdims=True))
@@ -151,7 +153,7 @@ def surely(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -
             m = enclosed(delta_0).sqrt()
             end = _on_a_line(run, enclosed, enclosed(shape[0]), m, lambda x, y: x.min(y))
         else:
-            highs = (min(max(Fraction(high), run.mu), run.L) for high in shape[2:4])
+            highs = (min(max(Fraction(high), run.least_curvature), run.L) for high in shape[2:4])
             end = _ends(run, (*shape[:2], *highs, shape[4]), delta_0, zeta_sq, BALLS).ball
         return math.nextafter(float(end.lower()), 0.0)
 
@@ -200,20 +202,25 @@ def quadratics(run: Run, shape: Any, zeta_sq: Any, arithmetic: tuple[Any, ...] =
     number, cos, sin, root = arithmetic
     rows: list[tuple[Any, ...]] = []
     for k, pull, _, _ in clients(run):
-        c, s, mu, high = cos(shape[k]), sin(shape[k]), 0 * shape[2 + k] + number(run.mu), shape[2 + k] + number(0)
+        c, s, mu, high = (
+            cos(shape[k]),
+            sin(shape[k]),
+            0 * shape[2 + k] + number(run.least_curvature),
+            shape[2 + k] + number(0),
+        )
         along = root(number(abs(pull) * zeta_sq)) * (1 if pull > 0 else -1)
         rows.append(((mu, high), (s * along / mu, c * along / high), (c, s)))
     pairs = ([np.stack(row[part], axis=-1) for row in rows] for part in range(3))
     curvatures, minima, turns = (np.stack(part, axis=-2) for part in pairs)
     p = np.array([number(client[3]) for client in clients(run)])
-    return Quadratics(curvatures, minima, p, number(run.L), number(run.mu), turns=turns)
+    return Quadratics(curvatures, minima, p, number(run.L), number(run.least_curvature), turns=turns)
 
 
 def _ends(run: Run, shape: Any, delta_0: Any, zeta_sq: Any, arithmetic: tuple[Any, ...] = FLOATS) -> Any:
     """What is measured of every instance of several shapes."""
     number, cos, sin, root = arithmetic
     losses, m = quadratics(run, shape, zeta_sq, arithmetic), root(number(delta_0))
-    start = np.stack([m * cos(shape[4]), m * sin(shape[4])], axis=-1)
+    start = begun = np.stack([m * cos(shape[4]), m * sin(shape[4])], axis=-1)
     alpha = np.array([[number(client[2]) if arithmetic is FLOATS else client[2] for client in clients(run)]])
     eta = np.array([number(size) for size in run.sizes])
     summed: Any = 0
@@ -226,20 +233,27 @@ def _ends(run: Run, shape: Any, delta_0: Any, zeta_sq: Any, arithmetic: tuple[An
         w = step.x[..., 0, :]
         start = w if run.server == 1 else start + number(run.server) * (w - start)
     w = summed if run.measure == "average" else start
-    return (w * w).sum(-1) if run.measure == "distance" else losses.gap(w)
+    slope = (losses.p[..., None] * losses.grads(w)).sum(-2) if run.measure == "slope" else w
+    value = (slope * slope).sum(-1) if run.measure in ("distance", "slope") else losses.gap(w)
+    return value if run.start == "distance" else value / losses.gap(begun)
 
 
 def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
-    """F - F* where it is measured, of one function of curvature L up to ``far`` from 0 and mu beyond."""
+    """What is measured, other than a distance, of one function of curvature L up to ``far`` from 0 and mu beyond."""
     mu, K, summed, start = number(run.mu), number(run.L - run.mu), 0 * far, x
+
+    def gap(x: Any) -> Any:
+        bent = least(x, far)
+        return mu * x * x / 2 + K * bent * (x - bent / 2)
+
+    known = 1 if run.start == "distance" else gap(x)
     for t, size in enumerate(run.sizes):
         summed = summed + x / run.T
         x = x - number(size) * (mu * x - K * least(far, -least(far, x)))
         if (t + 1) % run.tau == 0:
             start = x = x if run.server == 1 else start + number(run.server) * (x - start)
     x = abs(summed if run.measure == "average" else x)
-    bent = least(x, far)
-    return mu * x * x / 2 + K * bent * (x - bent / 2)
+    return ((mu * x + K * least(x, far)) ** 2 if run.measure == "slope" else gap(x)) / known
 
 
 def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:

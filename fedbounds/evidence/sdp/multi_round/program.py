@@ -55,21 +55,25 @@ from fedbounds.model.weighting import Weighting
 
 # Rows of a block: beyond this a solve takes minutes.
 LARGEST = 400
-# ||w_R - w*||^2, F(w_R) - F*, and F - F* at the mean of w_0 .. w_{T-1}, those inside rounds included.
-Measure = Literal["distance", "gap", "average"]
+# The condition number of the flattest quadratics that are tried where functions need only be convex.
+FLATTEST = 10**6
+# ||w_R - w*||^2, F(w_R) - F*, F - F* at the mean of w_0 .. w_{T-1} with those inside rounds, ||grad F(w_R)||^2.
+Measure = Literal["distance", "gap", "average", "slope"]
+# What is known of the start: ||w_0 - w*||^2 or F(w_0) - F*.
+Start = Literal["distance", "gap"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """R rounds of tau steps on L-smooth mu-strongly convex clients; without weights they are equal.
+    """R rounds of tau steps on L-smooth mu-strongly convex clients (convex if mu = 0); equal ones without weights.
 
     ``eta`` is the size of all steps, or a tuple with that of each. The server averages with ``alpha``; w* minimises
     sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2. ``ratios`` = (pi, Pi): alpha may be another in every round with
     pi <= alpha_i/p_i <= Pi, ``alpha`` being one of these; or it is what ``rule`` makes of the losses. ``all_pairs``:
     every interpolation inequality is used. ``server`` is eta_s: a round moves w by eta_s times the mean move of the
-    clients. ``present`` = (K, N): each round K of N equal clients take part, drawn without replacement, and N is None
-    where it is any of at least max(K, 2); or (q, N), each of N with probability q < 1, a `Fraction`, and a round of
-    nobody changes nothing. InputError where it is no run.
+    clients. ``start``: what Delta_0 is. ``present`` = (K, N): each round K of N equal clients take part, drawn
+    without replacement, and N is None where it is any of at least max(K, 2); or (q, N), each of N with probability
+    q < 1, a `Fraction`, and a round of nobody changes nothing. InputError where it is no run.
     """
 
     rounds: int
@@ -85,6 +89,7 @@ class Run:
     all_pairs: bool = False
     server: Fraction = Fraction(1)
     present: Present | None = None
+    start: Start = "distance"
 
     def __post_init__(self) -> None:
         for wrong, what, received, remedy in self._checks():
@@ -96,7 +101,7 @@ class Run:
         what = f"rounds and tau must be at least 1, and {LARGEST} steps at most"
         yield min(self.rounds, self.tau) < 1 or self.T > LARGEST, what, self.T, "take fewer"
         classes = f"mu = {self.mu}, L = {self.L}"
-        yield not 0 < self.mu < self.L, "a class of functions needs 0 < mu < L", classes, "mend them"
+        yield not 0 <= self.mu < self.L, "a class of functions needs 0 <= mu < L", classes, "mend them"
         wrong = self.measure == "average" and self.T == 1
         yield wrong, "the mean of the iterates needs two steps", "one step", "take more"
         sizes = self.sizes
@@ -106,7 +111,7 @@ class Run:
         yield self.server <= 0, "the server's step must be positive", self.server, "take 1, which is FedAvg's"
         yield from checks(self.present or (1, None))
         named = {"weights": self.p, f"a server step of {self.server}": self.server != 1}
-        named[f"the measure {self.measure}"] = self.measure == "average"
+        named[f"the measure {self.measure}"] = self.measure in ("average", "slope") or self.start == "gap"
         more = " and ".join(name for name, given in named.items() if given)
         what = "with K of N present clients and server's step are plain, and no mean of iterates is measured"
         yield self.present is not None and bool(more), what, more, "leave it out"
@@ -148,6 +153,11 @@ class Run:
     def idle(self) -> Fraction:
         """The probability of a round of nobody."""
         return nobody(self.present)
+
+    @property
+    def least_curvature(self) -> Fraction:
+        """The least curvature of the quadratics of the class that are tried: mu, or almost 0 where mu is 0."""
+        return self.mu or self.L / FLATTEST
 
     @property
     def T(self) -> int:
@@ -233,6 +243,17 @@ def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[P
     return [*result, Point(str(run.star), Moment(), slopes, Expression())], x
 
 
+def slope_at(run: Run, point: Point, number: Any) -> Moment:
+    """grad F at a point that all clients share."""
+    slope: Moment = part(point.g, "m") + number(run.mu) * part(point.x, "m")
+    return slope
+
+
+def begun(run: Run, distance_sq: Expression, value: Expression, number: Any) -> Expression:
+    """What is known of the start, of its squared distance and the value there."""
+    return distance_sq if run.start == "distance" else distance_sq * number(run.mu / 2) + value
+
+
 def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
     """The programme of a run in two blocks, with what bounds it and what is measured as quantities."""
     every, end = gradient_points(run, number, common)
@@ -247,14 +268,18 @@ def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
     busy, idle = number(1 - run.idle), number(run.idle)
     reached = in_mean(end.squared, v) * busy + every[0].x.squared * idle
     value = Expression() if run.star == run.T else every[run.T].f * busy + every[0].f * idle
+    measured = {
+        "distance": lambda: reached,
+        "slope": lambda: slope_at(run, every[run.T], number).squared,
+    }.get(run.measure, lambda: reached * number(run.mu / 2) + value)
 
     def squared(letter: str, k: int) -> Expression:
         return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared
 
     quantities = {
-        "before 0": lambda: squared("m", 0),
+        "before 0": lambda: begun(run, squared("m", 0), every[0].f, number),
         "before 1": lambda: squared("d", 0),
-        "after 0": lambda: reached if run.star == run.T else reached * number(run.mu / 2) + value,
+        "after 0": measured,
     }
     if run.biased:
         quantities["before 2"] = lambda: squared("m", last)

@@ -16,7 +16,7 @@ from typing import Any
 
 from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential, named
 from fedbounds.evidence.sdp.multi_round.participation import Moment, part
-from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.program import Run, begun, slope_at
 from fedbounds.evidence.sdp.program import Constraint, Expression, Point, Program, Symbol, interpolation
 
 # What the vectors and values of a link are of: points, their gradients, and the sum of the iterates.
@@ -81,11 +81,14 @@ class _Step:
         if self.ends:
             pairs += [(one, goal[-1]) for one in later]
             reached = [after.squared] if not self.of_F else [number(run.mu / 2) * goal[1].x.squared + goal[1].f]
+            reached = [slope_at(run, goal[1], number).squared] if run.measure == "slope" else reached
         else:
             there = self.point("1", after)
             pairs += [(here, there), *((one, there) for one in later)]
             reached = self.kept(there, goal, several, total_after)
         before = self.kept(here, goal, later, total)
+        if self.begins:
+            before[0] = begun(run, before[0], here.f, number)
         K = number(run.L - run.mu)
         constraints = tuple(
             Constraint("interpolation", -1, f"{a.label}|{b.label}", interpolation(a, b, 0 * K, K))

@@ -39,13 +39,14 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     if delta_0 <= 0 or zeta_sq < 0:
         received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
         raise reject("Delta_0 must be positive and zeta_*^2 not negative", received, "mend them")
-    if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
+    plain = run.measure == "distance" and run.start == "distance"
+    if zeta_sq == 0 and plain and run.contraction is not None:
         a = run.contraction**2
         return Bound(run, a, Fraction(0), above(a * delta_0), exact=True, attained=True)
     if covered(run) or ((run.ratios is not None or run.present) and run.rounds > 1):
         return _composed(run, delta_0, zeta_sq)
     few = 0 < len(run.p) * run.T <= EVERY_CLIENT
-    if few and not run.exact and (run.ratios is None or run.permuted) and run.measure == "distance" and zeta_sq:
+    if few and not run.exact and (run.ratios is None or run.permuted) and plain and zeta_sq:
         bound = least(of_clients, run, delta_0, zeta_sq)
         if bound is not None:
             return replace(bound, attained=True)
