@@ -31,6 +31,9 @@ def at_any_step(claim: Claim) -> Iterator[tuple[Claim, str]]:
     if len(falling) != 1 or not all(piece.free_symbols <= {L, mu} for piece in fixed):
         return
     first = falling[0].subs(T, 1)
+    power = sp.powdenest(falling[0] / first, force=True).as_base_exp() if first.is_finite is not False else ()
+    if not (power and power[0] == T and power[1].is_negative):  # then it is at most ``first``, as T >= 1
+        return
     fixed = fixed or [first] * (first.free_symbols <= {L, mu})
     limits = tuple(
         Assumption(f"tuned-limit-{k}", f"eta <= {piece}", sp.Le(sy.eta / piece, 1, evaluate=False))
@@ -42,7 +45,9 @@ def at_any_step(claim: Claim) -> Iterator[tuple[Claim, str]]:
         if not _has_roots(direct):
             yield _with_constant_steps(claim, direct, limits), WHY
     symbols = claimed.free_symbols | size.free_symbols
-    roots = {symbol: sp.Dummy(symbol.name, positive=True) for symbol in symbols if symbol.is_nonnegative}
+    if not all(symbol.is_nonnegative for symbol in symbols):
+        return
+    roots = {symbol: sp.Dummy(symbol.name, positive=True) for symbol in symbols}
     for start in {sy.Delta_0, sy.gap_0} & symbols:
         for share in SHARES:
             spent = share * start / T * sp.Add(*(1 / piece for piece in pieces))
@@ -67,7 +72,7 @@ def _at_any_step(rest: sp.Expr, size: sp.Expr, roots: Mapping[sp.Symbol, sp.Symb
     for term in sp.Add.make_args(rest):
         k = -term.as_powers_dict().get(roots[T], 0)
         value = term.xreplace(back)
-        if _has_roots(value):
+        if _has_roots(value) and k > 0:  # eta^k is at most that of the falling size
             value = sy.eta_0**k * sp.cancel(term / size**k).xreplace(back)
         if not term.is_nonnegative or _has_roots(value):
             return None
