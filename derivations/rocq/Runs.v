@@ -25,6 +25,11 @@ Lemma equal_less l r m a b : a = b -> l <= r - m * (b - a) -> l <= r.
 Proof. intros E. rewrite E. lra. Qed.
 Lemma sum_nonneg n f : (forall i, (i < n)%nat -> 0 <= f i) -> 0 <= sum n f.
 Proof. intros Hf. rewrite <- (sum_zero n). apply sum_le. assumption. Qed.
+Lemma sum_positive n f : (0 < n)%nat -> (forall i, (i < n)%nat -> 0 < f i) -> 0 < sum n f.
+Proof.
+  intros Hn Hf. destruct n as [|n]; [lia|]. simpl. pose proof (Hf n ltac:(lia)).
+  assert (0 <= sum n f) by (apply sum_nonneg; intros i Hi; apply Rlt_le, Hf; lia). lra.
+Qed.
 Lemma base_zero (x : R) : x ^ 0 = 1.
 Proof. reflexivity. Qed.
 
@@ -314,6 +319,7 @@ Proof.
   intros Ok. repeat apply conj; intros t Ht; [apply Weak.Delta_nonneg | apply Weak.gap_nonneg | apply Weak.drift_nonneg]; apply Ok; assumption.
 Qed.
 Ltac sign := first [assumption | match goal with h : forall t, (t <= _)%nat -> 0 <= _ |- _ => apply h; lia end | apply pos_INR | apply lt_0_INR; assumption | lra | apply Rlt_le; assumption
+  | apply sum_positive; [assumption | intros; match goal with r : regular _ _ _ |- _ => apply (proj1 r); lia end]
   | apply mean_nonneg; [assumption | intros; apply ip_pos]
   | apply sum_nonneg; intros; first [apply pos_INR | apply pow_le, pos_INR] | nonneg | positive
   | eapply Rlt_le_trans; [|apply Rmax_l]; positive | eapply Rlt_le_trans; [|apply Rmax_r]; positive].

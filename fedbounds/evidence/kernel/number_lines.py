@@ -103,7 +103,9 @@ class NumberLine:
         every = [*self.sides[::2], *(x for one in self.facts for x in (one.multiplier, *one.sides[::2]))]
         several = any(one.has(sy.N) and one.subs(sy.N, 1) == 0 for side in every for one in _bottoms(side))
         least = {sy.N: "1 <"} if several else {}  # a claim says nothing where N - 1 is 0
-        least |= {one: "0 <" for one in self.signed() if one.is_positive or (one == sy.T and one in bottoms)} | least
+        least |= {
+            one: "0 <" for one in self.signed() if one.is_positive or (one in (sy.T, sy.eta_sum) and one in bottoms)
+        } | least
         hypotheses = [f"{least.get(one, '0 <=')} {one}" for one in self.signed()]
         names = [f"S_{one}" for one in self.signed()]
         hypotheses += [f"{one} = {number(value)}" for one, value in defined.items()]

@@ -12,10 +12,8 @@ from fedbounds.evidence.kernel.run_steps import RunSteps
 from fedbounds.evidence.kernel.run_words import (
     AT_START,
     ETA_S,
-    SEQUENCES,
     bounded_drift_of,
     named,
-    now,
     number,
     powers_of,
     signed,
@@ -178,7 +176,7 @@ class RunLines(RunSteps):
         name, line = self.names[line.label], self.steady(line)
         later = {
             one: sp.Symbol(f"{one}_after", **signs(one))
-            for one in (sy.T, *SEQUENCES)
+            for one in (sy.T, *self.sequences)
             if (line.lhs - line.rhs).has(one)
         }
         sides = tuple(named(side).xreplace(later) for side in (line.lhs, line.rhs))
@@ -188,15 +186,15 @@ class RunLines(RunSteps):
             made = self.number_line(f"{name}_{k}", (sides[0], "<=", sides[1]), part, time)
             words = self.words("t" if k else AT_START)
             for symbol, there in later.items():
-                text = "INR {}" if symbol == sy.T else SEQUENCES[symbol][0]
+                text = "INR {}" if symbol == sy.T else self.sequences[symbol][0]
                 words[there.name] = text.format("(Datatypes.S t)" if k else "0%nat")
                 made.defined[there] = self._value(symbol, k)
             if k:  # the line at t, in the symbols of time T
                 words |= {
-                    symbol.name: ("INR {}" if symbol == sy.T else SEQUENCES[symbol][0]).format("t")
+                    symbol.name: ("INR {}" if symbol == sy.T else self.sequences[symbol][0]).format("t")
                     for symbol in later
                 }
-                made.defined |= {symbol: (now(symbol), "reflexivity") for symbol in later}
+                made.defined |= {symbol: (self.now(symbol), "reflexivity") for symbol in later}
             for base_of, exponent in powers_of(sides):
                 here = made.powers.setdefault((base_of, exponent), sp.Symbol(f"power_{len(made.powers)}", real=True))
                 if k:
@@ -208,7 +206,7 @@ class RunLines(RunSteps):
             self.lemmas.append(made.text())
             texts.append(f"{made.instance(words, 'sign')}.")
         words = self.words("t") | {"T": "INR t"}
-        words |= {one.name: text.format("t") for one, (text, *_) in SEQUENCES.items()}
+        words |= {one.name: text.format("t") for one, (text, *_) in self.sequences.items()}
         whole = f"{number(line.lhs, words)} <= {number(line.rhs, words)}"
         self.body.append(
             f"  assert ({name} : forall t, (t <= T)%nat -> {whole}).\n"
@@ -221,7 +219,7 @@ class RunLines(RunSteps):
         """What a quantity at time T is at 0, and at t + 1."""
         if symbol == sy.T:
             return (sy.t + 1, "apply S_INR") if place else (sp.Integer(0), "reflexivity")
-        _, start, following = SEQUENCES[symbol]
+        _, start, following = self.sequences[symbol]
         if place:
             return following, "simpl; ring"
         return start, "reflexivity"

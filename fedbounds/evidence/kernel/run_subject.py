@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import sympy as sp
+
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 
@@ -14,6 +16,7 @@ SOME = "(0 < tau)%nat"
 WORDS = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "t": "INR t", "eta": "eta (M t)"}
 # At time T; at the end of round r, at its start, and after r rounds.
 AT_END = {"gap": "gap_t (M T)", "Delta_T": "Delta (M T)", "T": "INR T", "average_gap": "gap_of_mean T n odds W"}
+AT_END |= {"gap_sum": "sum T (fun s => gap_t (M s))", "eta_sum": "sum T (fun s => eta (M s))"}
 OF_ROUND = {
     "Delta_round_next": "Delta (M ((r + 1) * tau)%nat)",
     "Delta_round": "Delta (M (r * tau)%nat)",
@@ -47,4 +50,9 @@ def subject_of(claim: Claim) -> Subject | None:
     if claim.lhs == sy.average_gap:
         whole = (SOME, "(0 < T)%nat", "rounds M T tau", "path M T n odds W")
         return Subject(f"{STEPS} (T : nat) {PATH}", "T", whole, words)
-    return Subject(f"{STEPS} (T : nat)", "T", (SOME,) * (claim.lhs != sy.gap), words)
+    sides = (sp.sympify(side) for side in (claim.lhs, *claim.terms.values()))
+    divides = any(
+        one.base in (sy.T, sy.eta_sum) and one.exp.is_negative for side in sides for one in side.atoms(sp.Pow)
+    )
+    further = (SOME,) * (claim.lhs != sy.gap) + ("(0 < T)%nat",) * divides
+    return Subject(f"{STEPS} (T : nat)", "T", further, words)

@@ -32,6 +32,7 @@ AT_START = "0%nat"
 SEQUENCES: Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]] = {
     sy.Delta_T: ("Delta (M {})", sy.Delta_0, sy.Delta_next),
     sy.gap: ("gap_t (M {})", sy.gap_0, GAP_NEXT),
+    sy.eta_sum: ("sum {} (fun s => eta (M s))", ZERO, of.STEPS + sy.eta),
     sy.gap_sum: ("sum {} (fun s => gap_t (M s))", ZERO, of.GAPS + sy.gap_t),
     **{
         power.last: (f"sum {{}} (fun s => INR (taken (M s)) ^ {j})".replace(" ^ 1", ""), ZERO, power.now + of.n**j)
@@ -39,7 +40,7 @@ SEQUENCES: Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]] = {
     },
 }
 NOW = {"Delta": "Delta (M {})", "gap_t": "gap_t (M {})", "drift": "drift (M {})", "eta": "eta (M {})"}
-NOW |= {"n": "INR (taken (M {}))", "t": "INR {}", "gaps": "sum {} (fun s => gap_t (M s))"}
+NOW |= {"n": "INR (taken (M {}))", "t": "INR {}", "gaps": SEQUENCES[sy.gap_sum][0], "steps": SEQUENCES[sy.eta_sum][0]}
 NOW |= {one.now.name: SEQUENCES[one.last][0] for one in of.POWERS}
 NOW |= {"Delta_next": "Delta (M (Datatypes.S {}))", "gap_next": "gap_t (M (Datatypes.S {}))"}
 FIXED = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "tau": "INR tau", "T": "INR T", "N": "INR (N P)"}
@@ -64,13 +65,41 @@ class RunWords:
 
     @property
     def lines(self) -> dict[str, d.Step]:
-        return {**{one.label: one for one in self.checked.derivation.steps}, **self.extra}
+        put = {}  # what the claim sums is its own quantity, in lines that have it in points
+        for _, _, term in step_statement.sums(self.claim).values():
+            put |= {q.expression: q for q in term.free_symbols if getattr(q, "expression", None) is not None}
+        steps = (
+            replace(one, lhs=one.lhs.xreplace(put), rhs=one.rhs.xreplace(put))
+            for one in self.checked.derivation.steps
+        )
+        return {**{one.label: one for one in steps}, **self.extra}
 
     def words(self, time: str) -> dict[str, str]:
         """Terms at a step, and at the end."""
-        words = {name: text.format(time) for name, text in NOW.items()} | self.fixed
-        words |= {one.name: text.format("T") for one, (text, *_) in SEQUENCES.items()}
+        words = {name: text.replace("{}", time) for name, text in {**NOW, **self.moving}.items()} | self.fixed
+        words |= {one.name: text.format("T") for one, (text, *_) in self.sequences.items()}
         return words | {name: name for name in self.constants} | self.shorthands
+
+    @property
+    def sequences(self) -> Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]]:
+        """Quantities at time T, the sums that the claim defines among them."""
+        own = step_statement.sums(self.claim)
+        return {**SEQUENCES, **{q: (text, ZERO, now + term) for q, (text, now, term) in own.items()}}
+
+    @property
+    def moving(self) -> dict[str, str]:
+        """Terms at a time of those sums, and of what they sum."""
+        result = {}
+        for text, now, term in step_statement.sums(self.claim).values():
+            step = step_statement.words(step_statement.of_step(self.claim, term))
+            result |= {name: step_statement.at_time(one, "{}") for name, one in step.items()} | {now.name: text}
+        return result
+
+    def now(self, symbol: sp.Symbol) -> sp.Expr:
+        """A quantity of time T at t."""
+        now = {sy.T: sy.t, sy.Delta_T: sy.Delta, sy.gap: sy.gap_t, sy.gap_sum: of.GAPS, sy.eta_sum: of.STEPS}
+        own = {q: before for q, (_, before, _) in step_statement.sums(self.claim).items()}
+        return {**now, **own, **{power.last: power.now for power in of.POWERS}}[symbol]
 
     @property
     def fixed(self) -> dict[str, str]:
@@ -79,7 +108,7 @@ class RunWords:
 
     @property
     def constants(self) -> list[str]:
-        known = {*FIXED, *NOW, *(one.name for one in SEQUENCES)}
+        known = {*FIXED, *NOW, *self.moving, *(one.name for one in self.sequences)}
         return [name for name in claim_statement.TIED if name not in known]
 
     @property
@@ -106,7 +135,7 @@ class RunWords:
         if isinstance(line.because, d.Induction):
             return False
         found = named(line.lhs - line.rhs).free_symbols
-        return bool({one.name for one in found} & set(NOW))
+        return bool({one.name for one in found} & {*NOW, *self.moving})
 
     def steady(self, line: d.Step) -> d.Step:
         """A line about every time with a step size that does not change as the constant that it is."""
@@ -126,12 +155,6 @@ def number(expression: sp.Expr, words: Mapping[str, str]) -> str:
     line = NumberLine("", (ZERO, "<=", ZERO), (), {}, {})
     plain = line.plain(named(expression))
     return rocq(plain, {**words, **{one.name: f"({rocq(b**e, words)})" for (b, e), one in line.powers.items()}})
-
-
-def now(symbol: sp.Symbol) -> sp.Expr:
-    """A quantity of time T at t."""
-    now = {sy.T: sy.t, sy.Delta_T: sy.Delta, sy.gap: sy.gap_t, sy.gap_sum: of.GAPS}
-    return {**now, **{power.last: power.now for power in of.POWERS}}[symbol]
 
 
 def signs(symbol: sp.Symbol) -> dict[str, bool]:

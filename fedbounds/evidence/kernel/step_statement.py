@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.kernel import claim_statement
+from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.evidence.kernel.point_statement import PointClaim
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_NEXT, W_STAR, P, W, X
+from fedbounds.evidence.symbolic.proof_objects import sums_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
@@ -67,7 +70,27 @@ def words(claim: Claim) -> Mapping[str, str]:
             text = after_history(claim, one)
             if text is not None:
                 result[one.name] = text if fixed else f"expected M (fun c k => {text})"
+    return result | {q.name: text.format("T") for q, (text, _, _) in sums(claim).items()}
+
+
+def sums(claim: Claim) -> Mapping[sp.Symbol, tuple[str, sp.Symbol, sp.Expr]]:
+    """The sums over steps of a claim about a run: that up to a time in words, the symbol of it at t, and its term."""
+    result = {}
+    for q, (_, so_far, after) in sums_of(claim).items():
+        term = sp.expand(after - so_far)
+        known = {**claim_statement.MEASURED, "t": "INR s", **words(of_step(claim, term))}
+        result[q] = (f"sum {{}} (fun s => {at_time(rocq(term, known), 's')})", so_far, term)
     return result
+
+
+def of_step(claim: Claim, term: sp.Expr) -> Claim:
+    """A claim about one step that speaks of a term."""
+    return replace(claim, scope="step", lhs=term, terms={"all": term}, eta=None, definitions={}, repair=None)
+
+
+def at_time(text: str, time: str) -> str:
+    """A text about a step M as one about that of a run."""
+    return re.sub(r"\bM\b", f"(M {time})", text)
 
 
 def statement(claim: Claim, reading: Reading) -> str:
