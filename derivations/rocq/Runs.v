@@ -336,8 +336,12 @@ Ltac at_start M :=
 Ltac some_drawn M := match goal with
   | h : forall t, _ -> drawn_by_p (M t) _ |- _ => pose proof (proj1 (h 0%nat (or_intror eq_refl)))
   | h : forall t, _ -> drawn_apart (M t) _ |- _ => destruct (h 0%nat (or_intror eq_refl)) as [[] _] end.
+Ltac weights_p := let t := fresh in let Ht := fresh in intros t Ht;
+  repeat match goal with h : forall s : nat, (s < _ \/ s = 0)%nat -> _ |- _ => specialize (h t (or_introl Ht)) end;
+  match goal with |- ?ratio _ 1 => match goal with h : ratio _ ?q |- _ => replace 1 with q by lra; exact h end end.
 Lemma round_end r tau : ((r + 1) * tau)%nat = (r * tau + tau)%nat.
 Proof. ring. Qed.
 Ltac of_round M r tau whole := first [assumption | lra | apply (shifted_run M r tau whole); assumption
-  | apply (shifted_convex M r tau whole); assumption | apply (shifted_rounds M r tau whole)
+  | apply (shifted_convex M r tau whole); assumption
+  | intros; rewrite ?Nat.add_succ_r; match goal with h : forall s, (s < _)%nat -> _ |- _ => apply h; nia end | apply (shifted_rounds M r tau whole)
   | intros; match goal with h : forall s : nat, (s < _ \/ s = 0)%nat -> _ |- _ => apply h; left; nia end].

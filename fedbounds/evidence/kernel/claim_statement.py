@@ -16,7 +16,7 @@ from types import MappingProxyType
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel.run_subject import Subject, subject_of
+from fedbounds.evidence.kernel.run_subject import FOLLOW, Subject, subject_of
 from fedbounds.evidence.symbolic.permitted_assumptions import granted_by
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols
@@ -144,6 +144,7 @@ def statement(
         " Attained": attained,
     }
     files |= {" Independent": "sigma_p_sq" in constants or apart, " Drawn": bool(draws)}
+    files |= {" Models": run is not None and any(FOLLOW in one for one in run.further)}
     further = "".join(name for name, needed in files.items() if needed)
     if run:  # at no step of its own
         words = {name: text for name, text in words.items() if name not in ("t", "eta")}

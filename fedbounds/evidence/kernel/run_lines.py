@@ -8,10 +8,11 @@ import sympy as sp
 
 from fedbounds.evidence.kernel.number_lines import Fact, NumberLine
 from fedbounds.evidence.kernel.point_forms import no_script
-from fedbounds.evidence.kernel.run_steps import RunSteps
+from fedbounds.evidence.kernel.run_steps import ALONG, RunSteps
 from fedbounds.evidence.kernel.run_words import (
     AT_START,
     ETA_S,
+    MODELS_T,
     bounded_drift_of,
     named,
     number,
@@ -45,6 +46,8 @@ class RunLines(RunSteps):
             self.induction(line, line.because)
         elif not isinstance(line.because, tuple):
             raise no_script(f"the line {label}")
+        elif line.lhs == of.MODELS_NEXT:
+            self.models(line)
         elif line.lhs in (sy.Delta_next, of.GAP_NEXT) and not self.of_numbers(line):
             apart = self.with_drift(line)
             if apart is line:
@@ -150,6 +153,9 @@ class RunLines(RunSteps):
 
     def premise(self, multiplier: sp.Expr, fact: d.Premise, time: str) -> Fact:
         part = given(self.checked.universe[fact.key], fact.points)
+        if fact.key == "mean-model":
+            self.body.append(f"  pose proof (models_end M T tau Ok (proj1 (proj2 reg)) {ALONG}) as End.\n")
+            return Fact(multiplier, (sy.Delta_T, "<=", MODELS_T), "exact End")
         if fact.key == "average":
             sides = (sy.T * sy.average_gap, "<=", sy.gap_sum)
             convex = "assumption" if self.convex else "apply (strong_is_convex P mu); [lra | assumption]"
@@ -177,7 +183,7 @@ class RunLines(RunSteps):
         later = {
             one: sp.Symbol(f"{one}_after", **signs(one))
             for one in (sy.T, *self.sequences)
-            if (line.lhs - line.rhs).has(one)
+            if named(line.lhs - line.rhs).has(one)
         }
         sides = tuple(named(side).xreplace(later) for side in (line.lhs, line.rhs))
         base, carry = (self.lines[label] for label in (rule.base, rule.step))

@@ -13,6 +13,7 @@ from fedbounds.evidence.kernel import claim_statement, step_statement
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.point_forms import no_script
 from fedbounds.evidence.kernel.run_lines import RunLines
+from fedbounds.evidence.kernel.run_subject import of_local_models
 from fedbounds.evidence.kernel.run_words import binder_names, number
 from fedbounds.evidence.prover.rounds import AT_ROUND, AT_STEP
 from fedbounds.evidence.symbolic.proof_state import Checked
@@ -22,7 +23,8 @@ from fedbounds.theory.reading import Reading
 
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Horizon Rounds Facts Together Points Independent Drift Inside Drawn Runs statement_{name}.
+Require Import Space Model Horizon Rounds Facts Together Points Independent Drift Inside Drawn Runs.
+Require Import {models}statement_{name}.
 {weak}Open Scope R_scope.
 """
 START = """
@@ -76,7 +78,8 @@ def script(checked: Checked, claim: Claim, reading: Reading) -> str:
     if claim.lhs in AT_ROUND:
         goal = goal.replace("run M T tau ->", "run M T tau ->\n  (0 < tau)%nat ->\n  rounds M T tau ->", 1)
     names = binder_names(goal.replace("(T : nat)", "", 1))
-    head = HEAD.format(key=safe_key(claim.key), name=name, weak="Import Weak.\n" if made.convex else "")
+    weak, models = "Import Weak.\n" * made.convex, "Models " * of_local_models(about)
+    head = HEAD.format(key=safe_key(claim.key), name=name, weak=weak, models=models)
     stated = goal.replace("statement", "stated_run", 1)
     run, regular, signs = (
         ("convex_run", "convex_regular", "none_negative_weak")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
+from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 
 STEPS = "(M : nat -> Step P)"
 PATH = "(n : nat) (odds : nat -> R) (W : nat -> nat -> V P)"
 SOME = "(0 < tau)%nat"
+FOLLOW = "models_follow"
 WORDS = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "t": "INR t", "eta": "eta (M t)"}
 # At time T; at the end of round r, at its start, and after r rounds.
 AT_END = {"gap": "gap_t (M T)", "Delta_T": "Delta (M T)", "T": "INR T", "average_gap": "gap_of_mean T n odds W"}
@@ -38,6 +40,23 @@ class Subject:
 
 def subject_of(claim: Claim) -> Subject | None:
     """The run that a claim speaks of; None where it is about one step."""
+    subject = _subject_of(claim)
+    if subject is None or not of_local_models(claim):
+        return subject
+    last = subject.last
+    whole = f"rounds M {last} tau"
+    goes_on = f"(forall t, (t < {last})%nat -> {FOLLOW} (M t) (M (Datatypes.S t)))"
+    further = dict.fromkeys((*subject.further, SOME, whole, goes_on))
+    return replace(subject, further=tuple(further))
+
+
+def of_local_models(claim: Claim) -> bool:
+    """Whether a proof follows the local models of a run: clients share their minimiser, and make several steps."""
+    one = any(part == (sy.tau, "=", 1) for item in claim.assumptions for part in item.parts)
+    return {assumed.homogeneous, assumed.unbiased, assumed.strongly_convex} <= set(claim.assumptions) and not one
+
+
+def _subject_of(claim: Claim) -> Subject | None:
     if claim.lhs in (sy.Delta_round_next, sy.gap_round_next):
         return Subject(
             f"{STEPS} (r : nat)", "((r + 1) * tau)", (SOME, "rounds M ((r + 1) * tau) tau"), WORDS | OF_ROUND

@@ -25,13 +25,17 @@ LOSSES = Mean(of.P, of.loss(of.W_NEXT)) - Mean(of.P, of.loss(of.W_STAR))
 GAP_NEXT = written("gap_next", LOSSES, "measured", r"\mathbb{E}[F(w_{t+1})]-F^\star", "suboptimality at t + 1")
 # An earlier step s of the round: its size, and s + gamma.
 ETA_S, M_S = (sp.Symbol(name, positive=True) for name in ("eta_s", "m_s"))
-NAMED = {of.GAP_NEXT: GAP_NEXT, of.ETA_S: ETA_S, of.M_S: M_S}
+# The distances of local models at T, t and t + 1.
+MODELS_T, MODELS, MODELS_NEXT = (sp.Symbol(f"models_{name}", nonnegative=True) for name in ("T", "now", "next"))
+NAMED = {of.MODELS_T: MODELS_T, of.MODELS: MODELS, of.MODELS_NEXT: MODELS_NEXT}
+NAMED |= {of.GAP_NEXT: GAP_NEXT, of.ETA_S: ETA_S, of.M_S: M_S}
 # Quantities at time T: at a time, and what they are at 0 and one step later in terms of the time's.
 ZERO = sp.Integer(0)
 AT_START = "0%nat"
 SEQUENCES: Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]] = {
     sy.Delta_T: ("Delta (M {})", sy.Delta_0, sy.Delta_next),
     sy.gap: ("gap_t (M {})", sy.gap_0, GAP_NEXT),
+    MODELS_T: ("models_at M {}", sy.Delta_0, MODELS_NEXT),
     sy.eta_sum: ("sum {} (fun s => eta (M s))", ZERO, of.STEPS + sy.eta),
     sy.gap_sum: ("sum {} (fun s => gap_t (M s))", ZERO, of.GAPS + sy.gap_t),
     **{
@@ -42,6 +46,7 @@ SEQUENCES: Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]] = {
 NOW = {"Delta": "Delta (M {})", "gap_t": "gap_t (M {})", "drift": "drift (M {})", "eta": "eta (M {})"}
 NOW |= {"n": "INR (taken (M {}))", "t": "INR {}", "gaps": SEQUENCES[sy.gap_sum][0], "steps": SEQUENCES[sy.eta_sum][0]}
 NOW |= {one.now.name: SEQUENCES[one.last][0] for one in of.POWERS}
+NOW |= {MODELS.name: "models_at M {}", MODELS_NEXT.name: "models_next (M {})"}
 NOW |= {"Delta_next": "Delta (M (Datatypes.S {}))", "gap_next": "gap_t (M (Datatypes.S {}))"}
 FIXED = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "tau": "INR tau", "T": "INR T", "N": "INR (N P)"}
 FIXED |= {"m": "INR m", "p_sq": "mean (N P) (p P) (p P)", "Gamma": "Gamma P", "average_gap": "gap_of_mean T n odds W"}
@@ -97,7 +102,14 @@ class RunWords:
 
     def now(self, symbol: sp.Symbol) -> sp.Expr:
         """A quantity of time T at t."""
-        now = {sy.T: sy.t, sy.Delta_T: sy.Delta, sy.gap: sy.gap_t, sy.gap_sum: of.GAPS, sy.eta_sum: of.STEPS}
+        now = {
+            sy.T: sy.t,
+            sy.Delta_T: sy.Delta,
+            sy.gap: sy.gap_t,
+            sy.gap_sum: of.GAPS,
+            sy.eta_sum: of.STEPS,
+            MODELS_T: MODELS,
+        }
         own = {q: before for q, (_, before, _) in step_statement.sums(self.claim).items()}
         return {**now, **own, **{power.last: power.now for power in of.POWERS}}[symbol]
 
