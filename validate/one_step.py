@@ -47,6 +47,7 @@ MODULES = (
     "Inside",
     "Drawn",
     "Runs",
+    "Models",
 )
 CONSTANT = re.compile(r"(?<![\w^.])(?<!\^ )(?:\d+|L|mu|eta M|eta|G_sq|sigma_sq|sigma_p_sq|Gamma P)(?![\w.%])")
 SIGN = re.compile(r"\(- 1\)| \+ ")

@@ -103,6 +103,40 @@ Proof.
   replace (moved M c k i) with (sub (sub (x M c k i) (w_star P)) (scale (eta M) (sub (grad P i (x M c k i)) (grad P i (w_star P))))); [exact B|].
   apply same_point. intros y. unfold moved, sub. repeat (rewrite ip_add || rewrite ip_scale). rewrite (Z i Hi y). ring.
 Qed.
+
+(* Whatever the minimisers: the gradient at w* is parted from it, by Young's inequality. *)
+Lemma minimisers_step : 0 < mu -> models_next M <= (1 - eta M * mu) * models M
+  + eta M * / mu * mean (N P) (p P) (fun i => ip (grad P i (w_star P)) (grad P i (w_star P))) + eta M ^ 2 * sigma_sq.
+Proof.
+  intros Hmu. eapply Rle_trans; [apply (models_after M ok sigma_sq Hv)|]. apply Rplus_le_compat_r.
+  pose proof ok as (Hp & _ & _ & _ & _ & _ & _ & _ & He). set (h := eta M) in *. set (q := 1 - h * mu).
+  assert (Hq : 0 <= q) by (unfold q; nra).
+  rewrite <- (expected_const M ok (h * / mu * mean (N P) (p P) (fun i => ip (grad P i (w_star P)) (grad P i (w_star P))))).
+  unfold models. rewrite <- expected_times, <- expected_plus. apply (expected_le M ok). intros c k C.
+  rewrite <- !mean_times, <- mean_plus. apply mean_le; [assumption|]. intros i Hi.
+  pose proof (contracted P L mu h i (w_star P) (x M c k i) Hs Hc HL (Rlt_le _ _ He) Hr Hi) as B. fold q in B.
+  set (b := grad P i (w_star P)) in *. set (D := norm_sq (sub (x M c k i) (w_star P))) in *.
+  set (u := sub (sub (x M c k i) (w_star P)) (scale h (sub (grad P i (x M c k i)) b))) in *.
+  assert (E : forall y, ip (moved M c k i) y = ip u y - h * ip b y)
+    by (intros y; unfold moved, u, sub; fold h; repeat (rewrite ip_add || rewrite ip_scale); ring).
+  unfold norm_sq at 1. rewrite E, (ip_sym _ u), (ip_sym _ b (moved M c k i)), !E, (ip_sym _ b u).
+  unfold norm_sq in B. set (uu := ip u u) in *. set (ub := ip u b). set (bb := ip b b).
+  assert (S : 0 <= (h * mu) ^ 2 * uu + 2 * (h * mu) * (q * h) * ub + (q * h) ^ 2 * bb).
+  { pose proof (ip_pos _ (add (scale (h * mu) u) (scale (q * h) b))) as S.
+    repeat (rewrite ip_add in S || rewrite ip_add_r in S || rewrite ip_scale in S || rewrite ip_scale_r in S).
+    rewrite (ip_sym _ b u) in S. unfold uu, ub, bb. lra. }
+  pose proof (ip_pos _ b) as Bb. fold bb in Bb. pose proof (ip_pos _ u) as Uu. fold uu in Uu.
+  assert (Hh : 0 < h * mu) by (apply Rmult_lt_0_compat; assumption).
+  destruct (Rle_lt_or_eq_dec 0 q Hq) as [Q|Z].
+  - apply (Rmult_le_reg_l (q * (h * mu))); [apply Rmult_lt_0_compat; assumption|].
+    replace (q * (h * mu) * (q * D + h * / mu * bb)) with ((h * mu) * (q ^ 2 * D) + q * h ^ 2 * bb) by (field; lra).
+    pose proof (Rmult_le_compat_l (h * mu) _ _ (Rlt_le _ _ Hh) B) as B'.
+    replace (q * (h * mu) * (uu - h * ub - h * (ub - h * bb)))
+      with ((h * mu) * uu + q * h ^ 2 * bb - ((h * mu) ^ 2 * uu + 2 * (h * mu) * (q * h) * ub + (q * h) ^ 2 * bb)) by (unfold q; ring). lra.
+  - assert (U0 : uu = 0) by (rewrite <- Z in B; simpl in B; lra). pose proof (ip_definite _ u U0) as U.
+    assert (Ub : ub = 0) by (unfold ub; rewrite U; apply ip_zero). rewrite U0, Ub, <- Z.
+    assert (hm : h * mu = 1) by (unfold q in Z; lra). replace (h * / mu) with (h ^ 2) by (replace (h ^ 2) with (h * (h * mu) * / mu) by (field; lra); rewrite hm; field; lra). lra.
+Qed.
 End Steps.
 
 Section Along.

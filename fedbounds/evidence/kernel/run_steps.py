@@ -8,6 +8,7 @@ import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, step_script, step_statement
 from fedbounds.evidence.kernel.point_forms import no_script
+from fedbounds.evidence.kernel.run_subject import of_local_models
 from fedbounds.evidence.kernel.run_words import MODELS, RunWords, binder_names, multipliers, named
 from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
@@ -69,21 +70,26 @@ class RunSteps(RunWords):
         )
 
     def models(self, line: d.Step) -> None:
-        """A step of the local models of clients that share their minimiser."""
-        kept = sp.expand(named(line.rhs)).coeff(MODELS)
+        """A step of the local models: of clients that share their minimiser, else with the gradients there."""
+        kept, lost = sp.expand(named(line.rhs)).coeff(MODELS), 1 - sy.eta * sy.mu
         noise = sp.expand(line.rhs.xreplace({of.MODELS: sp.Integer(0)}) - sy.eta**2 * sy.sigma_sq)
+        lemma, share, why = "common_step", "_", "(pow2_ge_0 (1 - eta (M t) * mu))"
+        if sp.expand(kept - lost) == 0:
+            lemma, share, why = "minimisers_step", "(1 - eta (M t) * mu)", "ltac:(nra)"
+            kept, noise = kept * lost, sp.expand(noise - sy.eta / sy.mu * sy.zeta_star_sq)
         room = [label for value, label in self.letters().values() if sp.expand(value + sy.eta * (sy.L + sy.mu)) == 2]
         silent = "no-noise" in self.checked.universe
-        if sp.expand(kept - (1 - sy.eta * sy.mu) ** 2) != 0 or not room or not (noise == 0 or silent):
+        noise = noise.subs(sy.sigma_sq, 0) if silent else noise
+        if sp.expand(kept - lost**2) != 0 or not room or noise != 0 or not of_local_models(self.claim):
             raise no_script(f"the line {line.label}")
         name = self.names[line.label]
         self.body.append(
             f"  assert ({name} : forall t, (t < T)%nat -> {self.text(line, 't')}).\n"
             f"  {{ intros t Ht. pose proof (models_now M T tau Ok (proj1 (proj2 reg)) {ALONG} t Ht) as Now.\n"
             f"    at_step M t Ht reg. pose proof {self.at(room[0], 't')} as Room.\n"
-            "    pose proof (common_step (M t) L mu sigma_sq (Ok t (Nat.lt_le_incl _ _ Ht)) ltac:(assumption)\n"
+            f"    pose proof ({lemma} (M t) L mu sigma_sq (Ok t (Nat.lt_le_incl _ _ Ht)) ltac:(assumption)\n"
             "      ltac:(assumption) ltac:(lra) ltac:(lra) ltac:(lra) ltac:(assumption) ltac:(assumption)) as Step.\n"
-            "    pose proof (Rmult_le_compat_l _ _ _ (pow2_ge_0 (1 - eta (M t) * mu)) Now). nra. }\n"
+            f"    pose proof (Rmult_le_compat_l {share} _ _ {why} Now). nra. }}\n"
         )
 
     def drift(self, line: d.Step, number: sp.Expr, why: str = "equal_steps M s t Ht") -> None:

@@ -51,9 +51,10 @@ def subject_of(claim: Claim) -> Subject | None:
 
 
 def of_local_models(claim: Claim) -> bool:
-    """Whether a proof follows the local models of a run: clients share their minimiser, and make several steps."""
+    """Whether a proof follows the local models of a run: by the gradients at w*, where clients make several steps."""
     one = any(part == (sy.tau, "=", 1) for item in claim.assumptions for part in item.parts)
-    return {assumed.homogeneous, assumed.unbiased, assumed.strongly_convex} <= set(claim.assumptions) and not one
+    at_rest = assumed.homogeneous in claim.assumptions or "zeta_star_sq" in claim.symbols
+    return at_rest and not one and {assumed.unbiased, assumed.strongly_convex} <= set(claim.assumptions)
 
 
 def _subject_of(claim: Claim) -> Subject | None:

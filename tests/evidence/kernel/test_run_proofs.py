@@ -14,7 +14,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.reading import READINGS
 
 PROVER = Path(__file__).parents[1] / "prover"
-FILES = ("whole_rounds", "textbook_runs", "drawn_runs")
+FILES = ("whole_rounds", "textbook_runs", "drawn_runs", "summed_runs")
 THEOREMS = {one.key: one for name in FILES for one in reader.claims_in_order(PROVER / f"{name}.tex")}
 PLAIN = READINGS["plain"]
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
@@ -27,6 +27,12 @@ WRONG = {
         ("L * (eta M) <= (1 / 4)", "L * (eta M) <= 1"),
         ("drawn_by_p M m", "drawn_apart M m"),
     ],
+    "round:minimisers": [
+        ("(/ (mu ^ 2))", "((9 / 10) * / (mu ^ 2))"),
+        ("(L + mu) <= 2", "(L + mu) <= 3"),
+        ("  (forall t, (t < ((r + 1) * tau))%nat -> models_follow (M t) (M (Datatypes.S t))) ->\n", ""),
+    ],
+    "run:slopes": [("(2 * (/ ((INR T)))", "((3 / 2) * (/ ((INR T)))")],
     "run:average": [("(eta_0 * sigma_p_sq)", "((9 / 10) * eta_0 * sigma_p_sq)")],
 }
 
