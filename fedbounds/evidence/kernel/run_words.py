@@ -70,7 +70,7 @@ class RunWords:
 
     @property
     def lines(self) -> dict[str, d.Step]:
-        put = {}  # what the claim sums is its own quantity, in lines that have it in points
+        put: dict[sp.Expr, sp.Expr] = {}  # what the claim sums is its own quantity, in lines that have it in points
         for _, _, term in step_statement.sums(self.claim).values():
             put |= {q.expression: q for q in term.free_symbols if getattr(q, "expression", None) is not None}
         steps = (
@@ -94,7 +94,7 @@ class RunWords:
     @property
     def moving(self) -> dict[str, str]:
         """Terms at a time of those sums, and of what they sum."""
-        result = {}
+        result: dict[str, str] = {}
         for text, now, term in step_statement.sums(self.claim).values():
             step = step_statement.words(step_statement.of_step(self.claim, term))
             result |= {name: step_statement.at_time(one, "{}") for name, one in step.items()} | {now.name: text}
