@@ -109,7 +109,7 @@ def reject(what: object, received: object, remedy: object) -> InputError:
     return InputError(f"{what}, but received {received}: {remedy}.")
 
 
-def nearest(kind: str, name: object, known: Iterable[str]) -> InputError:
+def nearest(kind: str, name: object, choices: Iterable[str]) -> InputError:
     """The input error for an unknown name, with the nearest known one, or for several names given as one.
 
     >>> str(nearest("the unit", "metr", ("metre",)))
@@ -117,7 +117,7 @@ def nearest(kind: str, name: object, known: Iterable[str]) -> InputError:
     >>> str(nearest("the unit", "metre,hour", ("metre", "hour")))
     "the unit must be a known name, but received 'metre,hour': give one name at a time, and the option once for each."
     """
-    names = sorted(known)
+    names = sorted(choices)
     parts = re.split(r"[,;\s]+", str(name).strip())
     if len(parts) > 1 and set(parts) & set(names):
         remedy = "give one name at a time, and the option once for each"

@@ -73,7 +73,7 @@ def tried(claim: Claim, experiment: Experiment) -> Tried:
     asked = [item for item in claim.assumptions_in(reading) if item.parts]
     for answer, item in ((in_floats(item, known), item) for item in asked):
         if answer is not None and not answer.holds:
-            return Tried(f"assumption fails: {item.statement}: {answer.found}")
+            return Tried(f"assumption fails: {item.statement}: {answer.observed}")
     rounds = np.arange(experiment.rounds + 1)
     right = evaluate(claim.sides(reading).rhs, {**known, "T": rounds * float(experiment.tau)}) + 0 * rounds
     if claim.algorithm == Scaffnew.key and experiment.batch_size is None:

@@ -12,7 +12,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 
 KEPT = (1 - eta_0 * mu) ** (2 * T)
-steps_below_2_L = Assumption("eta-below-2/L", "eta_t < 2/L", sp.Lt(eta * L, 2), found="max_t eta_t L = {left:.4g}")
+steps_below_2_L = Assumption("eta-below-2/L", "eta_t < 2/L", sp.Lt(eta * L, 2), observed="max_t eta_t L = {left:.4g}")
 GRADIENT_DESCENT = Claim(
     key="gradient-descent",
     title="The exact rate of gradient descent at a constant step",

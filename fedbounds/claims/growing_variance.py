@@ -14,7 +14,7 @@ SHARE = 2 * eta * L * (1 + growth)
 
 
 def _growing_variance(run: RunLike) -> tuple[bool, str]:
-    s, c = run.known("sigma_0_sq"), run.known("growth")
+    s, c = run.constant("sigma_0_sq"), run.constant("growth")
     holds = s.value + c.value < float("inf")
     return holds, f"sigma_0^2 = {s.value:.4g} and c = {c.value:.4g} ({c.provenance})"
 
@@ -27,7 +27,7 @@ growing_variance = Assumption(
     gives=lambda o, x: Part(o.norm_sq(o.noise(x)), "<=", sigma_0_sq + growth * o.norm_sq(o.gradient(x))),
 )
 steps_below_growth = Assumption(
-    "eta-below-growth", "2 eta_t L (1 + c) <= 1", sp.Le(SHARE, 1), found="max_t 2 eta_t L (1 + c) = {left:.4g}"
+    "eta-below-growth", "2 eta_t L (1 + c) <= 1", sp.Le(SHARE, 1), observed="max_t 2 eta_t L (1 + c) = {left:.4g}"
 )
 
 GROWTH_STEP = Claim(

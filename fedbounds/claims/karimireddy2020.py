@@ -17,7 +17,7 @@ short_rounds = Assumption(
     "short-rounds",
     f"tau eta_t L (1 + B^2) <= 1/8 with B^2 = {B_SQ}",
     sp.Le(tau * eta * L * (1 + B_SQ), sp.Rational(1, 8)),
-    found="max_t tau eta_t L (1 + B^2) = {left:.4g}",
+    observed="max_t tau eta_t L (1 + B^2) = {left:.4g}",
 )
 
 ROUND = Claim(

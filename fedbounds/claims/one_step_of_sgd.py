@@ -12,7 +12,7 @@ from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import zeta_star_sq
 
 one_present = Assumption(
-    "one-client-a-round", "one client takes part in a round", sp.Eq(C * N, 1), found="C N = {left:.4g}"
+    "one-client-a-round", "one client takes part in a round", sp.Eq(C * N, 1), observed="C N = {left:.4g}"
 )
 
 MIDDLE, HALF = (L + mu) / 2, (L - mu) / 2

@@ -65,7 +65,7 @@ CONTRACTION = Claim(
 TURNED = eta_0 * (L - mu) / 2
 ALONG = HALF**2 + TURNED * (KEPT**2 + HALF**2 + TURNED**2) / (2 * KEPT)
 ACROSS = (HALF * (1 + TURNED / KEPT)) ** 2 * Delta_round + eta_0**2 * zeta_star_sq
-two_steps = Assumption("two-steps", "tau = 2", sp.Eq(tau, 2), found="tau = {tau:g}")
+two_steps = Assumption("two-steps", "tau = 2", sp.Eq(tau, 2), observed="tau = {tau:g}")
 TWO_STEPS = Claim(
     key="fedavg-two-steps",
     title="A round of two steps of FedAvg",

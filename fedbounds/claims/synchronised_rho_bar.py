@@ -18,7 +18,7 @@ ROOM = Assumption(
     "sync-room",
     "1 + 2 q (tau - 1) + (eta (L - mu) + (3/5) eta mu rho_bar) q^2 (tau - 1)^2 <= 32 tau^2, q = max eta_s/eta_t",
     sp.Le(1 + 2 * WAY + (eta * (L - mu) + sp.Rational(3, 5) * eta * mu * rho_bar) * WAY**2, 32 * tau**2),
-    found="the two sides are {left:.4g} and {right:.4g}",
+    observed="the two sides are {left:.4g} and {right:.4g}",
 )
 STEP = Claim(
     key="sync-step",

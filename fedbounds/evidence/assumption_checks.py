@@ -71,14 +71,14 @@ def _shown(assumption: Assumption) -> frozenset[str]:
 
 def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str:
     """What was found: the assumption's own words, or both sides of its relation."""
-    return (assumption.found or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
+    return (assumption.observed or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
 
 
 def unmet_assumptions(assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]) -> Unmet:
     """The assumptions that are answered not to hold, and the keys of those that cannot be expressed."""
     answers = [(assumption, answer(assumption)) for assumption in assumptions]
     failed = [
-        Failure(a.key, a.statement, given.found) for a, given in answers if given is not None and not given.holds
+        Failure(a.key, a.statement, given.observed) for a, given in answers if given is not None and not given.holds
     ]
     return Unmet(tuple(failed), tuple(assumption.key for assumption, given in answers if given is None))
 
@@ -113,7 +113,7 @@ def places_in_scope(
     Their shape is (m,), of a population (P, m), and (1,) where there is no such assumption. None where a symbol of
     one has no value.
     """
-    values = first_of(measurement.places(scope), measurement.constants)
+    values = first_of(measurement.varying(scope), measurement.constants)
     spoken = np.ones(1, dtype=bool)
     for item in assumed:
         if item.limits_times:
@@ -124,12 +124,12 @@ def places_in_scope(
     return spoken
 
 
-def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]]) -> Answer | None:
+def in_fractions(assumption: Assumption, every_values: Iterable[Mapping[str, Fraction]]) -> Answer | None:
     """The relation of an assumption at every place, exactly: values of the symbols, one mapping a step."""
     if not assumption.parts:
         return None
     grounds = ""
-    for values in places:
+    for values in every_values:
         if not assumption.symbols() <= values.keys():
             return None
         for part in assumption.parts:

@@ -54,7 +54,7 @@ class Substitution(NamedTuple):
 
 def substitution(claim: Claim, reading: Reading, measurement: Measurement[Any]) -> Substitution:
     """The sides of a claim with the values of a measurement, in floats or fractions, of one run or of many."""
-    return Substitution(*claim.sides(reading), first_of(measurement.places(claim.scope), measurement.constants))
+    return Substitution(*claim.sides(reading), first_of(measurement.varying(claim.scope), measurement.constants))
 
 
 class Judged:

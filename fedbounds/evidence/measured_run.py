@@ -154,7 +154,7 @@ class MeasuredRun:
         return self.once(_moments)
 
     # What `fedbounds.theory.assumption.RunLike` asks of a run.
-    def known(self, name: str) -> Constant:
+    def constant(self, name: str) -> Constant:
         """A constant symbol with its provenance."""
         return self.constants[name] if name in self.constants else COSTLY[name](self)[name]
 

@@ -65,8 +65,8 @@ def statement_and_remarks(display: str) -> Apart:
             formula = WORDS.sub(lambda m: r"\quad".ljust(len(m[0])), remark[0])
             at = start + remark.start()
             formulas += [(x[0], at + x.start()) for x in WIDE.finditer(formula) if RELATION.search(x[0])]
-            said = " ".join(" ".join(WORDS.findall(remark[0])).split())
-            words += [said] if PLAIN.sub("", said) else []
+            remark_words = " ".join(" ".join(WORDS.findall(remark[0])).split())
+            words += [remark_words] if PLAIN.sub("", remark_words) else []
         start = end
     return Apart(display, [], formulas, words)
 
@@ -89,9 +89,9 @@ def _is_aside(before: str, remark: str) -> bool:
     """Whether what ends a row says nothing that changes its statement."""
     words = " ".join(WORDS.findall(remark))
     plain = re.sub(r"\\q?quad", "", WORDS.sub(lambda m: m[1], remark)).strip(" ,;.&\n\t")
-    stands = RELATION.search(before) and _level(before) == 0 and _level(remark) == 0
+    has_relation = RELATION.search(before) and _level(before) == 0 and _level(remark) == 0
     aside = ASIDE.match(plain) or (plain[:1] == "(" and plain[-1:] == ")")
-    return bool(stands and aside and not CHANGES.search(f"{words} {remark}"))
+    return bool(has_relation and aside and not CHANGES.search(f"{words} {remark}"))
 
 
 def _without(display: str, start: int, end: int) -> str:

@@ -36,7 +36,7 @@ WEIGHTED = re.compile(r"(?<!un)(?<!equally )(?<!equal )weigh|exponential|moving|
 
 def of_means(lines: CommentLines, tokens: Sequence[Token]) -> list[Token]:
     """The tokens of a display, its means over steps as those of the table; an InputError where nothing says which."""
-    result, found = list(tokens), dict[str, sp.Expr | None]()
+    result, values_of_means = list(tokens), dict[str, sp.Expr | None]()
     for k in reversed(range(len(tokens))):
         letter, script, power = (*tokens[k : k + 3], Token("", 1, 1), Token("", 1, 1))[:3]
         indexed, name = script.text in ("_", "^"), letter.text
@@ -45,9 +45,9 @@ def of_means(lines: CommentLines, tokens: Sequence[Token]) -> list[Token]:
                 result[k : k + 2] = _written(_mean(lines, letter), letter)
         elif INDEX.fullmatch(str(script)) or (ACCENTED.match(name) and not indexed):
             name += str(script) * indexed
-            if name not in found:
-                found[name] = _of_the_text(lines, name)
-            if (mean := found[name]) is not None:
+            if name not in values_of_means:
+                values_of_means[name] = _of_the_text(lines, name)
+            if (mean := values_of_means[name]) is not None:
                 result[k : k + 1 + indexed] = _written(mean, letter)
     return result
 
@@ -58,9 +58,9 @@ def _written(mean: sp.Expr, place: Token) -> list[Token]:
 
 def _of_the_text(lines: CommentLines, name: str) -> sp.Expr | None:
     """The mean over steps that the text, or else what stands above it, says that a name is; None where it is none."""
-    own, before = (list(definitions(lines, text, name)) for text in (lines.theorem.words, lines.theorem.before))
-    said = set(own or before)
-    return said.pop() if len(said) == 1 and said <= WRITTEN.keys() else None
+    within, before = (list(definitions(lines, text, name)) for text in (lines.theorem.words, lines.theorem.before))
+    candidates = set(within or before)
+    return candidates.pop() if len(candidates) == 1 and candidates <= WRITTEN.keys() else None
 
 
 def _mean(lines: CommentLines, bar: Token) -> sp.Expr:
@@ -85,7 +85,7 @@ def defines_mean(lines: CommentLines, tokens: Sequence[Token]) -> bool:
 
 def definitions(lines: CommentLines, text: str, name: str) -> Iterator[sp.Expr | None]:
     """What a text defines a mean as, in formulas and words; None where it cannot be read or is denied."""
-    found = list[sp.Expr | None]()
+    values_of_means = list[sp.Expr | None]()
 
     def shown(formula: re.Match[str]) -> str:
         tokens: list[Token] = []
@@ -93,18 +93,18 @@ def definitions(lines: CommentLines, text: str, name: str) -> Iterator[sp.Expr |
             tokens = lines.words.of(lines.theorem.spelled(scanned(formula["a"] or formula["b"] or formula["c"], 1)))
         signs = [k for k, token in enumerate(tokens) if token.text == "="]
         if signs and without_blanks(tokens[: signs[0]]).rstrip(":") == name:
-            found.append(_value(lines, tokens[signs[0] + 1 :]))
+            values_of_means.append(_value(lines, tokens[signs[0] + 1 :]))
         return f"«{without_blanks(tokens)}»"
 
     text = DISPLAY.sub(lambda m: f"${m['a'] or m['b'] or m['c']}$", text)
     for sentence in (text[first:last] for first, last in sentences(text, STOP)):
-        found.clear()
+        values_of_means.clear()
         words, denied = INLINE.sub(shown, sentence), bool(DENIED.search(sentence))
-        yield from (None if denied else mean for mean in found)
+        yield from (None if denied else mean for mean in values_of_means)
         words = re.sub(r" (?=[,.;])", "", re.sub(r"[~\s]+", " ", words))
-        said = [mean for pattern, mean in _said_of(lines, name) if pattern.search(words)]
-        if said or re.search(rf"«{re.escape(name)}»,? (?:be|is|denotes?|stands? for)\b", words):
-            yield said[0] if len(said) == 1 and not denied and not WEIGHTED.search(words) else None
+        candidates = [mean for pattern, mean in _said_of(lines, name) if pattern.search(words)]
+        if candidates or re.search(rf"«{re.escape(name)}»,? (?:be|is|denotes?|stands? for)\b", words):
+            yield candidates[0] if len(candidates) == 1 and not denied and not WEIGHTED.search(words) else None
 
 
 def _value(lines: CommentLines, tokens: Sequence[Token]) -> sp.Expr | None:

@@ -121,8 +121,8 @@ class CommentLines:
 
     def assumed(self, line: Line) -> list[Assumption]:
         """What a part of a line assumes: by a key, or as a relation between symbols; of a chain each of them."""
-        if (known := shipped_assumption(line.text)) is not None:
-            return [known]
+        if (shipped := shipped_assumption(line.text)) is not None:
+            return [shipped]
         related = list(neighbouring_sides(self.theorem.spelled(line.tokens())))
         if not related:
             near = ", ".join(difflib.get_close_matches(line.text, every_key(), 3, 0.3)) or "smooth"

@@ -199,16 +199,16 @@ def _usual(theorem: Theorem, declared: Mapping[str, Sequence[Any]]) -> dict[str,
     result = {}
     with contextlib.suppress(InputError):
         tokens = [token.text for token in flat(theorem.spelled(theorem.display))]
-        known = {UPRIGHT.sub(r"\1", re.sub(r"\\bar\{(.*)\}$", r"\1", token)) for token in tokens}
+        named = {UPRIGHT.sub(r"\1", re.sub(r"\\bar\{(.*)\}$", r"\1", token)) for token in tokens}
         for name in declared.keys() - BOLD.keys():
-            known |= {token.text for token in declared[name] if isinstance(token, Token)}
+            named |= {token.text for token in declared[name] if isinstance(token, Token)}
         indexed = set(_indexed(theorem, {}))
         valued = {first for first, second in pairwise(tokens) if second == "("}
         points = {letter for letter, index in indexed if index in POINTS}
         stars = {letter for letter, index in indexed if index == r"\star"}
-        for meant, found in (("F", valued | stars), ("w", points)):
+        for meant, written_symbols in (("F", valued | stars), ("w", points)):
             alike = {token for token in tokens if WHOLE.get(UPRIGHT.sub(r"\1", token)) == meant}
-            if meant not in known and len(alike) == 1 and alike <= found - declared.keys():
+            if meant not in named and len(alike) == 1 and alike <= written_symbols - declared.keys():
                 result[alike.pop()] = meant
     return result
 

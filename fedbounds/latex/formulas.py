@@ -120,8 +120,8 @@ def _with_transpose(factors: Sequence[Any], operators: Sequence[str], place: int
     first, end = _next(without, operators, place, notation)
     if not at.is_vector(first):
         return (first if first is UNREAD else _raised(first, [token], notation)), end
-    stands = end < len(factors) and operators[end] != "/"
-    other, end = _next(factors, operators, end, notation) if stands else (sp.S.One, end)
+    continues = end < len(factors) and operators[end] != "/"
+    other, end = _next(factors, operators, end, notation) if continues else (sp.S.One, end)
     if not at.is_vector(other):
         raise wrong(token, "a transposed vector must stand before another", r"write \langle a, b\rangle")
     return at.inner(first, other), end

@@ -192,8 +192,8 @@ def neighbouring_sides(tokens: Sequence[Token]) -> list[tuple[Sequence[Token], T
     while tokens and tokens[-1].text in (".", ",", ";"):
         tokens = tokens[:-1]
     both = enumerate(zip(tokens, depths(tokens), strict=True))
-    places = [k for k, (token, depth) in both if token.text in RELATIONS and not depth]
-    ends = zip([-1, *places], places, [*places[1:], len(tokens)], strict=False)
+    relation_indices = [k for k, (token, depth) in both if token.text in RELATIONS and not depth]
+    ends = zip([-1, *relation_indices], relation_indices, [*relation_indices[1:], len(tokens)], strict=False)
     return [(tokens[before + 1 : place], tokens[place], tokens[place + 1 : after]) for before, place, after in ends]
 
 

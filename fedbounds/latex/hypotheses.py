@@ -105,9 +105,9 @@ def hypotheses_of_text(
             result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
-            known = any(pattern.match(text) for pattern in (MODEL, COUNTED[lines.notation.start]))
-            known = known or defines_mean(lines, tokens)
-            if not known and not (item and re.search(item.given, given)):
+            is_read = any(pattern.match(text) for pattern in (MODEL, COUNTED[lines.notation.start]))
+            is_read = is_read or defines_mean(lines, tokens)
+            if not is_read and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
     warnings += [f'not read: "{words}": {ASSUME}... where it limits the statement' for words in lines.theorem.remarks]
     supposed = [item for _, item in in_words(lines.theorem.supposed)]

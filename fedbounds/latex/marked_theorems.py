@@ -211,8 +211,10 @@ def _theorem(text: str, span: tuple[int, int], number: int, commands: dict[str, 
             inline = (*inline, Line("mention", definition, *at))
         else:
             lines = (*lines, Line("where", definition, *at))
-    said = tuple(remarks)
-    return Theorem(label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone, before, said)
+    remark_texts = tuple(remarks)
+    return Theorem(
+        label, lines, tuple(tokens), commands, first, inline, tuple(faults), text_alone, before, remark_texts
+    )
 
 
 def _place(text: str, at: int) -> tuple[int, int]:

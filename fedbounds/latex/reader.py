@@ -34,11 +34,11 @@ def guessed_lines(theorem: Theorem) -> list[Line]:
     assumed += [] if any(text in EXPECTATIONS for text in texts) else ["full-gradients"]
     assumed += [] if SOME_CLIENTS.search(theorem.words) else ["full-participation", "unbiased"]
     lines = [*theorem.lines, Line("assume", ", ".join(dict.fromkeys(assumed)), theorem.line, 1)]
-    known = _equations(theorem)
-    step = next((known[name] for name in (r"\eta_t", r"\eta_{t}", r"\eta") if name in known), "")
+    equations = _equations(theorem)
+    step = next((equations[name] for name in (r"\eta_t", r"\eta_{t}", r"\eta") if name in equations), "")
     lines += [Line("step", step, theorem.line, 1)] * bool(step)
-    needed = GAMMA in known and GAMMA in [*texts, *re.findall(r"\\[a-z]+", step)]
-    return [*lines, *(Line("where", f"{GAMMA} = {known[GAMMA]}", theorem.line, 1) for _ in range(needed))]
+    needed = GAMMA in equations and GAMMA in [*texts, *re.findall(r"\\[a-z]+", step)]
+    return [*lines, *(Line("where", f"{GAMMA} = {equations[GAMMA]}", theorem.line, 1) for _ in range(needed))]
 
 
 def _equations(theorem: Theorem) -> dict[str, str]:
@@ -54,13 +54,13 @@ def other_letters(theorem: Theorem, faults: Iterable[InputError]) -> list[Line]:
         for fault in faults
         if isinstance(fault, MisreadError) and UNKNOWN in str(fault)
     ]
-    parts, lines, known = [], list[Line](), _equations(theorem)
+    parts, lines, equations = [], list[Line](), _equations(theorem)
     for name in dict.fromkeys(names):
         plain = name
         while result := FONT.match(plain):
             plain = result[1]
-        if name in known:
-            lines.append(Line("where", f"{name} = {known[name]}", 1, 1))
+        if name in equations:
+            lines.append(Line("where", f"{name} = {equations[name]}", 1, 1))
         else:
             parts.append(f"{name} = {WHOLE.get(plain) or USUAL.get(plain, '...')}")
     letters = " ".join([*(token.text for token in theorem.display), *(line.text for line in theorem.inline)])

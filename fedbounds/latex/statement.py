@@ -148,19 +148,19 @@ class _Reader:
 
     def _stated(
         self,
-        said: _Statement,
+        content: _Statement,
         assumed: tuple[Assumption, ...],
         definitions: dict[sp.Symbol, sp.Expr],
         step: sp.Expr | None,
     ) -> Claim:
         """The claim of what the display and the comment lines say."""
-        lhs, terms = said.lhs.xreplace(said.counted), [term.xreplace(said.counted) for term in said.terms]
-        step = None if step is None else step.xreplace(said.counted)
+        lhs, terms = content.lhs.xreplace(content.counted), [term.xreplace(content.counted) for term in content.terms]
+        step = None if step is None else step.xreplace(content.counted)
         defined = definitions | gamma_from_steps(step, definitions)
         faults = self._lacking((lhs, *terms), (*definitions.values(), step or 0), set(defined), assumed)
         scope: Scope = "constant"
         with faults.caught():
-            scope = self._scope(said.scopes, (lhs, *terms))
+            scope = self._scope(content.scopes, (lhs, *terms))
         faults.raise_all()
         further, unread = hypotheses_of_text(self.lines, assumed, scope)
         unread += [USUAL.format(letter, meant) for letter, meant in self.lines.words.usual.items()]
@@ -168,8 +168,8 @@ class _Reader:
             if limits_unspoken_times(item, scope):
                 what = f"{item.statement} limits other times than this speaks of"
                 raise wrong(self.lines.start, what, "write it by T of w_T, by t of w_t")
-        every = (*assumed, *further, *said.limits)
-        assumed = tuple(item.with_values(said.counted) if item.limits_times else item for item in every)
+        every = (*assumed, *further, *content.limits)
+        assumed = tuple(item.with_values(content.counted) if item.limits_times else item for item in every)
         try:
             claim = Claim(
                 key=self.theorem.label,
@@ -178,7 +178,7 @@ class _Reader:
                 scope=scope,
                 lhs=lhs,
                 terms=self._named(terms),
-                kind=said.kind,
+                kind=content.kind,
                 units="as written" if self.theorem.of("units") else "checked",
                 assumptions=assumed,
                 definitions=defined,
@@ -254,7 +254,7 @@ class _Reader:
 
 def _each_once(faults: Gathered, declared_by: Iterable[str]) -> Gathered:
     """The errors, of a letter or a kind the first, and none of a letter in a line that itself declares nothing."""
-    result, said = Gathered(), set[str]()
+    result, content = Gathered(), set[str]()
     for fault in InputErrors(faults).faults:
         what = str(fault)
         if isinstance(fault, MisreadError) and (UNKNOWN in what or AVERAGE in what):
@@ -263,7 +263,7 @@ def _each_once(faults: Gathered, declared_by: Iterable[str]) -> Gathered:
                 continue
         elif isinstance(fault, MisreadError):
             what = re.sub(r"line \d+, column \d+: |, but received [^:]*: ", "", what)
-        if what not in said:
+        if what not in content:
             result.append(fault)
-        said.add(what)
+        content.add(what)
     return result

@@ -30,14 +30,18 @@ def range_ends(below: str, above: str) -> tuple[str, str, str]:
     >>> range_ends("0<=t<T", ""), range_ends(r"t\\in[T]", ""), range_ends("t=0", "T-1")
     (('t', '0', 'T-1'), ('t', '1', 'T'), ('t', '0', 'T-1'))
     """
-    if found := LISTED.match(below):
-        return found["name"], found["first"], found["last"]
-    if found := BETWEEN.match(below):
-        return found["name"], found["first"] or "", found["last"] + ("" if found["equal"] else "-1")
-    if found := FROM.match(below):
-        return found["name"], found["first"], above
-    if found := UP_TO.match(below):
-        return found["name"], "1", found["last"]
+    if parsed_range := LISTED.match(below):
+        return parsed_range["name"], parsed_range["first"], parsed_range["last"]
+    if parsed_range := BETWEEN.match(below):
+        return (
+            parsed_range["name"],
+            parsed_range["first"] or "",
+            parsed_range["last"] + ("" if parsed_range["equal"] else "-1"),
+        )
+    if parsed_range := FROM.match(below):
+        return parsed_range["name"], parsed_range["first"], above
+    if parsed_range := UP_TO.match(below):
+        return parsed_range["name"], "1", parsed_range["last"]
     return "", below, above
 
 

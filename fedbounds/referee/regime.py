@@ -141,12 +141,14 @@ class Suite:
         return self.trajectories[key]
 
 
-def prescribed_steps(planned: Experiment, claim: Claim, known: Mapping[str, Numbers] | None = None) -> StepSize:
-    """The step size a claim is stated for, on an experiment's problem; ``known`` of a run of it, for tuned ones."""
+def prescribed_steps(
+    planned: Experiment, claim: Claim, constants_of_run: Mapping[str, Numbers] | None = None
+) -> StepSize:
+    """The step size a claim is stated for, on an experiment's problem; tuned to a run where it is."""
     problem = planned.problem
     values: dict[str, Numbers] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N, "eta_s": 1}
     values |= {"eta_0": float(planned.eta(0)), "L_sample": problem.sample_smoothness}
-    values |= {name: number for name, number in (known or {}).items() if name not in values}
+    values |= {name: number for name, number in (constants_of_run or {}).items() if name not in values}
     return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))
 
 

@@ -175,10 +175,10 @@ class Screen:
 
 
 def _values(run: Measurement[Any], scope: Any, name: str) -> NDArray[np.float64]:
-    values, count = first_of(run.places(scope), run.constants), len(run.times(scope))
+    values, count = first_of(run.varying(scope), run.constants), len(run.times(scope))
     with contextlib.suppress(KeyError, OverflowError, TypeError, ZeroDivisionError):
         value = values[name]
-        several = name in run.places(scope)
+        several = name in run.varying(scope)
         return np.array([float(x) for x in itertools.islice(value, count)] if several else [float(value)] * count)
     return np.full(count, np.nan)
 

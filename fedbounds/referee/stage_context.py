@@ -244,8 +244,8 @@ class Watch:
         self._end = None if seconds is None else time.process_time() + seconds
         self._latest: Callable[[], StageResult] | None = None
 
-    def __call__(self, found: Callable[[], StageResult]) -> None:
-        self._latest = found
+    def __call__(self, result_so_far: Callable[[], StageResult]) -> None:
+        self._latest = result_so_far
         if self._end is not None and time.process_time() > self._end:
             raise OutOfTime
 

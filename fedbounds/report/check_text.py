@@ -148,8 +148,8 @@ def _claims_with_columns(claims: Sequence[Claim]) -> list[Claim]:
 
 def _readings(result: Result) -> tuple[str, ...]:
     """The readings that have rows of their own: those asked for by name; "" stands for the last one of each claim."""
-    asked = result.settings.readings
-    return ("",) if asked == DEFAULT_READINGS else asked
+    requested = result.settings.readings
+    return ("",) if requested == DEFAULT_READINGS else requested
 
 
 def _last(result: Result, claim: Claim) -> str:

@@ -201,7 +201,7 @@ def _warnings(c: Mapping[str, float], p_min: float | None) -> list[str]:
     first, last = (float(evaluate(main.steps, {**c, "t": t})) for t in (0.0, c["tau"] - 1))
     decay = in_floats(slow_decay, {"eta_ratio": first / last})
     if decay is not None and not decay.holds:
-        warnings.append(f"{decay.found}, so that no claim that assumes {slow_decay.key} applies")
+        warnings.append(f"{decay.observed}, so that no claim that assumes {slow_decay.key} applies")
     if c["sigma_sq"] > c["G_sq"]:
         warnings.append("sigma^2 > G^2: a variance cannot exceed its second moment")
     if p_min is not None and max(c["rho_bar"], c["rho_tilde"]) > 1 / p_min:

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     """Whether an assumption holds, and on which grounds."""
 
     holds: bool
-    found: str
+    observed: str
 
 
 class Losses(Protocol):
@@ -55,7 +55,7 @@ class Losses(Protocol):
 class RunLike(Protocol):
     """A run in one reading, as an assumption may look at it (`fedbounds.evidence.measured_run.MeasuredRun`).
 
-    ``known`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
+    ``constant`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
     ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||;
     ``start_excess`` max_i e_i(w_0); ``weighting`` the text of its rule.
     """
@@ -72,7 +72,7 @@ class RunLike(Protocol):
     def every_round_recorded(self) -> bool: ...
     @property
     def weighting(self) -> str: ...
-    def known(self, name: str) -> Constant: ...
+    def constant(self, name: str) -> Constant: ...
     def reached(self, name: str) -> float: ...
 
 
@@ -124,7 +124,7 @@ class Assumption:
     ``t``) range over every step. A facet given beside it replaces what would follow from the relation: ``on_run``
     checks a run, ``exactly`` an instance and its constants in fractions, ``in_class`` says whether the class of
     the SDP evidence builds it in, and ``gives`` is a fact for a proof, made of `Objects` and points. Evidence that
-    has neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``found`` is the
+    has neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``observed`` is the
     message where it fails: a format string of the symbols' values there and of ``left`` and ``right``.
     ``tolerance`` is the relative rounding allowed for in <= and = where floats are compared.
     Raises TypeError where the relation is none, ValueError where sympy decides it from the symbols' signs alone.
@@ -137,7 +137,7 @@ class Assumption:
     exactly: Callable[[InstanceLike, Mapping[str, Fraction]], tuple[bool, str]] | None = None
     in_class: Callable[[Any], tuple[bool, str]] | None = None
     gives: Callable[..., Part] | None = None
-    found: str = ""
+    observed: str = ""
     tolerance: float = EQUAL
 
     def __post_init__(self) -> None:
@@ -166,7 +166,7 @@ class Assumption:
     @property
     def _identity(self) -> tuple[Any, ...]:
         functions = (self.on_run, self.exactly, self.in_class, self.gives)
-        texts = (str.__str__(self.key), str.__str__(self.statement), str.__str__(self.found))
+        texts = (str.__str__(self.key), str.__str__(self.statement), str.__str__(self.observed))
         return (*texts, self.relation, self.tolerance, *map(id, functions))
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -55,14 +55,14 @@ def _of_the_class(setting: Any) -> Found:
 
 
 def _smooth(run: RunLike) -> Found:
-    constant = run.known("L")
+    constant = run.constant("L")
     return True, f"L = {constant.value:.6g} ({constant.provenance}) on R^d"
 
 
 def _strongly_convex(run: RunLike) -> Found:
     if not run.problem.convex:
         return False, "the problem is not convex"
-    constant = run.known("mu")
+    constant = run.constant("mu")
     return constant.value > 0, f"mu = {constant.value:.6g} ({constant.provenance}) on R^d"
 
 
@@ -70,7 +70,7 @@ def _moment(symbol: str) -> Callable[[RunLike], Found]:
     """A bound on a moment: checked at the points visited."""
 
     def check(run: RunLike) -> Found:
-        bound = run.known(symbol).value
+        bound = run.constant(symbol).value
         if run.moments_given:
             seen = run.reached(symbol)
             return seen <= bound, f"{symbol} = {bound:.6g} given; the run needs {seen:.6g}"
@@ -165,24 +165,24 @@ full_gradients = Assumption(
     "gradients are full (sigma^2 = 0)",
     sp.Eq(sigma_sq, 0),
     in_class=lambda setting: (setting.gradients == "full", f"{setting.gradients} gradients"),
-    found="sigma^2 = {sigma_sq:.4g}",
+    observed="sigma^2 = {sigma_sq:.4g}",
 )
 PAPER = (smooth, strongly_convex, bounded_variance, bounded_gradient)
 
 full_participation = Assumption(
-    "full-participation", "every client takes part (C = 1)", sp.Eq(C, 1), found="C = {C:g}"
+    "full-participation", "every client takes part (C = 1)", sp.Eq(C, 1), observed="C = {C:g}"
 )
 unbiased = Assumption(
     "unbiased",
     "alpha_t^i = p_i (FedAvg)",
     (sp.Eq(pi_min, 1), sp.Eq(pi_max, 1)),
-    found="alpha_i/p_i in [{pi_min:.4g}, {pi_max:.4g}]",
+    observed="alpha_i/p_i in [{pi_min:.4g}, {pi_max:.4g}]",
     gives=lambda o, quantity: Part(sp.Integer(0), "=", o.bias(quantity)),
 )
 
 
 def _equal_selection(run: RunLike) -> Found:
-    chosen = int(run.known("m").value)
+    chosen = int(run.constant("m").value)
     if run.every_round_recorded:
         return chosen > 0, f"m = {chosen}" if chosen else "the weights are not 1/m on m clients"
     return False, "the recording stride left rounds out, so m is not known (use stride 1)"
@@ -194,7 +194,7 @@ equal_selection = Assumption(
     "m clients a round, whichever they are, share the weight equally",
     sp.Gt(m, 0, evaluate=False),
     on_run=_equal_selection,
-    found="m = {m:g}",
+    observed="m = {m:g}",
 )
 
 
@@ -203,7 +203,7 @@ def _positive(symbol: sp.Symbol, label: str) -> Assumption:
         f"positive-{symbol}",
         f"{label} > 0",
         sp.Gt(symbol, 0, evaluate=False),
-        found=f"{label} = {{{symbol}:.4g}}",
+        observed=f"{label} = {{{symbol}:.4g}}",
     )
 
 
@@ -214,71 +214,71 @@ positive_rho_pairs = Assumption(
     "positive-rho-pairs",
     "rho_bar > 0 over all pairs",
     sp.Gt(rho_pairs, 0, evaluate=False),
-    found="the smallest skew over visited pairs is {rho_pairs:.4g}",
+    observed="the smallest skew over visited pairs is {rho_pairs:.4g}",
 )
 
 
 def _homogeneous(run: RunLike) -> Found:
     # Not Gamma itself: a client of tiny p_i makes it tiny although its minimum lies elsewhere.
     problem = run.problem
-    rounding = run.known("L").value * float(MINIMISER_ROUNDING**2 * (problem.w_star @ problem.w_star))
+    rounding = run.constant("L").value * float(MINIMISER_ROUNDING**2 * (problem.w_star @ problem.w_star))
     farthest = float(problem.star_excess.max())
-    return farthest <= max(ZERO_GAMMA * run.start_excess, rounding), f"Gamma = {run.known('Gamma').value:.4g}"
+    return farthest <= max(ZERO_GAMMA * run.start_excess, rounding), f"Gamma = {run.constant('Gamma').value:.4g}"
 
 
 homogeneous = Assumption(
-    "homogeneous", "Gamma = 0", sp.Eq(Gamma, 0), on_run=_homogeneous, found="Gamma = {Gamma:.4g}"
+    "homogeneous", "Gamma = 0", sp.Eq(Gamma, 0), on_run=_homogeneous, observed="Gamma = {Gamma:.4g}"
 )
 
-small_steps = Assumption("small-steps", "eta_t <= 1/L", sp.Le(eta * L, 1), found="max_t eta_t L = {left:.4g}")
+small_steps = Assumption("small-steps", "eta_t <= 1/L", sp.Le(eta * L, 1), observed="max_t eta_t L = {left:.4g}")
 steps_below_inverse_L = Assumption(
-    "eta-below-1/L", "eta_t < 1/L", sp.Lt(eta * L, 1), found="max_t eta_t L = {left:.4g}"
+    "eta-below-1/L", "eta_t < 1/L", sp.Lt(eta * L, 1), observed="max_t eta_t L = {left:.4g}"
 )
 steps_up_to_2_over_L_plus_mu = Assumption(
     "eta-below-2/(L+mu)",
     "eta_t <= 2/(L + mu)",
     sp.Le(eta * (L + mu), 2),
-    found="max_t eta_t (L + mu) = {left:.4g}",
+    observed="max_t eta_t (L + mu) = {left:.4g}",
 )
 steps_below_2_over_L_plus_mu = Assumption(
     "eta-strictly-below-2/(L+mu)",
     "eta_t < 2/(L + mu)",
     sp.Lt(eta * (L + mu), 2),
-    found="max_t eta_t (L + mu) = {left:.4g}",
+    observed="max_t eta_t (L + mu) = {left:.4g}",
 )
 quarter_steps = Assumption(
-    "quarter-steps", "eta_t <= 1/(4L)", sp.Le(eta * L, sp.Rational(1, 4)), found="max_t eta_t L = {left:.4g}"
+    "quarter-steps", "eta_t <= 1/(4L)", sp.Le(eta * L, sp.Rational(1, 4)), observed="max_t eta_t L = {left:.4g}"
 )
 slow_decay = Assumption(
     "slow-decay",
     "inside a round every earlier step size is at most 4 eta_t",
     sp.Le(eta_ratio, 4),
-    found="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
+    observed="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
     gives=lambda o: _at_least_zero(4 * eta - o.eta_s),
 )
 halving = Assumption(
     "halving",
     "inside a round every earlier step size is at most 2 eta_t",
     sp.Le(eta_ratio, 2),
-    found="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
+    observed="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
     gives=lambda o: _at_least_zero(2 * eta - o.eta_s),
 )
 equal_steps = Assumption(
     "equal-steps",
     "inside a round all step sizes are equal",
     (sp.Eq(eta_ratio, 1), sp.Eq(eta_growth, 1)),
-    found="inside a round the largest eta_s/eta_t is {eta_ratio:.4g} and the largest eta_t/eta_s {eta_growth:.4g}",
+    observed="inside a round the largest eta_s/eta_t is {eta_ratio:.4g} and the largest eta_t/eta_s {eta_growth:.4g}",
 )
 
 equal_p = Assumption(
     "equal-p",
     "every client has weight p_i = 1/N",
     sp.Eq(N * p_min, 1),
-    found="min p_i = {p_min:.4g} of {N:g} clients",
+    observed="min p_i = {p_min:.4g} of {N:g} clients",
     gives=lambda o: Part(o.share, "=", 1 / N),
 )
-one_client = Assumption("one-client", "N = 1", sp.Eq(N, 1), found="N = {N:g}")
-one_local_step = Assumption("one-local-step", "tau = 1", sp.Eq(tau, 1), found="tau = {tau:g}")
+one_client = Assumption("one-client", "N = 1", sp.Eq(N, 1), observed="N = {N:g}")
+one_local_step = Assumption("one-local-step", "tau = 1", sp.Eq(tau, 1), observed="tau = {tau:g}")
 # What bounds on local SGD ask for: Assumptions 1 to 3, and every client in every round with its weight p_i.
 LOCAL_SGD = (smooth, strongly_convex, bounded_variance, full_participation, unbiased)
 
@@ -305,7 +305,7 @@ identical = Assumption(
 
 
 def _sample_smooth(run: RunLike) -> Found:
-    constant = run.known("L_sample")
+    constant = run.constant("L_sample")
     return bool(np.isfinite(constant.value)), f"L_sample = {constant.value:.6g} ({constant.provenance})"
 
 

@@ -238,7 +238,7 @@ class Claim:
             OWN_STEPS,
             f"eta_t = {self.eta}" + (f" with {where}" if where else ""),
             sp.Eq(symbols.eta, self.steps, evaluate=False),
-            found="the run used eta_{t:g} = {eta:.4g}, the claim asks {right:.4g}",
+            observed="the run used eta_{t:g} = {eta:.4g}, the claim asks {right:.4g}",
             tolerance=SCHEDULE_TOLERANCE,
         )
 

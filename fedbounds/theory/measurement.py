@@ -62,7 +62,7 @@ class Measurement(Generic[V]):
     field: Callable[[Scope, str], V]
     quantities: Mapping[str, V] = made(default_factory=dict)
 
-    def places(self, scope: Scope) -> Mapping[str, V]:
+    def varying(self, scope: Scope) -> Mapping[str, V]:
         """Symbol name -> its values at every place of a scope, the constants left out."""
         sources = in_scope(scope).items()
         recorded = OnDemand({name: partial(self.field, scope, source) for name, source in sources})

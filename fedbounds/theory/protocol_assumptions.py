@@ -26,7 +26,7 @@ constant_steps = Assumption(
     "constant-steps",
     "every step size is eta_0",
     sp.Eq(eta, eta_0),
-    found="eta_{t:g} = {eta:.4g}, eta_0 = {eta_0:.4g}",
+    observed="eta_{t:g} = {eta:.4g}, eta_0 = {eta_0:.4g}",
 )
 
 # Of steps that are tuned to T, which are those of one horizon each.
@@ -41,7 +41,7 @@ without_replacement = Assumption(
     "selection-without-replacement",
     "m of N clients, drawn uniformly without replacement each round, share the weight equally",
     sp.Gt(m, 0, evaluate=False),
-    on_run=lambda run: _drawn(int(run.known("m").value), run.weighting),
+    on_run=lambda run: _drawn(int(run.constant("m").value), run.weighting),
     exactly=lambda instance, values: _drawn(values["m"], instance.weighting),
 )
 

@@ -168,7 +168,7 @@ def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows(
         record = run(item).measurement(TRUE.GRADIENT_DESCENT, READINGS["plain"])
         values = {
             **record.constants,
-            **{n: c[1] for s in ("step", "horizon", "point") for n, c in record.places(s).items()},
+            **{n: c[1] for s in ("step", "horizon", "point") for n, c in record.varying(s).items()},
         }
         for name, value in values.items():
             seen.setdefault(name, []).append(sp.Rational(value))

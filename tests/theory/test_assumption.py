@@ -45,12 +45,12 @@ def test_what_is_no_relation_is_refused():
 
 @pytest.mark.parametrize(("step", "holds"), [(F(1, 4), True), (F(1, 2), True), (F(51, 100), False)])
 def test_one_relation_says_the_same_in_floats_fractions_and_as_a_penalty(step, holds):
-    half = Assumption("half", "eta <= 1/(2L)", sp.Le(2 * eta * L, 1), found="2 eta L = {left:.4g}")
+    half = Assumption("half", "eta <= 1/(2L)", sp.Le(2 * eta * L, 1), observed="2 eta L = {left:.4g}")
     exactly = {"eta": step, "L": F(1), "t": F(0)}
     floats = {name: np.array([[float(value)]]) for name, value in exactly.items()}
     assert in_fractions(half, [exactly]).holds is in_floats(half, floats).holds is holds
     assert (penalty([half], floats, 1)[0] == 0) is np.True_ or not holds
-    assert in_fractions(half, [exactly]).found == f"2 eta L = {float(2 * step):.4g}"
+    assert in_fractions(half, [exactly]).observed == f"2 eta L = {float(2 * step):.4g}"
     assert in_fractions(half, [{"eta": step}]) is None and in_floats(half, {"eta": 1.0}) is None
 
 

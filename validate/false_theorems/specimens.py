@@ -93,7 +93,7 @@ class Pool:
             seen = self.records[k].measurement(next(iter(claims().values())), reading)
             count = len(seen.times(scope))
             self.columns[key] = {name: np.asarray(float(value)) for name, value in seen.constants.items()} | {
-                name: np.array([float(v) for v in column[:count]]) for name, column in seen.places(scope).items()
+                name: np.array([float(v) for v in column[:count]]) for name, column in seen.varying(scope).items()
             }
         return self.columns[key]
 

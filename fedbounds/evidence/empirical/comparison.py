@@ -131,7 +131,7 @@ def known_columns(claim: Claim, run: MeasuredRun, times: np.ndarray) -> np.ndarr
     return np.asarray(~np.any(moving, axis=0))
 
 
-def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, known: np.ndarray) -> Verdict:
+def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, certain_columns: np.ndarray) -> Verdict:
     """HOLDS if the band of lhs - rhs lies below 0 (identity: around it), REFUTED if some t lies above.
 
     Within rounding of 0 is neither, unless rounding is negligible beside the sides; see `conclude`.
@@ -141,16 +141,16 @@ def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, kn
     cells = sides.cells(claim.kind, lower, upper)
     refuted = cells.refuted
     status, grounds = conclude(claim, run, refuted, cells.holds, cells.untested)
-    if status in (Status.HOLDS, Status.REFUTED) and not (known.all() or (refuted & known).any()):
-        doubt = distrust(claim, run, sides.times, np.where(known, np.nan, lhs - rhs), refuted, error_rate)
+    if status in (Status.HOLDS, Status.REFUTED) and not (certain_columns.all() or (refuted & certain_columns).any()):
+        doubt = distrust(claim, run, sides.times, np.where(certain_columns, np.nan, lhs - rhs), refuted, error_rate)
         status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
     worst = cells.worst(bool(refuted.any()))
-    agreeing = np.isposinf(upper) & ~known & (run.trajectory.experiment.replicates >= MIN_REPLICATES)
+    agreeing = np.isposinf(upper) & ~certain_columns & (run.trajectory.experiment.replicates >= MIN_REPLICATES)
     if status is Status.UNDECIDED and not grounds and agreeing.any():
         grounds = (
             f"; at {agreeing.sum()} of {agreeing.size} times all replicates agree to rounding, which gives no band"
         )
-    certain = bool(known.all())
+    certain = bool(certain_columns.all())
     return _verdict(
         claim,
         run,

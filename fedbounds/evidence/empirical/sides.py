@@ -63,12 +63,14 @@ class Comparison:
     floor: Array
     values: Mapping[str, Numbers] = field(default_factory=dict)
 
-    def at(self, kept: np.ndarray) -> Comparison:
+    def at(self, selected_times: np.ndarray) -> Comparison:
         """The same at some of the times."""
-        if len(self.lhs) == 1 and kept.all():
+        if len(self.lhs) == 1 and selected_times.all():
             return self  # of several rows the copy has another order in memory, and sums of it other roundings
-        arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
-        values = OnDemand({name: partial(self._there, name, kept) for name in self.values})
+        arrays = {
+            name: getattr(self, name)[..., selected_times] for name in ("times", "lhs", "rhs", "rounding", "floor")
+        }
+        values = OnDemand({name: partial(self._there, name, selected_times) for name in self.values})
         return replace(self, **arrays, values=values)
 
     def _there(self, name: str, selected: np.ndarray) -> Numbers:
@@ -124,9 +126,9 @@ class Comparison:
         chosen = (lhs > 0) & (np.abs(lhs - rhs) > -self.allowed)
         return float(np.min(rhs[chosen] / lhs[chosen])) if chosen.any() else None
 
-    def band(self, error_rate: float, known: np.ndarray) -> Band:
-        """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
-        return band(self.lhs - self.rhs, error_rate, deterministic=known)
+    def band(self, error_rate: float, certain_columns: np.ndarray) -> Band:
+        """The simultaneous band of the mean of lhs - rhs; ``certain_columns`` columns do not vary."""
+        return band(self.lhs - self.rhs, error_rate, deterministic=certain_columns)
 
 
 def compare(claim: Claim, run: MeasuredRun) -> Comparison:
@@ -142,7 +144,7 @@ def compare(claim: Claim, run: MeasuredRun) -> Comparison:
 def _compared(claim: Claim, run: MeasuredRun) -> Comparison:
     """Both sides at every tested time."""
     measurement = run.measurement(claim.symbols)
-    times, fields = np.asarray(measurement.times(claim.scope)), measurement.places(claim.scope)
+    times, fields = np.asarray(measurement.times(claim.scope)), measurement.varying(claim.scope)
     shape = np.broadcast_shapes(*(np.shape(value) for value in fields.values()), (1, 1))
     sides = substitution(claim, run.reading, measurement)
     left, right, values = sides.lhs, sides.rhs, sides.values

@@ -91,7 +91,7 @@ def compare(
     formula = substitution(claim, reading, measurement)
     if formula.unmeasured or record.beyond(claim, reading):
         return
-    times, fields = measurement.times(claim.scope), measurement.places(claim.scope)
+    times, fields = measurement.times(claim.scope), measurement.varying(claim.scope)
     order = [k for k in spoken_of(claim, record, reading) if only in (None, times[k])]
     used = {name: name in fields for name in names_in(formula.lhs) + names_in(formula.rhs)}
     for k in reversed(order) if latest else order:
@@ -199,7 +199,7 @@ def places(claim: Claim, record: ExactRun, reading: Reading) -> int:
 def spoken_of(claim: Claim, record: ExactRun, reading: Reading) -> Sequence[int]:
     """The places of a run at which the assumptions hold that limit the times of a claim, as T >= 1 does."""
     measurement = record.measurement(claim, reading)
-    varying, every = measurement.places(claim.scope), range(len(measurement.times(claim.scope)))
+    varying, every = measurement.varying(claim.scope), range(len(measurement.times(claim.scope)))
     limits = [item for item in claim.assumptions_in(reading) if item.limits_times]
     names = {name for item in limits for name in item.symbols()}
     constants = {name: measurement.constants[name] for name in names - varying.keys()}
@@ -276,7 +276,7 @@ def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet
     if not record.instance.convex and of_minima(claim):
         return Unmet((Failure("minima", "every F_i has a minimum", "an F_i is concave"),))
     values: Any = first_of(record.computed(claim, reading).constants, record.constants(reading.skew))
-    fields = record.measurement(claim, reading).places(claim.scope)
+    fields = record.measurement(claim, reading).varying(claim.scope)
 
     def answer(item: Assumption) -> Answer | None:
         if not item.limits_times:

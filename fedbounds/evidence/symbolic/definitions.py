@@ -309,10 +309,10 @@ STATES = {
 
 def meanings(alpha_weighted: bool, all_present: bool, claim: Claim | None = None) -> dict[sp.Basic, sp.Expr]:
     """What symbols mean, a claim's own too; the virtual iterate is weighted by alpha, or by p as the paper writes."""
-    own = {q: meaning_of(q, claim.scope) for q in claim.computed} if claim is not None else {}
+    added = {q: meaning_of(q, claim.scope) for q in claim.computed} if claim is not None else {}
     terms = [after for _, _, after in sums_of(claim).values()]
-    own |= {q: meaning_of(q, "step") for term in terms for q in term.free_symbols if getattr(q, "computed", False)}
-    states = {**STATES, **{q: meaning for q, meaning in own.items() if meaning is not None}}
+    added |= {q: meaning_of(q, "step") for term in terms for q in term.free_symbols if getattr(q, "computed", False)}
+    states = {**STATES, **{q: meaning for q, meaning in added.items() if meaning is not None}}
     if not alpha_weighted:
         # Of the clients present the weights are p divided by its sum, which is p where everybody is.
         return {**states, **({W: Centre(P, X)} if all_present else {})}

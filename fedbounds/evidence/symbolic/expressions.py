@@ -132,9 +132,9 @@ def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic
 
 def moving(expression: sp.Expr) -> set[str]:
     """Names of the symbols in an expression that differ from step to step."""
-    own = {s.name for s in expression.free_symbols if isinstance(s, Quantity) and s.computed and s.scopes}
+    moving_names = {s.name for s in expression.free_symbols if isinstance(s, Quantity) and s.computed and s.scopes}
     names = {s.name for s in expression.free_symbols}
-    return own | {name for name in names if _moves(name)}
+    return moving_names | {name for name in names if _moves(name)}
 
 
 def _moves(name: str) -> bool:
@@ -158,29 +158,29 @@ def clear_sympy_caches() -> None:
         symbol._assumptions = StdFactKB(dict(symbol._assumptions0))
 
 
-def rebuilt(one: Any) -> Any:
+def rebuilt(thing: Any) -> Any:
     """The same, made anew; Unproved where it is of a class of its own."""
-    if type(one) in VALUES:
-        return one
-    if isinstance(one, sp.Basic):
-        return _expression(one)
-    if isinstance(one, tuple):
-        return tuple(map(rebuilt, tuple.__iter__(one)))
-    if isinstance(one, dict):
-        return {rebuilt(key): rebuilt(value) for key, value in dict.items(one)}
-    if any(one is assumption for assumption in SHIPPED.values()):
-        return one
-    if type(one) in PARTS:
-        return _made_of_fields(one)
-    raise Unproved(f"{type(one).__name__} is no fact, nor another part of a proof")
+    if type(thing) in VALUES:
+        return thing
+    if isinstance(thing, sp.Basic):
+        return _expression(thing)
+    if isinstance(thing, tuple):
+        return tuple(map(rebuilt, tuple.__iter__(thing)))
+    if isinstance(thing, dict):
+        return {rebuilt(key): rebuilt(value) for key, value in dict.items(thing)}
+    if any(thing is assumption for assumption in SHIPPED.values()):
+        return thing
+    if type(thing) in PARTS:
+        return _made_of_fields(thing)
+    raise Unproved(f"{type(thing).__name__} is no fact, nor another part of a proof")
 
 
-def _made_of_fields(one: Any) -> Any:
-    kind, kinds = type(one), {field.name: str(field.type) for field in fields(one)}
-    for name in vars(one).keys() - kinds.keys():
+def _made_of_fields(thing: Any) -> Any:
+    kind, kinds = type(thing), {field.name: str(field.type) for field in fields(thing)}
+    for name in vars(thing).keys() - kinds.keys():
         if not isinstance(getattr(kind, name, None), cached_property):
             raise Unproved(f"{name} is written into {kind.__name__}(...)")
-    written = vars(one)
+    written = vars(thing)
     read = {name: written[name] if "Callable" in kinds[name] else rebuilt(written[name]) for name in kinds}
     for name, value in read.items():
         if not _fits(value, kinds[name]):
@@ -206,30 +206,30 @@ def _fits(value: Any, kind: str) -> bool:
     return True
 
 
-def _expression(one: Any) -> sp.Basic:
-    kind = type(one)
+def _expression(thing: Any) -> sp.Basic:
+    kind = type(thing)
     if kind in (sp.Symbol, Quantity):
-        return _symbol(one)
-    if isinstance(one, sp.Rational) and not foreign(one, "sympy"):
-        return sp.Rational(int(one.p), int(one.q))
-    if kind not in ATOMS and foreign(one, "sympy"):
+        return _symbol(thing)
+    if isinstance(thing, sp.Rational) and not foreign(thing, "sympy"):
+        return sp.Rational(int(thing.p), int(thing.q))
+    if kind not in ATOMS and foreign(thing, "sympy"):
         raise Unproved(f"{kind.__name__} is of a class of its own, which may equal what it likes")
-    if not one.args:
-        return one  # what sympy has one of, or a number that is not exact
-    arguments = map(_expression, one.args)
-    return kind(*arguments, evaluate=False) if isinstance(one, Relational) else kind(*arguments)
+    if not thing.args:
+        return thing  # what sympy has one of, or a number that is not exact
+    arguments = map(_expression, thing.args)
+    return kind(*arguments, evaluate=False) if isinstance(thing, Relational) else kind(*arguments)
 
 
-def _symbol(one: sp.Symbol) -> sp.Symbol:
+def _symbol(thing: sp.Symbol) -> sp.Symbol:
     """The canonical symbol, a quantity of one's own with the same facets, or a new symbol of that name and sign."""
-    if type(one.name) is not str:
+    if type(thing.name) is not str:
         raise Unproved("the name of a symbol must be a plain text")
-    canonical = CANONICAL.get(one.name)
-    if canonical is not None and type(canonical) is type(one) and canonical == one:
+    canonical = CANONICAL.get(thing.name)
+    if canonical is not None and type(canonical) is type(thing) and canonical == thing:
         return canonical
-    made = sp.Symbol.__xnew__(type(one), one.name, **dict(one._assumptions_orig))
-    for slot in Quantity.__slots__ if type(one) is Quantity else ():
-        setattr(made, slot, getattr(one, slot))
+    made = sp.Symbol.__xnew__(type(thing), thing.name, **dict(thing._assumptions_orig))
+    for slot in Quantity.__slots__ if type(thing) is Quantity else ():
+        setattr(made, slot, getattr(thing, slot))
     if type(getattr(made, "on_path", None)) is PointFormula:
         made.on_path = PointFormula(_expression(made.on_path.expression))
     elif type(getattr(made, "on_path", None)) is StepSum:

@@ -232,11 +232,11 @@ def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
     abbreviations = {symbol: value for symbol, value in other.abbreviations.items() if symbol.name not in CANONICAL}
     while value.has(*abbreviations):
         value = value.xreplace(abbreviations)
-    own = {condition.symbol for condition in other.conditions} & value.atoms(sp.Symbol, Slack)
+    foreign_symbols = {condition.symbol for condition in other.conditions} & value.atoms(sp.Symbol, Slack)
     # A plain symbol is the name of an object, or its index.
-    own |= {s for s in value.free_symbols if s.name not in CANONICAL and s != sp.Symbol(s.name)}
-    if own:
-        listed = ", ".join(sorted(map(str, own)))
+    foreign_symbols |= {s for s in value.free_symbols if s.name not in CANONICAL and s != sp.Symbol(s.name)}
+    if foreign_symbols:
+        listed = ", ".join(sorted(map(str, foreign_symbols)))
         raise Unproved(f"the last line of {other.derivation.key} has symbols of its own: {listed}")
     return value, sign
 

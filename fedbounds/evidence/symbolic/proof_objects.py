@@ -258,11 +258,13 @@ def summand_of(quantity: sp.Basic) -> sp.Expr | None:
 
 def sums_of(claim: Claim | None) -> dict[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Expr]]:
     """The sums over steps that a claim speaks of, as sequences: z_T -> (z_0, z_t, z_{t+1})."""
-    own = claim.computed if claim is not None and claim.scope == "horizon" else ()
-    names = [q.name for q in own]
-    terms = {q: summand_of(q) for q in own if names.count(q.name) == 1}
+    user_defined = claim.computed if claim is not None and claim.scope == "horizon" else ()
+    names = [q.name for q in user_defined]
+    terms = {q: summand_of(q) for q in user_defined if names.count(q.name) == 1}
     # What the claim speaks of by itself is at T, as is what else is known at no step alone.
-    terms = {q: term for q, term in terms.items() if term is not None and not term.has(*own) and _of_step(term)}
+    terms = {
+        q: term for q, term in terms.items() if term is not None and not term.has(*user_defined) and _of_step(term)
+    }
     so_far = {
         q: sp.Symbol(f"{q.name}{SO_FAR}", **{"nonnegative" if q.is_nonnegative else "real": True}) for q in terms
     }
@@ -272,16 +274,16 @@ def sums_of(claim: Claim | None) -> dict[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Exp
 def _of_step(term: sp.Expr) -> bool:
     """Whether each symbol of a sum's term, and of its expression, means in a proof what it is at t, and not at T."""
 
-    def known(q: sp.Basic) -> bool:
+    def is_fixed(q: sp.Basic) -> bool:
         if not isinstance(q, Quantity):
             return False
         if q.recorded:
             return "step" in q.recorded
         return q.expression is not None and all(
-            known(s) for s in q.expression.free_symbols if getattr(s, "scopes", ())
+            is_fixed(s) for s in q.expression.free_symbols if getattr(s, "scopes", ())
         )
 
-    return all(map(known, term.free_symbols))
+    return all(map(is_fixed, term.free_symbols))
 
 
 def weights_of(quantity: sp.Basic) -> sp.Expr | None:

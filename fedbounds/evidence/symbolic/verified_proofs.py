@@ -183,10 +183,10 @@ def judge(checked: Checked, claim: Claim, reading: Reading, case: Claim | None =
 def _on_their_word(checked: Checked) -> str:
     """The assumptions whose facts nothing was compared with: somebody's own, which are no relations."""
     used = [checked.universe[key] for key in sorted(checked.assumptions) if key in checked.universe]
-    own = [
+    unchecked = [
         item.key for item in used if item.gives is not None and not item.parts and SHIPPED.get(item.key) is not item
     ]
-    return f"; what {', '.join(own)} gives to the proof was taken on its word" if own else ""
+    return f"; what {', '.join(unchecked)} gives to the proof was taken on its word" if unchecked else ""
 
 
 def _covered(claim: Claim, reading: Reading) -> Coverage:

@@ -220,7 +220,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         stepped = (population.eta.max(1) * population.losses.L)[:, None]
         margin = np.where(stepped > 1, UNTESTED, margin)
         where = margin.argmin(axis=1)
-    outside = penalty(claim.assumptions_in(reading), first_of(measurement.places("step"), values), P)
+    outside = penalty(claim.assumptions_in(reading), first_of(measurement.varying("step"), values), P)
     return Objectives(np.where(outside > 0, OUTSIDE + outside, margin[rows, where]), ratio, where)
 
 

@@ -79,7 +79,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     if failing:
         worst = min(failing, key=lambda s: s.margin)
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
-        place = {name: column[k] for name, column in seen.places(claim.scope).items()}
+        place = {name: column[k] for name, column in seen.varying(claim.scope).items()}
         values |= place
     shown = {name: text(value) for name, value in values.items() if name in used | assumed and name not in place}
     for name in FAIR.keys() - used:

@@ -81,14 +81,14 @@ def _each(value: Any, number: Callable[[Any], Any]) -> Any:
     return value if value is None else number(value)
 
 
-def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) -> tuple[bool, str]:
-    """Whether a certificate proves its inequality, and the first reason why not; ``known`` are the claims by key."""
+def check(certificate: Certificate, claims_by_key: Mapping[str, Claim] | None = None) -> tuple[bool, str]:
+    """Whether a certificate proves its inequality, and the first reason why not, with the claims by key."""
     try:
         setting = certificate.parameters
         rhs, multipliers = certificate.numbers(certificate.rhs), certificate.numbers(certificate.multipliers)
         claim = None
         if certificate.claim is not None:
-            claim = (claims() if known is None else known)[certificate.claim]
+            claim = (claims() if claims_by_key is None else claims_by_key)[certificate.claim]
             scale = certificate.numbers(certificate.scale)
             if str(claim.lhs) != certificate.lhs or coefficients(claim, setting, scale) != rhs:
                 return False, f"this is not the inequality of {certificate.claim}"
@@ -109,13 +109,13 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
 
 
 def verified_certificates(
-    paths: Iterable[Path], known: Mapping[str, Claim] | None = None
+    paths: Iterable[Path], claims_by_key: Mapping[str, Claim] | None = None
 ) -> Iterator[tuple[Certificate, str]]:
     """(certificate, "" or why it proves nothing) of every certificate in the files, one at a time."""
-    known = claims() if known is None else known
+    claims_by_key = claims() if claims_by_key is None else claims_by_key
     for path in paths:
         for certificate in read(path):
-            valid, reason = check(certificate, known)
+            valid, reason = check(certificate, claims_by_key)
             yield certificate, "" if valid else reason
 
 

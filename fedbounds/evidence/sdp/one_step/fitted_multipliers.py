@@ -182,10 +182,10 @@ class _Search:
         every = [Expression.mean([exact(Fraction(1))] * len(row), row) for row in rows]
         return [model.form(item) for item in (*every, gap)]
 
-    def solved(self, support: Sequence[int], known: Array | None = None) -> dict[str, Any] | None:
+    def solved(self, support: Sequence[int], given_kernel: Array | None = None) -> dict[str, Any] | None:
         """Verified multipliers of these constraints, or None."""
         forms = self.forms(support)
-        kernel = self.kernel(support, forms) if known is None else known
+        kernel = self.kernel(support, forms) if given_kernel is None else given_kernel
         if kernel is None:
             return None
         model, gap = self.whole

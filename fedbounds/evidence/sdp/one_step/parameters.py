@@ -182,9 +182,9 @@ def round_setting(
     return Setting(alpha, p, sizes, tau, mu, L, rho_bar, rho_tilde, reading, local)
 
 
-def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int) -> tuple[Fraction, ...]:
+def sizes_at(claim: Claim, constants: Mapping[str, Fraction], start: int, count: int) -> tuple[Fraction, ...]:
     """The step sizes eta_t that a claim is stated for at t = start, ..., or InputError where one is not rational."""
-    times = [{**known, "t": Fraction(start + k)} for k in range(count)]
+    times = [{**constants, "t": Fraction(start + k)} for k in range(count)]
     for at in times:
         require_defined(claim.steps, at)
     sizes = [rational(claim.steps, at) for at in times]

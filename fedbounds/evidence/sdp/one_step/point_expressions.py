@@ -112,14 +112,14 @@ def points_in(expressions: Expressions) -> tuple[sp.Expr, ...]:
 class Reader:
     """Expressions as forms, in arrays over the clients or of one entry.
 
-    ``here`` are the vectors of w, w_i, w_i* and, after local steps, of the round's start; ``known`` maps a point to
-    each client's `Point` there. ``numbers`` gives the values of numbers, ``weights`` those of alpha and p.
+    ``here`` are the vectors of w, w_i, w_i* and, after local steps, of the round's start; ``points_at`` maps
+    a point to each client's `Point` there. ``numbers`` gives the values of numbers, ``weights`` those of alpha and p.
     """
 
     here: Mapping[sp.Expr, Sequence[Vector]]
     weights: Mapping[sp.Expr, Sequence[Any]]
     numbers: Callable[[sp.Expr], Any]
-    known: dict[sp.Expr, list[Point]] = field(default_factory=dict)
+    points_at: dict[sp.Expr, list[Point]] = field(default_factory=dict)
 
     def form(self, expression: sp.Expr) -> Expression:
         """A quantity."""
@@ -137,7 +137,7 @@ class Reader:
         if isinstance(expression, Centre):
             return self._mean(expression.args[0], self.vectors(expression.args[1]), Vector)
         if isinstance(expression, Grad):
-            return _array([point.g for point in self.known[expression.args[0]]])
+            return _array([point.g for point in self.points_at[expression.args[0]]])
         if expression not in self.here and expression != at.w_star:
             raise reject("of any local models nothing says where the round began", expression, "take local steps")
         return _array([Vector()] if expression == at.w_star else self.here[expression])
@@ -153,7 +153,7 @@ class Reader:
         if isinstance(expression, Mean):
             return self._mean(expression.args[0], self._scalar(sp.expand(expression.args[1])), Expression)
         if isinstance(expression, Loss):
-            return _array([point.f for point in self.known[expression.args[0]]])
+            return _array([point.f for point in self.points_at[expression.args[0]]])
         if expression != at.F_i_star:
             raise reject("a form must be made of inner products and values", expression, "leave it out")
         return _array([Expression()])  # every model takes F_i* for 0

@@ -153,7 +153,7 @@ class _Writer:
 
     def further(self, points: Points, place: sp.Expr, reader: Reader) -> Points:
         """Every client's points with one more, unless it is one of them."""
-        xs, k, there = reader.vectors(place), len(reader.known), list[Point]()
+        xs, k, there = reader.vectors(place), len(reader.points_at), list[Point]()
         for i, mine in enumerate(points):
             x = xs[i % len(xs)]
             new = Point(f"at{k}", x, self.vector("q", i, k), self.value("r", i, k))
@@ -161,7 +161,7 @@ class _Writer:
             if there[-1] is new:
                 self.slopes.append(Symbol("q", i, k))
                 self.levels.append(Symbol("r", i, k))
-        reader.known[place] = there
+        reader.points_at[place] = there
         return tuple((*([q] if q not in mine else []), *mine) for q, mine in zip(there, points, strict=True))
 
     def vector(self, letter: str, client: int = -1, step: int = -1) -> Vector:
