@@ -1,5 +1,6 @@
 """What the prover finds of a point and of one step, as scripts that Rocq accepts, and no wrong one."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,9 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import coqc, found_proof
 from fedbounds.evidence.prover import automatic
+from fedbounds.referee import theorems
+from fedbounds.referee.stage_context import Stage
+from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import point_quantities as pq
@@ -115,6 +119,16 @@ def test_rocq_is_ended_when_its_seconds_are_spent():
     shown = found_proof.asked(written, stated, PLAIN, 0.01)
     assert shown.status is written.status and "rocq" not in shown.data
     assert trial_text.rocq_answer(shown) == ["Rocq: not checked within 0 s (--rocq gives it longer)."]
+
+
+def test_the_answer_to_a_proof_stands_with_the_trial(monkeypatch):
+    verdict = found_proof.with_script(*automatic.proved(POINT, PLAIN), POINT, PLAIN)
+    trial = Trial(POINT, "plain", "small", 0, (Stage("proof", 0.0, (), (verdict,)),), finished=True)
+    accepted = replace(verdict, data={**verdict.data, "rocq": "abc"})
+    monkeypatch.setattr(found_proof, "asked", lambda *_: accepted)
+    after = theorems._by_rocq(trial, 1.0)
+    assert after.whole_proof is accepted and after.finished
+    assert "Rocq accepts it (statement abc)." in trial_text.verdict(after)
 
 
 def test_any_label_names_a_file_of_rocq_and_none_ends_its_comment():
