@@ -18,8 +18,7 @@ import numpy as np
 
 from fedbounds.engine.numpy_engine import Moments, round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
-from fedbounds.engine.record import Record, Recorder
-from fedbounds.engine.time_grid import TimeGrid, check_distances, divergence_limit, make_time_grid
+from fedbounds.engine.record import Record, Recorder, TimeGrid, check_distances, divergence_limit, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays

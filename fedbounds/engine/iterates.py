@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fedbounds.engine import rng
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
 from fedbounds.engine.numpy_engine import NumpyEngine, draws_at, round_weights
-from fedbounds.engine.time_grid import check_distances, distance_sq, divergence_limit, make_time_grid
+from fedbounds.engine.record import check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State
 from fedbounds.model.experiment import Experiment

@@ -15,7 +15,7 @@ import numpy as np
 from fedbounds.engine.memory import SPAN
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, round_weights
 from fedbounds.engine.parallel import default_threads, in_threads
-from fedbounds.engine.time_grid import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
+from fedbounds.engine.record import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, kernel_arrays

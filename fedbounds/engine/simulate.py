@@ -13,8 +13,15 @@ from fedbounds.engine.loop import Span, choose_engine, run_blocks
 from fedbounds.engine.memory import require_run
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, chosen_weights, participating_clients, round_weights
 from fedbounds.engine.parallel import blocks_of, default_threads, in_threads
-from fedbounds.engine.record import Record, Recorder
-from fedbounds.engine.time_grid import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
+from fedbounds.engine.record import (
+    Record,
+    Recorder,
+    TimeGrid,
+    check_distances,
+    distance_sq,
+    divergence_limit,
+    make_time_grid,
+)
 from fedbounds.errors import DivergedError, of_kind, reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices

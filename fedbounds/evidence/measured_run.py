@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine.time_grid import make_time_grid
+from fedbounds.engine.record import make_time_grid
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers
 from fedbounds.evidence.quantity_values import Values

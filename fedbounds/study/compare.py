@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.iterates import check, run_algorithm
+from fedbounds.engine.record import make_time_grid
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable

@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from fedbounds.engine.time_grid import make_time_grid
+from fedbounds.engine.record import make_time_grid
 from fedbounds.evidence.assumption_checks import in_floats, unmet_assumptions
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun

@@ -5,8 +5,8 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds.engine import rng
+from fedbounds.engine.record import make_time_grid
 from fedbounds.engine.simulate import run_in_full, simulate
-from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime
