@@ -276,7 +276,7 @@ def test_an_upper_bound_is_rounded_up(value):
 @pytest.mark.parametrize(
     ("match", "made"),
     [
-        ("0 < mu < L", lambda: Run(1, 1, Q(1), Q(1), ETA)),
+        ("0 <= mu < L", lambda: Run(1, 1, Q(1), Q(1), ETA)),
         ("0 < eta < 2/L", lambda: rounds_of(1, 1, eta=Q(2))),
         ("0 < eta < 2/L", lambda: rounds_of(1, 2, eta=(ETA, Q(2)))),
         ("400 steps", lambda: rounds_of(401, 1)),
