@@ -16,7 +16,7 @@ from fedbounds.evidence.judge import cannot_express, without_facets
 from fedbounds.evidence.kernel import found_proof
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
-from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, quantities_not_expressed
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, not_expressed
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.evidence.symbolic.expressions import rebuilt
@@ -60,9 +60,7 @@ def read_back(case: Case) -> StageResult:
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not (applies(claim, reading) or of_runs(claim, reading)):
-        names = ", ".join(
-            (*(f"steps tuned to {name}" for name in claim.tuned), *quantities_not_expressed(claim, reading))
-        )
+        names = ", ".join((*(f"steps tuned to {name}" for name in claim.tuned), *not_expressed(claim, reading)))
         why = f"they lack {names}" if names else f"it is an {claim.kind} over every {claim.scope}"
         what = "it is no statement of one round, or of a whole run, in their quantities"
         lacking.append(f"certificates: {what}: {why}")

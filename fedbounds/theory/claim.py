@@ -244,9 +244,8 @@ class Claim:
 
     def coverage(self, reading: Reading) -> Coverage:
         """A set of experiments that holds all that the claim speaks of, from the relations it assumes."""
-        return coverage_of_relations(
-            tuple(part for assumption in self.assumptions_in(reading) for part in assumption.parts)
-        )
+        relations = (part for assumption in self.assumptions_in(reading) for part in assumption.parts)
+        return coverage_of_relations(tuple(relations))
 
     @cached_property
     def computed(self) -> tuple[Quantity, ...]:

@@ -258,13 +258,11 @@ def summand_of(quantity: sp.Basic) -> sp.Expr | None:
 
 def sums_of(claim: Claim | None) -> dict[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Expr]]:
     """The sums over steps that a claim speaks of, as sequences: z_T -> (z_0, z_t, z_{t+1})."""
-    user_defined = claim.computed if claim is not None and claim.scope == "horizon" else ()
-    names = [q.name for q in user_defined]
-    terms = {q: summand_of(q) for q in user_defined if names.count(q.name) == 1}
+    spoken = claim.computed if claim is not None and claim.scope == "horizon" else ()
+    names = [q.name for q in spoken]
+    terms = {q: summand_of(q) for q in spoken if names.count(q.name) == 1}
     # What the claim speaks of by itself is at T, as is what else is known at no step alone.
-    terms = {
-        q: term for q, term in terms.items() if term is not None and not term.has(*user_defined) and _of_step(term)
-    }
+    terms = {q: term for q, term in terms.items() if term is not None and not term.has(*spoken) and _of_step(term)}
     so_far = {
         q: sp.Symbol(f"{q.name}{SO_FAR}", **{"nonnegative" if q.is_nonnegative else "real": True}) for q in terms
     }

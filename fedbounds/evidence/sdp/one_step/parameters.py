@@ -208,10 +208,10 @@ def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
         return False
     if str(claim.lhs) == "grad_sq":
         return pointwise(claim, reading)
-    return not quantities_not_expressed(claim, reading)
+    return not not_expressed(claim, reading)
 
 
-def quantities_not_expressed(claim: Claim, reading: Reading = PLAIN) -> tuple[str, ...]:
+def not_expressed(claim: Claim, reading: Reading = PLAIN) -> tuple[str, ...]:
     """The quantities of a claim that are none of this evidence's, the left side first."""
     symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
     used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
