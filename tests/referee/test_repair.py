@@ -251,7 +251,7 @@ def test_an_interruption_keeps_what_was_found_and_a_fault_of_one_candidate_stops
     monkeypatch.setattr(theorems, "try_claim", lambda *_, **__: trial)
     shown, repaired = [], []
     with pytest.warns(UserWarning, match="passed over: ArithmeticError"):
-        (ended,) = theorems.referee("", repair=True, each=shown.append, each_repaired=repaired.append).items
+        (ended,) = theorems.referee("", repair=True, each=shown.append, each_followed=repaired.append).items
     assert shown == [trial] and repaired == [ended] and not ended.finished
     assert [item.change for item in ended.alternatives] == ["twice"]
 
