@@ -74,8 +74,7 @@ def worst(
 
     if measure not in MEASURES:
         raise reject("what is measured is distance, gap or average", measure, "choose one")
-    if fraction(kappa) <= 1:
-        raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
+    mu, at = class_of(kappa, zeta_star, sigma, Delta_0)
     if values and over is None:
         raise reject("--values are those of a curve", values, "add --over")
     extra = tuple(modules_from(plugins))
@@ -84,7 +83,7 @@ def worst(
     run = Run(
         rounds,
         tau,
-        1 / fraction(kappa),
+        mu,
         Fraction(1),
         size,
         measure=measure,
@@ -93,10 +92,6 @@ def worst(
         **_weights(weights, fractions(p) if p else (), plugins),
     )
     along = tuple(fractions(values)) if values else ()
-    for name, value in (("zeta_star", zeta_star), ("sigma", sigma)):
-        if fraction(value) < 0:
-            raise reject(f"{name} is a root of a mean of squares, at least 0", value, "leave out its sign")
-    at = {"delta_0": fraction(Delta_0), "zeta_sq": fraction(zeta_star) ** 2, "sigma_sq": fraction(sigma) ** 2}
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES.get(over, ())]
     rows: list[Sandwich] = []
     each = curve(run, over, along, steps, extra=extra, **at)
@@ -105,6 +100,23 @@ def worst(
             progress("worst cases", k, len(todo), *todo[k : k + 1])
         rows.append(next(each))
     return Findings(tuple(rows), lambda item: [{"claim": item.theorem or "", **asdict(item)}])
+
+
+def class_of(
+    kappa: Number, zeta_star: Number, sigma: Number, Delta_0: Number
+) -> tuple[Fraction, dict[str, Fraction]]:
+    """(mu at L = 1, Delta_0 and the squares of zeta_* and sigma); InputError where no class has them."""
+    from fedbounds.evidence.sdp.one_step.coverage import fraction
+
+    if fraction(kappa) <= 1:
+        raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
+    if fraction(Delta_0) <= 0:
+        raise reject("Delta_0 must be positive", Delta_0, "start away from w*")
+    for name, value in (("zeta_star", zeta_star), ("sigma", sigma)):
+        if fraction(value) < 0:
+            raise reject(f"{name} is a root of a mean of squares, at least 0", value, "leave out its sign")
+    at = {"delta_0": fraction(Delta_0), "zeta_sq": fraction(zeta_star) ** 2, "sigma_sq": fraction(sigma) ** 2}
+    return 1 / fraction(kappa), at
 
 
 def _sizes(step: Number, rounds: int, tau: int, over: str | None) -> Fraction | tuple[Fraction, ...]:

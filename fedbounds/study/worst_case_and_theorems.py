@@ -26,7 +26,6 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
     surely,
     with_noise,
 )
-from fedbounds.evidence.sdp.multi_round.noise import shares
 from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import highest, sampled
 from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
@@ -130,7 +129,7 @@ def sandwich(
     stated = stated or bounds(run, delta_0, zeta_sq, extra, of_instance, sigma_sq)
     lower, still = instance.value, 0.0
     if sigma_sq:
-        still = float(alike(run, delta_0, sigma_sq * shares(run)[0]))
+        still = float(alike(run, delta_0, sigma_sq * run.shares[0]))
         lower = max(still, with_noise(run, instance, float(sigma_sq)) if len(run.p) in (0, 2) else lower)
     if run.rule is not None:
         lower = in_fractions(run, instance, delta_0, zeta_sq)
@@ -224,7 +223,7 @@ def bounds(
         return {}
     constants: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
     constants |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
-    constants |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
+    constants |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * run.shares[0]}
     constants |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
     constants |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(
         further or {}

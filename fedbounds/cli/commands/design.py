@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fedbounds.cli.adapter import command, say, show, show_json
 
-if TYPE_CHECKING:
-    from fedbounds.study.design import Design
 
-# A minimax gap that is worth a remark.
-LARGE = 1e-3
-
-
-@command("Study a problem", more="fedbounds.study.design:design", but=("progress",))
+@command("Study a problem", more="fedbounds.study.best_method:best_method", but=("progress",))
 def design(
     *,
     out: Path | None = None,
@@ -33,42 +25,21 @@ def design(
     out: Write a picture over tau here, as PNG and SVG.
     """
     from fedbounds.cli.click_commands import given_settings
-    from fedbounds.report.design_text import answer
+    from fedbounds.report.best_method_text import answer, remarks, table
     from fedbounds.report.terminal import progress
-    from fedbounds.study.design import design
+    from fedbounds.study.best_method import best_method
 
     with progress(not quiet) as bar:
-        result = list(design(progress=bar, **given_settings(options)))
-    drawn = []
+        result = list(best_method(progress=bar, **given_settings(options)))
+    if format == "json":
+        show_json([{"answer": answer(item), **item.row()} for item in result])
+    else:
+        show(answer(min(result, key=lambda item: item.worst)))
+        show(table(result))
+        for line in remarks(result):
+            say(line)
     if out is not None:
         from fedbounds.report.figures.best_method_figure import draw
 
-        drawn = draw(result, out)
-    if format == "json":
-        show_json([{"answer": answer(item), **asdict(item), "gap": item.gap} for item in result])
-    else:
-        _print(result)
-    for path in drawn:
-        say(f"Wrote {path}.")
-
-
-def _print(result: Sequence[Design]) -> None:
-    from fedbounds.report.design_text import answer, choices, commands, over_tau
-
-    first = min(result, key=lambda item: item.worst)
-    show(answer(first))
-    show(choices(first) if len(result) == 1 else over_tau(result))
-    if first.alpha:
-        say("Weights are searched for near p and near equal ones: there is no lower bound.")
-    elif first.sigma or first.participation:
-        say('Of a random run the worst case is a bound: a method may have less, down to "no method below".')
-    elif first.gap is not None and first.gap > LARGE:
-        say(f"A better method may have {100 * first.gap:.2g}% less: long runs do not use every inequality.")
-    if not all(item.certified for item in result):
-        say("A worst case without a verified proof is the solver's number.")
-    taus = sorted({item.tau for item in result})
-    if len(taus) > 1 and first.tau == taus[-1]:
-        say(f"The best has the most local steps that were tried: more than {first.tau} may be better still.")
-    say("To prove and to run it:" if first.certified else "To look for a proof (none was found here) and to run it:")
-    for line in commands(first):
-        say(f"  {line}")
+        for path in draw(result, out):
+            say(f"Wrote {path}.")

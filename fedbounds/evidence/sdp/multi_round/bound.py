@@ -44,7 +44,7 @@ Proof = Mapping[str, Fraction]
 Links = Callable[[Run, Any], tuple[Sequence[Program], Potential]]
 MEASURED = (Fraction(1),)
 # Rows up to which a matrix that has no room to spare is eliminated exactly.
-SMALL = 3
+SMALL = 4
 # How far above the least value a proof with room to spare is sought, relatively.
 ROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3))
 # zeta_*^2 over L^2 Delta_0 at which a bound for zeta_* = 0 is sought: b zeta_*^2 then costs a about 1e-5.
@@ -94,9 +94,10 @@ def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Program], Potent
 
 @dataclass(frozen=True)
 class Bound:
-    """What a run measures is at most a Delta_0 + b zeta_*^2 (+ noise): proved by ``proofs``, or a closed form.
+    """What a run measures is at most a Delta_0 + b zeta_*^2: proved by ``proofs``, or a closed form.
 
     Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
+    Noise adds ``noise[0]`` E||its mean over the clients||^2 and ``noise[1]`` E||deviations from that||^2.
     ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up. ``exact``: a closed form, without a proof.
     ``attained``: by some clients with these weights, up to inequalities that were left out. ``proofs`` are the
     multipliers in the ``links``, ``potentials`` those between the first and the last.
@@ -112,6 +113,7 @@ class Bound:
     exact: bool = False
     attained: bool = False
     bias: Fraction = Fraction(0)
+    noise: tuple[Fraction, ...] = ()
 
     @property
     def certified(self) -> bool:
@@ -121,20 +123,20 @@ class Bound:
 
 def verify(bound: Bound) -> bool:
     """Whether the potentials join and the multipliers of every link prove that they do not rise, exactly."""
-    joined = list(_joined(bound))
-    return 0 < len(joined) == len(bound.proofs) and all(
+    pairs = list(joined(bound))
+    return 0 < len(pairs) == len(bound.proofs) and all(
         multipliers.keys() <= set(link.labels) and verification.verify(link, gap, multipliers, _positive)[0]
-        for (link, gap), multipliers in zip(joined, bound.proofs, strict=True)
+        for (link, gap), multipliers in zip(pairs, bound.proofs, strict=True)
     )
 
 
-def _joined(bound: Bound) -> Iterator[tuple[Program, Expression]]:
+def joined(bound: Bound) -> Iterator[tuple[Program, Expression]]:
     """Every link with its potential before less that after; none where they do not join."""
     links, last = bound.links(bound.run, exact)
     V, ends = [*bound.potentials, last], [[quantities(link, when) for when in ("before", "after")] for link in links]
     if not links or len(V) != len(links) or any(len(W) != len(after) for W, (_, after) in zip(V, ends, strict=True)):
         return
-    first = (bound.a, bound.b, bound.bias)[: len(ends[0][0])]
+    first = (bound.a, bound.b, *[bound.bias] * bound.run.biased, *bound.noise)[: len(ends[0][0])]
     for link, here, there, (before, after) in zip(links, (first, *V), V, ends, strict=False):
         yield link, _mean(here, before[: len(here)]) - _mean(there, after)
 
@@ -178,32 +180,31 @@ def least(
     run: Run,
     delta_0: Fraction,
     zeta_sq: Fraction,
-    prices: Sequence[Sequence[float]] | None = None,
-    more: float = 0.0,
+    sigma_sq: Fraction = Fraction(0),
     room: Sequence[Fraction] = ROOM,
 ) -> Bound | None:
-    """The smallest bound that the links prove, certified; None where no proof was found.
-
-    ``prices`` are those of the potentials between, none by default, and ``more`` is paid besides.
-    """
+    """The smallest bound that the links prove, certified; None where no proof was found."""
     pull = zeta_sq or COMMON * run.L**2 * delta_0
     most, mean = run.spread if links is not of_clients else (Fraction(1), Fraction(0))
     starts = [float(delta_0), float(pull * (most - mean)), *[float(pull * mean)] * bool(mean)]
+    share = run.shares[0]
+    starts += [float(sigma_sq * part) for part in (share, 1 - share) if sigma_sq]
     programs, last = links(run, float)
-    chain = _Chain(programs, last, [starts, *(prices or [[]] * (len(programs) - 1))])
+    chain = _Chain(programs, last, starts)
     smallest = chain.smallest()
     if smallest is None:
         return None
     for margin in room:
-        inside = chain.inside(smallest + float(margin) * (smallest + more))
+        inside = chain.inside(smallest * (1 + float(margin)))
         if inside is None:
             continue
         ((a, b, *more_), *between), proofs = inside
-        bias = more_[0] if more_ else Fraction(0)
-        value = above(a * delta_0 + (b * most + max(bias - b, Fraction(0)) * mean) * zeta_sq)
-        result = Bound(run, a, b, value, (), tuple(between), links, bias=bias)
-        joined = list(_joined(result))
-        exactly = [cancelling(link, gap, given) for (link, gap), given in zip(joined, proofs, strict=True)]
+        bias, noise = (more_[0] if mean else Fraction(0)), tuple(more_) if sigma_sq else ()
+        added = max((noise[0] * part + noise[1] * (1 - part) for part in run.shares if noise), default=Fraction(0))
+        value = above(a * delta_0 + (b * most + max(bias - b, Fraction(0)) * mean) * zeta_sq + added * sigma_sq)
+        result = Bound(run, a, b, value, (), tuple(between), links, bias=bias, noise=noise)
+        pairs = zip(joined(result), proofs, strict=True)
+        exactly = [cancelling(link, gap, given) for (link, gap), given in pairs]
         result = replace(result, proofs=tuple(proof for proof in exactly if proof is not None))
         if verify(result):
             return result
@@ -213,22 +214,22 @@ def least(
 class _Chain:
     """The identities of all links as rows; as columns the multipliers of all links and V_0, V_1 .. V_{R-1}."""
 
-    def __init__(self, links: Sequence[Program], last: Potential, prices: Sequence[Sequence[float]]) -> None:
+    def __init__(self, links: Sequence[Program], last: Potential, prices: Sequence[float]) -> None:
         from scipy.sparse import block_diag, csr_matrix, hstack
 
         made = {id(link): _columns(link) for link in links}
         sizes, kinds, rules, before, after = zip(*(made[id(link)] for link in links), strict=True)
         self.sizes, self.kinds = tuple(size for several in sizes for size in several), np.concatenate(kinds)
-        starts = [before[0][:, : len(prices[0])], *before[1:]]
+        starts = [before[0][:, : len(prices)], *before[1:]]
         measured, here = after[-1] @ np.array(last, dtype=float), block_diag(starts)
         there = block_diag([*after[:-1], csr_matrix((len(measured), 0))])
-        potentials = hstack([csr_matrix((here.shape[0], len(prices[0]))), there]) - here
+        potentials = hstack([csr_matrix((here.shape[0], len(prices))), there]) - here
         self.matrix = hstack([block_diag(rules), potentials]).tocsr()
         self.target = np.append(np.zeros(here.shape[0] - len(measured)), -measured)
         lengths = [part.shape[1] for part in (*rules, *starts)]
         self.ends, self.count = np.cumsum(lengths), len(links)
-        each = (price or [0.0] * length for price, length in zip(prices, lengths[self.count :], strict=True))
-        self.cost = np.concatenate([np.zeros(self.ends[self.count - 1]), *each])
+        self.cost = np.zeros(self.ends[-1])
+        self.cost[self.ends[self.count - 1] :][: len(prices)] = prices
         signed = [constraint.kind != "equality" for link in links for constraint in link.constraints]
         self.signed = np.flatnonzero(signed)
 

@@ -11,7 +11,6 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.multi_round import noise
 from fedbounds.evidence.sdp.multi_round.program import Measure, Run
 from fedbounds.evidence.sdp.one_step.coverage import homogeneous
 from fedbounds.theory import symbols as sy
@@ -209,7 +208,7 @@ class ClaimAtRun:
         """These coefficients; where N is known and sum_i p_i^2 is 1/N, noise has one."""
         if self.run.present is None:
             return Bounded(a, b, c, d)
-        share = noise.shares(self.run)[0]
+        share = self.run.shares[0]
         return Bounded(a, b, share * c + (1 - share) * d)
 
     def right(self, values: Mapping[str, Fraction]) -> Fraction | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from fedbounds.evidence.sdp.program import Expression, Vector
 
@@ -79,6 +79,21 @@ class Moment(Vector):
         letters = dict.fromkeys(key.letter for key in self.terms)
         parts = [Vector.__matmul__(part(self, letter), part(other, letter)) for letter in letters]
         return Expression.mean([1] * len(parts), parts)
+
+
+class Each(NamedTuple):
+    """A vector of every client: the mean, and the deviations from it in each group."""
+
+    mean: Moment
+    apart: tuple[Moment, ...]
+
+    def of(self, group: int) -> Moment:
+        return self.mean + self.apart[group]
+
+    def plus(self, other: Each, factor: Any, own: Any) -> Each:
+        """own times it + factor times another."""
+        apart = (own * a + factor * b for a, b in zip(self.apart, other.apart, strict=True))
+        return Each(own * self.mean + factor * other.mean, tuple(apart))
 
 
 def part(vector: Vector, letter: str) -> Moment:

@@ -185,6 +185,14 @@ class Run:
         return ratio, sum(((a - p) ** 2 / p for a, p in pairs), Fraction(0))
 
     @property
+    def shares(self) -> tuple[Fraction, Fraction]:
+        """The largest and least sum_i p_i^2: that of the weights, or 1/2 and 0 over every N >= 2."""
+        of_weights = sum((p**2 for p in self.p), Fraction(0))
+        if self.present is not None and self.present[1] is not None:
+            of_weights = Fraction(1, self.present[1])
+        return (of_weights, of_weights) if of_weights else (Fraction(1, 2), Fraction(0))
+
+    @property
     def exact(self) -> bool:
         """Whether the two blocks are those of clients with these weights, so that the programme loses nothing."""
         return not self.biased and 2 * max(self.p, default=Fraction(0)) <= 1

@@ -1,110 +1,320 @@
-"""The proof of a long run in links, a step each: the points of a step and of the next in two small blocks.
+"""The proof of a run in links, a step each: the points of a step and of the next, with noise and with clients drawn.
 
-With the means and deviations of `multi_round.program`, a potential before step k is any linear form of what step k
-starts with: the Gram matrices of the means and of the deviations of x_k, its gradient and s, and the function value.
-Where F is bounded the Gram matrices have the round's start and the point z at which F is bounded, too, which takes
-its place in the last link; for the mean of the iterates the sum of those before besides. The inequalities join each
-point with w*, the next one, z, and for F the round's start. As no others are used, nothing is lost by the links.
+With the means "x" and deviations "y" of `multi_round.program`, a potential before step k is any linear form of what
+the run remembers then: the Gram matrices and function values of a few points, the last one and w* among them. Where F
+is bounded the round's start and the point z at which it is are among them; for the mean of the iterates the sum of
+those before is. An inequality joins the next point with each of these.
+
+**Noise** of step k is a vector more, without inner product with what was before it. The squares of its mean over the
+clients, and of the deviations from that, are at most two numbers that a potential has as function values.
+
+**K of N drawn.** After a draw a mean over those drawn is that of everybody plus a deviation, and the others'
+deviation is -K/(N - K) times it; "y" and "z" are deviations within both groups. What was before the draw does not
+depend on it: its means have no inner product with deviations, whose squares are those of a draw without replacement,
+
+    v = (N - K)/(K (N - 1)) in "x",   1 - v in "y",   1 - K/((N - K) (N - 1)) in "z",   times those over all clients.
+
+Potentials tell both groups apart until the next draw. For one of two clients they always do, and both of its outcomes
+are in one link. Where each client comes with a probability, a potential between rounds is of ||w||^2 alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement
-from typing import Any
+from functools import partial
+from itertools import combinations, combinations_with_replacement, product
+from typing import Any, NamedTuple
 
 from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential, named
-from fedbounds.evidence.sdp.multi_round.participation import Moment, part
-from fedbounds.evidence.sdp.multi_round.program import Run, begun, slope_at
+from fedbounds.evidence.sdp.multi_round.participation import Each, Moment, part
+from fedbounds.evidence.sdp.multi_round.program import Run, begun
 from fedbounds.evidence.sdp.program import Constraint, Expression, Point, Program, Symbol, interpolation
 
-# What the vectors and values of a link are of: points, their gradients, and the sum of the iterates.
-ROLES = ("0", "g0", "1", "g1", "start", "gstart", "z", "gz", "s", "u")
+# Points before the last that a potential remembers where some of N clients are drawn, tau at most: more gained less
+# than 0.1%.
+REMEMBERED = 4
 
 
-def links(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
+class Place(NamedTuple):
+    """A point of every client, with the function values in each group."""
+
+    label: str
+    x: Each
+    g: Each
+    f: tuple[Expression, ...]
+
+    def of(self, group: int) -> Point:
+        return Point(self.label, self.x.of(group), self.g.of(group), self.f[group])
+
+
+def links(run: Run, number: Any, noisy: bool = False) -> tuple[Sequence[Program], Potential]:
     """A programme a step; those of equal steps are one."""
     made, result = dict[Any, Program](), []
     for k in range(run.T):
-        at = run.sizes[k], k % run.tau == 0, (k + 1) % run.tau == 0, k == 0, k + 1 == run.T
-        if at not in made:
-            made[at] = _Step(run, number, *at).program()
-        result.append(made[at])
+        here, there = remembered(run, k, noisy), remembered(run, k + 1, noisy)
+        at = [(k - j, run.sizes[j]) for j in here], [k - j for j in there], k % run.tau, k == 0, k + 1 == run.T
+        kind = repr((at, in_groups(run, k, noisy), in_groups(run, k + 1, noisy)))
+        if kind not in made:
+            made[kind] = _Link(run, number, noisy, k).program()
+        result.append(made[kind])
     return result, MEASURED
 
 
-class _Step:
-    """A step of that ``size``, the ``first`` or ``last`` of a round or of the run."""
+noisy_links = partial(links, noisy=True)
 
-    def __init__(
-        self, run: Run, number: Any, size: Fraction, first: bool, last: bool, begins: bool, ends: bool
-    ) -> None:
-        self.run, self.number, self.size, self.first, self.last = run, number, size, first, last
-        self.begins, self.ends = begins, ends
-        self.of_F, self.server = run.measure != "distance", run.server != 1
-        self.used, self.values = list[Symbol](), list[Symbol]()
 
-    def vector(self, role: str, letters: str) -> Moment:
-        """A new mean, deviation or both."""
-        symbols = [Symbol(letter, ROLES.index(role)) for letter in letters]
-        self.used += symbols
-        return Moment(dict.fromkeys(symbols, self.number(Fraction(1))))
+def remembered(run: Run, k: int, noisy: bool) -> list[int]:
+    """The points that a potential before step k is of."""
+    result = {k}
+    if run.measure == "gap" or run.server != 1 or run.sampling:
+        result.add(k - k % run.tau)
+    if run.sampling and run.present and run.present[1] and not (noisy or run.by_coins):
+        result.update(range(max(k - min(REMEMBERED, run.tau), 0), k))
+    return sorted(result)
 
-    def value(self, role: str) -> Expression:
-        """A new function value."""
-        self.values.append(Symbol("f", ROLES.index(role)))
+
+def of_two(run: Run) -> bool:
+    """Whether one of two clients is drawn, and both outcomes of a draw are in one link."""
+    return run.present == (1, 2) and run.measure == "distance"
+
+
+def in_groups(run: Run, k: int, noisy: bool) -> bool:
+    """Whether a potential before step k tells those drawn last from the others."""
+    if noisy or run.by_coins or not run.sampling or run.present is None or run.present[1] is None:
+        return False
+    return k >= run.tau and ((k + 1) % run.tau != 0 or of_two(run))
+
+
+class _Link:
+    """The programme of step k."""
+
+    def __init__(self, run: Run, number: Any, noisy: bool, k: int) -> None:
+        self.run, self.number, self.noisy, self.k, self.last = run, number, noisy, k, (k + 1) % run.tau == 0
+        self.grouped = in_groups(run, k, noisy)
+        self.draws = self.last and bool(run.sampling) and not run.by_coins
+        self.vectors, self.values, self.roles = list[Symbol](), list[Symbol](), dict[str, int]()
+        share, inside = Fraction(1), [Fraction(1)]
+        if run.present and (self.draws or self.grouped):
+            K, N = run.present
+            share = Fraction(K, N) if N else Fraction(0)
+            others = share / (1 - share)
+            inside = [1 - run.sampling, 1 - (others / (N - 1) if N else Fraction(0))]
+            self.sides = number(Fraction(1)), number(-others)
+        # Of each group: the part of the clients, and the variance inside over that of all.
+        self.shares, self.inside = [number(share), number(1 - share)][: len(inside)], inside
+        self.groups = [g for g in range(len(inside)) if g or share]
+        self.none = (Moment(),) * len(inside)
+        self.constraints, self.variances = list[Constraint](), list[Expression]()
+
+    def symbol(self, letter: str, role: str, kind: int = 0) -> Moment:
+        self.vectors.append(Symbol(letter, self.roles.setdefault(role, len(self.roles)), kind))
+        return Moment({self.vectors[-1]: self.number(Fraction(1))})
+
+    def common(self, role: str) -> Each:
+        """A new vector, the same for all clients."""
+        return Each(self.symbol("x", role), self.none)
+
+    def vector(self, role: str, mean: bool = True, later: bool = False) -> Each:
+        """A new vector of every client; one that is ``later`` than a draw may depend on it."""
+        later = mean and (later or self.grouped)
+        several = range(len(self.inside))
+        used = [bool(self.inside[g]) and (g in self.groups or not later) for g in several]
+        own = [self.symbol("yz"[g], role) if used[g] else Moment() for g in several]
+        if len(own) == 1:
+            return Each(self.symbol("x", role) if mean else Moment(), tuple(own))
+        if later:
+            means = [self.symbol("x", role, 2 + g) if g in self.groups else Moment() for g in several]
+            middle = Moment.mean(self.shares, means)
+            return Each(middle, tuple(means[g] - middle + own[g] for g in several))
+        aside = self.symbol("x", role, 1)
+        apart = tuple(self.sides[g] * aside + own[g] for g in several)
+        return Each(self.symbol("x", role) if mean else Moment(), apart)
+
+    def value(self, role: str, kind: int = 0) -> Expression:
+        self.values.append(Symbol("f", self.roles.setdefault(role, len(self.roles)), kind))
         return Expression({(self.values[-1],): self.number(Fraction(1))})
 
-    def point(self, role: str, x: Moment) -> Point:
-        return Point(role, x, self.vector(f"g{role}", "md"), self.value(role))
+    def place(self, label: str, x: Each, later: bool = False) -> Place:
+        """A new point of every client, at x."""
+        slope = self.vector(f"gradient {label}", later=later)
+        if len(self.inside) > 1 and (later or self.grouped):
+            f = tuple(self.value(label, g) if g in self.groups else Expression() for g in range(2))
+        else:
+            f = (self.value(label),) * len(self.inside)
+        return Place(label, x, slope, f)
+
+    def points(self) -> dict[int, Place]:
+        """Those that the potential before is of."""
+        run, number, result = self.run, self.number, dict[int, Place]()
+        for j in remembered(run, self.k, self.noisy):
+            if self.independent(j, self.k):
+                x = self.vector(f"x {j}") if j % run.tau else self.common(f"x {j}")
+                if j % run.tau and run.server != 1:  # the server's step makes a mean's small way long
+                    x = Each(result[j - j % run.tau].x.mean + number(1 / run.server) * x.mean, x.apart)
+            else:
+                x = self.after(result[j - 1], run.sizes[j - 1])
+            result[j] = self.place(str(j - self.k), x)
+        return result
+
+    def independent(self, j: int, k: int) -> bool:
+        """Whether the position of point j does not follow from the other points that are remembered before step k."""
+        return self.noisy or j % self.run.tau == 0 or j - 1 not in remembered(self.run, k, self.noisy)
+
+    def after(self, place: Place, size: Fraction) -> Each:
+        """A step from a point."""
+        return place.x.plus(place.g, -self.number(size), self.number(1 - size * self.run.mu))
 
     def program(self) -> Program:
-        run, number = self.run, self.number
-        star = Point("*", Moment(), self.vector("s", "md" if run.biased else "d"), Expression())
-        here = self.point("0", self.vector("0", "m" if self.first else "md"))
-        kept = run.measure == "gap" or self.server
-        start = here if self.first or not kept else self.point("start", self.vector("start", "m"))
-        total = self.vector("u", "m") if run.measure == "average" and not self.begins else Moment()
-        after = number(1 - self.size * run.mu) * here.x - number(self.size) * here.g
-        if self.last:
-            after = number(1 - run.server) * start.x + number(run.server) * part(after, "m")
-        total_after = total + part(here.x, "m") if run.measure == "average" else total
-        goal = [star]
-        if self.of_F:
-            end = number(Fraction(1, run.T)) * total_after if run.measure == "average" else after
-            goal.append(self.point("z", end if self.ends else self.vector("z", "m")))
-        pairs = [(here, other) for other in goal]
-        pairs += [(goal[1], star)] if self.of_F and self.ends else []
-        several = [start] * (kept and not self.last)
-        later = [start] * (kept and not self.first)
-        if self.ends:
-            pairs += [(one, goal[-1]) for one in later]
-            reached = [after.squared] if not self.of_F else [number(run.mu / 2) * goal[1].x.squared + goal[1].f]
-            reached = [slope_at(run, goal[1], number).squared] if run.measure == "slope" else reached
+        run, number, k = self.run, self.number, self.k
+        zero, average = Each(Moment(), self.none), run.measure == "average"
+        star = Place("*", zero, self.vector("s", mean=run.biased), (Expression(),) * len(self.inside))
+        points = self.points()
+        total = self.common("sum") if average and k else zero
+        after = self.noise(self.after(points[k], run.sizes[k]))
+        if self.draws and not self.grouped:
+            self.constraints += self.of_draw()
+        summed = Each(total.mean + points[k].x.mean, self.none) if average else zero
+        outcomes = self.outcomes(points, after)
+        goal, ends = [star], k + 1 == run.T
+        if run.measure != "distance":
+            mean = number(Fraction(1, run.T)) * summed.mean if average else outcomes[0].mean
+            goal.append(self.place("z", Each(mean, self.none) if ends else self.common("z"), later=True))
+        pairs = [(points[k], other) for other in goal]
+        if ends or (self.last and run.by_coins):
+            pairs += [(one, goal[-1]) for one in points.values() if one is not points[k]] + [(goal[-1], star)] * ends
+            reached = self.measured(points, goal, after, outcomes)
         else:
-            there = self.point("1", after)
-            pairs += [(here, there), *((one, there) for one in later)]
-            reached = self.kept(there, goal, several, total_after)
-        before = self.kept(here, goal, later, total)
-        if self.begins:
-            before[0] = begun(run, before[0], here.f, number)
-        K = number(run.L - run.mu)
-        constraints = tuple(
-            Constraint("interpolation", -1, f"{a.label}|{b.label}", interpolation(a, b, 0 * K, K))
-            for pair in pairs
-            for a, b in (pair, pair[::-1])
-        )
-        vectors = tuple(sorted(self.used, reverse=True))
-        return Program(vectors, tuple(self.values), constraints, named(before, reached), number, apart=True)
+            there = [self.place(f"next {group}", x, later=True) for group, x in enumerate(outcomes)]
+            pairs += [*product(points.values(), there), *product(there, [star] * self.draws), *combinations(there, 2)]
+            several = [{**points, k + 1: one} for one in there]
+            reached = self.mean_of([self.kept(k + 1, one, goal, summed, c) for c, one in enumerate(several)])
+        before = self.kept(k, points, goal, total)
+        if k == 0:
+            before[0] = begun(run, before[0], self.value_of(points[0]), number)
+        if run.by_coins and k % run.tau == 0:
+            before = before[: 2 + len(self.variances)]
+        vectors, rows = tuple(sorted(self.vectors, reverse=True)), (*self.constraints, *self.inequalities(pairs))
+        return Program(vectors, tuple(self.values), rows, named(before, reached), number, apart=True)
 
-    def kept(self, here: Point, goal: list[Point], start: list[Point], total: Moment) -> list[Expression]:
-        """What a potential is made of, the square of x first, then those of s."""
-        star, *end = goal
-        points = [here, *start, *end]
-        vectors = [here.x, star.g, here.g, *(v for point in points[1:] for v in (point.x, point.g)), total]
-        parts = [(letter, k, part(v, letter)) for letter in "md" for k, v in enumerate(vectors)]
-        pairs = combinations_with_replacement([one for one in parts if one[2].terms], 2)
-        products = {(a[0], a[1], b[1]): a[2] @ b[2] for a, b in pairs if a[0] == b[0]}
-        first = [products.pop(key) for key in (("m", 0, 0), ("d", 1, 1), ("m", 1, 1)) if key in products]
-        return [*first, *products.values(), *(point.f for point in points)]
+    def noise(self, after: Each) -> Each:
+        """A step with noise, if it has any, which has no inner product with the vectors before it."""
+        if not self.noisy:
+            return after
+        old, size = list(self.vectors), -self.number(self.run.sizes[self.k])
+        self.variances = [self.value("variance", kind) for kind in (0, 1)]
+        noise = self.vector("noise") if self.run.sampling or not self.last else self.common("noise")
+        squares = [noise.mean.squared, self.product(noise, noise)]
+        for kind in (0, 1):
+            most = self.variances[kind] - squares[kind]
+            self.constraints.append(Constraint("noise", -1, str(kind), most))
+        for a, b in product(self.vectors[len(old) :], old):
+            if a.letter == b.letter and (a.letter != "x" or a.step == b.step):
+                self.constraints.append(Constraint("equality", -1, f"noise {a}|{b}", self.of(a) @ self.of(b)))
+        return after.plus(noise, size, self.number(Fraction(1)))
+
+    def of(self, symbol: Symbol) -> Moment:
+        return Moment({symbol: self.number(Fraction(1))})
+
+    def of_draw(self) -> Iterator[Constraint]:
+        """What is 0, as what was before the draw does not depend on it."""
+        means, aside = ([s for s in self.vectors if s.letter == "x" and s.step == kind] for kind in (0, 1))
+        for a, b in product(means, aside):
+            yield Constraint("equality", -1, f"mean {a}|{b}", self.of(a) @ self.of(b))
+        for letter, inside in zip("yz", self.inside, strict=True):
+            for a, b in combinations_with_replacement(aside, 2) if inside else ():
+                own = (self.of(symbol._replace(letter=letter, step=0)) for symbol in (a, b))
+                of_all = self.of(a) @ self.of(b) * self.number(inside / self.run.sampling)
+                yield Constraint("equality", -1, f"{letter} {a}|{b}", next(own) @ next(own) - of_all)
+
+    def outcomes(self, points: dict[int, Place], after: Each) -> list[Each]:
+        """Where a step leads: at a round's end to the mean of those drawn, or that of either client."""
+        if not self.last or self.run.by_coins:
+            return [after]
+        result, server = [], self.number(self.run.server)
+        for group in range(2 if self.draws and self.grouped else 1):
+            mean = part(after.of(group), "x") if self.draws else after.mean
+            if self.run.server != 1:
+                mean = server * mean + (1 - server) * points[self.k + 1 - self.run.tau].x.mean
+            result.append(Each(mean, self.none))
+        return result
+
+    def measured(
+        self, points: dict[int, Place], goal: list[Place], after: Each, outcomes: list[Each]
+    ) -> list[Expression]:
+        """What is measured at the run's end; between rounds of clients by coins ||w||^2, and what does not change."""
+        run, number = self.run, self.number
+        if run.by_coins:
+            square = after.mean.squared + number(run.sampling) * self.product(after, after)
+            start = points[self.k + 1 - run.tau].x.mean.squared
+            square = number(1 - run.idle) * square + number(run.idle) * start
+            more = [] if self.k + 1 == run.T else [self.product(goal[0].g, goal[0].g), *self.variances]
+            return [square, *more]
+        if run.measure == "distance":
+            return self.mean_of([[item.mean.squared] for item in outcomes])
+        if run.measure == "slope":
+            return [(goal[1].g.mean + number(run.mu) * goal[1].x.mean).squared]
+        return [number(run.mu / 2) * goal[1].x.mean.squared + self.value_of(goal[1])]
+
+    def mean_of(self, several: list[list[Expression]]) -> list[Expression]:
+        """The means over as many equally likely outcomes."""
+        share = self.number(Fraction(1, len(several)))
+        return [Expression.mean([share] * len(several), items) for items in zip(*several, strict=True)]
+
+    def product(self, a: Each, b: Each) -> Expression:
+        """The mean over clients of the inner products of deviations."""
+        return Expression.mean(self.shares, [x @ y for x, y in zip(a.apart, b.apart, strict=True)])
+
+    def value_of(self, place: Place) -> Expression:
+        """F, over all clients."""
+        return Expression.mean(self.shares, place.f) if len(set(map(id, place.f))) > 1 else place.f[0]
+
+    def inequalities(self, pairs: list[tuple[Place, Place]]) -> Iterator[Constraint]:
+        """Those of each pair of points, in both directions, for the clients of each group."""
+        K = self.number(self.run.L - self.run.mu)
+        for (one, other), group in product(pairs, self.groups):
+            for a, b in ((one, other), (other, one)):
+                row = interpolation(a.of(group), b.of(group), 0 * K, K)
+                client = group if len(self.inside) > 1 else -1
+                yield Constraint("interpolation", client, f"{a.label}|{b.label}", row)
+
+    def kept(
+        self, k: int, points: dict[int, Place], goal: list[Place], total: Each, first: int = 0
+    ) -> list[Expression]:
+        """What a potential before step k is made of, the squares of x and s first; ``first`` is the first group."""
+        (star, *end), begin, known = goal, k - k % self.run.tau, remembered(self.run, k, self.noisy)
+        vectors = list[Each]()
+        for j in reversed(known):
+            x = points[j].x
+            if self.run.server != 1 and j > begin:
+                x = Each(self.number(self.run.server) * (x.mean - points[begin].x.mean), x.apart)
+            vectors += [x] * self.independent(j, k) + [star.g] * (j == k) + [points[j].g]
+        several = [*(points[j] for j in known), *end]
+        vectors += [*(v for point in end for v in (point.x, point.g)), total]
+        if in_groups(self.run, k, self.noisy):
+            return [*self.in_each_group(vectors, first), *(f for place in several for f in _turned(place.f, first))]
+        products = dict[tuple[str, int, int], Expression]()
+        for (i, a), (j, b) in combinations_with_replacement(enumerate(vectors), 2):
+            if a.mean.terms and b.mean.terms:
+                products["x", i, j] = a.mean @ b.mean
+            if a.apart[-1].terms and b.apart[-1].terms:
+                products["y", i, j] = self.product(a, b)
+        s = vectors.index(star.g)
+        squares = [products.pop(key) for key in (("x", 0, 0), ("y", s, s), ("x", s, s)) if key in products]
+        return [*squares, *self.variances, *products.values(), *map(self.value_of, several)]
+
+    def in_each_group(self, vectors: list[Each], first: int) -> Iterator[Expression]:
+        """The inner products of means over a group, and of deviations inside one."""
+        means = list[Moment]()
+        for v in vectors:
+            both = _turned(tuple(part(v.of(group), "x") for group in (0, 1)), first)
+            means += both if v.mean.terms and v.apart[0].terms else both[:1]
+        several = [means, *([part(v.apart[g], "yz"[g]) for v in vectors] for g in (0, 1) if self.inside[g])]
+        for letter in several:
+            for a, b in combinations_with_replacement([v for v in letter if v.terms], 2):
+                yield a @ b
+
+
+def _turned(both: tuple[Any, ...], first: int) -> tuple[Any, ...]:
+    """What two groups have, that one first."""
+    return both if first == 0 else both[::-1]

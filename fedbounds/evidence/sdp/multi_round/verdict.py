@@ -15,13 +15,15 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.evidence.sdp.multi_round import noise
-from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, verify
+from fedbounds.evidence.sdp.multi_round import steps
+from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, joined, quantities, verify
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import in_fractions, sampled
-from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
+from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound, worst
+from fedbounds.evidence.sdp.program import exact
+from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -101,10 +103,10 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
         return
     for ratio in (Fraction(1, 10**6),) if at.common else RATIOS:
         size = _unit(run) * ratio
-        proof = noise.noisy(run, Fraction(1), size, Fraction(0) if at.quiet else size)
+        proof = upper_bound(run, Fraction(1), size, size)
         if proof is not None:
             b = proof.b if run.tau > 1 or run.sampling else Fraction(0)
-            yield at.bounded(proof.a, b, *noise.added(run, proof.potentials)).times(scale)
+            yield at.bounded(proof.a, b, *proof.noise).times(scale)
 
 
 def _unit(run: Run) -> Fraction:
@@ -135,7 +137,7 @@ def _alike(at: ClaimAtRun, sigma_sq: Fraction) -> Iterator[Near]:
     """Equal clients of one curvature, with noise; nothing where more is needed to know the bound."""
     if at.run.by_coins or at.run.start == "gap":
         return
-    drawn, share = (at.run.present[0], noise.shares(at.run)[0]) if at.run.present else (1, Fraction(1))
+    drawn, share = (at.run.present[0], at.run.shares[0]) if at.run.present else (1, Fraction(1))
     values = {"zeta_star_sq": Fraction(0), "sigma_sq": sigma_sq, "sigma_p_sq": share * sigma_sq, "N": Fraction(1)}
     right = at.right({"Delta_0": Fraction(1), **values, **at.values})
     if right is not None:
@@ -175,11 +177,20 @@ def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict
 
 def _of_one_step(run: Run) -> Bounded | None:
     """The exact bound of one local step a round: each keeps (1 - eta mu)^2 of the distance, and adds its noise."""
-    factors, proofs, zero = [Fraction(1)], list[Proof](), Fraction(0)
+    kept, paid = [Fraction(1)], [Fraction(0)]
     for size in reversed(run.sizes):
-        q = 1 - size * run.mu
-        proofs.insert(0, {"convexity": 2 * q * size * factors[0]})
-        factors.insert(0, q**2 * factors[0])
-    between = tuple((item, zero) for item in factors[1:-1])
-    bound = Bound(run, factors[0], zero, math.inf, tuple(proofs), between, noise.links)
-    return Bounded(bound.a, zero, *noise.added(run, between)) if verify(bound) else None
+        paid.insert(0, paid[0] + size**2 * kept[0])
+        kept.insert(0, (1 - size * run.mu) ** 2 * kept[0])
+    zero, links = Fraction(0), steps.noisy_links(run, exact)[0]
+    lengths = [len(quantities(link, "before")) for link in links[1:]]
+    between = [(a, zero, c, *[zero] * (n - 3)) for a, c, n in zip(kept[1:], paid[1:], lengths, strict=False)]
+    bound = Bound(run, kept[0], zero, math.inf, (), tuple(between), steps.noisy_links, noise=(paid[0], zero))
+    proofs = list[Proof]()
+    for size, after, (link, gap) in zip(run.sizes, kept[1:], joined(bound), strict=True):
+        twice = 2 * (1 - size * run.mu) * size * after
+        proof = {"interpolation 0|*": twice, "interpolation *|0": twice, "noise 0": size**2 * after}
+        rows = (row for row in link.constraints if row.kind == "equality")
+        rest = {row.label: fraction(gap.terms.get(key, exact(0))) for row in rows for key in row.expression.terms}
+        proofs.append(proof | {label: value for label, value in rest.items() if value})
+    bound = replace(bound, proofs=tuple(proofs))
+    return Bounded(bound.a, zero, *bound.noise) if verify(bound) else None

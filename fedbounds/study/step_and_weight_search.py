@@ -19,6 +19,7 @@ from fedbounds.evidence.sdp.multi_round.bound import COMMON, of_clients, solved
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import sampled, second_moments
 from fedbounds.evidence.sdp.multi_round.upper_bounds import EVERY_CLIENT, upper_bound
+from fedbounds.study.minimax_steps import Found
 
 # eta L of the first step sizes, the digits of steps and weights, and the logarithm at which a search ends.
 FIRST, DIGITS, CLOSE = np.geomspace(1e-3, 1.95, 10), 6, 1e-3
@@ -40,8 +41,8 @@ def _least_step(value: Callable[[float], float], close: float) -> float:
     return float(minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": close}).x)
 
 
-def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> tuple[Run, float, float, int]:
-    """(the run at the best step found, its bound, what no step of a grid is below, how many bounds were computed)."""
+def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> Found:
+    """The local step with the least bound, and what no step of a grid is below."""
     tried: dict[Fraction, float] = {}
 
     def value(log: float) -> float:
@@ -55,8 +56,7 @@ def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction
     if not tried:
         raise reject("no worst case was proved", f"{run.T} steps", "take fewer rounds")
     best = replace(run, eta=min(tried, key=lambda eta: tried[eta]))
-    worst = tried[best.sizes[0]]
-    return best, worst, min(lowest(best, delta_0, zeta_sq, sigma_sq), worst), len(tried)
+    return Found(best, tried[best.sizes[0]], lowest(best, delta_0, zeta_sq, sigma_sq), len(tried))
 
 
 def lowest(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> float:
@@ -69,8 +69,8 @@ def lowest(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -
     return min(float(second_moments(each, np.stack(shapes, axis=-1), *at).max()) for each in runs)
 
 
-def best_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> tuple[Run, Run]:
-    """(the run at the best eta and alpha found, that at the best eta found for alpha = p)."""
+def best_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> tuple[Found, Found]:
+    """(the best eta and alpha found, the best eta found for alpha = p), each with the solver's worst case."""
     from scipy.optimize import minimize
 
     if len(run.p) * run.T > EVERY_CLIENT:
@@ -85,14 +85,15 @@ def best_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> tuple[Run, R
         return solution.value if np.isfinite(solution.value) else float("inf")
 
     log = _least_step(lambda log: value([log]), NEAR)
-    best, least = [log], value([log]) * (1 - GAIN)
+    usual = value([log])
+    best, least = [log], usual
     p = np.array([float(item) for item in run.p])
     for ratios in (np.log(p[1:] / p[0]), np.zeros(len(p) - 1)):
         options = {"maxfev": MOST, "xatol": NEAR, "fatol": ACCURATE}
         result = minimize(value, np.append(log, ratios), method="Nelder-Mead", options=options)
-        if result.fun < least:
+        if result.fun < min(least, usual * (1 - GAIN)):
             best, least = result.x, float(result.fun)
-    return _at(run, best), _at(run, [log])
+    return Found(_at(run, best), least, None, 0), Found(_at(run, [log]), usual, None, 0)
 
 
 def _at(run: Run, x: Any) -> Run:

@@ -43,14 +43,13 @@ FINER = 12
 
 
 @dataclass(frozen=True)
-class BestSteps:
-    """The run at the best steps found, its worst case by the solver, and what no method of the grid is below."""
+class Found:
+    """The best run of a search, its worst case, what no method of its grid is below, and how many were computed."""
 
     run: Run
-    upper: float
-    lower: float
+    worst: float
+    lower: float | None
     solved: int
-    methods: int
 
 
 class _Grid:
@@ -95,10 +94,10 @@ class _Grid:
         return values
 
     def method(self, k: int) -> Run:
-        (eta,), (server,) = self.steps(self.eta[[k]], self.reach[[k]])
-        sizes = [Fraction(f"{value:.{DIGITS}g}") for value in (*eta, server)]
-        each = tuple(size for size in sizes[:-1] for _ in range(self.run.T // self.varied))
-        return replace(self.run, eta=each, server=sizes[-1], all_pairs=self.run.T <= ALL_PAIRS)
+        (etas,), (server,) = self.steps(self.eta[[k]], self.reach[[k]])
+        *sizes, last = (Fraction(f"{value:.{DIGITS}g}") for value in (*etas, server))
+        eta = sizes[0] if self.varied == 1 else tuple(size for size in sizes for _ in range(self.run.tau))
+        return replace(self.run, eta=eta, server=last, all_pairs=self.run.T <= ALL_PAIRS)
 
     @property
     def upper(self) -> float:
@@ -147,7 +146,7 @@ def _products(etas: Sequence[Array], reach: Array) -> tuple[Array, Array]:
 
 def best_steps(
     run: Run, delta_0: Fraction, zeta_sq: Fraction, server: bool = True, known: Sequence[float] = (), varied: int = 1
-) -> BestSteps:
+) -> Found:
     """The constant eta, and eta_s unless it is 1, that make the worst case of the run the least.
 
     ``known`` are values of eta L that are tried at eta_s = 1 besides. With ``varied`` = R there is one eta a round.
@@ -170,5 +169,5 @@ def best_steps(
         what = f"a worst case below {RESOLVED:g} Delta_0 is beyond the solver's accuracy"
         raise reject(what, f"{grid.upper:.2g} after {run.T} steps", "take fewer rounds, or a larger kappa or zeta_*")
     best = int(np.nanargmin(grid.solved))
-    lower = min(float(grid.values.min()), grid.upper)
-    return BestSteps(grid.method(best), grid.upper, lower, int((~np.isnan(grid.solved)).sum()), len(grid.eta))
+    solved = int((~np.isnan(grid.solved)).sum())
+    return Found(grid.method(best), grid.upper, min(float(grid.values.min()), grid.upper), solved)
