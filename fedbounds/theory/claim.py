@@ -244,8 +244,7 @@ class Claim:
 
     def coverage(self, reading: Reading) -> Coverage:
         """A set of experiments that holds all that the claim speaks of, from the relations it assumes."""
-        relations = (part for assumption in self.assumptions_in(reading) for part in assumption.parts)
-        return coverage_of_relations(tuple(relations))
+        return coverage_of_relations(tuple(part for item in self.assumptions_in(reading) for part in item.parts))
 
     @cached_property
     def computed(self) -> tuple[Quantity, ...]:
