@@ -87,8 +87,8 @@ def with_script(verdict: Verdict, proof: Derivation, claim: Claim, reading: Read
     """The verdict on a proof that was found with its script for Rocq, or why it has none."""
     try:
         written = {"script": script(claim, reading, (proof,))}
-    except InputError as wrong:
-        written = {"no script": str(wrong)}
+    except (InputError, KeyError) as wrong:  # a quantity without a word: the proof stands without a script
+        written = {"no script": f"there is no word for {wrong}" if isinstance(wrong, KeyError) else str(wrong)}
     return replace(verdict, data={**verdict.data, **written})
 
 
