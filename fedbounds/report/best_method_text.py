@@ -87,12 +87,16 @@ def _over_runs(result: Sequence[BestMethod]) -> str:
     rows = []
     for item in result:
         row = {"clients": item.participation, "tau": str(item.run.tau), "rounds": str(item.run.rounds)}
-        row |= {"best found": method(item.run), "worst case": upward(item.worst)}
+        row |= {"best eta L, eta_s": _short(item.run), "worst case": upward(item.worst)}
         row |= {"no method below": downward(item.lower)} if item.lower is not None else {}
         if not item.random:
-            row |= {"best of the usual": method(item.usual), "its worst case": upward(item.usual_worst)}
+            row |= {"usual eta L, eta_s": _short(item.usual), "its worst case": upward(item.usual_worst)}
         rows.append({name: value for name, value in row.items() if value})
     return plain_table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+def _short(run: Run) -> str:
+    return method(run).replace("eta L = ", "").replace("eta_s = ", "")
 
 
 def remarks(result: Sequence[BestMethod]) -> list[str]:
