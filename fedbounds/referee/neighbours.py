@@ -35,7 +35,7 @@ def neighbours(case: Case) -> StageResult:
     if case.claim.kind is Kind.INEQUALITY:
         for line in _stronger(case) if case.proved else chain(_if_also(reporting), _multiple(reporting)):
             lines.append(PROVED + line)
-    none = "stronger is nothing that is soon proved" if case.proved else "no usual assumption more was found to do"
+    none = "nothing stronger is soon proved" if case.proved else "no usual assumption more was found to do"
     return StageResult(tuple(lines) or (none,))
 
 
