@@ -249,13 +249,15 @@ def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:
 
     An instance or a saved result names its weighting, which may come from a file that this process has run.
     """
-    from fedbounds.model.weighting import as_weighting
+    from fedbounds.model.weighting import WeightingPlugin, as_weighting
 
     key, _, argument = text.partition(":")
     available = weightings(extra)
     if key not in available:
-        ran = (item.WEIGHTING for item in loaded() if hasattr(item, "WEIGHTING"))
-        available |= {plugin.key: plugin for plugin in ran if plugin.key == key}
+        ran = (getattr(item, "WEIGHTING", None) for item in loaded())
+        available |= {
+            plugin.key: plugin for plugin in ran if isinstance(plugin, WeightingPlugin) and plugin.key == key
+        }
     if key not in available:
         raise nearest("weighting", key, available)
     return as_weighting(available[key].build(argument or None))

@@ -183,7 +183,11 @@ def _check_fractions(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> 
 
 
 def require_fractions(rule: Weighting, N: int) -> None:
-    """Refuse a weighting that a counterexample cannot have: it gives N clients no weights in fractions, or draws."""
+    """Refuse a weighting that a counterexample cannot have: it gives N clients no weights in fractions, or draws.
+
+    >>> from fedbounds.weightings.fedavg import FedAvg
+    >>> require_fractions(FedAvg(), 2)
+    """
     needs = [what for what, wanted in (("random numbers", rule.random), ("a problem", rule.needs_problem)) if wanted]
     if needs:
         raise not_in_fractions(rule.name, needs[0])

@@ -116,13 +116,13 @@ SAID = {
         [rf"assume {DESCENT}, \eta \le \frac{{1}}{{L}}"],
         r"\sum_{t<T} (F(w_t) - F^*) \le \frac{\|w_0 - w^*\|^2}{2\eta}",
         (s.gap_sum, s.Delta_0 / (2 * s.eta_0)),
-        FRACTIONS,
+        ("fractions", "Rocq"),
     ),
     "sum on the right": (
         [f"assume {DESCENT}"],
         r"\|w_T - w^*\|^2 \le \|w_0 - w^*\|^2 + \sum_{t=0}^{T-1} \eta_t (F(w_t) - F^*)",
         (s.Delta_T, s.Delta_0 + s.sum_over_steps(s.eta * s.gap_t)),
-        FRACTIONS,
+        ("fractions", "Rocq"),
     ),
     "sum over rounds": (
         [f"assume {EVERYBODY}"],
@@ -140,7 +140,7 @@ SAID = {
         [r"assume smooth, polyak-lojasiewicz"],
         r"F(w) - F^* \le \frac{1}{2\mu} \|\nabla F(w)\|^2",
         (s.gap_t, SLOPES / (2 * s.mu)),
-        NO_ROCQ,
+        ALL,
     ),
 }
 # What is proved in a second; the sums and averages of tests/evidence/prover take longer.

@@ -13,13 +13,14 @@ from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.definiteness import is_definite
 from fedbounds.evidence.sdp.multi_round import upper_bounds
 from fedbounds.evidence.sdp.multi_round.bound import above, verify
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
 from fedbounds.evidence.sdp.program import exact
-from fedbounds.evidence.sdp.verification import is_definite, is_psd
+from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
 from fedbounds.study.worst_case_and_theorems import bounds, scheduled

@@ -337,7 +337,7 @@ def test_a_check_that_a_limit_of_time_ends_can_be_made_again(monkeypatch):
 
     shelf = symbolic.shelf(symbolic.installed())
     key = next(iter(shelf.derivations))
-    monkeypatch.setattr(checker, "begin_anew", ended)
+    monkeypatch.setattr(checker, "clear_sympy_caches", ended)
     with pytest.raises(TimeoutError):
         symbolic.check(key, shelf)
     monkeypatch.undo()

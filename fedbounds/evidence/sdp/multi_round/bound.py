@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp.definiteness import is_definite
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
 from fedbounds.evidence.sdp.program import (
     Constraint,
@@ -35,7 +36,6 @@ from fedbounds.evidence.sdp.program import (
 from fedbounds.evidence.sdp.rounding import cancelling
 from fedbounds.evidence.sdp.solver import Solution, conic, worst_case
 from fedbounds.evidence.sdp.symmetry import corners, of_blocks
-from fedbounds.evidence.sdp.verification import is_definite
 from fedbounds.model.problem import Array
 
 Potential = tuple[Fraction, ...]
