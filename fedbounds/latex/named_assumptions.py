@@ -17,10 +17,13 @@ from fedbounds.theory.symbols import QUANTITIES
 
 SELECTIONS = ("selection-without-replacement", "selection-with-replacement")
 # Constants that an assumption must bring.
+SKEWED = ("full-participation", "equal-selection", *SELECTIONS)
 BROUGHT = {
     "m": ("equal-selection", *SELECTIONS), "rho_pairs": ("positive-rho-pairs",), "L_sample": ("sample-smooth",),
     "q": ("independent-selection",),
     "growth": ("growing-variance",), "sigma_0_sq": ("growing-variance",),
+    # Of those drawn alone the skew is another number, which no author means who does not speak of draws.
+    "rho_bar": SKEWED, "rho_tilde": SKEWED,
 }  # fmt: skip
 # What may be a key, not a relation.
 KEY = re.compile(r"[^\\<>=]*")

@@ -115,8 +115,9 @@ def rocq_answer(proof: Verdict | None) -> list[str]:
         return []
     if "rocq" in proof.data:
         return [f"Rocq accepts it (statement {str(proof.data['rocq'])[:12]})."]
-    said = proof.data.get("rocq refused") or proof.data.get("no script")
-    return [f"Rocq: {said}."] if said else []
+    if "rocq refused" in proof.data:
+        return [f"Rocq: {proof.data['rocq refused']}."]
+    return [f"Rocq {proof.data['no script']}."] if "no script" in proof.data else []
 
 
 def _neighbours(trial: Trial) -> list[str]:

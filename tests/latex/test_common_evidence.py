@@ -198,7 +198,7 @@ NEVER = {
 @pytest.mark.parametrize("line", NEVER)
 def test_what_no_run_can_be_is_read_and_named_as_not_expressible(line):
     text = rf"\mathbb{{E}}[F(w_T)] - F^* \le {START}"
-    (mine,) = read_text(f"% fedbounds: {line}\n\\[ {text} \\]").values()
+    (mine,) = read_text(f"% fedbounds: assume full-participation\n% fedbounds: {line}\n\\[ {text} \\]").values()
     with pytest.raises(InputError) as wrong:
         mine.require_fedavg()
         require_steps(mine)

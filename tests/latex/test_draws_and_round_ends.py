@@ -137,3 +137,11 @@ def test_models_of_one_moment_need_no_expectation():
     for bound in (r"4(\tau-1)^2\eta_t^2G^2", r"\tau\eta_t^2\sigma^2"):
         with pytest.raises(InputError, match="stands outside an expectation"):
             read(rf"{mean} \le {bound}", f"{keys}, bounded-gradient, bounded-variance")
+
+
+def test_a_skew_needs_who_takes_part():
+    """Of those drawn alone a skew is another number: a true theorem on arbitrary weights read FALSE by such a draw."""
+    bound = r"\mathbb{E}\|w_{t+1}-w^\star\|^2 \le \mathbb{E}\|w_t-w^\star\|^2 + 2\eta_t\tilde\rho\Gamma"
+    with pytest.raises(InputError, match="assume full-participation, or declare"):
+        read(bound, "smooth, one-local-step")
+    assert s.rho_tilde in read(bound, "smooth, one-local-step, full-participation").rhs.free_symbols

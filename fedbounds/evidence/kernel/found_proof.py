@@ -88,7 +88,8 @@ def with_script(verdict: Verdict, proof: Derivation, claim: Claim, reading: Read
     try:
         written = {"script": script(claim, reading, (proof,))}
     except (InputError, KeyError) as wrong:  # a quantity without a word: the proof stands without a script
-        written = {"no script": f"there is no word for {wrong}" if isinstance(wrong, KeyError) else str(wrong)}
+        inmost = str(wrong).rpartition("but received ")[2].partition(": ")[0]
+        written = {"no script": f"was not asked, as no script can be written of {inmost}"}
     return replace(verdict, data={**verdict.data, **written})
 
 
