@@ -15,6 +15,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import Undecided
 from fedbounds.evidence.evaluate import evaluate, names_in
 from fedbounds.evidence.exact.compare import excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
@@ -190,7 +191,7 @@ def screen(claim: Claim, reading: Reading, known: Sequence[Instance], seconds: f
     for instance in itertools.chain(known, variations(claim, known), fixed):
         if time.process_time() > end:
             break
-        with contextlib.suppress(InputError, ZeroDivisionError, KeyError):
+        with contextlib.suppress(InputError, ZeroDivisionError, KeyError, Undecided):
             result.runs += _measured(claim, reading, instance)
     return result
 

@@ -61,6 +61,7 @@ def check_claim(claim: Any) -> None:
     _check_assumptions(claim)
     check_symbols(claim)
     check_definitions(claim)
+    require_first_step(claim)
     check_units(claim, claim.units or "as written")
 
 
@@ -140,6 +141,15 @@ def require_steps(claim: Any) -> None:
     if late:
         what = f"the step size of claim {claim.key} depends on {', '.join(late)}, known after a run alone"
         raise reject(f"{what}: not expressible", claim.eta, "state it for every constant step: eta=eta_0")
+
+
+def require_first_step(claim: Any) -> None:
+    """Refuse a step size that is made of eta_0, the size of the first step, and is another at t = 0."""
+    first = sp.sympify(claim.eta or 0).subs(claim.definitions).subs(symbols.t, 0)
+    pieces = first.args if isinstance(first, sp.Min) else (first,)
+    if first.has(symbols.eta_0) and symbols.eta_0 not in map(sp.simplify, pieces):
+        what = f"eta_0 is the size of the first step of claim {claim.key}: its steps are eta_0 at t = 0"
+        raise reject(what, claim.eta, "write steps by L, mu, T and t, or state it for every constant step: eta=eta_0")
 
 
 def check_units(claim: Any, units: str) -> None:

@@ -140,7 +140,7 @@ def test_models_of_one_moment_need_no_expectation():
 
 
 def test_a_skew_needs_who_takes_part():
-    """Of those drawn alone a skew is another number: a true theorem on arbitrary weights read FALSE by such a draw."""
+    """Of those drawn alone a skew is another number: a true theorem on any weights read FALSE by such a draw."""
     bound = r"\mathbb{E}\|w_{t+1}-w^\star\|^2 \le \mathbb{E}\|w_t-w^\star\|^2 + 2\eta_t\tilde\rho\Gamma"
     with pytest.raises(InputError, match="assume full-participation, or declare"):
         read(bound, "smooth, one-local-step")

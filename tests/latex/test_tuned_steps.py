@@ -282,3 +282,35 @@ def test_a_term_of_unknown_sign_is_said_when_the_claim_is_made(term, said):
     short = (a.steps_up_to_2_over_L_plus_mu,) if not said else ()
     with pytest.warns(StatementWarning, match="the sign of .* is unknown") if said else contextlib.nullcontext():
         Claim(*made, assumptions=short)
+
+
+GROWS_NOT = r"\|w_T-w^\star\|^2\le\|w_0-w^\star\|^2"
+
+
+def tuned(step, display, assumed=f"{DESCENT}, small-steps"):
+    lines = f"% fedbounds: assume {assumed}\n% fedbounds: step {step}\n"
+    (claim,) = read_text(rf"{lines}\[ {display} \]").values()
+    return claim
+
+
+@pytest.mark.parametrize(
+    ("step", "display"),
+    [
+        (r"\frac{1}{L\sqrt{T}(t+1)}", r"\frac1T\sum_{t<T}(F(w_t)-F^\star)\le\frac{\|w_0-w^\star\|^2}{2\eta_0T}"),
+        (r"\frac{1}{L\sqrt{T}(t+1)}", r"\frac1T\sum_{t<T}(F(w_t)-F^\star)\le\frac{500\|w_0-w^\star\|^2}{\eta_0T}"),
+        (r"\frac{t+1}{L\sqrt{T}}", GROWS_NOT),
+    ],
+)
+def test_steps_that_vary_along_a_run_are_no_case_of_a_constant_one(step, display):
+    """With F = w^2/2, w_0 = 1 and T = 10^7 the first two are false, with curvature 0.95 and T = 100 the third."""
+    assert automatic.examine(tuned(step, display), PLAIN) is None
+
+
+@pytest.mark.parametrize("step", [r"\frac{\eta_0}{\sqrt{T}}", r"\frac{\eta_0}{2}", r"\frac{\eta_0}{t+2}"])
+def test_a_step_of_eta_0_is_eta_0_at_first(step):
+    with pytest.raises(InputError, match="its steps are eta_0 at t = 0"):
+        tuned(step, GROWS_NOT)
+
+
+def test_a_step_without_a_limit_ends_no_trial():
+    assert automatic.examine(tuned(r"\eta_0", GROWS_NOT, DESCENT), PLAIN) is None

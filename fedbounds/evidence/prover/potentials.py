@@ -64,7 +64,11 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
             continue
         for degree in DEGREES:
             search = _Search(setting, start, end, rate, degree)
-            if (lines := search.lines(bound, symbol)) is not None:
+            try:
+                lines = search.lines(bound, symbol)
+            except forms.NoForm:  # such as steps that are no quotient of polynomials
+                return
+            if lines is not None:
                 yield lines
                 return
 

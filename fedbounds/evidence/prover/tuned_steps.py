@@ -26,6 +26,8 @@ def at_any_step(claim: Claim) -> Iterator[tuple[Claim, str]]:
     if claim.scope != "horizon" or claim.repair is not None or not claim.tuned or claim.eta is None:
         return
     size = sp.sympify(claim.eta).xreplace(dict(claim.definitions))
+    if any("step" in getattr(symbol, "scopes", ()) or symbol in (sy.t, sy.eta_0) for symbol in size.free_symbols):
+        return  # steps of one run must be alike
     pieces = size.args if isinstance(size, sp.Min) else (size,)
     falling, fixed = ([piece for piece in pieces if piece.has(T) == of_time] for of_time in (True, False))
     if len(falling) != 1 or not all(piece.free_symbols <= {L, mu} for piece in fixed):
