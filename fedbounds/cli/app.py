@@ -67,9 +67,8 @@ class Commands(click.Group):
             nested = Commands(name, help=NESTED[name], short_help=NESTED[name])
             nested.prefix = f"{name} "
             return nested
-        from fedbounds.cli.click_commands import (
-            click_command,  # loads the settings of a study, which help does not need
-        )
+        # Loads the settings of a study, which help does not need.
+        from fedbounds.cli.click_commands import click_command
 
         return click_command(functions()[self.prefix + name])
 

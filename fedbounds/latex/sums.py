@@ -140,9 +140,11 @@ def _total(varying: sp.Expr, kind: Any) -> sp.Expr:
                 return mean(rest)
             if not more:
                 return Expect(mean(rest.xreplace({Expect(inner): inner})))
-    of_ratios = sp.cancel(varying.xreplace(AS_RATIO) / at.p_i)
-    compared = varying.has(ALPHA_I) and not of_ratios.has(at.p_i, ALPHA_I, SIGMA_I, Expect)
-    return at.mean(sp.factor(of_ratios)) if compared else ClientSum(varying)
+    if varying.has(ALPHA_I):
+        of_ratios = sp.cancel(varying.xreplace(AS_RATIO) / at.p_i)
+        if not of_ratios.has(at.p_i, SIGMA_I, Expect):
+            return at.mean(sp.factor(of_ratios))
+    return ClientSum(varying)
 
 
 def least(inner: sp.Expr) -> sp.Expr:

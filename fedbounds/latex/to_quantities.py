@@ -158,12 +158,12 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
         what = "what a run does stands outside an expectation"
         certain = ", ".join(sorted(CERTAIN - setting.assumed))
         raise wrong(place, what, rf"write \mathbb{{E}}, add % fedbounds: in expectation, or assume {certain}")
-    if not setting.certain and any(x.is_Pow and random(x) and not of_weights_alone(x) for x in parts):
+    if not setting.certain and any(x.is_Pow and random(x) and not _of_weights_alone(x) for x in parts):
         raise wrong(place, "a power of what is random has another expectation", "state it of squares")
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})
 
 
-def of_weights_alone(power: sp.Expr) -> bool:
+def _of_weights_alone(power: sp.Expr) -> bool:
     """Whether a power is of alpha_i/p_i alone, as inside sum_i (alpha_i - p_i)^2/p_i."""
     return power.has(at.weight_ratio) and not power.atoms(Vec) and not power.has(at.ALPHA)
 

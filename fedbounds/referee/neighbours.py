@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -41,20 +41,22 @@ def neighbours(case: Case) -> StageResult:
 
 def _stronger(case: Case) -> Iterator[str]:
     """Changes that leave a proved claim proved, each with those before: of those that are found in a few seconds."""
-    best = Sharpening.of(case.claim, case.reading, FIRST)
     proof = next(v for v in case.verdicts if v.evidence in PROOFS)
-    with contextlib.suppress(TimeSpent), at_most(FIRST):
-        best.soon(proof)
-    if best.changes:
-        yield f"too: {'; '.join(best.changes)}"
+    if changes := _changes(case, lambda best: best.soon(proof)):
+        yield f"too: {'; '.join(changes)}"
 
 
 def _multiple(case: Case) -> Iterator[str]:
     """The smallest of some multiples of the right side that is proved."""
+    yield from (f"with {change}" for change in _changes(case, Sharpening.begin))
+
+
+def _changes(case: Case, look: Callable[[Sharpening], object]) -> list[str]:
+    """The changes that a look for the strongest claim makes in its first seconds."""
     best = Sharpening.of(case.claim, case.reading, FIRST)
     with contextlib.suppress(TimeSpent), at_most(FIRST):
-        best.begin()
-    yield from (f"with {change}" for change in best.changes)
+        look(best)
+    return best.changes
 
 
 def _if_also(case: Case) -> Iterator[str]:

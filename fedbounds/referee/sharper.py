@@ -149,12 +149,8 @@ class Sharpening:
         found = in_time(automatic.examine, claim, self.reading)
         proof = found or self.shipped.proof(claim, self.reading)
         if proof is not None:
-            self.claim, self.proof, self.prover, self.changes = (
-                claim,
-                proof,
-                found is not None,
-                [change] * bool(change),
-            )
+            self.claim, self.proof, self.prover = claim, proof, found is not None
+            self.changes = [change] * bool(change)
         return proof is not None
 
     def soon(self, proof: Verdict) -> None:
@@ -165,9 +161,8 @@ class Sharpening:
             rest = tuple(item for item in self.claim.assumptions if item not in unused)
             words = f"without: {'; '.join(item.statement for item in unused)}"
             self.without([(words, replace(self.claim, assumptions=rest))])
-        for name in reversed(
-            [*self.claim.terms]
-        ):  # what a distance is contracted by stands first, and is seldom loose
+        # What a distance is contracted by stands first, and is seldom loose.
+        for name in reversed([*self.claim.terms]):
             self.lower(partial(less, name=name), self.least(name))
 
     def least(self, name: str) -> sp.Rational | None:

@@ -145,9 +145,10 @@ def require_steps(claim: Any) -> None:
 
 def require_first_step(claim: Any) -> None:
     """Refuse a step size that is made of eta_0, the size of the first step, and is another at t = 0."""
-    first = sp.sympify(claim.eta or 0).subs(claim.definitions).subs(symbols.t, 0)
+    step = sp.Integer(0) if claim.eta is None else sp.sympify(claim.eta).xreplace(dict(claim.definitions))
+    first = step.subs(symbols.t, 0) if step.has(symbols.eta_0) else step
     pieces = first.args if isinstance(first, sp.Min) else (first,)
-    if first.has(symbols.eta_0) and symbols.eta_0 not in map(sp.simplify, pieces):
+    if first.has(symbols.eta_0) and symbols.eta_0 not in (*pieces, *map(sp.simplify, pieces)):
         what = f"eta_0 is the size of the first step of claim {claim.key}: its steps are eta_0 at t = 0"
         raise reject(what, claim.eta, "write steps by L, mu, T and t, or state it for every constant step: eta=eta_0")
 

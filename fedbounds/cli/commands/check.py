@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -88,10 +87,9 @@ def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[Run
 
 def _compile_ahead(request: Request, quiet: bool) -> None:
     """Compile the engine where no cache has it, as in the first run after an installation, and say so."""
-    from fedbounds.engine import kernels
+    from fedbounds.engine.kernels import cache_seen
 
-    # What compiles takes 35 MB, which each process of a study would inherit: where a cache is seen, it is not loaded.
-    if "NUMBA_CACHE_DIR" not in os.environ and any(Path(kernels.__path__[0], "__pycache__").glob("*.nbi")):
+    if cache_seen():
         return
     from fedbounds.engine.loop import choose_engine
     from fedbounds.study.objects_from_settings import build_experiment

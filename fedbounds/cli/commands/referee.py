@@ -133,11 +133,11 @@ def referee(
 
 def say_about_rocq(trial: Trial, seconds: float) -> None:
     """Whether Rocq is asked about a proof that was found, and for how long."""
-    from fedbounds.evidence.kernel import available
+    from fedbounds.evidence.kernel import found_proof
 
     if trial.whole_proof is None or "script" not in trial.whole_proof.data:
         return
-    if available() is None:
+    if not found_proof.may_ask(trial.whole_proof):
         say("Rocq is not installed here (apt-get install coq): it would be asked about the proof.")
     else:
         say(f"Does Rocq accept it? Up to {seconds:g} s." if seconds else "Ask Rocq about it with --rocq SECONDS.")
