@@ -161,7 +161,7 @@ class Screen:
 
     def _at_places(self, of_runs: Sequence[bool]) -> NDArray[np.bool_]:
         """At every place what is said of its run."""
-        return np.repeat(of_runs, [len(run.times(self.claim.scope)) for _, run in self.runs])
+        return np.repeat(np.array(of_runs, dtype=bool), [len(run.times(self.claim.scope)) for _, run in self.runs])
 
     def _with_steps(self, item: Assumption) -> NDArray[np.bool_]:
         """At every place of a whole run whether all its steps meet an assumption."""
@@ -186,8 +186,9 @@ def _values(run: Measurement[Any], scope: Any, name: str) -> NDArray[np.float64]
 
 def screen(claim: Claim, reading: Reading, known: Sequence[Instance], seconds: float) -> Screen:
     """What exact instances are worth against claims near this one: those ``known``, their variations, the battery."""
-    end, result = time.process_time() + seconds, Screen(claim, reading, [], known)
+    result = Screen(claim, reading, [], known)
     fixed = evenly_spaced(sorted(battery(claim, claim.coverage(reading)), key=cost))
+    end = time.process_time() + seconds
     for instance in itertools.chain(known, variations(claim, known), fixed):
         if time.process_time() > end:
             break

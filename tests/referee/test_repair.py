@@ -44,7 +44,7 @@ def trial():
 
 @pytest.fixture(scope="module")
 def search(trial):
-    runs = screen(DIVERSITY, PLAIN, repair.instances_of(trial.refutation.data), 5.0)
+    runs = screen(DIVERSITY, PLAIN, repair.instances_of(trial.refutation.data), 30.0)
     return repair.Repairs(PLAIN, runs, float("inf"), implication.Shipped(()))
 
 
@@ -96,7 +96,7 @@ def whole_run(rhs, *assumed):
 
 def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
     claim = whole_run(s.Delta_0, a.full_gradients, a.full_participation, a.unbiased, a.homogeneous)
-    runs = screen(claim, PLAIN, [], 0.6)
+    runs = screen(claim, PLAIN, [], 30.0)
     limited = replace(claim, assumptions=(*claim.assumptions, a.small_steps))
     assert 0 < runs._shares(limited)[1].sum() < runs._shares(claim)[1].sum()
 
@@ -104,7 +104,7 @@ def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
 def test_what_nobody_would_state_is_not_shown():
     step = claim_named("cho-2020-step")
     how = READINGS["repaired"]
-    runs = screen(step, how, [], 0.6)
+    runs = screen(step, how, [], 30.0)
     search = repair.Repairs(how, runs, float("inf"), implication.Shipped(()))
     name, term = "heterogeneity", sp.sympify(step.terms["heterogeneity"])
     other_way_round = replace(step, key="other", terms={**step.terms, name: term.subs(s.pi_min, s.pi_max)})
@@ -112,7 +112,7 @@ def test_what_nobody_would_state_is_not_shown():
     grows = replace(step, key="grows", terms={**step.terms, "contraction": (1 + s.eta * s.mu) * s.Delta})
     assert runs.absurd(grows)
     whole = whole_run((1 - s.eta_0 * s.mu) ** (2 * s.T) * s.Delta_0, a.full_gradients, a.homogeneous)
-    seen = screen(whole, PLAIN, [], 0.4)
+    seen = screen(whole, PLAIN, [], 30.0)
     growing, slower = (
         replace(whole, terms={"bound": x ** (2 * s.T) * s.Delta_0})
         for x in (1 + s.eta_0 * s.mu, 1 - s.eta_0 * s.mu / 3)
@@ -201,7 +201,7 @@ def test_a_bound_at_a_point_gets_the_terms_that_such_bounds_have():
     (nearest, *_) = repair.alternatives(try_claim(forgotten, "literal"), seconds=20)
     assert (nearest.change.startswith("2*L*excess in place of 0"), nearest.outcome) == (True, Outcome.PROVED)
     # an F_i that is concave has no minimum: bounds on gaps say nothing of it
-    runs = screen(forgotten, READINGS["literal"], [], 3.0)
+    runs = screen(forgotten, READINGS["literal"], [], 30.0)
     assert not runs.violates(smooth) and any(not instance.convex for instance, _ in runs.runs)
     assert s.L * s.excess in repair_candidates._usual(forgotten)
     assert s.L * s.gap_t in repair_candidates._usual(DIVERSITY)

@@ -46,7 +46,7 @@ LITERAL = repair.Repairs(HOW, Screen(RATIO, HOW, []), float("inf"), Shipped(()))
 
 @pytest.fixture(scope="module")
 def search():
-    return repair.Repairs(HOW, screen(RATIO, HOW, [], 1.0), float("inf"), Shipped(()))
+    return repair.Repairs(HOW, screen(RATIO, HOW, [], 30.0), float("inf"), Shipped(()))
 
 
 @pytest.fixture
