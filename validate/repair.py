@@ -35,7 +35,7 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import Exact, examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.judge import judge
-from fedbounds.evidence.sdp.one_step.coverage import conditions, one_client, own_setting
+from fedbounds.evidence.sdp.one_step.coverage import conditions, one_client, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
 from fedbounds.evidence.sdp.one_step.verdict import examine as certified_or_not
@@ -248,7 +248,7 @@ def one_step() -> Iterator[tuple[Claim, Setting, str, str]]:
     for claim in claims().values():
         reading = READINGS[claim.readings[-1]]
         for weights in WEIGHTS if applies(claim, reading) else ():
-            setting = own_setting(claim, at(10, 3, weights, reading=reading.name))
+            setting = setting_with_stated_steps(claim, at(10, 3, weights, reading=reading.name))
             setting = one_client(setting) if pointwise(claim, reading) else setting
             if not conditions(claim, setting)[0]:
                 yield from ((claim, setting, weights, term) for term in claim.terms if term != "contraction")
