@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate, rational
 from fedbounds.evidence.exact import compare as exactly
 from fedbounds.evidence.exact.instance import Instance
@@ -205,9 +206,12 @@ def specimen(seed: int, k: int) -> Specimen:
             continue
         for _ in range(CHANGES):
             way = str(rng.choice(WAYS))
-            changed, words = perturbed(claim, reading, way, rng)
-            changed = replace(changed, key=key)
-            against = next(pool(seed, changed.steps).against(changed, reading, rng), None)
+            try:
+                changed, words = perturbed(claim, reading, way, rng)
+                changed = replace(changed, key=key)
+                against = next(pool(seed, changed.steps).against(changed, reading, rng), None)
+            except InputError:
+                continue  # it divides by 0, or has steps of eta_0 that are not eta_0 at t = 0
             if against is not None:
                 return Specimen(changed, reading, claim, way, words, against)
 
