@@ -21,7 +21,7 @@ from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import Claim, Kind, OwnSteps
+from fedbounds.theory.claim import Claim, Kind, OwnSteps, in_words
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.quantity import quantities_on_paths
 from fedbounds.theory.reading import READINGS, Reading
@@ -135,6 +135,20 @@ class Shipped:
             if not exceeds(right, mine, put, claim.steps) and (proof := source.proof(claim, reading)) is not None:
                 return proof
         return None
+
+    def sharper(self, claim: Claim, reading: Reading) -> Iterator[str]:
+        """The proved ones, or else pairs of them, that imply a claim and are not implied by it."""
+        implying, put = dict[str, Source](), conditions(claim, reading)
+        for source in self.sources(claim.lhs, claim.scope):
+            keys = [item.key for item in source.of]
+            if claim.key in keys or (len(keys) > 1 and implying) or source.proof(claim, reading) is None:
+                continue
+            if not follows(source.claim, source.reading, claim, reading, put):
+                implying.setdefault(" with ".join(keys), source)
+        for key, source in implying.items():
+            others = [item for item in implying.values() if item is not source]
+            if not any(follows(source.claim, source.reading, item.claim, item.reading, put) for item in others):
+                yield f"{key} is sharper: {in_words(source.claim)}"
 
     def sources(self, lhs: sp.Expr, scope: str) -> list[Source]:
         """Those about a left side, as they are, and with what others say of a quantity on their right side."""

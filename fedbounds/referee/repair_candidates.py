@@ -15,7 +15,7 @@ import sympy as sp
 
 from fedbounds.referee.implication import USUAL, granted
 from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
-from fedbounds.referee.sharper import limited
+from fedbounds.referee.sharpen import limited
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, OwnSteps

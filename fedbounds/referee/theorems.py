@@ -1,7 +1,8 @@
-"""A theorem put on trial, or searched for counterexamples, wherever it is: a claim, its key, a file, a folder."""
+"""A theorem put on trial, refuted or sharpened, wherever it is: a claim, its key, a file, a folder."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
 from collections.abc import Callable
@@ -17,17 +18,19 @@ from fedbounds.evidence.kernel import found_proof
 from fedbounds.latex.reader import LATEX, read, read_each
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
+from fedbounds.referee.pareto_front import front
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.budget import BUDGETS
-from fedbounds.referee.stage_context import WorkItems
-from fedbounds.referee.trial import Outcome, Progress, Trial, try_claim
+from fedbounds.referee.sharpen import Sharpening
+from fedbounds.referee.stage_context import TimeSpent, WorkItems, at_most
+from fedbounds.referee.trial import Outcome, Progress, Trial, checked, try_claim
 from fedbounds.study.cache import identity
 from fedbounds.study.result_table import Findings, flat
-from fedbounds.theory.claim import Claim, in_readings
-from fedbounds.theory.reading import READINGS
+from fedbounds.theory.claim import Claim, Kind, in_readings
+from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 # Seconds in which Rocq accepts most of the proofs that are found.
 ROCQ = 60.0
+# Processor seconds that a sharpening spends unless others are given; a share for the front of its constants.
+SHARPENING, SHARE_OF_FRONT = 45.0, 0.15
 
 
 def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
@@ -238,3 +243,52 @@ def refute(
     if state is not None:
         state.unlink(missing_ok=True)
     return Findings(tuple(verdicts.values()), _of_verdict)
+
+
+def sharpen(
+    theorem: Theorem,
+    reading: str | None = None,
+    *,
+    label: str | None = None,
+    seconds: float = SHARPENING,
+    plugins: Plugins = (),
+    progress: Callable[[str], None] = lambda change: None,
+) -> Sharpening:
+    """The strongest statement of a claim's form that is proved, after about so many processor seconds.
+
+    Of a claim without proof, of the smallest of some multiples of its right side that has one. ``label`` names the
+    one claim of a file that has several; ``progress`` is told each change when it is kept. Raises InputError where
+    the claim is no inequality.
+
+    >>> sharpen("ratio-bound", seconds=1).of.key
+    'ratio-bound'
+    """
+    claim, how = one_inequality(theorem, reading, label, seconds, plugins)
+    best = Sharpening.within(seconds, claim, how, progress=progress)
+    with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds * SHARE_OF_FRONT):
+        best.front.extend(front(claim, how))
+    with contextlib.suppress(TimeSpent, KeyboardInterrupt), at_most(seconds):
+        best.sharper.extend(best.shipped.sharper(claim, how))
+        if best.begin():
+            best.improve()
+            replace(best, changes=best.longer, progress=lambda change: None).longer_steps()  # of the claim as stated
+        best.finished = not best.late
+    return best
+
+
+def one_inequality(
+    theorem: Theorem, reading: str | None, label: str | None, seconds: float, plugins: Plugins
+) -> tuple[Claim, Reading]:
+    """The one claim to sharpen, and its reading. Raises InputError where the claim is no inequality.
+
+    >>> one_inequality("ratio-bound", None, None, 1.0, ())[1].name
+    'repaired'
+    """
+    every = theorems(theorem, plugins) if label is None else {label: theorem_of(theorem, label, plugins)}
+    if len(every) > 1:
+        raise reject("one claim is sharpened at a time", ", ".join(every), "name it with --theorem")
+    (claim,) = every.values()
+    claim, reading = checked(claim, reading, "small", 0, seconds)
+    if claim.kind is not Kind.INEQUALITY:
+        raise reject("only an inequality is sharpened", claim.key, "fedbounds referee judges it")
+    return claim, READINGS[reading]

@@ -10,7 +10,7 @@ from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.referee import neighbours as stage
 from fedbounds.referee.neighbours import neighbours
 from fedbounds.referee.regime import Suite
-from fedbounds.referee.sharper import NEAR, Sharpening
+from fedbounds.referee.sharpen import NEAR, Sharpening
 from fedbounds.referee.stage_context import Case, Stage
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text
@@ -117,7 +117,7 @@ def test_a_proved_claim_says_what_it_does_not_need_and_an_open_one_which_multipl
 
 
 def test_worst_cases_say_from_where_on_a_constant_is_looked_for():
-    best = Sharpening.of(LOOSE, PLAIN, 60.0)
+    best = Sharpening.within(60.0, LOOSE, PLAIN)
     assert abs(best.least("gradient") - sp.Rational(1, 2)) < NEAR
     whole = Claim("whole", "", "", "horizon", s.gap, {"start": s.L * s.Delta_0}, assumptions=(a.smooth,))
-    assert Sharpening.of(whole, PLAIN, 60.0).least("start") is None
+    assert Sharpening.within(60.0, whole, PLAIN).least("start") is None

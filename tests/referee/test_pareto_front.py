@@ -11,7 +11,7 @@ from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examine
 from fedbounds.plugins import claim_named
 from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, front, in_kappa, kappa
-from fedbounds.referee.sharpen import TOGETHER, Sharpened
+from fedbounds.referee.sharpen import TOGETHER, Sharpening
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
@@ -48,12 +48,12 @@ def test_every_point_is_certified_and_no_constant_can_be_a_hundredth_smaller(poi
 
 def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points):
     claim = claim_named("sharper-step")
-    text = str(Sharpened(claim, claim, None, (), (), (), True, tuple(points)))
+    text = str(Sharpening(claim, HOW, 0.0, front=points))
     said = json.loads(json.dumps([point.to_json() for point in points]))
     assert {"stated": "1", "certified": "0"} in [point["constants"]["drift"] for point in said]
     assert TOGETHER in text and "gradient as stated, drift 0 (of 1), bias 1.78" in text
     assert not list(front(claim_named("corollary"), HOW))
-    assert TOGETHER not in str(Sharpened(claim, claim, None, (), (), (), True))
+    assert TOGETHER not in str(Sharpening(claim, HOW, 0.0))
 
 
 def test_a_constant_is_given_as_a_function_of_kappa_and_none_smaller_is_certified():

@@ -57,7 +57,7 @@ def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(OWN)
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster:
         tried = (load_file(FOLDER / "true.py").DRIFT, *load_file(path).CLAIMS)
         here = [found_with(claim) for claim in tried]
         for elsewhere in ({"jobs": 2}, {"scheduler": cluster.scheduler_address}):

@@ -1,6 +1,5 @@
 """The strongest form of a proved claim."""
 
-import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +10,9 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import claim_named, claims
+from fedbounds.referee import theorems
 from fedbounds.referee.implication import SLACK, Shipped, conditions, never_negative
-from fedbounds.referee.sharpen import sharpen, sharper_shipped
+from fedbounds.referee.theorems import sharpen
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
@@ -29,8 +29,7 @@ LOOSE = Claim(
 def inherited_only(monkeypatch):
     """What is sharpened by shipped proofs alone: without the prover and the front."""
     monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)
-    module = importlib.import_module("fedbounds.referee.sharpen")
-    monkeypatch.setattr(module, "front", lambda *_: ())
+    monkeypatch.setattr(theorems, "front", lambda *_: ())
 
 
 def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
@@ -50,7 +49,7 @@ def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
     result = sharpen(replace(LOOSE, terms={"gradient": mean_slope_sq / (4 * s.mu)}), progress=kept.append)
     assert "not proved as stated; this statement is PROVED." in str(result)
     assert result.claim.rhs.equals(mean_slope_sq / (2 * s.mu))
-    assert kept == list(result.changes) and kept[0] == "2 times the right side" and not result.never_needed
+    assert kept == result.changes and kept[0] == "2 times the right side" and not result.never_needed
 
 
 def test_the_longest_steps_are_found(inherited_only):
@@ -58,7 +57,7 @@ def test_the_longest_steps_are_found(inherited_only):
     short = replace(short, assumptions=(*short.assumptions, a.slow_decay, a.quarter_steps))
     result = sharpen(replace(short, terms={"contraction": short.terms["contraction"], "bias": short.terms["bias"],
                                            "drift": s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq}))  # fmt: skip
-    assert result.longer == ("eta_t <= 1/L in place of eta_t <= 1/(4L)",)  # up to 1e-3 no longer ones
+    assert result.longer == ["eta_t <= 1/L in place of eta_t <= 1/(4L)"]  # up to 1e-3 no longer ones
     assert result.claim.terms["drift"].equals(s.eta**2 * (4 * (s.tau - 1) ** 2 + 1) * s.G_sq)
 
 
@@ -93,9 +92,9 @@ def test_a_shipped_claim_that_is_sharper_is_named():
         assumptions=(*assumed, a.one_local_step), readings=("repaired",),
     )  # fmt: skip
     shipped = Shipped(claims().values())
-    (sharper,) = sharper_shipped(nesterov, READINGS["repaired"], shipped)
+    (sharper,) = shipped.sharper(nesterov, READINGS["repaired"])
     assert sharper.startswith("fedavg-step is sharper: Delta_next <= ")
-    assert not list(sharper_shipped(claim_named("fedavg-step"), READINGS["repaired"], shipped))
+    assert not list(shipped.sharper(claim_named("fedavg-step"), READINGS["repaired"]))
 
 
 def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_half(inherited_only):
@@ -106,7 +105,7 @@ def test_theorem_1_needs_neither_variance_nor_heterogeneity_and_of_the_drift_hal
         left = replace(claim, terms={**kept, "drift": s.eta**2 * (number * s.tau**2 + 1) * s.G_sq})
         proof = shipped.proof(left, how)
         assert (proof is not None) is proved
-    assert next(sharper_shipped(claim, how, shipped)).startswith("sharper-step with lemma-2 is sharper")
+    assert next(shipped.sharper(claim, how)).startswith("sharper-step with lemma-2 is sharper")
     found = sharpen("theorem-1")
     drift = s.eta**2 * (16 * (s.tau - 1) ** 2 + 1) * s.G_sq
     contraction = (1 - s.eta * s.mu * (1 + s.rho_bar)) * s.Delta

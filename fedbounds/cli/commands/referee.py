@@ -178,10 +178,10 @@ def sharpen(
     label: The claim of a file with this key, or label in LaTeX.
     seconds: Processor seconds to spend, about.
     """
-    from fedbounds.referee.sharpen import chosen
-    from fedbounds.referee.sharpen import sharpen as sharpened
+    from fedbounds.referee.theorems import one_inequality
+    from fedbounds.referee.theorems import sharpen as sharpened
 
-    chosen(theorem, reading, label, seconds, plugins)  # what is wrong with it is said alone
+    one_inequality(theorem, reading, label, seconds, plugins)  # what is wrong with it is said alone
     say(f"Up to about {seconds:g} s. Changes that are proved:")
     result = sharpened(
         theorem, reading, label=label, seconds=seconds, plugins=plugins, progress=lambda change: say(f"  {change}")
