@@ -224,7 +224,7 @@ class FullRecord(Recorder):
             drift, next_mean = self._engine.virtual(X, before, alpha, local, rows(weights), np.repeat(eta, R))
             values = {
                 "distance_sq": distance_sq(before, self._experiment),
-                "gap": rows(span.gap[:n]) if name == "alpha" else self._engine.gap(before),
+                "gap": rows(self._gaps(span, name, recorded)),
                 "drift": drift,
                 "next_distance_sq": rows(distance_sq(path[1 : n + 1], self._experiment)),
                 "next_mean": next_mean,
@@ -241,9 +241,18 @@ class FullRecord(Recorder):
         for name, path in span.paths.items():
             w = path[0]
             drift, _ = self._engine.virtual(X, w, alpha, moments, alpha, 0.0)
-            gap = span.gap[0] if name == "alpha" else self._engine.gap(w)
-            values = {"distance_sq": distance_sq(w, self._experiment), "gap": gap, "drift": drift}
+            values = {"distance_sq": distance_sq(w, self._experiment), "gap": span.gap[0], "drift": drift}
             self.path(name, total, {field: value[None] for field, value in values.items()})
+
+    def _gaps(self, span: Span, name: str, recorded: slice) -> Array:
+        """F(w) - F* of a virtual iterate before each recorded step; all of them agree where a round begins."""
+        gaps = span.gap[: span.count]
+        if name != "alpha":
+            gaps = gaps.copy()
+            apart = np.setdiff1d(np.arange(span.count)[recorded], span.opens)
+            W = span.paths[name][apart]
+            gaps[apart] = self._engine.gap(W.reshape(-1, W.shape[-1])).reshape(W.shape[:2])
+        return gaps
 
 
 @overload

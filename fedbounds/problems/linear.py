@@ -4,7 +4,9 @@ F_i(w) = (1/n_i) sum_j phi(W x_j, y_j) + (reg/2) ||w||^2, with w (d,) = W (K, co
 """
 
 import abc
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
@@ -189,7 +191,11 @@ class LinearModel(Problem):
 
     @cached_property
     def client_optima(self) -> tuple[Optimum, ...]:
-        return tuple(self._solve(np.array([i]), np.ones(1)) for i in range(self.N))
+        from threadpoolctl import threadpool_limits
+
+        # The limit holds until the last thread is done: BLAS would take several meanwhile, and give other bits.
+        with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+            return tuple(pool.map(lambda i: self._solve(np.array([i]), np.ones(1)), range(self.N)))
 
     @cached_property
     def _square_norms(self) -> Array:

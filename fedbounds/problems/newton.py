@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
@@ -153,7 +154,7 @@ def certificate(function: RowObjective, w: Array) -> float:
 
 def _newton_step(function: RowObjective, w: Array, g: Array, forcing: float) -> Array:
     if w.size <= DENSE_LIMIT:
-        return np.asarray(-np.linalg.solve(function.hessian(w), g), dtype=float)
+        return np.asarray(-solve(function.hessian(w), g, assume_a="pos", check_finite=False), dtype=float)
     from scipy.sparse.linalg import LinearOperator, cg
 
     hessian = LinearOperator((w.size, w.size), matvec=function.hessian_product(w), dtype=float)

@@ -5,6 +5,7 @@ import io
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,9 @@ from fedbounds.problems.data import frames
 from fedbounds.problems.data.dataset import Dataset
 from fedbounds.problems.data.idx import read_folder
 
-# scikit-learn's loader, what its features are divided by (pixels count 0 to 16), and whether targets are classes.
-SHIPPED = {
-    "digits": ("load_digits", 16.0, True),
-    "breast-cancer": ("load_breast_cancer", 1.0, True),
-    "diabetes": ("load_diabetes", 1.0, False),
-}
+# Data that comes with scikit-learn: its table and the lines before it, targets last, and what features are divided by
+# (pixels count 0 to 16). To import scikit-learn takes longer than to read them.
+SHIPPED = {"digits": ("digits.csv.gz", 0, 16.0), "breast-cancer": ("breast_cancer.csv", 1, 1.0), "diabetes": None}
 # Beyond this many distinct integer labels a LIBSVM file is read as regression (counts, years, prices).
 MAX_CLASSES = 100
 # How files and frames write that a value is missing, in small letters.
@@ -199,11 +197,22 @@ def _number(value: Any) -> float:
 
 
 def _load_shipped(name: str) -> Dataset:
-    from sklearn import datasets
+    table = SHIPPED[name]
+    if table is None:  # scikit-learn centres and scales it
+        from sklearn.datasets import load_diabetes
 
-    loader, scale, classes = SHIPPED[name]
-    features, targets = getattr(datasets, loader)(return_X_y=True)
-    return _labelled(features / scale, targets, name) if classes else Dataset(features, targets, name, False)
+        features, targets = load_diabetes(return_X_y=True)
+        return Dataset(features, targets, name, False)
+    file, skipped, scale = table
+    data = np.loadtxt(_of_scikit_learn() / file, delimiter=",", skiprows=skipped)
+    return _labelled(data[:, :-1] / scale, data[:, -1].astype(int), name)
+
+
+def _of_scikit_learn() -> Path:
+    spec = find_spec("sklearn")
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("sklearn")
+    return Path(spec.origin).parent / "datasets" / "data"
 
 
 def _load_images(folder: Path, limit: int | None) -> Dataset:
