@@ -1,5 +1,6 @@
 """Proofs in links, with noise and drawn clients: every line against instances, the bounds against exact runs."""
 
+import functools
 import itertools
 from dataclasses import replace
 from fractions import Fraction as Q
@@ -7,7 +8,7 @@ from fractions import Fraction as Q
 import numpy as np
 import pytest
 
-from fedbounds.evidence.sdp.multi_round import steps
+from fedbounds.evidence.sdp.multi_round import both_outcomes, steps
 from fedbounds.evidence.sdp.multi_round.bound import least, quantities, verify
 from fedbounds.evidence.sdp.multi_round.program import Run
 
@@ -83,14 +84,13 @@ def symbols_of(problem, run, link, path):
         "s": problem.slopes(0 * end),
         "noise": np.repeat(noise[k][None], len(end), 0),
         "z": x[-1],
-        "next 0": x[k + 1],
+        "next": x[k + 1],
     }
-    if link.draws and link.grouped:  # both outcomes of a draw of one of two, by who was drawn last
-        known |= {f"next {g}": np.repeat(end[:, own], N, 1) for g, own in enumerate((S, rest))}
     known |= {f"x {j}": x[j] for j in range(k + 1)} | {str(j - k): x[j] for j in range(k + 1)}
     known |= {f"gradient {name}": problem.slopes(at) for name, at in list(known.items())}
     both = {"x": (range(N), S, rest), "y": (S,), "z": (rest,)}
 
+    @functools.cache
     def vector(symbol):
         of, kind = known[names[symbol.client]], symbol.step
         if symbol.letter != "x":
@@ -99,6 +99,7 @@ def symbols_of(problem, run, link, path):
         means = [of[:, list(group)].mean(1, keepdims=True) if len(group) else 0 for group in both["x"]]
         return (means[0], means[1] - means[0], *means[1:])[kind]
 
+    @functools.cache
     def value(symbol):
         name = names[symbol.client]
         if name == "variance":
@@ -153,6 +154,44 @@ def test_every_line_of_the_links_holds_of_instances(present, tau, count, sigma, 
     np.testing.assert_allclose(here[0] if run.T == 1 else before[0], measured_of(problem, run, paths), rtol=1e-9)
 
 
+def of_history(link, problem, w):
+    """Symbol -> what it is of a run from w (several, d): (several, 1, d), or a value (several,)."""
+
+    def slopes_and_values(client, history, place, x):
+        for drawn in history:
+            x = problem.round(x, link.run.tau, float(link.run.sizes[0]))[2][:, drawn]
+        slopes, values, _ = problem.round(x, link.run.tau, float(link.run.sizes[0]))
+        return slopes[place][:, client], values[place][:, client]
+
+    star = problem.slopes(np.zeros((len(w), 2, w.shape[1])))
+    known = {link.vectors[0]: star[:, 0], link.vectors[1]: w}
+    slopes = [(s, t) for s, t in zip(link.vectors[2::2], link.vectors[3::2], strict=True)]
+    for (x, y), f, (history, k) in zip(slopes, link.values, link.points, strict=True):
+        both = (slopes_and_values(0, history, k, w), slopes_and_values(1, both_outcomes.exchanged(history), k, w))
+        (mine, value), (other, value_of_other) = both
+        known |= {x: (mine + other) / 2, y: (mine - other) / 2, f: (value + value_of_other) / 2}
+    return (lambda symbol: known[symbol][:, None]), known.__getitem__
+
+
+@pytest.mark.parametrize("kinked", [True, False])
+@pytest.mark.parametrize(("tau", "rounds"), [(1, 3), (2, 3), (5, 2)])
+def test_every_line_of_both_outcomes_holds_of_instances(tau, rounds, kinked):
+    problem = Instances(np.random.default_rng(4), 20, 2, kinked)
+    run, ends, before = Run(rounds, tau, Q(1, 10), Q(1), Q(1, 2), present=(1, 2)), [problem.w], None
+    for k in range(rounds - 1):
+        link = both_outcomes._Link(run, float, run.sizes[: 2 * tau], k == 0, k + 2 == rounds)
+        program, known = link.program(), [of_history(link, problem, w) for w in ends]
+        for row, of_run in itertools.product(program.constraints, known):
+            assert (np.asarray(mean_of(row.expression, [of_run])) > -1e-9).all(), row.label
+        here = [mean_of(item, known) for item in quantities(program, "before")]
+        for mine, other in zip(here, before or [], strict=before is not None):
+            np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
+        before = [mean_of(item, known) for item in quantities(program, "after")]
+        ends = [w for start in ends for w in np.moveaxis(problem.round(start, tau, 0.5)[2], 1, 0)]
+    last = [w for start in ends for w in np.moveaxis(problem.round(start, tau, 0.5)[2], 1, 0)]
+    np.testing.assert_allclose(before[0], np.mean([(w**2).sum(1) for w in last], axis=0), rtol=1e-9)
+
+
 def measured_of(problem, run, paths):
     ends = [path[0][-1] for path in paths]
     gaps = [MU / 2 * (x[:, 0] ** 2).sum(1) + (problem.values(x) - problem.start).mean(1) for x in ends]
@@ -179,8 +218,9 @@ def test_no_run_has_a_gap_above_the_bound(present, tau, count, eta):
     assert 0.1 < nearest <= 1
 
 
-def test_a_changed_proof_is_refused():
-    bound = least(steps.links, Run(3, 2, Q(1, 10), Q(1), Q(1, 2), present=(1, 3)), Q(1), Q(1))
+@pytest.mark.parametrize(("links", "N"), [(steps.links, 3), (both_outcomes.links, 2)])
+def test_a_changed_proof_is_refused(links, N):
+    bound = least(links, Run(4, 2, Q(1, 10), Q(1), Q(1, 2), present=(1, N)), Q(1), Q(1))
     assert bound is not None and verify(bound)
     less = Q(99, 100)
     (V_1, *more), (first, last, *rest) = bound.potentials, bound.proofs
@@ -200,7 +240,7 @@ def test_a_changed_proof_is_refused():
         replace(bound, proofs=(first, last)),
         replace(bound, run=replace(bound.run, present=(1, 4))),
         replace(bound, run=replace(bound.run, eta=Q(3, 4))),
-        replace(bound, run=replace(bound.run, rounds=4)),
+        replace(bound, run=replace(bound.run, rounds=5)),
         replace(bound, run=replace(bound.run, present=(1, None))),
     ):
         assert not verify(wrong)

@@ -14,8 +14,8 @@ depend on it: its means have no inner product with deviations, whose squares are
 
     v = (N - K)/(K (N - 1)) in "x",   1 - v in "y",   1 - K/((N - K) (N - 1)) in "z",   times those over all clients.
 
-Potentials tell both groups apart until the next draw. For one of two clients they always do, and both of its outcomes
-are in one link. Where each client comes with a probability, a potential between rounds is of ||w||^2 alone.
+Potentials tell both groups apart until the next draw. Where each client comes with a probability, a potential between
+rounds is of ||w||^2 alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
 from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential, named
@@ -74,16 +74,11 @@ def remembered(run: Run, k: int, noisy: bool) -> list[int]:
     return sorted(result)
 
 
-def of_two(run: Run) -> bool:
-    """Whether one of two clients is drawn, and both outcomes of a draw are in one link."""
-    return run.present == (1, 2) and run.measure == "distance"
-
-
 def in_groups(run: Run, k: int, noisy: bool) -> bool:
     """Whether a potential before step k tells those drawn last from the others."""
     if noisy or run.by_coins or not run.sampling or run.present is None or run.present[1] is None:
         return False
-    return k >= run.tau and ((k + 1) % run.tau != 0 or of_two(run))
+    return k >= run.tau and (k + 1) % run.tau != 0
 
 
 class _Link:
@@ -172,23 +167,22 @@ class _Link:
         points = self.points()
         total = self.common("sum") if average and k else zero
         after = self.noise(self.after(points[k], run.sizes[k]))
-        if self.draws and not self.grouped:
+        if self.draws:
             self.constraints += self.of_draw()
         summed = Each(total.mean + points[k].x.mean, self.none) if average else zero
-        outcomes = self.outcomes(points, after)
+        x = self.next(points, after)
         goal, ends = [star], k + 1 == run.T
         if run.measure != "distance":
-            mean = number(Fraction(1, run.T)) * summed.mean if average else outcomes[0].mean
+            mean = number(Fraction(1, run.T)) * summed.mean if average else x.mean
             goal.append(self.place("z", Each(mean, self.none) if ends else self.common("z"), later=True))
         pairs = [(points[k], other) for other in goal]
         if ends or (self.last and run.by_coins):
             pairs += [(one, goal[-1]) for one in points.values() if one is not points[k]] + [(goal[-1], star)] * ends
-            reached = self.measured(points, goal, after, outcomes)
+            reached = self.measured(points, goal, after, x)
         else:
-            there = [self.place(f"next {group}", x, later=True) for group, x in enumerate(outcomes)]
-            pairs += [*product(points.values(), there), *product(there, [star] * self.draws), *combinations(there, 2)]
-            several = [{**points, k + 1: one} for one in there]
-            reached = self.mean_of([self.kept(k + 1, one, goal, summed, c) for c, one in enumerate(several)])
+            there = self.place("next", x, later=True)
+            pairs += [*((one, there) for one in points.values()), *[(there, star)] * self.draws]
+            reached = self.kept(k + 1, {**points, k + 1: there}, goal, summed)
         before = self.kept(k, points, goal, total)
         if k == 0:
             before[0] = begun(run, before[0], self.value_of(points[0]), number)
@@ -227,21 +221,16 @@ class _Link:
                 of_all = self.of(a) @ self.of(b) * self.number(inside / self.run.sampling)
                 yield Constraint("equality", -1, f"{letter} {a}|{b}", next(own) @ next(own) - of_all)
 
-    def outcomes(self, points: dict[int, Place], after: Each) -> list[Each]:
-        """Where a step leads: at a round's end to the mean of those drawn, or that of either client."""
+    def next(self, points: dict[int, Place], after: Each) -> Each:
+        """Where a step leads: at a round's end to the mean of those drawn."""
         if not self.last or self.run.by_coins:
-            return [after]
-        result, server = [], self.number(self.run.server)
-        for group in range(2 if self.draws and self.grouped else 1):
-            mean = part(after.of(group), "x") if self.draws else after.mean
-            if self.run.server != 1:
-                mean = server * mean + (1 - server) * points[self.k + 1 - self.run.tau].x.mean
-            result.append(Each(mean, self.none))
-        return result
+            return after
+        mean, server = part(after.of(0), "x") if self.draws else after.mean, self.number(self.run.server)
+        if self.run.server != 1:
+            mean = server * mean + (1 - server) * points[self.k + 1 - self.run.tau].x.mean
+        return Each(mean, self.none)
 
-    def measured(
-        self, points: dict[int, Place], goal: list[Place], after: Each, outcomes: list[Each]
-    ) -> list[Expression]:
+    def measured(self, points: dict[int, Place], goal: list[Place], after: Each, x: Each) -> list[Expression]:
         """What is measured at the run's end; between rounds of clients by coins ||w||^2, and what does not change."""
         run, number = self.run, self.number
         if run.by_coins:
@@ -251,15 +240,10 @@ class _Link:
             more = [] if self.k + 1 == run.T else [self.product(goal[0].g, goal[0].g), *self.variances]
             return [square, *more]
         if run.measure == "distance":
-            return self.mean_of([[item.mean.squared] for item in outcomes])
+            return [x.mean.squared]
         if run.measure == "slope":
             return [(goal[1].g.mean + number(run.mu) * goal[1].x.mean).squared]
         return [number(run.mu / 2) * goal[1].x.mean.squared + self.value_of(goal[1])]
-
-    def mean_of(self, several: list[list[Expression]]) -> list[Expression]:
-        """The means over as many equally likely outcomes."""
-        share = self.number(Fraction(1, len(several)))
-        return [Expression.mean([share] * len(several), items) for items in zip(*several, strict=True)]
 
     def product(self, a: Each, b: Each) -> Expression:
         """The mean over clients of the inner products of deviations."""
@@ -278,10 +262,8 @@ class _Link:
                 client = group if len(self.inside) > 1 else -1
                 yield Constraint("interpolation", client, f"{a.label}|{b.label}", row)
 
-    def kept(
-        self, k: int, points: dict[int, Place], goal: list[Place], total: Each, first: int = 0
-    ) -> list[Expression]:
-        """What a potential before step k is made of, the squares of x and s first; ``first`` is the first group."""
+    def kept(self, k: int, points: dict[int, Place], goal: list[Place], total: Each) -> list[Expression]:
+        """What a potential before step k is made of, the squares of x and s first."""
         (star, *end), begin, known = goal, k - k % self.run.tau, remembered(self.run, k, self.noisy)
         vectors = list[Each]()
         for j in reversed(known):
@@ -292,7 +274,7 @@ class _Link:
         several = [*(points[j] for j in known), *end]
         vectors += [*(v for point in end for v in (point.x, point.g)), total]
         if in_groups(self.run, k, self.noisy):
-            return [*self.in_each_group(vectors, first), *(f for place in several for f in _turned(place.f, first))]
+            return [*self.in_each_group(vectors), *(f for place in several for f in place.f)]
         products = dict[tuple[str, int, int], Expression]()
         for (i, a), (j, b) in combinations_with_replacement(enumerate(vectors), 2):
             if a.mean.terms and b.mean.terms:
@@ -303,18 +285,13 @@ class _Link:
         squares = [products.pop(key) for key in (("x", 0, 0), ("y", s, s), ("x", s, s)) if key in products]
         return [*squares, *self.variances, *products.values(), *map(self.value_of, several)]
 
-    def in_each_group(self, vectors: list[Each], first: int) -> Iterator[Expression]:
+    def in_each_group(self, vectors: list[Each]) -> Iterator[Expression]:
         """The inner products of means over a group, and of deviations inside one."""
         means = list[Moment]()
         for v in vectors:
-            both = _turned(tuple(part(v.of(group), "x") for group in (0, 1)), first)
+            both = [part(v.of(group), "x") for group in (0, 1)]
             means += both if v.mean.terms and v.apart[0].terms else both[:1]
         several = [means, *([part(v.apart[g], "yz"[g]) for v in vectors] for g in (0, 1) if self.inside[g])]
         for letter in several:
             for a, b in combinations_with_replacement([v for v in letter if v.terms], 2):
                 yield a @ b
-
-
-def _turned(both: tuple[Any, ...], first: int) -> tuple[Any, ...]:
-    """What two groups have, that one first."""
-    return both if first == 0 else both[::-1]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round import steps
+from fedbounds.evidence.sdp.multi_round import both_outcomes, steps
 from fedbounds.evidence.sdp.multi_round.bound import ROOM, Bound, above, least, of_clients, whole
 from fedbounds.evidence.sdp.multi_round.program import Run
 
@@ -56,7 +56,9 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
             return replace(bound, attained=True)
     short = run.T <= ALL_PAIRS and (run.rounds == 1 or not run.sampling)
     room = NEAREST if run.sampling and not short else ROOM
-    bound = least(whole if short else steps.links, replace(run, all_pairs=short), delta_0, zeta_sq, room=room)
+    of_steps = both_outcomes.links if both_outcomes.is_one_of_two(run) else steps.links
+    links = whole if short else of_steps
+    bound = least(links, replace(run, all_pairs=short), delta_0, zeta_sq, room=room)
     return bound and replace(bound, attained=run.exact)
 
 
