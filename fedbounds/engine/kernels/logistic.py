@@ -125,15 +125,14 @@ def _binary(z, s, q, y, values, keep):
 
     ``values`` has room for the samples of the largest client.
     """
+    for j in range(len(z)):
+        values[j], small, large = divergence(z[j], s[j], q[j])
+        if keep:
+            plus, minus = (small, large) if s[j] < q[j] else (large, small)
+            z[j] = -y[j] * (minus if y[j] > 0.0 else plus)
     total = 0.0
     for j in range(len(z)):
-        values[j] = divergence(z[j], s[j], q[j])[0]
-    for j in range(len(z)):
         total += values[j]
-    if keep:
-        for j in range(len(z)):
-            plus, minus = s[j] * exp(clamp(z[j])), q[j]
-            z[j] = -y[j] * (minus if y[j] > 0.0 else plus) / (plus + minus)
     return total
 
 
