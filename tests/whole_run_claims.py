@@ -3,90 +3,72 @@
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import (
-    Delta_0,
-    Delta_T,
-    G_sq,
-    Gamma,
-    L,
-    N,
-    T,
-    average_gap,
-    eta_0,
-    gamma,
-    gap,
-    gap_sum,
-    mu,
-    rho_tilde,
-    sigma_p_sq,
-    sigma_sq,
-    t,
-    tau,
-)
 
 SMOOTH = (a.smooth, a.strongly_convex)
 ALL = (a.full_participation, a.unbiased)
-ONE = Assumption("one-step", "tau = 1", sp.Eq(tau, 1))
+ONE = Assumption("one-step", "tau = 1", sp.Eq(s.tau, 1))
 GD = (*SMOOTH, *ALL, a.full_gradients, ONE)
 SGD = (*SMOOTH, *ALL, a.bounded_variance, ONE)
 LOCAL = (*SMOOTH, *ALL, a.bounded_variance, a.bounded_gradient)
-KEPT = 1 - eta_0 * mu
-TWICE_KAPPA = Assumption("gamma", "gamma >= 2 kappa", sp.Le(eta_0 * L, 1))
+KEPT = 1 - s.eta_0 * s.mu
+TWICE_KAPPA = Assumption("gamma", "gamma >= 2 kappa", sp.Le(s.eta_0 * s.L, 1))
 
 
 def up_to(limit):
     """Any constant step of at most ``limit``."""
-    return {"eta": sp.Min(eta_0, limit)}
+    return {"eta": sp.Min(s.eta_0, limit)}
 
 
 STATEMENTS = {
-    "contraction": (Delta_T, KEPT ** (2 * T) * Delta_0, GD, up_to(2 / (L + mu))),
-    "gap": (gap, L / 2 * KEPT ** (2 * T) * Delta_0, GD, up_to(1 / L)),
-    "last-iterate": (gap, Delta_0 / (2 * eta_0 * T), GD, up_to(1 / L)),
+    "contraction": (s.Delta_T, KEPT ** (2 * s.T) * s.Delta_0, GD, up_to(2 / (s.L + s.mu))),
+    "gap": (s.gap, s.L / 2 * KEPT ** (2 * s.T) * s.Delta_0, GD, up_to(1 / s.L)),
+    "last-iterate": (s.gap, s.Delta_0 / (2 * s.eta_0 * s.T), GD, up_to(1 / s.L)),
     "floor": (
-        Delta_T,
-        KEPT ** (2 * T) * Delta_0 + eta_0 * sigma_p_sq / (mu * (2 - eta_0 * mu)),
+        s.Delta_T,
+        KEPT ** (2 * s.T) * s.Delta_0 + s.eta_0 * s.sigma_p_sq / (s.mu * (2 - s.eta_0 * s.mu)),
         SGD,
-        up_to(2 / (L + mu)),
+        up_to(2 / (s.L + s.mu)),
     ),
     "product": (
-        Delta_T,
-        ((gamma - 1) * (gamma - 2) * Delta_0 + 4 * T * sigma_p_sq / mu**2) / ((T + gamma - 1) * (T + gamma - 2)),
+        s.Delta_T,
+        ((s.gamma - 1) * (s.gamma - 2) * s.Delta_0 + 4 * s.T * s.sigma_p_sq / s.mu**2)
+        / ((s.T + s.gamma - 1) * (s.T + s.gamma - 2)),
         (*SGD, TWICE_KAPPA),
-        {"eta": 2 / (mu * (t + gamma)), "definitions": {gamma: 2 / (mu * eta_0)}},
+        {"eta": 2 / (s.mu * (s.t + s.gamma)), "definitions": {s.gamma: 2 / (s.mu * s.eta_0)}},
     ),
-    "sum": (gap_sum, Delta_0 / (2 * eta_0) + T * eta_0 * sigma_p_sq / 2, SGD, up_to(1 / L)),
+    "sum": (s.gap_sum, s.Delta_0 / (2 * s.eta_0) + s.T * s.eta_0 * s.sigma_p_sq / 2, SGD, up_to(1 / s.L)),
     "average": (
-        average_gap,
-        Delta_0 / (eta_0 * T) + eta_0 * sigma_sq / N,
+        s.average_gap,
+        s.Delta_0 / (s.eta_0 * s.T) + s.eta_0 * s.sigma_sq / s.N,
         (*SGD, a.equal_p),
-        up_to(1 / (2 * L)),
+        up_to(1 / (2 * s.L)),
     ),
     "local-floor": (
-        Delta_T,
-        KEPT**T * Delta_0 + eta_0 / mu * (sigma_p_sq + 6 * L * Gamma + 8 * (tau - 1) ** 2 * G_sq),
+        s.Delta_T,
+        KEPT**s.T * s.Delta_0 + s.eta_0 / s.mu * (s.sigma_p_sq + 6 * s.L * s.Gamma + 8 * (s.tau - 1) ** 2 * s.G_sq),
         LOCAL,
-        up_to(1 / (4 * L)),
+        up_to(1 / (4 * s.L)),
     ),
     "common-minimiser": (
-        Delta_T,
-        KEPT ** (2 * T) * Delta_0,
+        s.Delta_T,
+        KEPT ** (2 * s.T) * s.Delta_0,
         (*SMOOTH, *ALL, a.full_gradients, a.homogeneous),
-        up_to(2 / (L + mu)),
+        up_to(2 / (s.L + s.mu)),
     ),
     "any-weights": (
-        Delta_T,
-        KEPT**T * Delta_0 + 2 * rho_tilde * Gamma / mu,
+        s.Delta_T,
+        KEPT**s.T * s.Delta_0 + 2 * s.rho_tilde * s.Gamma / s.mu,
         (*SMOOTH, a.full_participation, a.full_gradients, ONE),
-        up_to(1 / L),
+        up_to(1 / s.L),
     ),
     "bounded-gradients": (
-        Delta_T,
-        4 * G_sq / (mu**2 * (T + 1)),
+        s.Delta_T,
+        4 * s.G_sq / (s.mu**2 * (s.T + 1)),
         (*ALL, a.strongly_convex, a.bounded_gradient, ONE),
-        {"eta": 2 / (mu * (t + 2))},
+        {"eta": 2 / (s.mu * (s.t + 2))},
     ),
 }
 

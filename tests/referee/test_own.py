@@ -32,32 +32,11 @@ from fedbounds.referee.stage_context import Case
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
+from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim, Repair
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import (
-    Delta_0,
-    Delta_round,
-    Delta_round_next,
-    G_sq,
-    Gamma,
-    L,
-    T,
-    average_gap,
-    dissimilarity,
-    drift,
-    eta,
-    eta_round,
-    gap,
-    mu,
-    pi_max,
-    sigma_sq,
-    tail_gap,
-    tau,
-    zeta_sq,
-    zeta_star_sq,
-)
 from fedbounds.theory.verdict import Evidence, Status
 
 PLAIN = READINGS["plain"]
@@ -72,10 +51,10 @@ def few_instances(monkeypatch):
     monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (1, 4), (2, 3)))
 
 
-NOISELESS = Assumption("noiseless", "full gradients", sp.Eq(sigma_sq, 0))
-ONE_STEP = Assumption("one-step", "a round has one local step", sp.Eq(tau, 1))
+NOISELESS = Assumption("noiseless", "full gradients", sp.Eq(s.sigma_sq, 0))
+ONE_STEP = Assumption("one-step", "a round has one local step", sp.Eq(s.tau, 1))
 DESCENT = (a.smooth, a.strongly_convex, a.full_participation, a.unbiased, NOISELESS)
-AFTER = sp.Max(T, 1)
+AFTER = sp.Max(s.T, 1)
 
 
 def claim(key, scope, lhs, rhs, *assumptions, **others):
@@ -83,7 +62,7 @@ def claim(key, scope, lhs, rhs, *assumptions, **others):
 
 
 def of_steps(key, lhs, rhs, **others):
-    return claim(key, "horizon", lhs, rhs, *DESCENT, ONE_STEP, eta=1 / L, **others)
+    return claim(key, "horizon", lhs, rhs, *DESCENT, ONE_STEP, eta=1 / s.L, **others)
 
 
 SPREAD = quantity.largest("spread", lambda path: (path.X - path.w[:-1, None]).max(axis=(1, 2)), units=(1, 0))
@@ -91,36 +70,36 @@ FARTHEST = quantity.measured("farthest", lambda path: path.losses.excess(path.w)
 # (true, false by one slip) in a symbol each.
 PAIRS = [
     (
-        claim("zeta", "constant", zeta_star_sq, 2 * L * Gamma),
-        claim("zeta-1", "constant", zeta_star_sq, L * Gamma / 2),
+        claim("zeta", "constant", s.zeta_star_sq, 2 * s.L * s.Gamma),
+        claim("zeta-1", "constant", s.zeta_star_sq, s.L * s.Gamma / 2),
     ),
     (
-        of_steps("average", average_gap, L * Delta_0 / AFTER),
-        of_steps("average-1", average_gap, L * Delta_0 / AFTER**2 / 2),
+        of_steps("average", s.average_gap, s.L * s.Delta_0 / AFTER),
+        of_steps("average-1", s.average_gap, s.L * s.Delta_0 / AFTER**2 / 2),
     ),
     (
-        of_steps("tail", tail_gap, average_gap),
-        of_steps("tail-1", average_gap, tail_gap),
+        of_steps("tail", s.tail_gap, s.average_gap),
+        of_steps("tail-1", s.average_gap, s.tail_gap),
     ),
-    (of_steps("farthest", gap, FARTHEST), of_steps("farthest-1", FARTHEST, gap + Gamma)),
+    (of_steps("farthest", s.gap, FARTHEST), of_steps("farthest-1", FARTHEST, s.gap + s.Gamma)),
     (
-        claim("round", "step", Delta_round_next, Delta_round, *DESCENT, a.identical, eta=1 / L),
+        claim("round", "step", s.Delta_round_next, s.Delta_round, *DESCENT, a.identical, eta=1 / s.L),
         claim(
             "round-1",
             "step",
-            Delta_round_next,
-            (1 - mu / L) ** (2 * tau + 1) * Delta_round,
+            s.Delta_round_next,
+            (1 - s.mu / s.L) ** (2 * s.tau + 1) * s.Delta_round,
             *DESCENT,
             a.identical,
-            eta=1 / L,
+            eta=1 / s.L,
         ),
     ),
     (
         claim(
             "start",
             "step",
-            drift,
-            tau**2 * eta_round**2 * G_sq,
+            s.drift,
+            s.tau**2 * s.eta_round**2 * s.G_sq,
             a.bounded_gradient,
             a.steps_up_to_2_over_L_plus_mu,
             a.full_participation,
@@ -128,16 +107,16 @@ PAIRS = [
         claim(
             "start-1",
             "step",
-            drift,
-            (tau - 1) * eta_round**2 * G_sq / 2,
+            s.drift,
+            (s.tau - 1) * s.eta_round**2 * s.G_sq / 2,
             a.bounded_gradient,
             a.steps_up_to_2_over_L_plus_mu,
             a.full_participation,
         ),
     ),
     (
-        claim("dissimilar", "constant", dissimilarity(1), dissimilarity(0, "G_0_sq")),
-        claim("dissimilar-1", "constant", dissimilarity(1), dissimilarity(2, "G_2_sq")),
+        claim("dissimilar", "constant", s.dissimilarity(1), s.dissimilarity(0, "G_0_sq")),
+        claim("dissimilar-1", "constant", s.dissimilarity(1), s.dissimilarity(2, "G_2_sq")),
     ),
 ]
 
@@ -159,7 +138,7 @@ def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(tru
 
 
 def test_fractions_floats_and_populations_agree():
-    both = claim("all", "horizon", average_gap + FARTHEST, zeta_star_sq + SPREAD + dissimilarity(1))
+    both = claim("all", "horizon", s.average_gap + FARTHEST, s.zeta_star_sq + SPREAD + s.dissimilarity(1))
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
     instance = from_json(data | {"weighting": "fedavg"})
     exact = run(instance).computed(both, PLAIN)
@@ -173,7 +152,7 @@ def test_fractions_floats_and_populations_agree():
     shape = Shape("diagonal", 2, 1, 1, 2, "fedavg", "free", noise="additive")
     cube = np.full((3, dimension(shape, families()["diagonal"])), 0.4)
     result = simulate_population(decode(shape, families()["diagonal"], cube, both))
-    gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
+    gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), s.gap)
     expected = result.paths["alpha"]["gap"]
     assert computed(result, gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
 
@@ -181,7 +160,7 @@ def test_fractions_floats_and_populations_agree():
 def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
     """Curvatures 1 and 4 of equal weight differ by 3 x - 5 at x: a spread of ((3 x - 5)/2)^2."""
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
-    largest = claim("all", "horizon", gap, zeta_sq)
+    largest = claim("all", "horizon", s.gap, s.zeta_sq)
     instance = from_json(data | {"weighting": "fedavg"})
     assert run(instance).computed(largest, PLAIN).constants["zeta_sq"] == 4
     twelve = instance.with_(noise=(Fraction(1),) * 2, eta=(Fraction(1, 8),) * 12)
@@ -191,7 +170,7 @@ def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
 
 def test_the_expectation_over_noise_and_absent_clients_is_exact():
     own_gap = quantity.measured("own_gap", lambda path: path.losses.gap(path.w))
-    equal = claim("equal", "horizon", own_gap, gap)
+    equal = claim("equal", "horizon", own_gap, s.gap)
     data = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": [1], "eta": ["1/4"] * 4, "tau": 2}
     for more in ({"noise": [1, 1]}, {"present": 1}):
         record = run(from_json(data | more | {"weighting": "fedavg"}))
@@ -201,14 +180,14 @@ def test_the_expectation_over_noise_and_absent_clients_is_exact():
 def test_a_band_decides_over_noisy_repetitions():
     planned = experiment(line([1, 1], [0, 0], noise=1), [1.0], eta=0.5, rounds=6, replicates=64)
     seen = examine_run(simulate(planned), PLAIN)
-    assert empirical.examine(claim("n", "horizon", average_gap, gap + 1), seen).status is Status.HOLDS
-    assert empirical.examine(claim("n", "horizon", average_gap + 1, gap), seen).status is Status.REFUTED
-    curved = claim("n", "horizon", average_gap**2, gap)
+    assert empirical.examine(claim("n", "horizon", s.average_gap, s.gap + 1), seen).status is Status.HOLDS
+    assert empirical.examine(claim("n", "horizon", s.average_gap + 1, s.gap), seen).status is Status.REFUTED
+    curved = claim("n", "horizon", s.average_gap**2, s.gap)
     assert empirical.examine(curved, seen).detail == empirical.NOT_LINEAR
-    most = claim("n", "horizon", gap, gap + dissimilarity(1))
+    most = claim("n", "horizon", s.gap, s.gap + s.dissimilarity(1))
     assert "not known from the paths that were drawn" in empirical.examine(most, seen).detail
     absent = examine_run(simulate(planned.with_(participation=0.5)), PLAIN)
-    verdict = empirical.examine(claim("n", "horizon", average_gap, gap + 1), absent)
+    verdict = empirical.examine(claim("n", "horizon", s.average_gap, s.gap + 1), absent)
     assert verdict.status is Status.UNDECIDED and "average_gap is not known" in verdict.detail
 
 
@@ -228,7 +207,7 @@ def broken(**declared):
     ],
 )
 def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
-    mine = claim("mine", "horizon", symbol, gap)
+    mine = claim("mine", "horizon", symbol, s.gap)
     exact = examine(
         from_json({"curvatures": [1, 1], "minima": [0, 1], "p": ["1/2", "1/2"], "w0": [1], "eta": ["1/4"] * 4}),
         mine,
@@ -247,27 +226,27 @@ def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
 
 def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expectations():
     with pytest.raises(InputError, match="varies over"):
-        claim("mine", "constant", average_gap, Gamma)
+        claim("mine", "constant", s.average_gap, s.Gamma)
     planned = experiment(line([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
     seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
-    result = expectation.examine(claim("mine", "horizon", average_gap, gap + 1), seen)
+    result = expectation.examine(claim("mine", "horizon", s.average_gap, s.gap + 1), seen)
     assert result.status is Status.UNDECIDED and "exact expectations have no paths" in result.detail
-    assert expectation.examine(claim("z", "constant", zeta_star_sq, 2 * L * Gamma), seen).status is Status.HOLDS
+    assert expectation.examine(claim("z", "constant", s.zeta_star_sq, 2 * s.L * s.Gamma), seen).status is Status.HOLDS
 
 
 def test_certificates_know_expressions_only_and_assumptions_may_be_made_of_them():
-    small = Assumption("small", "little heterogeneity", sp.Le(zeta_star_sq, 1))
-    mine = claim("mine", "constant", zeta_star_sq, sp.Integer(1), small)
-    assert applies(claim("s", "step", drift, zeta_star_sq * eta**2))
-    assert not applies(claim("s", "step", drift, zeta_sq * eta**2))
+    small = Assumption("small", "little heterogeneity", sp.Le(s.zeta_star_sq, 1))
+    mine = claim("mine", "constant", s.zeta_star_sq, sp.Integer(1), small)
+    assert applies(claim("s", "step", s.drift, s.zeta_star_sq * s.eta**2))
+    assert not applies(claim("s", "step", s.drift, s.zeta_sq * s.eta**2))
     near, far = (
         from_json({"curvatures": [1, 1], "minima": [0, x], "p": ["1/2", "1/2"], "w0": [1], "eta": ["1/4"]})
         for x in (1, 9)
     )
     assert examine(near, mine, PLAIN).status is Status.HOLDS
     assert examine(far, mine, PLAIN).status is Status.NOT_APPLICABLE
-    along = Assumption("along", "varies", sp.Le(average_gap, 1))
-    said = examine(near, claim("m", "constant", zeta_star_sq, L, along), PLAIN).detail
+    along = Assumption("along", "varies", sp.Le(s.average_gap, 1))
+    said = examine(near, claim("m", "constant", s.zeta_star_sq, s.L, along), PLAIN).detail
     assert "cannot express along" in said
 
 
@@ -290,17 +269,17 @@ def test_names_and_definitions_are_guarded():
     with pytest.raises(InputError, match="names of their own"):
         examine(ONE, claim("mine", "constant", once, twice), PLAIN)
     fake = quantity.constant("zeta_star_sq", lambda losses: 0)
-    for lhs, put, floor in ((fake, {}, L), (L, {mu: fake}, L), (L, {fake: mu}, L), (L, {}, fake)):
+    for lhs, put, floor in ((fake, {}, s.L), (s.L, {s.mu: fake}, s.L), (s.L, {fake: s.mu}, s.L), (s.L, {}, fake)):
         with pytest.raises(InputError, match="zeta_star_sq of claim mine must be the claims' own"):
             repair = Repair("why", substitutions=put)
-            Claim("mine", "mine", "here", "constant", lhs, {"all": mu}, repair=repair, floor=floor)
+            Claim("mine", "mine", "here", "constant", lhs, {"all": s.mu}, repair=repair, floor=floor)
     for item in SHIPPED.values():
         with pytest.raises(InputError, match=f"{re.escape(item.key)} of claim mine must be the shipped one"):
-            claim("mine", "constant", L, mu, Assumption(item.key, "Pi >= 1", sp.Ge(pi_max, 1)))
+            claim("mine", "constant", s.L, s.mu, Assumption(item.key, "Pi >= 1", sp.Ge(s.pi_max, 1)))
     with pytest.raises(InputError, match="may define constants only"):
-        claim("mine", "constant", zeta_star_sq, L, definitions={zeta_star_sq: L})
+        claim("mine", "constant", s.zeta_star_sq, s.L, definitions={s.zeta_star_sq: s.L})
     with pytest.raises(InputError, match="step size"):
-        claim("mine", "constant", zeta_star_sq, L, eta=1 / zeta_star_sq)
+        claim("mine", "constant", s.zeta_star_sq, s.L, eta=1 / s.zeta_star_sq)
 
 
 def test_a_declared_sign_proves_nothing():
@@ -308,7 +287,7 @@ def test_a_declared_sign_proves_nothing():
     below = quantity.constant("below", lambda losses: -losses.L, nonnegative=True)
     mine = replace(known, key="mine", terms={**known.terms, "more": below})
     assert not follows(mine, PLAIN, known, PLAIN)
-    assert follows(replace(mine, terms={**known.terms, "more": L}), PLAIN, known, PLAIN)
+    assert follows(replace(mine, terms={**known.terms, "more": s.L}), PLAIN, known, PLAIN)
 
 
 def noisy(tau=1, **others):
@@ -322,7 +301,11 @@ def noisy(tau=1, **others):
 def test_what_no_repetition_met_is_not_known_for_certain(level):
     far = quantity.measured("far", lambda path: (path.w[:, 0] > level).astype(int), nonnegative=True)
     clipped = quantity.measured("clipped", lambda path: np.maximum(path.w[:, 0], level))
-    for symbol, bound in ((far, sp.Rational(1, 10**6)), (1 - far, 1 - sp.Min(T, 1) / 10**4), (clipped, L * level)):
+    for symbol, bound in (
+        (far, sp.Rational(1, 10**6)),
+        (1 - far, 1 - sp.Min(s.T, 1) / 10**4),
+        (clipped, s.L * level),
+    ):
         verdict = empirical.examine(claim("tail", "horizon", symbol, bound), noisy())
         assert verdict.status is Status.UNDECIDED and "no sampling error" not in verdict.detail
 
@@ -339,14 +322,14 @@ def test_presence_is_random_also_at_the_start():
 def test_a_function_with_dice_or_a_memory_of_its_own_decides_nothing():
     rng = np.random.default_rng(1)
     dice = quantity.measured("dice", lambda path: rng.random(len(path.w)))
-    assert "called again" in empirical.examine(claim("dice", "horizon", dice, gap), noisy()).detail
+    assert "called again" in empirical.examine(claim("dice", "horizon", dice, s.gap), noisy()).detail
     seen = {}
 
     def first_only(path):
         return np.full(len(path.w), seen.setdefault(id(path), len(seen)) == 0)
 
     planned = experiment(line([1], [0]), [1.0], eta=0.25, replicates=8)
-    memory = claim("memory", "horizon", quantity.measured("memory", first_only), gap)
+    memory = claim("memory", "horizon", quantity.measured("memory", first_only), s.gap)
     verdict = empirical.examine(memory, examine_run(simulate(planned), PLAIN))
     assert verdict.status is Status.UNDECIDED and verdict.detail == empirical.UNSTEADY
 
@@ -358,7 +341,7 @@ def test_a_function_cannot_change_what_others_see(name):
         array *= 2
         return 1
 
-    spoiler = claim("spoiler", "constant", quantity.constant("spoiler", spoils), L)
+    spoiler = claim("spoiler", "constant", quantity.constant("spoiler", spoils), s.L)
     planned = experiment(line([1, 3], [1, 2]), [3.0], eta=0.25)
     before = getattr(planned.problem, name).copy()
     verdict = empirical.examine(spoiler, examine_run(simulate(planned), PLAIN))
@@ -367,7 +350,7 @@ def test_a_function_cannot_change_what_others_see(name):
     instance = from_json({"curvatures": [1, 3], "minima": [1, 2], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/4"]})
     assert "read-only" in run(instance).computed(spoiler, PLAIN).lacking["spoiler"]
     nested = quantity.constant("nested", lambda losses: losses.kernel_data().H.fill(0))
-    result = empirical.examine(claim("nested", "constant", nested, L), examine_run(simulate(planned), PLAIN))
+    result = empirical.examine(claim("nested", "constant", nested, s.L), examine_run(simulate(planned), PLAIN))
     assert "read-only" in result.detail
 
 
@@ -381,5 +364,5 @@ def test_every_sign_that_is_declared_is_checked(value, declared, admitted):
     assert symbol.admits(np.array([value])) is admitted
     assert symbol.admits(np.array([value, value])) is admitted
     if not isinstance(value, float):
-        result = run(instance).computed(claim("k", "constant", symbol, L), PLAIN)
+        result = run(instance).computed(claim("k", "constant", symbol, s.L), PLAIN)
         assert ("k" in result.lacking) is not admitted

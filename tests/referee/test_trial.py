@@ -35,22 +35,6 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import (
-    C,
-    Delta,
-    Delta_next,
-    Delta_T,
-    G_sq,
-    L,
-    N,
-    T,
-    drift,
-    eta,
-    m,
-    mu,
-    sigma_sq,
-    tau,
-)
 from fedbounds.theory.units import units_of
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -116,7 +100,7 @@ def test_a_claim_restated_follows_from_the_one_it_restates_and_not_with_more_or_
     how = READINGS[known.readings[-1]]
     mine = replace(known, key="mine", readings=("plain",), repair=None, assumptions=known.assumptions_in(how))
     assert follows(mine, READINGS["plain"], known, how)
-    larger = replace(mine, terms={**mine.terms, "more": G_sq / L**2})
+    larger = replace(mine, terms={**mine.terms, "more": symbols.G_sq / symbols.L**2})
     assert follows(larger, READINGS["plain"], known, how)
     name = next(iter(mine.terms))
     smaller = replace(mine, terms={**mine.terms, name: mine.terms[name] * sp.Rational(9, 10)})
@@ -144,15 +128,23 @@ def test_every_limit_is_named_with_how_near_the_bound_comes_there():
 
 
 def test_dimensions():
-    assert units_of(eta**2 * G_sq) == units_of(Delta) == (2, 0)
-    assert units_of(L / mu + tau * T) == (0, 0) and units_of(sp.Max(L, mu)) == (-2, 1)
+    assert units_of(symbols.eta**2 * symbols.G_sq) == units_of(symbols.Delta) == (2, 0)
+    assert units_of(symbols.L / symbols.mu + symbols.tau * symbols.T) == (0, 0) and units_of(
+        sp.Max(symbols.L, symbols.mu)
+    ) == (-2, 1)
     with pytest.raises(InputError, match="different units"):
-        units_of(L + N)
-    selection = (N - m) / (N - 1) / m * sp.sqrt((1 - C) / C) * sp.sqrt(1 - eta * mu)
-    assert units_of(eta**2 * selection * G_sq) == (2, 0)
+        units_of(symbols.L + symbols.N)
+    selection = (
+        (symbols.N - symbols.m)
+        / (symbols.N - 1)
+        / symbols.m
+        * sp.sqrt((1 - symbols.C) / symbols.C)
+        * sp.sqrt(1 - symbols.eta * symbols.mu)
+    )
+    assert units_of(symbols.eta**2 * selection * symbols.G_sq) == (2, 0)
     (said,) = dimensions_and_limits.misprints(FALSE.NORM, READINGS["plain"])
     assert said == "the term 'drift' has the dimension of metre^3 joule^-1, not metre^2"
-    wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (L * mu))
+    wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (symbols.L * symbols.mu))
     assert any(
         said.startswith("the step size") for said in dimensions_and_limits.misprints(wrong_steps, READINGS["plain"])
     )
@@ -247,7 +239,13 @@ def test_an_open_trial_says_first_what_was_not_covered():
 )
 def test_what_a_claim_forgot_is_a_warning_beneath_the_headline(assumed, says):
     mine = Claim(
-        "mine", "", "", "step", Delta_next, {"a": (1 - eta * mu) * Delta, "b": eta**2 * sigma_sq}, assumptions=assumed
+        "mine",
+        "",
+        "",
+        "step",
+        symbols.Delta_next,
+        {"a": (1 - symbols.eta * symbols.mu) * symbols.Delta, "b": symbols.eta**2 * symbols.sigma_sq},
+        assumptions=assumed,
     )
     line = stages.read_back(Case(mine, READINGS["plain"], "small", 0, FEW)).lines
     result = trial.Trial(mine, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
@@ -259,7 +257,9 @@ def test_a_quantity_that_fails_is_named_with_its_exception_and_line():
     def width(path):
         return path.nothing
 
-    mine = Claim("mine", "", "", "horizon", quantity.largest("width", width), {"gap": mu}, assumptions=(a.smooth,))
+    mine = Claim(
+        "mine", "", "", "horizon", quantity.largest("width", width), {"gap": symbols.mu}, assumptions=(a.smooth,)
+    )
     shown = " ".join(show.verdict(try_claim(mine, suite=FEW)))
     line = width.__code__.co_firstlineno + 1
     why = (
@@ -275,7 +275,14 @@ def test_a_violation_in_floats_alone_is_said_first_and_is_not_false():
 
 
 def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
-    terms = {"bound": sp.log(tau) * tau**2 * sp.Max(L, mu) * eta / N * G_sq}
+    terms = {
+        "bound": sp.log(symbols.tau)
+        * symbols.tau**2
+        * sp.Max(symbols.L, symbols.mu)
+        * symbols.eta
+        / symbols.N
+        * symbols.G_sq
+    }
     result = list(slips(replace(TRUE.DRIFT, terms=terms)))
     kinds = {kind(item.change) for item in result}
     assert kinds == {
@@ -284,7 +291,7 @@ def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
         "1/N dropped or added",
         *(f"exponent of {name}" for name in ("tau", "kappa", "eta")),
     }
-    run = replace(TRUE.DRIFT, scope="horizon", lhs=Delta_T, terms={"bound": T * G_sq})
+    run = replace(TRUE.DRIFT, scope="horizon", lhs=symbols.Delta_T, terms={"bound": symbols.T * symbols.G_sq})
     assert "exponent of T" in {kind(slip.change) for slip in slips(run)}
     assert all(item.claim.terms != terms and item.claim.lhs == TRUE.DRIFT.lhs for item in result)
     assert kind("deleted") == "constant or sign" and kind("condition dropped") == "an assumption dropped"
@@ -420,15 +427,21 @@ def test_a_state_is_of_one_statement_with_the_code_of_its_checks():
 
     different = [
         TRUE.DRIFT,
-        *(replace(TRUE.DRIFT, **{name: value}) for name, value in (("eta", 1 / L), ("readings", ("literal",)))),
-        replace(TRUE.DRIFT, definitions={N: tau}),
+        *(
+            replace(TRUE.DRIFT, **{name: value})
+            for name, value in (("eta", 1 / symbols.L), ("readings", ("literal",)))
+        ),
+        replace(TRUE.DRIFT, definitions={symbols.N: symbols.tau}),
         replace(TRUE.DRIFT, lhs=2 * TRUE.DRIFT.lhs),
         *(
             under(**{facet: checked(limit)})
             for facet in ("on_run", "exactly", "in_class", "gives")
             for limit in (1, 2)
         ),
-        *(under(relation=relation) for relation in (sp.Le(eta * L, 1), sp.Le(eta * L, 2))),
+        *(
+            under(relation=relation)
+            for relation in (sp.Le(symbols.eta * symbols.L, 1), sp.Le(symbols.eta * symbols.L, 2))
+        ),
     ]
     assert len({statement_digest(claim) for claim in different}) == len(different)
     assert statement_digest(under(exactly=checked(1))) == statement_digest(under(exactly=checked(1)))
@@ -440,8 +453,14 @@ def of(check):
 
 def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
-    terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
-    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.steps_up_to_2_over_L_plus_mu))
+    terms = {
+        "start": (1 - symbols.eta * symbols.mu) ** 2 * symbols.Delta,
+        "noise": symbols.eta**2 * symbols.sigma_sq / symbols.N,
+        "drift": 2 * symbols.eta * symbols.L * symbols.drift / symbols.m,
+    }
+    claim = Claim(
+        "by-N", "", "", "step", symbols.Delta_next, terms, assumptions=(*assumed, a.steps_up_to_2_over_L_plus_mu)
+    )
     instance = next(item for item, violated in limit_cases.sweep(claim, READINGS["plain"], False, {}) if violated)
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data

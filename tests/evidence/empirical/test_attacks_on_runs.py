@@ -16,22 +16,9 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claim_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
+from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_0,
-    Delta_next,
-    Delta_T,
-    L,
-    T,
-    drift,
-    eta,
-    eta_0,
-    gap,
-    gap_t,
-    t,
-)
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.power_of_choice import PowerOfChoice
@@ -76,21 +63,21 @@ def test_gap_t_and_weights_are_random(protocol):
     """gap_t varies from t = 1 on; a claim true on average must not be refuted for its spread, nor crash."""
     trajectory = noisy(w0=np.array([3.0]), **protocol)
     run = examine_run(trajectory, READING)
-    smooth = made("step", gap_t, L / 2 * Delta)
+    smooth = made("step", s.gap_t, s.L / 2 * s.Delta)
     known = empirical.known_columns(smooth, run, np.arange(5))
     assert known.tolist() == [True, False, False, False, False]
     assert verdict(smooth, trajectory).status is not Status.REFUTED
-    contraction = made("step", Delta_next, Delta)
+    contraction = made("step", s.Delta_next, s.Delta)
     first = empirical.known_columns(contraction, run, np.arange(2))
     assert first.tolist() == [False, False]  # the weights of the first round vary as well
-    assert verdict(made("step", gap_t, sp.Integer(100)), trajectory, 1e-6).status is not Status.REFUTED
+    assert verdict(made("step", s.gap_t, sp.Integer(100)), trajectory, 1e-6).status is not Status.REFUTED
 
 
 @pytest.mark.parametrize("seed", [0])
 def test_a_true_equality_on_average_is_not_refuted_at_its_spread(seed):
     trajectory = noisy(PowerOfChoice(2, 1), seed=seed, replicates=32)
     mean = np.mean(noisy(PowerOfChoice(2, 1), seed=seed + 100, replicates=512).paths["alpha"].gap[:, 5])
-    claim = made("step", gap_t, sp.Float(mean) + 1e6 * (t - 5) ** 2)
+    claim = made("step", s.gap_t, sp.Float(mean) + 1e6 * (s.t - 5) ** 2)
     assert verdict(claim, trajectory, 1e-6).status is not Status.REFUTED
 
 
@@ -99,11 +86,11 @@ def test_a_true_equality_on_average_is_not_refuted_at_its_spread(seed):
 
 def test_a_thinned_run_refutes_and_never_holds():
     """drift <= 0 is true at every aggregation, and only there: with tau = stride = 5 nothing else is recorded."""
-    claim = made("step", drift, sp.Integer(0))
+    claim = made("step", s.drift, sp.Integer(0))
     changes = {"tau": 5, "eta": InverseTime(1.0, 4.0), "batch_size": None, "replicates": 1}
     for stride, status in ((5, Status.VACUOUS), (1, Status.REFUTED), (2, Status.REFUTED)):
         assert verdict(claim, noisy(stride=stride, **changes)).status is status
-    below = made("step", drift, eta)
+    below = made("step", s.drift, s.eta)
     result = verdict(below, noisy(stride=5, w0=np.array([3.0]), **{**changes, "replicates": 4}))
     assert result.status is Status.UNDECIDED and "thinned run can refute, not hold" in result.detail
     exact = simulate(noisy(stride=5, **(changes | {"batch_size": 1, "replicates": 64})).experiment, exact=True)
@@ -118,7 +105,7 @@ def test_a_thinned_run_refutes_and_never_holds():
 @pytest.mark.parametrize("large", [1e10, 1e16])
 @pytest.mark.parametrize("kind", [Kind.INEQUALITY, Kind.IDENTITY])
 def test_a_false_claim_hidden_in_rounding_does_not_hold(large, kind):
-    hidden = made("step", Delta_next, sp.Float(large) * (eta - eta_0) + Delta / 100, kind)
+    hidden = made("step", s.Delta_next, sp.Float(large) * (s.eta - s.eta_0) + s.Delta / 100, kind)
     trajectory = noisy(batch_size=None, w0=np.array([3.0]), eta=ConstantStep(0.1), replicates=1)
     assert verdict(hidden, trajectory).status in (Status.UNDECIDED, Status.REFUTED)
     if large >= 1e13:
@@ -129,7 +116,7 @@ def test_a_false_claim_hidden_in_rounding_does_not_hold(large, kind):
 # Nothing tested
 
 
-@pytest.mark.parametrize("scope, side", [("step", drift), ("constant", sp.Integer(0))])
+@pytest.mark.parametrize("scope, side", [("step", s.drift), ("constant", sp.Integer(0))])
 def test_nothing_against_nothing_is_vacuous(scope, side):
     trajectory = noisy(tau=1, batch_size=None, replicates=1)
     result = verdict(made(scope, side, sp.Integer(0)), trajectory)
@@ -158,8 +145,8 @@ def test_rare_events_unseen_or_barely_seen_decide_nothing(seed):
 def false_and_true(exact):
     """A claim that E Delta_20 is 130 times smaller than it is, and an equality at T = 20."""
     return (
-        made("horizon", Delta_T, sp.Float(exact / 130) + 2 * Delta_0 / (1 + T)),
-        made("horizon", sp.Float(exact), Delta_T + 10 * exact * (20 - T)),
+        made("horizon", s.Delta_T, sp.Float(exact / 130) + 2 * s.Delta_0 / (1 + s.T)),
+        made("horizon", sp.Float(exact), s.Delta_T + 10 * exact * (20 - s.T)),
     )
 
 
@@ -213,8 +200,8 @@ def test_rare_clients_and_rare_weights_decide_nothing(which, monkeypatch):
 @pytest.mark.parametrize("weighting, share", [(FedAvg(), 0.5), (PowerOfChoice(2, 1), 1.0)])
 def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighting, share):
     trajectory = noisy(weighting=weighting, participation=share, w0=np.array([3.0]), replicates=256)
-    assert verdict(made("horizon", Delta_T, 2 * Delta_0), trajectory).status is Status.HOLDS
-    assert verdict(made("horizon", gap, sp.Rational(1, 10**6)), trajectory).status is Status.REFUTED
+    assert verdict(made("horizon", s.Delta_T, 2 * s.Delta_0), trajectory).status is Status.HOLDS
+    assert verdict(made("horizon", s.gap, sp.Rational(1, 10**6)), trajectory).status is Status.REFUTED
 
 
 # Bounds that are no numbers
@@ -223,10 +210,10 @@ def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighti
 def test_a_bound_of_minus_infinity_leaves_it_open():
     """100 - 1/(T - 4)^2 is -infinity at T = 4, a recorded time, and well above Delta_T at all others."""
     trajectory = noisy()
-    result = verdict(made("horizon", Delta_T, 100 - (T - 4) ** -2), trajectory)
+    result = verdict(made("horizon", s.Delta_T, 100 - (s.T - 4) ** -2), trajectory)
     assert result.status is Status.UNDECIDED and "-infinity at 1 times, first at t = 4" in result.detail
-    assert verdict(made("horizon", Delta_T, 1e-6 - (T - 4) ** -2), trajectory).status is Status.REFUTED
-    above = verdict(made("horizon", Delta_T, 100 + (T - 4) ** -2), trajectory)
+    assert verdict(made("horizon", s.Delta_T, 1e-6 - (s.T - 4) ** -2), trajectory).status is Status.REFUTED
+    above = verdict(made("horizon", s.Delta_T, 100 + (s.T - 4) ** -2), trajectory)
     assert above.status is Status.HOLDS and "1 of 21 times left out" in above.detail
 
 
@@ -236,11 +223,11 @@ def test_a_bound_of_minus_infinity_leaves_it_open():
 @pytest.mark.parametrize(
     "lhs, rhs",
     [
-        (sp.sqrt(Delta_T), Delta_0 + 100),
-        (Delta_T**2, sp.Rational(1, 10**6)),
-        (Delta_T * gap, sp.Integer(1000)),
-        (sp.Piecewise((Delta_T, T > 3), (sp.sqrt(Delta_T), True)), Delta_0 + 100),
-        (Delta_T, 1 / (1 + Delta_T)),
+        (sp.sqrt(s.Delta_T), s.Delta_0 + 100),
+        (s.Delta_T**2, sp.Rational(1, 10**6)),
+        (s.Delta_T * s.gap, sp.Integer(1000)),
+        (sp.Piecewise((s.Delta_T, s.T > 3), (sp.sqrt(s.Delta_T), True)), s.Delta_0 + 100),
+        (s.Delta_T, 1 / (1 + s.Delta_T)),
     ],
 )
 def test_means_of_replicates_do_not_stand_for_what_is_not_linear(lhs, rhs):
@@ -253,9 +240,9 @@ def test_replicates_that_all_agree_get_no_band_and_it_is_said():
     """Full gradients of FedAvg with a share of equal clients: random by rule, the same by chance or by symmetry."""
     problem = quadratic(np.ones((3, 1)), np.zeros((3, 1)))
     trajectory = noisy(problem=problem, participation=0.5, batch_size=None, w0=np.array([3.0]))
-    result = verdict(made("horizon", Delta_T, Delta_T / 2), trajectory)
+    result = verdict(made("horizon", s.Delta_T, s.Delta_T / 2), trajectory)
     assert result.status is not Status.HOLDS
-    late = verdict(made("horizon", Delta_T, 2 * Delta_T), trajectory)
+    late = verdict(made("horizon", s.Delta_T, 2 * s.Delta_T), trajectory)
     assert late.status is Status.UNDECIDED and "20 of 21 times all replicates agree to rounding" in late.detail
 
 
