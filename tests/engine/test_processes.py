@@ -63,10 +63,9 @@ def test_progress_is_told_once_a_change_and_by_task(two):
 def test_who_stops_listening_stops_the_processes(two):
     results = each_in_processes([lambda _: os.getpid(), lambda _: time.sleep(600)])
     assert next(results) != os.getpid()
-    begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         results.throw(KeyboardInterrupt)
-    assert time.monotonic() - begun < 60 and not multiprocessing.active_children()
+    assert not multiprocessing.active_children()
 
 
 def test_the_parents_handler_of_a_termination_raises_in_no_child(two):

@@ -18,10 +18,10 @@ from fedbounds.study import study_file, sweep
 from fedbounds.study.sweep import read_table
 
 # Seconds after which a test that waits for a cluster has failed.
-TOO_LONG = 150
+TOO_LONG = 600
 TESTS = Path(__file__).resolve().parents[1]
 # Seconds for a scheduler and its workers to start on a busy machine.
-START = 60
+START = 300
 # Dask gives a cell up after this many more deaths of its worker than one; each takes as long as a worker to start.
 DEATHS = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES"
 
