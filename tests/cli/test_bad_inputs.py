@@ -17,6 +17,7 @@ from fedbounds.study.sweep import sweep
 SMALL = ("--weighting", "fedavg", "--claim", "lemma-1", "--rounds", "2", "--replicates", "8", "--quiet")
 GOOD = "age,cost,at\n40,3.5,a\n50,6.25,b\n60,5.5,a\n70,9,b\n80,7,c\n90,8,c\n"
 QUICK = {"claims": "lemma-1", "weightings": "fedavg", "clients": 2, "rounds": 2, "replicates": 8}
+BEST = "bounds --best --L 1 --mu 0.1 --clients 10 --zeta-star 0.3 --delta0 1"
 
 
 def data(content=GOOD, *more):
@@ -49,6 +50,13 @@ COMMANDS = {
     "a negative zeta_*": (*words("worst --zeta-star -1"), "zeta_star is a root of a mean of squares"),
     "a new claim without a name": (*words("new claim"), "Missing 'NAME'"),
     "a trial of nothing": (*words("referee"), "Missing 'THEOREM'"),
+    "a rule that is none": (*words("check --weighting fedmx"), "did you mean 'fedmax'"),
+    "a command that is none": (*words("chek"), "did you mean 'check'"),
+    "an assumption that is none": (*words(f"{BEST} --assume nonsense"), "only what no constant shows"),
+    "an assumption on constants": (*words(f"{BEST} --assume eta-below-2/(L+mu)"), "only what no constant shows"),
+    "a best bound at a negative zeta_*": (*words(f"{BEST} --zeta-star -1"), "at least 0"),
+    "a best bound at a huge zeta_*": (*words(f"{BEST} --zeta-star 1e200"), "finite"),
+    "a best bound at no smoothness": (*words(f"{BEST} --L-sample 0"), "at least mu"),
     "a sweep of nothing": (*words("sweep"), "Missing 'STUDY', '--out'."),
     "a word in no symbol": (*words("symbols zzzzz"), "received 'zzzzz': leave it out"),
     "a proximal step of negative strength": (*words("compare --algorithm fedprox:strength=-1"), "at least 0"),

@@ -34,6 +34,7 @@ SETTINGS = {
     "check --plugin": "none.py folder",
     "check --format": "xml yaml",
     "check --nothing": "1",
+    "check --G-sq": "1",
     "compare --target": "x",
     "compare --algorithm": "fedproxx fedprox:strength=x fedprox:power=1",
     "compare --tau": "0 x",
@@ -75,15 +76,14 @@ SETTINGS = {
     "new claim": "1st a/b",
     "cache": "burn",
     "vision": "walk",
-    "chek": "x",
 }
 COMMANDS = [(*words.split(), value) for words, values in SETTINGS.items() for value in values.split()]
 # Whole lines: what is missing, or does not go together.
 COMMANDS += [
     tuple(line.split())
     for line in (
-        "bounds --L 1", "plan --L 1 --mu 1", "certify",
-        "tight", "refute", "explain", "verify-certificate", "refute --all lemma-2",
+        "bounds --L 1", "plan --L 1 --mu 1", "certify", "derive", "derive theorem-1 --all",
+        "derive --all --format latex", "tight", "refute", "explain", "verify-certificate", "refute --all lemma-2",
         "certify --all star-step", "refute rate --verify --script", "check --clients 3 --p 0.5,0.5",
         "check --weighting fedmax:5 --clients 3", "check --claims", "bounds --best --rho-bar 1",
         "plan --target 0.1 --L 1 --mu 2 --clients 3 --zeta-star 1 --delta0 1",

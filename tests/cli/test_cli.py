@@ -16,7 +16,6 @@ from fedbounds.study import bounds
 from fedbounds.theory.claim import statement
 
 TINY = ("--clients", "2", "--dimension", "2", "--rounds", "4", "--tau", "2", "--replicates", "8")
-ONE = ("--weighting", "fedavg")
 QUICK = ("check", "--problem", "quadratic", *TINY, "--weighting", "fedavg", "--weighting", "fedmax")
 CONSTANTS = {
     "L": 10.0,
@@ -107,32 +106,6 @@ def test_fail_on_refuted_sets_the_exit_code():
     assert call(*QUICK, "--claim", "lemma-1", "--fail-on", "refuted").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--weighting", "fedmx"), "did you mean 'fedmax'"),
-        (("--tau", "0"), "tau"),
-        (("--batch", "many"), "--batch"),
-        (("--p", "0.5,0.6"), "distribution"),
-        (("--G-sq", "1"), "both"),
-        (("--plugin", "nowhere.py"), "nowhere.py"),
-        (("--nonsense",), "--nonsense"),
-    ],
-)
-def test_bad_settings_are_one_sentence_and_exit_code_2(arguments, says):
-    scheme = () if "--weighting" in arguments else ONE
-    assert says in sentence(call("check", "--problem", "quadratic", *TINY, *scheme, *arguments))
-
-
-def test_a_diverging_run_names_the_step_and_the_step_size():
-    result = call(
-        "check", "--problem", "quadratic", *TINY[:4], *ONE, "--rounds", "2000", "--step", "constant:50", "--quiet"
-    )
-    line = sentence(result)
-    assert "step" in line
-    assert "2/L" in line
-
-
 def test_an_unwritable_output_is_said_before_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "fedbounds.study.run_study.run_condensed", lambda *_, **__: pytest.fail("the run started"), raising=False
@@ -141,10 +114,6 @@ def test_an_unwritable_output_is_said_before_the_run(tmp_path, monkeypatch):
     file.write_text("")
     assert "could not be written" in sentence(call("check", "--out", str(file / "out")))
     assert "could not be written" in sentence(call("check", "--out", str(file)))
-
-
-def test_unknown_command_is_met_with_the_nearest():
-    assert "did you mean 'check'" in sentence(call("chek"))
 
 
 @pytest.mark.parametrize("key", ["theorem-1", "rate"])
@@ -160,18 +129,6 @@ def test_a_claim_is_shown_in_full(key):
     if claim.repair:
         assert claim.repair.why in text
     assert claim.remark in text
-
-
-def test_a_plugin_adds_a_claim(tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_text(
-        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import rho_bar, rho_tilde\n"
-        "CLAIMS = (Claim('mine', 'Mine', 'me', 'constant', rho_bar, {'skew': rho_tilde}, readings=('literal',)),)\n"
-    )
-    assert "mine" in call("claims", "--plugin", str(path)).stdout
-    result = call(*QUICK, "--plugin", str(path), "--claim", "mine")
-    assert result.exit_code == 0, result.output
-    assert "mine" in result.stdout
 
 
 def test_bound_agrees_with_the_corollary_by_hand():

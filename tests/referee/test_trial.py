@@ -447,10 +447,6 @@ def test_a_state_is_of_one_statement_with_the_code_of_its_checks():
     assert statement_digest(under(exactly=checked(1))) == statement_digest(under(exactly=checked(1)))
 
 
-def of(check):
-    return statement_digest(replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=check),)))
-
-
 def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {
@@ -465,15 +461,6 @@ def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data
     assert (data["lhs"], data["rhs"]) == ("1", "1/2")
-
-
-def test_unknown_names_are_refused():
-    with pytest.raises(InputError, match="did you mean 'lemma-1'"):
-        try_claim("lemma1")
-    with pytest.raises(InputError, match="budget"):
-        try_claim("lemma-1", budget="huge")
-    with pytest.raises(InputError, match="reading"):
-        try_claim("lemma-1", "loose")
 
 
 def call(*arguments):

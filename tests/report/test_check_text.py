@@ -136,12 +136,6 @@ def test_a_row_of_the_first_screen_has_two_lines_at_80_columns():
     assert "slower: -0.2 [-0.3, 0.0]," in table
 
 
-@pytest.mark.parametrize(("count", "width"), [(5, 120)])
-def test_text_fits_its_width(count, width):
-    told = text(*made((FIVE * 2)[:count]), width)
-    assert max(map(len, told.splitlines())) <= width
-
-
 def test_an_alarm_comes_first():
     proof = Verdict("theorem-1", "literal", Evidence.SYMBOLIC, Status.HOLDS, coverage=Coverage())
     told = text(*made(known=[*KNOWN, proof]))

@@ -19,13 +19,13 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 KNOWN = plugins.claims()
 STEP = KNOWN["fedavg-step"]
+STEPS = {"scope": "step", "lhs": s.Delta_next}
 
 
-@pytest.mark.parametrize("name", [name for name, symbol in s.RECORDED.items() if symbol.recorded])
-def test_what_a_run_measures_cannot_be_defined(name):
-    symbol = getattr(s, name)
-    with pytest.raises(InputError, match="constants only"):
-        replace(STEP, key="mine", definitions={symbol: 2 * symbol})
+def test_what_a_run_measures_cannot_be_defined():
+    for symbol in (getattr(s, name) for name, item in s.RECORDED.items() if item.recorded):
+        with pytest.raises(InputError, match="constants only"):
+            replace(STEP, key="mine", definitions={symbol: 2 * symbol})
 
 
 def test_the_step_size_of_a_claim_is_the_only_assumption_of_its_name():
@@ -78,6 +78,11 @@ def test_a_claim_about_another_algorithm_is_kept_from_the_runs_of_fedavg():
         ({"terms": {}}, "needs a term on its right side"),
         ({"terms": (s.L,)}, "the terms of claim k"),
         ({"kind": "equality"}, "the kind of claim k"),
+        ({"lhs": s.Delta_next}, "varies over step, but received scope='constant': give scope=\"step\""),
+        ({"terms": {"a": sp.Symbol("zeta") * s.mu}}, "must declare its symbols, but received zeta"),
+        ({"terms": s.mu + s.eta}, 'write terms={"name": expression'),
+        ({"scope": "step", "lhs": s.Delta_next, "terms": {"start": s.gap}}, 'give scope="horizon"'),
+        ({**STEPS, "terms": {"a": s.Delta, "b": s.gap_t}, "units": "checked"}, "Delta_next and gap_t have different"),
     ],
 )
 def test_what_is_no_claim_is_refused_as_it_is_written(parts, says):

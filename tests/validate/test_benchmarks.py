@@ -1,14 +1,13 @@
 """The benchmarks run small: what is compared agrees, and the tables, files and the picture come out."""
 
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from validate.benchmarks import __main__ as bench
-from validate.benchmarks import against_pepit, commands, engine, growth
+from validate.benchmarks import commands, engine, growth
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ("commands", "engines", "growth", "against_pepit")
@@ -34,15 +33,6 @@ def test_an_engine_that_goes_astray_is_not_timed():
         engine.timings(wrong, experiment, 1)
 
 
-# side_by_side() leaves the engine out on such a machine too
-@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler here")
-def test_the_limit_in_c_handles_any_number_of_replicates(tmp_path):
-    limit = engine.c_limit(tmp_path)
-    for replicates in (1, 2, 5):
-        experiment = engine.workload("W", rounds=3, N=4, n=30, replicates=replicates)
-        np.testing.assert_allclose(limit(experiment), engine.fedbounds(experiment), rtol=0, atol=engine.AGREEMENT)
-
-
 def test_a_ratio_that_rose_by_more_than_a_fifth_is_said(tmp_path, capsys):
     path = tmp_path / "history.json"
     for ratio in (2.0, 2.3, 3.0):
@@ -51,14 +41,6 @@ def test_a_ratio_that_rose_by_more_than_a_fifth_is_said(tmp_path, capsys):
         "slower: W: fedbounds takes 3 times the C kernel, 2.3 in the run before"
     ]
     assert [entry["ratios"] for entry in json.loads(path.read_text())][-1] == {"W: fedbounds": 3.0}
-
-
-def test_a_curve_agrees_with_pepit_and_is_certified():
-    result = against_pepit.measure(((3, 1),), ("symbols eta",), ((2, 2),))
-    (row,) = result["curve"]
-    assert row["largest_difference"] < 1e-6 and 0 < row["certificate_solve_seconds"] < row["certificate_seconds"]
-    assert "N = 3, tau = 1" in against_pepit.table(result) and "fedbounds symbols eta" in against_pepit.table(result)
-    assert "R = 2, tau = 2" in against_pepit.table(result)
 
 
 def test_the_page_has_the_stored_figures():

@@ -53,9 +53,3 @@ def test_the_stored_answer_is_given_again():
     """In a process of its own, as the study judges it: the processor time of other tests is not the claim's."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert pool.submit(judged, "ordinary-25").result()["headline"] == study.recorded()["ordinary-25"]["headline"]
-
-
-def test_an_interrupted_run_goes_on():
-    stopped = {"finished": False, "budget": 12}
-    assert study.settled(stopped, 12) and not study.settled(stopped, 60) and not study.settled(None, 1)
-    assert study.settled({"finished": True, "budget": 12}, 60)
