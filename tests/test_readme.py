@@ -95,7 +95,7 @@ def test_the_paper_keeps_to_its_form():
 
 def test_the_numbers_of_the_paper_and_of_the_power_page():
     paper, power = re.sub(r"\s+", " ", body()), text("docs/power.md")
-    counts = false_theorems.counted(false_theorems.read(false_theorems.RESULTS)[1])
+    counts = false_theorems.counted(false_theorems.read(false_theorems.RECORDS)[1])
     false, true, refuted = counts["false"], counts["true"], counts["refuted"]
     assert f"{false} false and {true} true ones" in paper and f"{refuted} were refuted" in paper
     assert f"Of {false} false theorems none was held, and {refuted} were refuted" in power

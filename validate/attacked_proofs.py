@@ -12,14 +12,12 @@ false where an exact instance violates the claim.
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,9 +40,9 @@ from validate.broken_proofs import KINDS, mutated
 from validate.false_theorems.specimens import WAYS, perturbed, pool
 from validate.one_step import compiler
 from validate.outside_theorems.trials import CLAIMS
+from validate.runner import RESULTS, options
 from validate.tight_constants import CERTIFICATES
 
-RESULTS = Path(__file__).resolve().parent / "results"
 RECORD = RESULTS / "attacked_proofs.json"
 # Of a hundred attacks so many change claims and tamper with certificates; the others tamper with proofs.
 CLAIMS_CHANGED, CERTIFICATES_CHANGED = 8, 20
@@ -211,13 +209,7 @@ def attack(seed: int, count: int, rocq: int, seconds: float) -> dict[str, Any]:
 
 def main() -> int:
     """Print, for each kind of change, how many were tried, accepted, and of these false."""
-    parser = argparse.ArgumentParser(prog="python -m validate.attacked_proofs", description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="attacks on our checker")
-    parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--rocq", type=int, default=40, help="attacks on Rocq")
-    parser.add_argument("--seconds", type=float, default=4, help="processor seconds for the prover on a claim")
-    parser.add_argument("--record", action="store_true", help=f"store the counts in {RECORD.name}")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, count=1000, seed=3, rocq=40, seconds=4.0, record=False)
     found = attack(chosen.seed, chosen.count, chosen.rocq, chosen.seconds)
     for kind, row in found["kinds"].items():
         print(f"{kind:40}" + "".join(f"{row[word]:6} {word}" for word in row))

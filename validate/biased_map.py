@@ -10,7 +10,6 @@ change neither rule. A cell that the file has is not computed again.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction as Q
@@ -24,6 +23,7 @@ import fedbounds
 from fedbounds.io import read_json, write_json
 from fedbounds.report.figures.styles import save
 from fedbounds.report.number_format import downward
+from validate.runner import options
 
 KAPPAS, TAUS, ROUNDS, ZETAS = (2, 10, 100), (1, 2, 4), (1, 2, 4, 8), (Q(1, 100), Q(3, 100), Q(1, 10), Q(3, 10), Q(1))
 # Factors above this are written in white.
@@ -78,10 +78,7 @@ def figure(rows: Sequence[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--picture", type=Path)
-    chosen = parser.parse_args()
+    chosen = options(__doc__, out={"type": Path, "required": True}, picture=Path)
     rows = read_json(chosen.out) if chosen.out.exists() else []
     stored = {tuple(row[name] for name in NAMES) for row in rows}
     for kappa, tau, rounds, zeta in itertools.product(KAPPAS, TAUS, ROUNDS, ZETAS):

@@ -11,7 +11,6 @@ replicate carries more of a column's variance than the reference law allows, it 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from fedbounds import io
 from fedbounds.evidence.empirical.band_validity import largest_share, share_limit
 from fedbounds.evidence.empirical.bands import critical_value
+from validate.runner import RESULTS, options
 
 Array = NDArray[np.float64]
 Process = Callable[[np.random.Generator, int, int, int], Array]
@@ -226,10 +226,7 @@ def write(out: Path, small: bool = False) -> list[dict[str, object]]:
 
 def main() -> None:
     """Command line: --out DIR, --small."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("validate/results"))
-    parser.add_argument("--small", action="store_true", help="two sizes, few trials: seconds")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, out=RESULTS, small=False)
     write(arguments.out, arguments.small)
     print((arguments.out / "calibration.txt").read_text())
 

@@ -5,12 +5,10 @@ python -m validate.compare        (some three minutes on one core)
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from fedbounds.io import write_json, write_text
@@ -22,10 +20,9 @@ from fedbounds.study.comparison_rows import TheoremComparison
 from fedbounds.study.settings import Settings
 from validate import markdown
 from validate.ledger_page import filled
+from validate.runner import DOCS, IMAGES, RESULTS, options
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE, IMAGES = ROOT / "docs" / "compare.md", ROOT / "docs" / "img"
-KEPT = ROOT / "validate" / "results" / "compare.json"
+PAGE, KEPT = DOCS / "compare.md", RESULTS / "compare.json"
 # Name -> (settings, target): skewed labels with minibatches, full gradients, and equal shards in order of the target.
 STUDIES: dict[str, tuple[dict[str, Any], float]] = {
     "breast-cancer": (
@@ -82,9 +79,7 @@ def written(page: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", choices=tuple(STUDIES), help="One data set, the others as recorded.")
-    asked = parser.parse_args()
+    asked = options(None, only={"choices": tuple(STUDIES)})
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in STUDIES if asked.only is None else (asked.only,):
         begun = time.process_time()

@@ -8,11 +8,9 @@ named by the words of the oracle's message, so that a row says whether the slip 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 
@@ -20,8 +18,8 @@ from fedbounds.plugins import algorithm_named
 from fedbounds.testing.conformance.exact_round_law import conforms
 from fedbounds.testing.conformance.slips import slips as known_slips
 from fedbounds.testing.conformance.small_rounds import Task
+from validate.runner import RESULTS, options
 
-HERE = Path(__file__).parent
 # The algorithms by hand. No parameter is 0, 1/2 or 1, where it may be its square, its complement or left out unseen;
 # FedExP's epsilon is about as large as the clients' mean move squared, so that its step is now 1, now more.
 WRITTEN = (
@@ -308,11 +306,7 @@ def trial(text: str, seeds: int, right: int, samples: int = 1000) -> Iterator[di
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--right", type=int, default=10, help="runs of a right implementation")
-    parser.add_argument("--out", type=Path, default=HERE / "results")
-    asked = parser.parse_args()
+    asked = options(__doc__, seeds=2, right=10, out=RESULTS)
     rows = [row for text in WRITTEN for row in trial(text, asked.seeds, asked.right)]
     (asked.out / "conformance.json").write_text(json.dumps(rows, indent=1) + "\n")
     for row in rows:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.render import verdict_line
 from fedbounds.io import write_text
+from validate.runner import DOCS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "derivations.md"
+PAGE = DOCS / "derivations.md"
 INTRODUCTION = """# Derivations
 
 After this page you know which proofs there are, what each rests on, and which lines of the paper they correct.

@@ -14,7 +14,6 @@ equality is what a claim false by an arbitrarily small amount would get.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
@@ -37,6 +36,7 @@ from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, T, eta, gap,
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from validate.calibration import clopper_pearson
+from validate.runner import RESULTS, options
 
 ERROR_RATES = (5e-2, 1e-2, 1e-3)
 REPLICATES = (16, 64)
@@ -201,10 +201,7 @@ def write(out: Path, runs: int = RUNS) -> list[Cell]:
 
 def main() -> None:
     """Command line: --out DIR, --runs N."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path("validate/results"))
-    parser.add_argument("--runs", type=int, default=RUNS, help="examinations a cell")
-    arguments = parser.parse_args()
+    arguments = options(__doc__, out=RESULTS, runs=RUNS)
     write(arguments.out, arguments.runs)
     print((arguments.out / "false_alarms.txt").read_text())
 

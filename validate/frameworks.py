@@ -9,21 +9,18 @@ strategies are the server's only.
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import importlib.util
 import json
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from unittest.mock import MagicMock
 
 import numpy as np
 
 from fedbounds.testing.conformance.exact_round_law import conforms
 from fedbounds.testing.conformance.small_rounds import Task
-
-HERE = Path(__file__).parent
+from validate.runner import RESULTS, options
 
 
 def _chosen(task: Task, rng: np.random.Generator) -> list[int]:
@@ -187,11 +184,7 @@ def verdicts(samples: int, only: str | None = None) -> Iterator[dict]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=1000)
-    parser.add_argument("--only", choices=tuple(ASKED))
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "frameworks.json")
-    asked = parser.parse_args()
+    asked = options(__doc__, samples=1000, only={"choices": tuple(ASKED)}, out=RESULTS / "frameworks.json")
     kept = json.loads(asked.out.read_text()) if asked.out.exists() else []
     result = list(verdicts(asked.samples, asked.only))
     tried = {row["framework"] for row in result}

@@ -5,7 +5,6 @@ python -m validate.horizon --out validate/results        (two minutes on one cor
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -24,6 +23,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.study.worst_case_and_theorems import Sandwich, bounds, curve, sandwich
 from fedbounds.theory.reading import READINGS
+from validate.runner import options
 
 RUN = Run(1, 4, Q(1, 10), Q(1), Q(1, 2))
 # (tau, rounds): R tau up to 100.
@@ -142,10 +142,7 @@ def told(one: Sandwich) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--pictures", type=Path, default=Path("docs/img"))
-    out = parser.parse_args()
+    out = options(__doc__, out={"type": Path, "required": True}, pictures=Path("docs/img"))
     rows = []
     for tau, several in TABLE.items():
         for rounds in several:

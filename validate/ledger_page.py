@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import fedbounds
 from fedbounds.errors import reject
@@ -14,8 +13,9 @@ from fedbounds.report.table import Table
 from fedbounds.study.ledger import Line, Remarked, remarked
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 from validate import markdown
+from validate.runner import DOCS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "ledger.md"
+PAGE = DOCS / "ledger.md"
 HEAD = ("claim", "readings", "answer", "bound / measured", "proved or certified by", "refuted by")
 SIDES = re.compile(r"\S+ (?:\([^)]*\) )?(?:>|!=) \S+")
 

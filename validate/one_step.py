@@ -8,7 +8,6 @@ conclusion times 9/10 or 11/10, a sign, a hypothesis left out or weakened. What 
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import resource
@@ -28,10 +27,10 @@ from fedbounds.latex import reader
 from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
+from validate.runner import RESULTS, ROOT, options
 
-ROOT = Path(__file__).resolve().parent
-THEOREMS = ROOT.parent / "tests" / "evidence" / "prover" / "one_step.tex"
-RECORD = ROOT / "results" / "one_step.json"
+THEOREMS = ROOT / "tests" / "evidence" / "prover" / "one_step.tex"
+RECORD = RESULTS / "one_step.json"
 PLAIN = READINGS["plain"]
 # What found proofs rest on, each after what it requires.
 MODULES = (
@@ -198,13 +197,7 @@ def measured(only: Sequence[str], changes: int, seed: int, most: float) -> Itera
 
 def main() -> int:
     """Print the table, and what Rocq accepts of the planted changes."""
-    parser = argparse.ArgumentParser(prog="python -m validate.one_step", description=__doc__)
-    parser.add_argument("--only", nargs="+", default=(), help="these theorems alone")
-    parser.add_argument("--changes", type=int, default=100, help="planted changes")
-    parser.add_argument("--seed", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=60.0, help="processor seconds for the prover on a theorem")
-    parser.add_argument("--record", action="store_true", help=f"store the table in {RECORD.name}")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, only=(), changes=100, seed=3, seconds=60.0, record=False)
     for result in measured(chosen.only, chosen.changes, chosen.seed, chosen.seconds):
         if chosen.record:
             write_json(RECORD, result)

@@ -10,7 +10,6 @@ measured ||w_t - w*||^2. Where an inequality speaks of the drift, that is bounde
 
 from __future__ import annotations
 
-import argparse
 import json
 from fractions import Fraction as F
 from pathlib import Path
@@ -31,8 +30,8 @@ from fedbounds.plugins import claim_named, weighting_named
 from fedbounds.study.objects_from_settings import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
+from validate.runner import IMAGES, RESULTS, options
 
-ROOT = Path(__file__).resolve().parent.parent
 REPAIRED = READINGS["repaired"]
 STEPS = ("theorem-1", "sharper-step", "star-step", "fedavg-step")
 HORIZONS = ("corollary", "sharper-corollary", "star-corollary")
@@ -134,9 +133,7 @@ def draw(kappas: tuple[int, ...], worst: dict[str, Any], runs: dict[str, Any], f
 
 def main(arguments: list[str] | None = None) -> dict[str, Any]:
     """Both tables and pictures; ``--small`` does a little of each and writes nothing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="one problem, one kappa, nothing written")
-    small = parser.parse_args(arguments).small
+    small = options(__doc__, arguments, small=False).small
     kappas = (10,) if small else (2, 5, 10, 20, 50, 100, 200, 500)
     problems = dict(list(PROBLEMS.items())[2:]) if small else PROBLEMS
     worst, runs = (
@@ -147,9 +144,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Any]:
     for name, end in ends.items():
         print(name, {k: f"{v:.3g}" for k, v in end.items()})
     if not small:
-        draw(kappas, worst, runs, ROOT / "docs" / "img")
+        draw(kappas, worst, runs, IMAGES)
         text = json.dumps({"kappas": kappas, "over_worst": worst, "over_run_at_end": ends}, indent=1) + "\n"
-        write_text(ROOT / "validate" / "results" / "sharper.json", text)
+        write_text(RESULTS / "sharper.json", text)
     return {"worst": worst, "runs": ends}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import sympy as sp
 
@@ -13,10 +12,11 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.expressions import NEEDS_VALUE
 from validate.ledger_page import filled
 from validate.ledger_page import markdown_table as table
+from validate.runner import DOCS
 
 # Abbreviations that one shipped claim defines.
 OF_ONE_CLAIM = NEEDS_VALUE - {"gamma"}
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "symbols.md"
+PAGE = DOCS / "symbols.md"
 
 
 def formula(expression: sp.Basic) -> str:

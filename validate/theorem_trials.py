@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import fedbounds
@@ -16,9 +15,10 @@ from fedbounds.io import write_json
 from fedbounds.plugins import claim_named
 from fedbounds.report.trial_text import verdict
 from fedbounds.theory.verdict import Status, word
+from validate.runner import RESULTS
 from validate.theorem_runs import ON_FEDAVG
 
-KEPT = Path(__file__).resolve().parent / "results" / "theorem_trials.json"
+KEPT = RESULTS / "theorem_trials.json"
 # One theorem about FedAvg stands among the others on the page.
 KEYS = (*(key for _, keys, _ in ON_FEDAVG for key in keys), "pepit-sgd-step")
 

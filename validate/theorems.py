@@ -18,15 +18,14 @@ from fedbounds.report.table import Table
 from fedbounds.theory.claim import statement
 from validate.ledger_page import filled
 from validate.markdown import of_table
+from validate.runner import DOCS, RESULTS
 from validate.theorem_others import OTHERS
 from validate.theorem_runs import ON_FEDAVG, Entry, entry
 from validate.theorem_trials import kept
 
-ROOT = Path(__file__).resolve().parent.parent
 # How the table calls a proof that Rocq checked.
 KERNEL = "proved (kernel)"
-PAGE, KEPT = ROOT / "docs" / "theorems.md", ROOT / "validate" / "results" / "theorems.json"
-PAGES = ROOT / "docs" / "theorems"
+PAGE, PAGES, KEPT = DOCS / "theorems.md", DOCS / "theorems", RESULTS / "theorems.json"
 
 
 def entries() -> list[Entry]:

@@ -8,7 +8,6 @@ docs/img/tight_*.png. ``--small`` writes nothing but a few numbers, for the test
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -32,8 +31,8 @@ from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from validate.appendix import certify_appendix
+from validate.runner import IMAGES, RESULTS, ROOT, options
 
-ROOT = Path(__file__).resolve().parent.parent
 CERTIFICATES = ROOT / "derivations" / "certificates"
 HALF = F(1, 2)
 # Weights of the tables: name -> alpha, p, rho_bar.
@@ -284,9 +283,7 @@ def family(name: str) -> str:
 
 def main(arguments: list[str] | None = None) -> dict[str, Row]:
     """Recompute the table, verify every certificate exactly, and write everything unless ``--small``."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true", help="a few numbers, nothing written")
-    small = parser.parse_args(arguments).small
+    small = options(__doc__, arguments, small=False).small
     rows: dict[str, Row] = {}
     families: dict[str, list[Certificate]] = {}
     entries = tight_rows("lemma-2", "drift", {"k10-tau2": at(10, 2)}) if small else table()
@@ -300,9 +297,9 @@ def main(arguments: list[str] | None = None) -> dict[str, Row]:
         for kind, certificates in families.items():
             save(CERTIFICATES / f"{kind}.jsonl", certificates)
         result = curves()
-        draw(result, ROOT / "docs" / "img")
+        draw(result, IMAGES)
         text = json.dumps({"numbers": rows, "curves": result}, indent=1) + "\n"
-        write_text(ROOT / "validate" / "results" / "tight_constants.json", text)
+        write_text(RESULTS / "tight_constants.json", text)
     return rows
 
 

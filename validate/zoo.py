@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 
@@ -21,10 +20,9 @@ from fedbounds.report.table import Table
 from fedbounds.weightings.fedavg import FedAvg
 from validate.ledger_page import filled
 from validate.markdown import of_table
+from validate.runner import DOCS, IMAGES, RESULTS
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE, PICTURE = ROOT / "docs" / "zoo.md", ROOT / "docs" / "img" / "zoo.png"
-RESULTS = ROOT / "validate" / "results"
+PAGE, PICTURE = DOCS / "zoo.md", IMAGES / "zoo.png"
 ROUNDS, TAU, BATCH, RUNS = 150, 8, 4, 8
 # The step size of every local step times L; minibatch SGD takes one step a round, and a full one.
 STEP, FULL_STEP = 0.1, 1.0

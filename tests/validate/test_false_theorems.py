@@ -112,7 +112,7 @@ def test_a_run_that_holds_where_the_claim_fails_is_caught(monkeypatch, wrong):
 
 
 def test_the_page_shows_the_stored_records_and_they_are_as_wanted():
-    seed, records = study.read(study.RESULTS)
+    seed, records = study.read(study.RECORDS)
     assert study.table(seed, records) in study.PAGE.read_text(encoding="utf-8")
     counts = study.counted(records)
     assert not counts["unsound"] and not counts["wrongly refuted"]

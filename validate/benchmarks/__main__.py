@@ -8,19 +8,19 @@ Curves and values are checked to agree before any time is printed.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import importlib.metadata
 import importlib.util
 import os
 import platform
+from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from fedbounds.io import read_json, write_json
+from validate import runner
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 # A ratio of medians moves by some per cent from run to run on an idle machine.
 SLOWER = 1.2
 # Part -> its module with ``measure`` and ``table``, its file, and the package that it needs.
@@ -52,7 +52,7 @@ def machine() -> dict[str, str]:
     }
 
 
-def measured(part: str, options: argparse.Namespace) -> Any:
+def measured(part: str, options: Namespace) -> Any:
     """The figures of a part."""
     module = importlib.import_module(f"validate.benchmarks.{PARTS[part][0]}")
     given: Mapping[str, tuple[int, ...]] = {
@@ -87,13 +87,9 @@ def remember(path: Path, found: Mapping[str, Any]) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run what is asked for, all of it unless told."""
-    parser = argparse.ArgumentParser(description="Every benchmark in one table.")
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--replicates", type=int, default=32)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=tuple(PARTS))
-    parser.add_argument("--out", type=Path, default=ROOT / "validate" / "results", help="folder of its JSON files")
-    options = parser.parse_args(arguments)
+    only = {"nargs": "+", "choices": PARTS, "default": tuple(PARTS)}
+    sizes = {"rounds": 400, "replicates": 32, "repeats": 5}
+    options = runner.options("Every benchmark in one table.", arguments, **sizes, only=only, out=runner.RESULTS)
     ratios: dict[str, Any] = {}
     for part in options.only:
         _, name, needed = PARTS[part]

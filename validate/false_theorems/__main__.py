@@ -8,7 +8,6 @@ The records are lines of JSON, one a specimen after a first one with the seed; a
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -23,11 +22,12 @@ from fedbounds.io import write_text
 from validate.false_theorems.evidences import Bench, Fate, tried
 from validate.false_theorems.specimens import specimen
 from validate.ledger_page import filled
+from validate.runner import DOCS, RESULTS, options
 
 Record = Mapping[str, Any]
 
-RESULTS = Path(__file__).parent.parent / "results" / "false_theorems.jsonl"
-PAGE = Path(__file__).parent.parent.parent / "docs" / "power.md"
+RECORDS = RESULTS / "false_theorems.jsonl"
+PAGE = DOCS / "power.md"
 SCOPES = ("constant", "point", "step", "horizon")
 EVIDENCES = ("empirical", "expectation", "sdp", "symbolic", "kernel", "exact")
 
@@ -140,12 +140,7 @@ def in_words(one: Record) -> str:
 
 def main() -> int:
     """Try ``--count`` specimens, print the tables and what went wrong; 1 where any verdict is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, help="by default that of the file, else drawn")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--page", action="store_true", help="write the table of docs/power.md")
-    chosen = parser.parse_args()
+    chosen = options(__doc__, count=1000, seed=int, out=RECORDS, page=False)
     seed = chosen.seed
     if seed is None:
         drawn = int(np.random.SeedSequence().generate_state(1)[0])

@@ -8,18 +8,17 @@ not finished and had fewer processor seconds. --only judges again in any case.
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any
 
 from fedbounds.io import write_json
 from fedbounds.report.terminal import plain_table
 from validate.outside_theorems.trials import BUDGET, CLAIMS, FALSE, judged
+from validate.runner import RESULTS, options
 
-RECORD = Path(__file__).resolve().parents[1] / "results" / "outside_theorems.json"
+RECORD = RESULTS / "outside_theorems.json"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
@@ -58,12 +57,13 @@ def summary(found: dict[str, dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m validate.outside_theorems", description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="KEY", choices=CLAIMS, help="these claims, again")
-    parser.add_argument("--jobs", type=int, choices=(1, 2), default=2, help="claims judged at a time")
-    parser.add_argument("--seconds", type=float, default=BUDGET, help="processor seconds a claim")
-    parser.add_argument("--record", action="store_true", help=f"store the answers in {RECORD.name}")
-    chosen = parser.parse_args()
+    chosen = options(
+        __doc__,
+        only={"nargs": "+", "metavar": "KEY", "choices": CLAIMS},
+        jobs={"type": int, "choices": (1, 2), "default": 2},
+        seconds=float(BUDGET),
+        record=False,
+    )
     known = recorded() if chosen.record else {}
     keys = chosen.only or [key for key in CLAIMS if not settled(known.get(key), chosen.seconds)]
     results: dict[str, dict[str, Any]] = {}

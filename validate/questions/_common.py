@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedbounds.io import write, write_json
 from fedbounds.report.figures.styles import DPI, PANEL, RC
+from validate.runner import RESULTS, options
 
 Array = NDArray[np.float64]
 Data = dict[str, Any]
 
-RESULTS = Path("validate/results/questions")
+OUT = RESULTS / "questions"
 CONFIDENCE = 0.95
 # Greyscale-safe: every line has its own dashes, so colour carries no information alone.
 BLACK, DARK, MIDDLE, LIGHT = "#000000", "#444444", "#777777", "#aaaaaa"
@@ -73,11 +73,7 @@ def figure(path: Path, count: int, fill: Callable[..., None]) -> None:
 
 def command(name: str, run: Callable[..., Data], draw: Callable[[Data, Path], None]) -> Data:
     """Parse --out, --seed and --small, run the study, write NAME.json and NAME.png, print the summary."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--small", action="store_true", help="a tiny version, seconds, for the tests")
-    chosen = parser.parse_args()
+    chosen = options(None, out=OUT, seed=0, small=False)
     data = run(small=chosen.small, seed=chosen.seed)
     write_json(chosen.out / f"{name}.json", data)
     draw(data, chosen.out / f"{name}.png")

@@ -9,7 +9,6 @@ raised counts as a traceback, and more than PATIENCE processor seconds as a hang
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -31,6 +30,7 @@ import numpy as np
 
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.io import write_json
+from validate.runner import options
 
 PATIENCE = 10
 DEEP = 10**5
@@ -322,14 +322,7 @@ def _data(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    parser.add_argument("--count", type=int, default=10**9)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--keep", type=Path, help="Folder for the files that are answered wrongly.")
-    parser.add_argument("--out", type=Path, help="Also write the table as JSON.")
-    chosen = parser.parse_args()
+    chosen = options(None, seconds=float("inf"), count=10**9, seed=0, only="", keep=Path, out=Path)
     warnings.simplefilter("error")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME", folder)

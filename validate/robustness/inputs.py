@@ -8,7 +8,6 @@ processor seconds; anything else that is raised, and a sentence of several lines
 
 from __future__ import annotations
 
-import argparse
 import functools
 import importlib.util
 import os
@@ -26,6 +25,7 @@ from click.testing import CliRunner
 from fedbounds.cli.app import main as fedbounds
 from fedbounds.io import read_json, write_json
 from validate.robustness.formats import Late, limited, one_line
+from validate.runner import options
 
 PATIENCE = 2
 # Imported, and compiled, first: where patience ends within, half a module stays behind for the calls that follow.
@@ -135,10 +135,7 @@ def tried(name: str, command: click.Command, places: dict[str, str]) -> dict[str
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, help="Write the table as JSON.")
-    parser.add_argument("--only", default="", help="Commands whose name begins so.")
-    chosen = parser.parse_args()
+    chosen = options(None, out=Path, only="")
     chosen.out = chosen.out and chosen.out.absolute()  # the working folder changes below
     for name in HEAVY:
         if importlib.util.find_spec(name.partition(".")[0]):

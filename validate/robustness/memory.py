@@ -5,7 +5,6 @@ python -m validate.robustness.memory --out validate/results/commands_memory.json
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.io import write_json
+from validate.runner import options
 
 # What is held at once grows with the replicates and with the clients: the default study, and far more of either.
 COMMANDS = ("check", "check --replicates 10000", "check --clients 1000")
@@ -41,9 +41,7 @@ def peak(words: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=Path, help="Write the table as JSON.")
-    chosen = parser.parse_args()
+    chosen = options(None, out=Path)
     rows = []
     for words in COMMANDS:
         rows.append(peak(words))

@@ -8,7 +8,6 @@ more than PATIENCE processor seconds as a hang.
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 from collections import Counter
@@ -21,9 +20,10 @@ from fedbounds.latex.writer import write
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import in_readings
 from validate.robustness.formats import PATIENCE, answered
+from validate.runner import ROOT, options
 
 DISPLAYS = [
-    Path(__file__).resolve().parents[2] / "tests" / "latex" / name
+    ROOT / "tests" / "latex" / name
     for name in ("displays.tex", "collected.tex", "from_memory.tex", "found.tex", "fresh.tex")
 ]
 # Answers are written after so many files each, so that a run that is ended early counts.
@@ -81,11 +81,7 @@ def drawn(seed: int, number: int, files: Sequence[str]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=20000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="the file to which the answers are added")
-    given = parser.parse_args()
+    given = options(__doc__, count=20000, seed=1, out=Path)
     files = valid()
     result: Counter[str] = Counter()
     before = read_json(given.out) if given.out and given.out.exists() else {"count": 0, "seeds": [], "answers": {}}

@@ -5,21 +5,17 @@ blocks of docs/vision.md. With ``--records DIR`` it prints and draws (into ``--o
 elsewhere, and leaves the page alone.
 """
 
-import argparse
 from pathlib import Path
 
 from fedbounds.errors import reject
+from validate.runner import options
 from validate.vision import page, pictures, stored, verdicts
 from validate.vision.experiments import RESULTS
 
 
 def main(arguments: list[str] | None = None) -> list[verdicts.Outcome]:
     """Judge, print, draw; and write the page from the repository's own records."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=Path, help="other records than the repository's; needs --out")
-    parser.add_argument("--out", type=Path, help="folder of the pictures of other records")
-    parser.add_argument("--small", action="store_true", help="the records are those of --small experiments")
-    chosen = parser.parse_args(arguments)
+    chosen = options(__doc__, arguments, records=Path, out=Path, small=False)
     if (chosen.records is None) != (chosen.out is None):
         raise reject(
             "other records need a folder for their pictures", "only one of the two", "give --records and --out"

@@ -11,7 +11,6 @@ else. ``--map`` is FedAvg and FedSoftMax(T) over a grid of steps and temperature
 says what is stored, of a map in rounds to each level. ``--small`` trains tiny runs on scikit-learn's digits.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +21,12 @@ from fedbounds.model.protocol import Progress
 from fedbounds.vision.images import Images
 from fedbounds.vision.records import rounds_to
 from fedbounds.vision.settings import ImageSettings
+from validate import runner
 from validate.vision import storage
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS = ROOT / "validate" / "results" / "vision"
+RESULTS = runner.RESULTS / "vision"
 # Full records; ignored by git.
-WORK = ROOT / "out" / "vision"
+WORK = runner.ROOT / "out" / "vision"
 
 # The reading of what the paper leaves open, chosen on FedAvg alone with another seed.
 READING = ImageSettings(lr=0.1, precision="bfloat16")
@@ -160,33 +159,35 @@ def listing(folders: Mapping[str, Folder], results: Path, levels: Sequence[float
 
 def main(arguments: list[str] | None = None) -> int:
     """Train what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, help="folder of the IDX files; else they are downloaded")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="some of the folders that --list names")
-    parser.add_argument("--map", dest="mapped", action="store_true", help="the grid of steps and temperatures")
-    parser.add_argument("--steps", nargs="+", type=float, default=MAP_STEPS)
-    parser.add_argument("--temperatures", nargs="+", type=float, default=MAP_TEMPERATURES)
-    parser.add_argument("--first-repetition", type=int, default=0)
-    parser.add_argument("--repetitions", type=int, default=1, help="how many")
-    parser.add_argument("--results", type=Path, help=f"where records go (default: {RESULTS.relative_to(ROOT)})")
-    parser.add_argument("--work", type=Path, help=f"full records (default: {WORK.relative_to(ROOT)})")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda or auto")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--stop-after", type=int, help="end a run this many rounds after it reached 90%%")
-    parser.add_argument("--quiet", action="store_true")
-    parser.add_argument("--list", dest="listed", action="store_true", help="say what is stored and stop")
-    parser.add_argument("--small", action="store_true", help="tiny runs on digits; needs --results and --work")
-    chosen = parser.parse_args(arguments)
+    chosen = runner.options(
+        __doc__,
+        arguments,
+        data_dir=Path,
+        only={"nargs": "+", "metavar": "NAME"},
+        map=False,
+        steps=MAP_STEPS,
+        temperatures=MAP_TEMPERATURES,
+        first_repetition=0,
+        repetitions=1,
+        results=Path,
+        work=Path,
+        device="cpu",
+        threads=1,
+        stop_after=int,
+        quiet=False,
+        list=False,
+        small=False,
+    )
     if chosen.small and not (chosen.results and chosen.work):
         raise reject("small runs are no results", "no folder for them", "give --results and --work")
     results = chosen.results or RESULTS
-    known = map_of(chosen.steps, chosen.temperatures, chosen.small) if chosen.mapped else grid(chosen.small)
+    known = map_of(chosen.steps, chosen.temperatures, chosen.small) if chosen.map else grid(chosen.small)
     unknown = [name for name in chosen.only or () if name not in known]
     if unknown:
         raise reject("--only names experiments", ", ".join(unknown), f"use some of {', '.join(known)}")
     folders = {name: folder for name, folder in known.items() if name in (chosen.only or known)}
-    if chosen.listed:
-        print("\n".join(listing(folders, results, LEVELS if chosen.mapped else ())))
+    if chosen.list:
+        print("\n".join(listing(folders, results, LEVELS if chosen.map else ())))
         return 0
     done = train(
         folders,

@@ -7,13 +7,14 @@ from fedbounds.io import write_text
 from fedbounds.vision import records
 from validate.ledger_page import filled
 from validate.ledger_page import markdown_table as table
+from validate.runner import DOCS, IMAGES
 from validate.vision import estimates, mapped, measures, paper, verdicts
-from validate.vision.experiments import BASELINE, MAIN, ROOT, SOFT, TEMPERATURES, WARMER
+from validate.vision.experiments import BASELINE, MAIN, SOFT, TEMPERATURES, WARMER
 from validate.vision.stored import Stored
 from validate.vision.verdicts import Outcome
 
-PAGE = ROOT / "docs" / "vision.md"
-PICTURES = ROOT / "docs" / "img" / "vision"
+PAGE = DOCS / "vision.md"
+PICTURES = IMAGES / "vision"
 NOTHING = "Nothing is stored yet."
 
 
