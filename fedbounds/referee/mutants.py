@@ -5,15 +5,16 @@ sympy terms themselves: every named term, and every addend of every inner sum (a
 and Min), so that a coefficient hidden inside a term is varied like one in front of it.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import sympy as sp
 
 from fedbounds.study.bounds import main_bound
-from fedbounds.theory.claim import Claim, Repair
-from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta, Delta_next, L, N, T, eta, mu, rho_bar, rho_tilde, t, tau
 
@@ -28,10 +29,6 @@ FACTORS: Mapping[str, sp.Rational] = {
     "times 100": sp.Integer(100),
     "times 1000": sp.Integer(1000),
 }
-
-
-# Stands for what a part is multiplied by, while the repair and the definitions are put in.
-FACTOR = Quantity("factor", None, recorded={}, real=True)
 
 
 @dataclass(frozen=True)
@@ -109,6 +106,13 @@ def _with_terms(claim: Claim, part: str, change: str, terms: Mapping[str, sp.Exp
     return Mutant(claim, part, change, replace(claim, key=f"{claim.key} ({part}, {change})", terms=terms))
 
 
+def mutants(claim: Claim, reading: Reading) -> Iterator[Mutant]:
+    """All of a claim: each part scaled by each factor, the shifts, swaps and dropped conditions, and the slips."""
+    for part, (change, factor) in itertools.product(parts(claim), FACTORS.items()):
+        yield scaled(claim, part, factor, change)
+    yield from (*shifted(claim), *swapped(claim), *dropped(claim, reading), *slips(claim))
+
+
 def shifted(claim: Claim) -> Iterator[Mutant]:
     """An index off by one: eta_t for eta_{t+1}, Delta_t for Delta_{t+1} on either side, T for T + 1.
 
@@ -155,25 +159,21 @@ def _substituted(claim: Claim, part: str, change: str, exchange: Mapping[sp.Symb
 
 def dropped(claim: Claim, reading: Reading) -> Iterator[Mutant]:
     """One assumption fewer (the step size and the repair's conditions included), or one repair substitution fewer."""
-    repair = claim.repair if reading.repaired else None
-    for k, assumption in enumerate(claim.assumptions):
-        fewer = (*claim.assumptions[:k], *claim.assumptions[k + 1 :])
-        yield _dropped(claim, assumption.statement, replace(claim, assumptions=fewer))
-    if claim.eta is not None:
-        yield _dropped(claim, f"eta_t = {claim.eta}", replace(claim, eta=None))
-    if repair is None:
-        return
-    for k, assumption in enumerate(repair.assumptions):
-        fewer = (*repair.assumptions[:k], *repair.assumptions[k + 1 :])
-        yield _dropped(claim, assumption.statement, replace(claim, repair=replace(repair, assumptions=fewer)))
-    for symbol, value in repair.substitutions.items():
-        rest = {name: other for name, other in repair.substitutions.items() if name != symbol}
-        less = Repair(repair.why, repair.assumptions, rest)
-        yield _dropped(claim, f"{symbol} replaced by {value}", replace(claim, repair=less))
+    changed = [(item.statement, replace(claim, assumptions=rest)) for item, rest in _left_out(claim.assumptions)]
+    changed += [(f"eta_t = {claim.eta}", replace(claim, eta=None))] * (claim.eta is not None)
+    if reading.repaired and (repair := claim.repair) is not None:
+        for item, rest in _left_out(repair.assumptions):
+            changed.append((item.statement, replace(claim, repair=replace(repair, assumptions=rest))))
+        for (symbol, value), others in _left_out(tuple(repair.substitutions.items())):
+            less = replace(repair, substitutions=dict(others))
+            changed.append((f"{symbol} replaced by {value}", replace(claim, repair=less)))
+    for words, mutant in changed:
+        yield Mutant(claim, words, "condition dropped", replace(mutant, key=f"{claim.key} (without {words})"))
 
 
-def _dropped(claim: Claim, condition: str, changed: Claim) -> Mutant:
-    return Mutant(claim, condition, "condition dropped", replace(changed, key=f"{claim.key} (without {condition})"))
+def _left_out(items: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Each of several, with the others."""
+    return [(item, (*items[:k], *items[k + 1 :])) for k, item in enumerate(items)]
 
 
 def with_definitions(claim: Claim, reading: Reading) -> Claim:
@@ -182,21 +182,8 @@ def with_definitions(claim: Claim, reading: Reading) -> Claim:
     The repair's and the step size's assumptions become its own.
     """
     left, _, terms = claim.sides(reading)
-    return replace(
-        claim,
-        lhs=left,
-        terms=terms,
-        assumptions=claim.assumptions_in(reading),
-        definitions={},
-        eta=None,
-        repair=None,
-    )
-
-
-def at_factor(read: Claim, factor: sp.Expr) -> Claim:
-    """A claim that was read with FACTOR on a part, at a value of it: sympy is slow to decide every Max anew."""
-    terms = {name: term.xreplace({FACTOR: _exact(factor)}) for name, term in read.terms.items()}
-    return replace(without_assumptions(read), terms=terms)
+    stated = claim.assumptions_in(reading)
+    return replace(claim, lhs=left, terms=terms, assumptions=stated, definitions={}, eta=None, repair=None)
 
 
 def without_assumptions(read: Claim) -> Claim:
@@ -214,7 +201,7 @@ LOGARITHM, CLIENTS, MEAN = "logarithm dropped", "1/N dropped or added", "mean fo
 
 def kind(change: str) -> str:
     """The kind of a mutant's change."""
-    if change in FACTORS or change == "any":
+    if change in FACTORS:
         return CONSTANT
     if change == "condition dropped":
         return ASSUMPTION

@@ -6,7 +6,7 @@ regime.
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,21 +16,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import UNDEFINED
-from fedbounds.referee.mutants import (
-    FACTOR,
-    FACTORS,
-    Mutant,
-    at_factor,
-    dropped,
-    kind,
-    parts,
-    scaled,
-    shifted,
-    slips,
-    swapped,
-    with_definitions,
-    without_assumptions,
-)
+from fedbounds.referee.mutants import kind, mutants, with_definitions, without_assumptions
 from fedbounds.referee.regime import NEGLIGIBLE, Regime, RegimeRun, Suite, examined
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
@@ -56,34 +42,37 @@ class Row:
 
 def mutant_rows(claim: Claim, reading: Reading, suite: Suite) -> Iterator[Row]:
     """One row a mutant; a claim that is false in the regimes, or speaks of none, has no mutants."""
-    unmutated = list(verdicts_in(claim, reading, suite))
-    statuses = {verdict.status for _, verdict in unmutated}
+    statuses = {verdict.status for _, verdict in verdicts_in(claim, reading, suite)}
     if Status.REFUTED in statuses or statuses <= {Status.NOT_APPLICABLE}:
         return
     regime_runs = regime_runs_of(claim, reading, suite)
-    for part in parts(claim):
-        read = with_definitions(scaled(claim, part, FACTOR).claim, reading)
-        mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
-        outcomes = {change: _of_right_side(mutant, regime_runs) for change, mutant in mutants.items()}
-        idle = set(outcomes.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}
-        outcomes = {"any": Outcome.NOT_EXERCISED} if idle else outcomes
-        yield from (Row(part.label, change, outcome) for change, outcome in outcomes.items())
-    for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
-        yield Row(mutant.part, mutant.change, _of_the_whole(mutant, reading, regime_runs, suite, unmutated))
-    for mutant in slips(claim):
-        outcome = _of_right_side(without_assumptions(with_definitions(mutant.claim, reading)), regime_runs)
+    for mutant in mutants(claim, reading):
+        read, of = (with_definitions(item, reading) for item in (mutant.claim, mutant.of))
+        conditions = ((item.lhs, item.assumptions, item.scope) for item in (read, of))
+        if len({*conditions}) == 1 and mutant.claim.steps == claim.steps:
+            outcome = _of_right_side(without_assumptions(read), regime_runs)
+        else:
+            least = len(regime_runs) if len(read.assumptions) < len(of.assumptions) else 0
+            outcome = _of_the_whole(
+                [verdict.status for _, verdict in verdicts_in(mutant.claim, reading, suite)], least
+            )
         yield Row(mutant.part, mutant.change, outcome)
 
 
-def verdicts_in(
-    claim: Claim, reading: Reading, suite: Suite, by_regime: Mapping[str, Verdict] | None = None
-) -> Iterator[tuple[Regime, Verdict]]:
-    """The claim examined, assumptions included, in every regime that did not diverge; some may be ``known``."""
+def _of_the_whole(statuses: Sequence[Status], least: int) -> Outcome:
+    """The fate of a mutant with conditions of its own, which counts where it speaks of more than so many regimes."""
+    if Status.REFUTED in statuses:
+        return Outcome.REFUTED
+    applied = len(statuses) - statuses.count(Status.NOT_APPLICABLE)
+    return Outcome.SURVIVES if applied > least else Outcome.NOT_EXERCISED
+
+
+def verdicts_in(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[Regime, Verdict]]:
+    """The claim examined, assumptions included, in every regime that did not diverge."""
     read = with_definitions(claim, reading)
     for regime in suite.regimes:
-        verdict = (by_regime or {}).get(regime.name)
-        run = suite.run(regime, reading, claim) if verdict is None else None
-        verdict = verdict if run is None else examined(read, run)
+        run = suite.run(regime, reading, claim)
+        verdict = None if run is None else examined(read, run)
         if verdict is not None:
             yield regime, verdict
 
@@ -127,36 +116,6 @@ def _effect(read: Claim, regime_runs: Sequence[RegimeRun]) -> Outcome | None:
             return None
         moved |= bool(np.any(share > NEGLIGIBLE))
     return Outcome.WEAKER if moved else Outcome.NOT_EXERCISED
-
-
-def _of_the_whole(
-    mutant: Mutant,
-    reading: Reading,
-    regime_runs: Sequence[RegimeRun],
-    suite: Suite,
-    unmutated: Sequence[tuple[Regime, Verdict]],
-) -> Outcome:
-    """The fate of a shift, a swap or a dropped condition, its own assumptions checked.
-
-    Where the claim was decided, one that says the same under fewer conditions is decided likewise.
-    """
-    read, of = with_definitions(mutant.claim, reading), with_definitions(mutant.of, reading)
-    fewer = all(assumption in of.assumptions for assumption in read.assumptions)
-    same = (read.sides(reading), read.computed, mutant.claim.steps) == (
-        of.sides(reading),
-        of.computed,
-        mutant.of.steps,
-    )
-    decided = {r.name: v for r, v in unmutated if fewer and same and v.status in (Status.HOLDS, Status.REFUTED)}
-    statuses = [verdict.status for _, verdict in verdicts_in(mutant.claim, reading, suite, decided)]
-    applied = len(statuses) - statuses.count(Status.NOT_APPLICABLE)
-    if Status.REFUTED in statuses:
-        return Outcome.REFUTED
-    if len(mutant.claim.assumptions_in(reading)) < len(mutant.of.assumptions_in(reading)):
-        return Outcome.NOT_EXERCISED if applied <= len(regime_runs) else Outcome.SURVIVES
-    alike = mutant.claim.eta == mutant.of.eta and mutant.claim.lhs == mutant.of.lhs
-    outcome = _effect(read, regime_runs) if alike else None
-    return Outcome.NOT_EXERCISED if applied == 0 else outcome or Outcome.SURVIVES
 
 
 # What the sentence on slips has.

@@ -5,6 +5,7 @@ At settings each term is lowered in turn; in kappa a function is fitted to the s
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,24 +15,24 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.coverage import round_settings, setting_with_stated_steps
-from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, round_setting
+from fedbounds.evidence.sdp.one_step.coverage import round_settings
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import examine
+from fedbounds.referee.certificate_settings import EVEN, UNEVEN, Grid, settings
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status
 
-HALF = Fraction(1, 2)
 # Where constants are looked for: weights of the server and of F, and one kappa and tau.
-WEIGHTS = ((HALF, HALF), (Fraction(9, 10), Fraction(1, 10)))
+WEIGHTS = ((EVEN, EVEN), (UNEVEN, EVEN))
 KAPPA, TAU = 10, 3
 # What is smaller by less counts as tight.
 NEAR = Fraction(1, 1000)
 kappa = sp.Symbol("kappa", positive=True)
 # Where functions of kappa are fitted, and for which they are proved.
-PLACES, ALL = tuple(map(Fraction, ("2", "5/2", "3", "4", "5", "6", "8", "10", "15", "20", "40", "100"))), "1..inf"
+PLACES, ALL = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 40, 100), "1..inf"
 # Degrees of numerator and denominator in 1/kappa, the simplest first.
 DEGREES = ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2), (2, 2))
 # How near a fit must come to the solver's values, relative to them; and denominators of its coefficients.
@@ -72,29 +73,27 @@ def front(claim: Claim, reading: Reading) -> Iterator[Constants]:
     """
     if not applies(claim, reading):
         return
-    for alpha in WEIGHTS:
-        try:
-            where = round_setting(tau=TAU, kappa=KAPPA, alpha=alpha, p=WEIGHTS[0], reading=reading.name)
-            setting = setting_with_stated_steps(claim, where)
+    for setting in settings(claim, reading, Grid((KAPPA,), (TAU,), WEIGHTS, 0)):
+        seen = list[Mapping[str, Fraction]]()
+        with contextlib.suppress(InputError, ZeroDivisionError):
             every = {name: split(claim, setting, name).stated for name in _lowerable(claim)}
-        except (InputError, ZeroDivisionError):
-            continue
-        stated = {name: number for name, number in every.items() if number > 0}
-        names, seen = [*stated], list[Mapping[str, Fraction]]()
-        for k in range(len(names)):
-            constants = lowered(claim, setting, stated, (*names[k:], *names[:k]))
-            if constants and constants not in seen:
-                seen.append(constants)
-                yield Constants(f"kappa = {KAPPA}, {_words(alpha)}", stated, constants)
-    yield from in_kappa(claim, reading, WEIGHTS)
+            stated = {name: number for name, number in every.items() if number > 0}
+            names = [*stated]
+            for k in range(len(names)):
+                constants = lowered(claim, setting, stated, (*names[k:], *names[:k]))
+                if constants and constants not in seen:
+                    seen.append(constants)
+                    yield Constants(f"kappa = {KAPPA}, {_words(setting)}", stated, constants)
+    for weights in WEIGHTS:
+        yield from in_kappa(claim, reading, weights)
 
 
 def _lowerable(claim: Claim) -> list[str]:
     return [name for name in claim.terms if name != "contraction"]
 
 
-def _words(alpha: tuple[Fraction, ...]) -> str:
-    return f"tau = {TAU}, alpha = ({', '.join(map(str, alpha))})"
+def _words(setting: Setting) -> str:
+    return f"tau = {TAU}, alpha = ({', '.join(map(str, setting.alpha))})"
 
 
 def lowered(
@@ -117,33 +116,27 @@ def lowered(
     return dict(stated) | least if least else {}
 
 
-def in_kappa(claim: Claim, reading: Reading, weights: Sequence[tuple[Fraction, ...]]) -> Iterator[Constants]:
+def in_kappa(claim: Claim, reading: Reading, weights: tuple[tuple[str, str], tuple[str, str]]) -> Iterator[Constants]:
     """The constants that are a simple function of kappa and are proved for every kappa > 1, as no larger than stated.
 
-    At the last step of the first round, of two clients of equal p with these ``weights`` of the server.
+    At the last step of the first round, of two clients with these ``weights`` of the server and of F.
     """
-
-    def setting(alpha: tuple[Fraction, ...], place: object) -> Setting:
-        p = WEIGHTS[0]
-        return next(round_settings(claim, TAU - 1, tau=TAU, kappa=place, alpha=alpha, p=p, reading=reading.name))
-
-    for alpha in weights:
-        for term in _lowerable(claim):
-            try:
-                settings = [setting(alpha, place) for place in PLACES]
-                stated = split(claim, settings[0], term).stated
-                fit = fitted([tight_value(claim, place, term) for place in settings])
-                if fit is None or not all(0 < fit.subs(kappa, sp.Rational(str(x))) < stated for x in PLACES):
-                    continue
-                share = fit.subs(kappa, s.L / s.mu) / sp.Rational(str(stated))
-                terms = {**claim.terms, term: share * claim.terms[term]}
-                whole = replace(claim, key=f"{claim.key}-in-kappa", terms=terms)
-                if examine(whole, setting(alpha, ALL)).status is Status.HOLDS:
-                    yield Constants(
-                        f"every kappa > 1, {_words(alpha)}, other terms as stated", {term: stated}, {term: fit}
-                    )
-            except (InputError, ZeroDivisionError):
+    alpha, p = (tuple(map(Fraction, shares)) for shares in weights)
+    for term in _lowerable(claim):
+        with contextlib.suppress(InputError, ZeroDivisionError):
+            places = [*settings(claim, reading, Grid(PLACES, (TAU,), (weights,), 0))]
+            fit = fitted([tight_value(claim, place, term) for place in places])
+            stated = split(claim, places[0], term).stated if places else Fraction(0)
+            if fit is None or not all(0 < fit.subs(kappa, x) < stated for x in PLACES):
                 continue
+            share = fit.subs(kappa, s.L / s.mu) / sp.Rational(str(stated))
+            whole = replace(
+                claim, key=f"{claim.key}-in-kappa", terms={**claim.terms, term: share * claim.terms[term]}
+            )
+            (anywhere,) = round_settings(claim, TAU - 1, tau=TAU, kappa=ALL, alpha=alpha, p=p, reading=reading.name)
+            if examine(whole, anywhere).status is Status.HOLDS:
+                where = f"every kappa > 1, {_words(anywhere)}, other terms as stated"
+                yield Constants(where, {term: stated}, {term: fit})
 
 
 def fitted(values: Sequence[float]) -> sp.Expr | None:
@@ -152,9 +145,9 @@ def fitted(values: Sequence[float]) -> sp.Expr | None:
     >>> fitted([float(2 / (1 + 1 / place)) for place in PLACES])
     2*kappa/(kappa + 1)
     """
-    if not np.isfinite(values).all() or not np.all(values):
+    if len(values) < len(PLACES) or not np.isfinite(values).all() or not np.all(values):
         return None
-    x, y = np.array([float(1 / place) for place in PLACES]), np.array(values)
+    x, y = np.array([1 / place for place in PLACES]), np.array(values)
     for above, below in DEGREES:
         columns = [x**k for k in range(above + 1)] + [-y * x**k for k in range(1, below + 1)]
         solution = np.linalg.lstsq(np.stack(columns, axis=1), y, rcond=None)[0]

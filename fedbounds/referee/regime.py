@@ -33,10 +33,9 @@ MANY = 512
 
 @dataclass(frozen=True)
 class Regime:
-    """One extreme experiment: its name, what it makes matter, how to build it, and how its constants are taken."""
+    """One extreme experiment: its name, how to build it, and how its constants are taken."""
 
     name: str
-    summary: str
     build: Callable[[], Experiment]
     policy: Policy = field(default_factory=Policy)
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 import sympy as sp
@@ -16,6 +17,7 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
 HOW = READINGS["repaired"]
+EVEN, SKEWED = (Fraction(1, 2),) * 2, (Fraction(9, 10), Fraction(1, 10))
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def with_constants(constants, stated):
 
 def test_every_point_is_certified_and_no_constant_can_be_a_hundredth_smaller(points):
     skewed = [point for point in points if point.where.endswith("(9/10, 1/10)")]
-    where = round_setting(tau=TAU, kappa=KAPPA, alpha=WEIGHTS[1], p=WEIGHTS[0], reading=HOW.name)
+    where = round_setting(tau=TAU, kappa=KAPPA, alpha=SKEWED, p=EVEN, reading=HOW.name)
     setting = setting_with_stated_steps(claim_named("sharper-step"), where)
     assert len(skewed) == 3
     for point in skewed:
@@ -58,14 +60,12 @@ def test_the_table_is_printed_and_nothing_where_there_are_no_certificates(points
 
 def test_a_constant_is_given_as_a_function_of_kappa_and_none_smaller_is_certified():
     claim = claim_named("lemma-2")
-    (curve,) = in_kappa(claim, HOW, WEIGHTS[:1])
+    (curve,) = in_kappa(claim, HOW, WEIGHTS[0])
     assert curve.stated == {"drift": 16}
     constant = curve.certified["drift"]
     assert constant.equals(sp.Rational(4, 9) * ((2 * kappa + 1) / (2 * kappa + sp.Rational(1, 2))) ** 2)
     assert str(curve).endswith("drift 16*(2*kappa + 1)**2/(9*(4*kappa + 1)**2) (of 16)")
-    where = setting_with_stated_steps(
-        claim, round_setting(tau=TAU, kappa=7, alpha=WEIGHTS[0], p=WEIGHTS[0], reading=HOW.name)
-    )
+    where = setting_with_stated_steps(claim, round_setting(tau=TAU, kappa=7, alpha=EVEN, p=EVEN, reading=HOW.name))
     for share, status in ((1, Status.HOLDS), (sp.Rational(999, 1000), Status.REFUTED)):
         drift = share * constant.subs(kappa, 7) / 16 * claim.terms["drift"]
         assert examine(replace(claim, key="lowered", terms={"drift": drift}), where).status is status

@@ -172,7 +172,7 @@ def _judged(kind: str, claim: Claim, seen: MeasuredRun) -> Verdict:
 def _where_it_fails(fate: Fate) -> None:
     """A run of the counterexample itself: no evidence may say HOLDS there."""
     claim, reading = fate.specimen.claim, fate.specimen.reading
-    regime = of_instance("own", "", from_json(fate.specimen.against.data["instance"]))
+    regime = of_instance("own", from_json(fate.specimen.against.data["instance"]))
     planned = None if regime is None else regime.build()
     for kind, exact in (("empirical", False), ("expectation", True)):
         if planned is None or (exact and not_applicable(planned) is not None):

@@ -14,7 +14,7 @@ from fedbounds.weightings.fixed import Fixed
 LONG = 10
 
 
-def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
+def of_instance(name: str, instance: Instance) -> Regime | None:
     """A shipped exact instance as a regime; None where an experiment has no such noise, weights, floor or C."""
     constant = len(set(instance.weights)) <= 1
     if (
@@ -44,7 +44,7 @@ def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
             stride=_stride(instance.rounds),
         )
 
-    return Regime(f"shipped {name}", title, build)
+    return Regime(f"shipped {name}", build)
 
 
 def _stride(rounds: int) -> int:
@@ -59,5 +59,5 @@ def shipped_regimes() -> tuple[Regime, ...]:
         example = read(path)
         if "instance" in example.document:
             instance = from_json(example.document["instance"])
-            result.append(of_instance(example.name, str(example.document["title"]), instance))
+            result.append(of_instance(example.name, instance))
     return tuple(regime for regime in result if regime is not None)
