@@ -52,7 +52,6 @@ Each = Callable[[str, Callable[[Any], Any], list[Any]], Iterable[Any]]
 def run_arm(search: Search, task: Task) -> Outcome:
     """Minimise the margin over one arm: differential evolution with restarts, in the last rung Nelder-Mead too."""
     from scipy.optimize import differential_evolution, minimize
-    from scipy.stats import qmc
 
     claim, reading, budget, shape = search.claim, search.reading, search.budget, task.arm.shape
     family, spent, rng = (
@@ -80,7 +79,7 @@ def run_arm(search: Search, task: Task) -> Outcome:
             objective,
             [(0.0, 1.0)] * size,
             maxiter=task.generations,
-            init=qmc.LatinHypercube(size, rng=rng).random(members),
+            init=_latin_hypercube(members, size, rng),
             rng=rng,
             x0=np.array(task.start) if task.start else None,
             polish=False,
@@ -94,6 +93,17 @@ def run_arm(search: Search, task: Task) -> Outcome:
             local = minimize(lambda x: float(objective(x)[0]), result.x, method="Nelder-Mead", options=options)
             best = min(best, (float(local.fun), tuple(np.clip(local.x, 0, 1))))
     return Outcome(task.arm, task.rung, spent, best[0], tuple(float(x) for x in best[1]))
+
+
+def _latin_hypercube(count: int, size: int, rng: np.random.Generator) -> Array:
+    """A point in every one of ``count`` slices of each coordinate (count, size), as `scipy.stats.qmc` draws them."""
+    # scipy.stats takes longer to import than a search of a shape.
+    rng = rng.spawn(1)[0]
+    places = rng.uniform(size=(count, size))
+    slices = np.tile(np.arange(1, count + 1), (size, 1))
+    for row in slices:
+        rng.shuffle(row)
+    return (slices.T - places) / count
 
 
 def refute(
