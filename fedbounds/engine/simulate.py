@@ -250,8 +250,9 @@ class FullRecord(Recorder):
         if name != "alpha":
             gaps = gaps.copy()
             apart = np.setdiff1d(np.arange(span.count)[recorded], span.opens)
-            W = span.paths[name][apart]
-            gaps[apart] = self._engine.gap(W.reshape(-1, W.shape[-1])).reshape(W.shape[:2])
+            if len(apart):  # none where every step begins a round
+                W = span.paths[name][apart]
+                gaps[apart] = self._engine.gap(W.reshape(-1, W.shape[-1])).reshape(W.shape[:2])
         return gaps
 
 

@@ -52,6 +52,19 @@ def test_the_iterates_are_those_that_the_record_measures(engine, stride):
         simulate(experiment, exact=True, record="iterates")
 
 
+@pytest.mark.parametrize("tau", [1, 3])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_virtual_iterates_agree_where_a_round_begins_and_are_measured_apart_inside_it(engine, tau):
+    paths = simulate(experiment_on(engine=engine, tau=tau)).paths
+    begins = np.arange(paths["p"].gap.shape[1]) % tau == 0
+    same = paths["p"].gap == paths["alpha"].gap
+    assert same[:, begins].all() and not same[:, ~begins].any()
+    # kappa bounds how far a gap is from its distance: mu/2 <= gap/distance <= L/2
+    problem = experiment_on().problem
+    ratio = paths["p"].gap / paths["p"].distance_sq
+    assert (ratio >= problem.mu / 2 * (1 - ROUNDING)).all() and (ratio <= problem.L / 2 * (1 + ROUNDING)).all()
+
+
 @pytest.mark.parametrize("virtual", ["alpha", "p"])
 @pytest.mark.parametrize("kind", sorted(ZOO))
 def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
