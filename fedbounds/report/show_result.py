@@ -82,14 +82,12 @@ def _entry(name: str, value: Any) -> Cell:
 
 
 def to_latex(result: Tabled) -> str:
-    """A result in LaTeX: trials as an appendix, one proof as a page, anything else as a table (booktabs).
+    """A result in LaTeX: one proof as a page, anything else as a table (booktabs).
 
     >>> "tabular" in to_latex(refute("rate"))
     True
     """
     items = _items(result)
-    if items and isinstance(items[0], Trial):
-        return trials.to_latex(items)
     if len(items) == 1 and isinstance(items[0], Proof):
         return render_latex(items[0].checked, items[0].verdict)
     return _table(result).to_latex()

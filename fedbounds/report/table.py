@@ -140,28 +140,6 @@ class Code:
 Block = str | Bullets | Table | Heading | Formula | Code
 
 
-def to_latex(blocks: Iterable[Block]) -> str:
-    """The blocks in LaTeX, for an appendix."""
-    from fedbounds.evidence.symbolic.render import escape
-
-    parts = []
-    for block in blocks:
-        if isinstance(block, Table):
-            parts.append(f"{escape(block.caption)}\n\n{block.to_latex()}")
-        elif isinstance(block, Bullets):
-            items = (f"\\item {{}}{escape(item.strip())}" for item in block.items or ("none",))
-            parts.append("\n".join([f"{escape(block.title)}:", r"\begin{itemize}", *items, r"\end{itemize}"]))
-        elif isinstance(block, Heading):
-            parts.append(f"\\paragraph{{{escape(block.heading)}}}")
-        elif isinstance(block, Formula):
-            parts.append(f"\\[ {block.latex} \\]")
-        elif isinstance(block, Code):
-            parts.append(f"\\begin{{verbatim}}\n{block.verbatim}\n\\end{{verbatim}}")
-        else:
-            parts.append(escape(block.replace("\n", " ")))
-    return "\n\n".join(parts) + "\n"
-
-
 def _cell(value: object) -> Cell:
     if isinstance(value, Cell):
         return value

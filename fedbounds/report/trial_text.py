@@ -1,8 +1,7 @@
-"""A trial for people: the headline with what it covers, the details, a page and an appendix in LaTeX."""
+"""A trial for people: the headline with what it covers, the details, and a page."""
 
 import re
-from collections.abc import Iterable, Sequence
-from xml.etree import ElementTree as xml
+from collections.abc import Sequence
 
 import sympy as sp
 
@@ -12,7 +11,7 @@ from fedbounds.referee.certificate_settings import tightness
 from fedbounds.referee.mutants_in_regimes import SLIPS
 from fedbounds.referee.neighbours import PROVED
 from fedbounds.referee.trial import Outcome, Trial
-from fedbounds.report import claim_text, table, terminal
+from fedbounds.report import claim_text, terminal
 from fedbounds.report.counterexample_script import script_if_short
 from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.instance_text import instance
@@ -38,9 +37,6 @@ UNREAD = "This says nothing of the theorem until what was not read stands in its
 
 # What every test and proof here takes for granted of noise.
 NOISE = "Assumed throughout: noises have mean 0 given the past and are independent between clients."
-
-# How a test report calls an outcome that is no success.
-TAGS = {Outcome.FALSE: "failure", Outcome.CONTRADICTION: "error", Outcome.NOT_TESTED: "skipped"}
 
 
 def verdict(trial: Trial) -> list[str]:
@@ -278,27 +274,3 @@ def to_html(trials: Sequence[Trial]) -> str:
     keys = dict.fromkeys(trial.claim.key for trial in trials)
     title = f"{', '.join(keys)}: {trials[0].outcome}" if len(trials) == 1 else f"{len(trials)} theorems on trial"
     return blocks_page(title, parts)
-
-
-def to_latex(trials: Iterable[Trial]) -> str:
-    """The trials as an appendix."""
-    return table.to_latex(block for trial in trials for block in blocks(trial))
-
-
-def _reported(trial: Trial) -> Outcome:
-    """The outcome for a test report, where a violation in floating point fails too."""
-    failed = trial.refutation is not None and trial.outcome is Outcome.OPEN
-    return Outcome.FALSE if failed else trial.outcome
-
-
-def to_junit(trials: Sequence[Trial]) -> str:
-    """Trials as test cases: a refuted one fails, one that nothing tested is skipped."""
-    suite = xml.Element("testsuite", name="fedbounds referee", tests=str(len(trials)))
-    for trial in trials:
-        seconds = f"{sum(stage.seconds for stage in trial.stages):.2f}"
-        case = xml.SubElement(suite, "testcase", classname=trial.claim.key, name=trial.reading, time=seconds)
-        tag = "error" if trial.fault else TAGS.get(_reported(trial))
-        if tag is not None:
-            xml.SubElement(case, tag, message=verdict(trial)[0]).text = to_text(trial)
-    suite.set("failures", str(sum(TAGS.get(_reported(trial)) == "failure" for trial in trials)))
-    return xml.tostring(suite, encoding="unicode") + "\n"

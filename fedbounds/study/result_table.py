@@ -35,7 +35,7 @@ class Tabled(abc.ABC):
         return frame(self.rows())
 
     def to_latex(self) -> str:
-        """LaTeX for an appendix: the statements and verdicts of trials, the steps of proofs, else a table."""
+        """LaTeX for an appendix: the steps of a proof, else a table."""
         return shown("to_latex", self)
 
     def plot(self, kind: str = "") -> Any:

@@ -1,4 +1,4 @@
-"""What is offered as LaTeX compiles: statements, proofs, tables, and the appendix of a trial."""
+"""What is offered as LaTeX compiles: statements, proofs and tables."""
 
 import re
 import shutil
@@ -10,7 +10,6 @@ from fedbounds import plugins
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.referee.trial import try_claim
-from fedbounds.report import trial_text
 from fedbounds.report.verdict_tables import ledger_table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.theory.claim import statement
@@ -35,7 +34,7 @@ def test_everything_in_latex_compiles(tmp_path):
     trial = try_claim("lemma-2", "literal")
     lines = [Line(claims["lemma-2"], "literal", tuple((ANYWHERE, v) for v in trial.verdicts))]
     parts = [page("lemma-2"), *(rf"\[ {statement(claim)} \]" for claim in claims.values())]
-    parts += [ledger_table(lines).to_latex(), trial_text.to_latex([trial])]
+    parts.append(ledger_table(lines).to_latex())
     (tmp_path / "all.tex").write_text("\n\n".join([PREAMBLE, *parts, END]))
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex"]
     done = subprocess.run(words, cwd=tmp_path, check=False, capture_output=True, text=True, errors="replace")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import BAD_INPUT, Place, command, say, say_faults, show, show_json
+from fedbounds.cli.adapter import BAD_INPUT, command, say, say_faults, show, show_json
 from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ def referee(
     seconds: Annotated[float | None, click.FloatRange(min=0, min_open=True)] = None,
     out: Path | None = None,
     format: Literal["text", "json"] = "text",
-    junit: Annotated[Path | None, Place(dir_okay=False)] = None,
     fail_on: Literal["refuted"] | None = None,
     verbose: bool = False,
     script: bool = False,
@@ -64,8 +63,7 @@ def referee(
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
-    out: Folder for results, page and appendix; the same folder continues a long stage.
-    junit: Write a JUnit file.
+    out: Folder for results and their page; the same folder continues a long stage.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
     rocq: Seconds for Rocq, where it is installed, to check a proof that is found; 0: it is not asked.
@@ -102,8 +100,8 @@ def referee(
     say_faults(faults)
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
-        for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
-            io.require_replaceable(output)
+        if out is not None:
+            io.require_replaceable(held.enter_context(io.locked(out)) / "referee.html")
         trials = fedbounds.referee(
             tuple(claims.values()),
             reading,
@@ -122,9 +120,6 @@ def referee(
         ).items
         if out is not None:
             io.write_text(out / "referee.html", trial_text.to_html(trials))
-            io.write_text(out / "referee.tex", trial_text.to_latex(trials))
-    if junit is not None:
-        io.write_text(junit, trial_text.to_junit(trials))
     if format == "json":
         show_json([trial.to_json() for trial in trials])
     unread = f"{len(faults)} of {len(faults) + len(claims)}" * bool(faults)
