@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from fedbounds.plugins import weightings
 from fedbounds.report.figures.study_figures import log_spaced_indices
 from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
-from fedbounds.report.number_format import counted, downward, number, times, upward
+from fedbounds.report.number_format import counted, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison_rows import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
@@ -37,19 +37,8 @@ def blocks(comparison: TheoremComparison) -> list[Block]:
     refused = [f"{row.algorithm}: {row.refused}" for row in comparison.algorithms if row.refused]
     lists = (("Theorems that do not apply here", unmet), ("Algorithms that were not run", refused))
     listed: list[Block] = [Bullets(title, tuple(items)) for title, items in lists if items]
-    theorems = [*_theorem_blocks(comparison), *_worst_cases(comparison)]
-    return [
-        "\n".join(answer(comparison)),
-        *theorems,
-        algorithm_table(comparison),
-        *listed,
-        "\n".join(notes(comparison)),
-    ]
-
-
-def _theorem_blocks(comparison: TheoremComparison) -> list[Block]:
-    table: list[Block] = [theorem_table(comparison)] if any(not _vacuous(row) for row in comparison.applying) else []
-    return [*table, _vacuous_sentence(comparison)] if any(map(_vacuous, comparison.applying)) else table
+    tables = [*([theorem_table(comparison)] if comparison.applying else []), algorithm_table(comparison)]
+    return ["\n".join(answer(comparison)), *tables, *listed, "\n".join(notes(comparison))]
 
 
 def answer(comparison: TheoremComparison) -> list[str]:
@@ -58,26 +47,23 @@ def answer(comparison: TheoremComparison) -> list[str]:
 
 
 def _recommendation(comparison: TheoremComparison) -> str:
-    """The rule, step and tau that reach the target in the fewest rounds, what ties with it, and what theory says."""
+    """The rule and step that reach the target in the fewest rounds, what ties with it, and what theory says."""
     best = comparison.recommended
     if best is None or best.reached is None:
         return (
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )
-    here = next(row for row in comparison.ranked if row.algorithm == best.algorithm)
-    message = f"Recommended: {best.algorithm}, at a constant step of {best.step:.3g}/L and tau = {best.tau}: "
+    message = f"Recommended: {best.algorithm}, at a constant step of {best.step:.3g}/L: "
     message += f"{best.reached} round{'' if str(best.reached) == '1' else 's'} here"
-    rivals = [row.algorithm for row in comparison.ranked if row is not here and _overlap(row, best)]
-    message += f"; the runs do not separate it from {', '.join(rivals)} at tau = {here.tau}" if rivals else ""
-    taus = [row for row in (here, *comparison.other_taus) if row is not best and row.reached is not None]
-    message += "".join(f"; at tau = {row.tau} it takes {row.reached}" for row in taus)
+    rivals = [row.algorithm for row in comparison.ranked if row is not best and _overlap(row, best)]
+    message += f"; the runs do not separate it from {', '.join(rivals)}" if rivals else ""
     if best.algorithm != FEDAVG and best.algorithm.partition(":")[0] in weightings():
         message += ". Its weights are biased: it may keep a floor that these rounds do not show (fedbounds check)"
         message += f"; the weights of {FEDAVG}, as fast here, are unbiased" if FEDAVG in rivals else ""
-    if not here.by:
+    if not best.by:
         return f"{message}. No theorem here bounds its rounds."
-    at = "its own step" if here is best else f"tau = {here.tau} and its own step"
-    return f"{message}. {here.by} promises the target after {_rounds_by_theorem(here.promised)} rounds at {at}."
+    promised = _rounds_by_theorem(best.promised)
+    return f"{message}. {best.by} promises the target after {promised} rounds at its own step."
 
 
 def _theorems(comparison: TheoremComparison) -> str:
@@ -130,27 +116,13 @@ def _overlap(row: AlgorithmRow, other: AlgorithmRow) -> bool:
 
 
 def theorem_table(comparison: TheoremComparison) -> Table:
-    """A row a theorem whose bound is below the start, or that fails, in units of the start of its own left side."""
+    """A row a theorem that applies, in units of the start of its own left side."""
     head = ("theorem", "bound on", "step", "bound", "measured", "ratio", "progress", "rounds (in truth)")
     settings = comparison.settings
     run = f"{counted(settings.rounds, 'round')} of {counted(settings.tau, 'step')}"
     caption = f"Theorems after {run}, in units of the start; "
     caption += f"rounds to {comparison.target:g} of ||w_0 - w*||^2, by the theorem (in truth with its step)"
-    rows = [row for row in comparison.applying if not _vacuous(row)]
-    return Table.of(head, map(_theorem_row, rows), caption).without_empty()
-
-
-def _vacuous(row: TheoremRow) -> bool:
-    """Whether the bound ends no lower than the start, and nothing else is to be said of the theorem."""
-    start, bound, *_ = row.ends
-    return row.consistent and not bound < start
-
-
-def _vacuous_sentence(comparison: TheoremComparison) -> str:
-    """The theorems without a row, each with its bound over the start."""
-    rows = sorted(filter(_vacuous, comparison.applying), key=lambda row: row.ends[1] / row.ends[0])
-    named = ", ".join(f"{row.claim} ({upward(row.ends[1] / row.ends[0], 3)})" for row in rows)
-    return f"Vacuous here, as the bound is not below the start (bound over start): {named}."
+    return Table.of(head, map(_theorem_row, comparison.applying), caption)
 
 
 def _theorem_row(row: TheoremRow) -> list[str | None]:
@@ -159,14 +131,6 @@ def _theorem_row(row: TheoremRow) -> list[str | None]:
     message = [name, f"{row.quantity} of {row.algorithm}", row.step, upward(bound / start, 3)]
     message += [_within(mean, upper, start), times(row.looseness), _percent(row.share[0])]
     return [*message, f"{_rounds_by_theorem(row.promised)} ({row.reached})"]
-
-
-def _worst_cases(comparison: TheoremComparison) -> list[str]:
-    """What an instance of a theorem's class comes to, where that is known."""
-    rows = (row for row in comparison.applying if row.worst is not None)
-    words = [f"{downward((row.worst or 0.0) / row.ends[0], 3)} for {row.claim}" for row in rows]
-    meaning = "no theorem that knows only L, mu, Delta_0, zeta_*^2, the noise and the step can bound it by less"
-    return [f"Worst case: an instance of the class comes to {', '.join(words)}; {meaning}."] if words else []
 
 
 def algorithm_table(comparison: TheoremComparison) -> Table:
@@ -222,7 +186,7 @@ def _rounds_by_theorem(rounds: int | None) -> str:
 
 
 def figure(comparison: TheoremComparison) -> Figure:
-    """Two panels: the tightest theorems, as far as they take to the target, over their runs; and the algorithms."""
+    """Two panels: the tightest theorems over their runs, and the algorithms."""
     made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=DPI)
     left, right = made.subplots(1, 2, sharey=True)
     for k, row in enumerate(comparison.standing[:DRAWN]):
@@ -243,10 +207,11 @@ def figure(comparison: TheoremComparison) -> Figure:
 
 
 def _draw_theorem(axes: Axes, row: TheoremRow, k: int) -> None:
-    assert row.curve is not None and row.beyond is not None
+    assert row.curve is not None and row.bounds is not None
     colour, start = CLIENTS[k], row.curve.mean[0]
     _line(axes, row.curve, f"{row.claim} ({row.algorithm}, {row.quantity})", k, colour, "-")
-    rounds, bound = row.beyond
+    rounds = log_spaced_indices(len(row.bounds) - 1) + 1
+    bound = row.bounds[rounds]
     style: dict[str, Any] = {"color": colour, "ls": DASHES[1], "marker": MARKERS[k], "markerfacecolor": colour}
     axes.plot(rounds, np.where(bound > 0, bound / start, np.nan), markevery=(0.05 * k, 0.2), **style)
 

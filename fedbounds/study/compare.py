@@ -32,9 +32,8 @@ from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
-from fedbounds.study import worst_case_and_theorems
 from fedbounds.study.comparison_rows import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
-from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
+from fedbounds.study.iteration_complexity import claim_steps, rounds_to_target
 from fedbounds.study.objects_from_settings import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
@@ -50,8 +49,6 @@ FARTHEST = 12
 DIVERGED = (math.inf, math.inf)
 # Runs of an algorithm that a progress bar counts on: a few that choose the step, and those that are shown.
 WORK = 6
-# The recommended rule is tried with so many times fewer and more local steps a round.
-TAU_FACTOR = 4
 
 
 def compare(
@@ -92,14 +89,7 @@ def compare_at(
         tell("theorems", k + 1, len(claims) + 1, claim.key)
         theorems.append(_theorem_row(study, claim))
     rows = (_algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
-    comparison = TheoremComparison(settings, facts_of(problem), target, tuple(theorems), tuple(rows))
-    best = comparison.recommended
-    if best is None:
-        return comparison
-    rule = kinds[texts.index(best.algorithm)]
-    taus = sorted({max(1, settings.tau // TAU_FACTOR), settings.tau * TAU_FACTOR} - {settings.tau})
-    others = tuple(_algorithm_row(study.at_tau(tau), best.algorithm, *rule, (), tell) for tau in taus)
-    return replace(comparison, other_taus=others)
+    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), tuple(rows))
 
 
 def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
@@ -139,11 +129,6 @@ class _Study:
         base = self.pilot.experiment
         return base.with_(replicates=self.settings.replicates if self.random(algorithm) else 1, **changes)
 
-    def at_tau(self, tau: int) -> _Study:
-        """The study with another number of local steps a round."""
-        experiment = self.pilot.experiment.with_(tau=tau, stride=tau)
-        return replace(self, pilot=replace(self.pilot, experiment=experiment))
-
     def random(self, algorithm: Algorithm) -> bool:
         return self.pilot.experiment.stochastic or algorithm.tosses
 
@@ -175,19 +160,15 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     sure, random = study.settings.error_rate, study.random(algorithm)
     distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
-    decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(on_fedavg, run, bounds, study.level)
-    lowest = None if decays else worst_case_and_theorems.of_run(claim, experiment, float(eta[0]), study.extra)
     return replace(
         row,
         quantity=about,
-        step=f"{eta[0] * experiment.problem.L:.3g}/L" + (", decaying" if decays else ""),
+        step=f"{eta[0] * experiment.problem.L:.3g}/L" + (", decaying" if np.ptp(eta) > 0 else ""),
         status=verdict.status,
         curve=distance if about == "distance" else error_curve(result.gap[:, ends], sure, random),
         bounds=bounds,
-        beyond=bound_curve(on_fedavg, run, bounds, rounds),
-        promised=rounds,
+        promised=rounds_to_target(on_fedavg, run, bounds, study.level),
         reached=distance.reached(study.level),
-        worst=lowest,
     )
 
 
@@ -218,7 +199,7 @@ def _algorithm_row(
         study = replace(study, pilot=replace(study.pilot, experiment=experiment))
         theorems = ()
     L = study.pilot.experiment.problem.L
-    row = AlgorithmRow(text, central=algorithm.central, tau=study.pilot.experiment.tau)
+    row = AlgorithmRow(text, central=algorithm.central)
     try:
         check(algorithm, study.pilot.experiment)
         step = _best_step(study, algorithm, partial(tell, text))

@@ -26,9 +26,7 @@ class TheoremRow:
     """A theorem on a run of its own: ``curve`` and ``bounds`` (R + 1,) of its left side, the ``quantity``.
 
     ``unmet`` says why it does not apply or has no number, and all else is then None or empty. ``step`` is its step
-    size in words; ``promised`` are the rounds to the target by it, ``reached`` those of the run, ``beyond`` (2, m)
-    some rounds until the former with its bound there; ``worst`` is what an instance of its class comes to after as
-    many rounds as were run.
+    size in words; ``promised`` are the rounds to the target by it, ``reached`` those of the run.
     """
 
     claim: str
@@ -39,10 +37,8 @@ class TheoremRow:
     status: Status = Status.NOT_APPLICABLE
     curve: ErrorCurve | None = None
     bounds: Array | None = None
-    beyond: Array | None = None
     promised: int | None = None
     reached: Reached | None = None
-    worst: float | None = None
 
     @property
     def ends(self) -> tuple[float, float, float, float, float]:
@@ -83,7 +79,7 @@ class TheoremRow:
         data = {name: getattr(self, name) for name in ("claim", "algorithm", "unmet")}
         if self.curve is None or self.bounds is None or self.reached is None:
             return data
-        data |= {name: getattr(self, name) for name in ("quantity", "step", "promised", "worst")}
+        data |= {name: getattr(self, name) for name in ("quantity", "step", "promised")}
         data |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.curve, self.reached)}
         return data | {"looseness": finite_or_none(self.looseness), "share": list(self.share)}
 
@@ -93,13 +89,12 @@ class AlgorithmRow:
     """An algorithm with its best constant step, in units of 1/L; ``refused`` says why it was not run.
 
     ``central``: it communicates after every local step, so that it has no rank. ``promised`` are the fewest rounds to
-    the target by any theorem about it that applies, and ``by`` is that theorem. ``tau`` are its local steps a round.
+    the target by any theorem about it that applies, and ``by`` is that theorem.
     """
 
     algorithm: str
     refused: str = ""
     central: bool = False
-    tau: int = 1
     step: float = math.nan
     curve: ErrorCurve | None = None
     reached: Reached | None = None
@@ -107,7 +102,7 @@ class AlgorithmRow:
     promised: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in ("algorithm", "tau", "refused", "central", "by", "promised")}
+        data = {name: getattr(self, name) for name in ("algorithm", "refused", "central", "by", "promised")}
         if self.curve is None or self.reached is None:
             return data
         return data | {"step": self.step, **_measured(self.curve, self.reached)}
@@ -115,17 +110,13 @@ class AlgorithmRow:
 
 @dataclass(frozen=True)
 class TheoremComparison:
-    """Both tables; ``target`` is the fraction of ||w_0 - w*||^2 to be reached.
-
-    ``other_taus`` are the first algorithm at the target with fewer and with more local steps a round.
-    """
+    """Both tables; ``target`` is the fraction of ||w_0 - w*||^2 to be reached."""
 
     settings: Settings
     facts: ProblemFacts
     target: float
     theorems: tuple[TheoremRow, ...]
     algorithms: tuple[AlgorithmRow, ...]
-    other_taus: tuple[AlgorithmRow, ...] = ()
 
     @property
     def applying(self) -> list[TheoremRow]:
@@ -145,13 +136,9 @@ class TheoremComparison:
 
     @property
     def recommended(self) -> AlgorithmRow | None:
-        """The rule and tau with the fewest rounds; of equals one with a theorem, then few steps and a small error."""
-        first = min((row for row in self.ranked if _arrives(row)), key=_recommendation_order, default=None)
-        return min(
-            (row for row in (first, *self.other_taus) if row and _arrives(row)),
-            key=_recommendation_order,
-            default=None,
-        )
+        """The rule with the fewest rounds; of equals one with a theorem, then a small error."""
+        arriving = [row for row in self.ranked if row.reached is not None and row.reached.first is not None]
+        return min(arriving, key=_recommendation_order, default=None)
 
     def rank(self, row: AlgorithmRow) -> tuple[int, int]:
         """The best and the worst place that the bands leave an algorithm."""
@@ -165,8 +152,7 @@ class TheoremComparison:
             row.to_json() | ({"rank": list(self.rank(row))} if row in self.ranked else {}) for row in self.algorithms
         ]
         data = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
-        data |= {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
-        return data | {"other_taus": [row.to_json() for row in self.other_taus]}
+        return data | {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
 
 
 def _first(reached: Reached | None) -> tuple[float, float]:
@@ -174,14 +160,10 @@ def _first(reached: Reached | None) -> tuple[float, float]:
     return _inf(reached.first), sum(reached.between)
 
 
-def _arrives(row: AlgorithmRow) -> bool:
-    return row.reached is not None and row.reached.first is not None
-
-
-def _recommendation_order(row: AlgorithmRow) -> tuple[float, bool, int, float]:
+def _recommendation_order(row: AlgorithmRow) -> tuple[float, bool, float]:
     assert row.reached is not None
     error = math.inf if row.curve is None else float(row.curve.mean[-1] / row.curve.mean[0])
-    return _inf(row.reached.first), not row.by, row.tau, error
+    return _inf(row.reached.first), not row.by, error
 
 
 def _inf(rounds: int | None) -> float:

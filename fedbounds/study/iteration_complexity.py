@@ -27,8 +27,6 @@ LOOKS = 400
 # Steps, in units of 1/L, that are tried where a theorem leaves a constant one free: to look at a bound costs nothing.
 # Below the last a model stays where it is for MOST_ROUNDS rounds of hundreds of steps.
 FREE = tuple(2.0**-k for k in range(-3, 41))
-# Rounds at which a picture has a bound.
-SEEN = 120
 
 
 def claim_steps(claim: Claim, pilot: MeasuredRun, level: float) -> Array:
@@ -85,15 +83,6 @@ def rounds_to_target(claim: Claim, run: MeasuredRun, bounds: Array, level: float
     """The rounds to the target by a claim; within those run only, where its bound is not known beyond them."""
     target, formula = _left_side_target(claim, run.trajectory.experiment, level), _formula(claim, run)
     return stays_from(bounds, target) if formula is None else _falls_to(formula, target)
-
-
-def bound_curve(claim: Claim, run: MeasuredRun, bounds: Array, rounds: int | None) -> Array:
-    """Rounds from 1 until a claim is at the target, or those run, and its bound after each: (2, m)."""
-    formula, last = _formula(claim, run), len(bounds) - 1
-    if formula is None:
-        return np.stack([np.arange(1.0, last + 1), bounds[1:]])
-    looks = np.unique(np.geomspace(1, max(last, rounds or MOST_ROUNDS), SEEN).round())
-    return np.stack([looks, formula(looks)])
 
 
 def _falls_to(bound: Callable[[Array], Array], level: float) -> int | None:

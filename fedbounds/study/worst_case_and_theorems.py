@@ -26,12 +26,11 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
     surely,
     with_noise,
 )
-from fedbounds.evidence.sdp.multi_round.program import LARGEST, Measure, Run
+from fedbounds.evidence.sdp.multi_round.program import Measure, Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import highest, sampled
 from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
-from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols
 from fedbounds.theory.assumptions import full_participation
@@ -277,21 +276,3 @@ def _has_prescribed_steps(claim: Claim, run: Run, constants: Mapping[str, float 
     return all(
         math.isclose(item, size, rel_tol=SAME) for item, size in zip(result, map(float, run.sizes), strict=True)
     )
-
-
-def of_run(claim: Claim, protocol: Experiment, eta: float, extra: Iterable[ModuleType]) -> float | None:
-    """||w_R - w*||^2 of an instance of a run's class, None where that is not the claim's.
-
-    The class: constant steps, full gradients, clients of equal weight, these L, mu, ||w_0 - w*||^2 and zeta_*^2.
-    """
-    problem, total = protocol.problem, protocol.total_steps
-    if claim.lhs != symbols.Delta_T or not claim.on_fedavg or total > LARGEST or not eta * problem.L < 2:
-        return None
-    if not problem.mu < problem.L or not protocol.everyone_present:
-        return None
-    there = Run(protocol.rounds, protocol.tau, Fraction(problem.mu), Fraction(problem.L), Fraction(eta))
-    slopes = (problem.grads(problem.w_star) ** 2).sum(-1)
-    start, pull = ((protocol.start - problem.w_star) ** 2).sum(), problem.p @ slopes
-    if claim.key not in bounds(there, Fraction(start), Fraction(pull), extra):
-        return None
-    return attained(there, float(start), float(pull)).value

@@ -52,7 +52,7 @@ def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
 @pytest.mark.parametrize(("rival", "tied"), [((55, 30, 58), True), ((155, 130, 158), False)])
 def test_a_biased_rule_is_recommended_with_its_floor_named(rival, tied):
     rows = {"fedmax": (50, 38, 61), "fedavg": rival}
-    made = (AlgorithmRow(name, step=0.5, tau=5, reached=Reached(*n, rounds=200)) for name, n in rows.items())
+    made = (AlgorithmRow(name, step=0.5, reached=Reached(*n, rounds=200)) for name, n in rows.items())
     text = comparison_text._recommendation(TheoremComparison(Settings(), None, 0.01, (), tuple(made)))
     assert "Its weights are biased: it may keep a floor that these rounds do not show" in text
     assert ("the weights of fedavg, as fast here, are unbiased" in text) is tied
