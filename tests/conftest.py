@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-import fedbounds.testing
-
-assert fedbounds.testing
+settings.register_profile("fedbounds", deadline=None, derandomize=True, max_examples=100)
+settings.register_profile("fedbounds-thorough", deadline=None, derandomize=False, max_examples=2000)
 settings.load_profile("fedbounds")
 
 HERE = Path(__file__).parent
