@@ -178,7 +178,7 @@ def counts_table(stored: SweepResult) -> Table:
     """One row a claim, reading and evidence: how many verdicts of each status."""
     counts, rows = stored.counts, []
     for *about, kind in sorted({key[:3] for key in counts}):
-        result = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
+        result = [(status, counts[(*about, kind, str(status))]) for status in ORDER]
         cell = Cell(
             tuple(
                 Phrase(f"{shown(status, Evidence(kind))} {n}", status, on_run=Evidence(kind).on_run)

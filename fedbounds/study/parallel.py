@@ -32,8 +32,8 @@ AHEAD = 2
 SCHEDULER, WORKERS = 8, 60
 # Items that a cluster is given at once: Dask shares them out, also to workers that come later.
 AT_ONCE = 1_000
-# Seconds between two looks of a process at whether its parent still lives.
-LOOK = 1.0
+# Seconds between two looks of a process at whether its parent still lives, and at whether an item is taken up.
+LOOK, TAKEN_UP = 1.0, 0.01
 # What processes share that are forked from one: a study and its compiled kernels.
 WARM = ("fedbounds.study.run_study", "fedbounds.engine.kernels.select")
 Submit = Callable[..., Future]
@@ -123,19 +123,26 @@ def _processes(count: int) -> Iterator[tuple[Submit, int]]:
     """``count`` processes of this machine; those that died are replaced when the next item is submitted."""
     from joblib.externals.loky import get_reusable_executor
 
+    last: Future | None = None
+
     def pool() -> Any:
-        return get_reusable_executor(max_workers=count, **_warm(count))
+        return get_reusable_executor(max_workers=count, **_warm())
 
     def submit(*task: Any) -> Future:
+        nonlocal last
         with _deaf_to_the_keyboard():
             try:
-                return pool().submit(*task)
+                last = pool().submit(*task)
             except BrokenProcessPool:  # a process died just now
-                return pool().submit(*task)
+                last = pool().submit(*task)
+        return last
 
     try:
         yield submit, count
     except BaseException:
+        # The pool's thread forgets all items before it takes up one submitted just now, which it then misses.
+        while last is not None and not (last.running() or last.done()):
+            time.sleep(TAKEN_UP)
         pool().shutdown(wait=True, kill_workers=True)
         raise
 
@@ -150,7 +157,7 @@ def _packed(function: Callable[[Any], Any]) -> bytes:
     return cloudpickle.dumps((function, files))
 
 
-def _warm(count: int) -> dict[str, Any]:
+def _warm() -> dict[str, Any]:
     """How processes start: forked, where that is possible, from one that has imported what a study needs."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return {}

@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from io import StringIO
 from pathlib import Path
@@ -24,7 +24,7 @@ from fedbounds.study import parallel
 from fedbounds.study.result_table import Tabled
 from fedbounds.study.settings import NAMES, Settings
 from fedbounds.study.study_file import Cell, Grid, read_grid
-from fedbounds.theory.verdict import Evidence, Status, finite_or_none
+from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
     from fedbounds.study.result import Result
@@ -37,47 +37,23 @@ FORMAT = 3
 PATIENCE = 30.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """One verdict of a cell, with what was measured of its run."""
-
-    weighting: str
-    claim: str
-    reading: str
-    evidence: Evidence
-    status: Status
-    margin: float | None = None
-    tightness: float | None = None
-    worst_t: int | None = None
-    rho_bar: float | None = None
-    rho_bar_sync: float | None = None
-    rho_tilde: float | None = None
-    N: int | None = None
-    d: int | None = None
-    L: float | None = None
-    mu: float | None = None
-    kappa: float | None = None
-    Gamma: float | None = None
-    speed: float | None = None
-    error: float | None = None
-    gap_last: float | None = None
-    floor_low: float | None = None
-    floor_high: float | None = None
-    floor: str | None = None
-    engine_used: str | None = None
-    detail: str | None = None
-
-
 @dataclass(frozen=True)
 class CellResult:
-    """A computed cell: its settings and what was measured, or the message of its failure."""
+    """A computed cell: its settings and a row of `MEASURED` a verdict, or the message of its failure."""
 
     settings: dict[str, Any]
-    rows: tuple[Measured, ...] = ()
+    rows: tuple[dict[str, str | int | float | None], ...] = ()
     message: str | None = None
 
 
-MEASURED = tuple(item.name for item in fields(Measured))
+# What is measured: of a verdict, and of the run and the problem that it is about.
+OF_VERDICT = ("claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail")
+OF_RUN = ("weighting", "rho_bar", "rho_bar_sync", "rho_tilde", "speed", "error")
+MEASURED = (
+    *("weighting", "claim", "reading", "evidence", "status", "margin", "tightness", "worst_t"),
+    *("rho_bar", "rho_bar_sync", "rho_tilde", "N", "d", "L", "mu", "kappa", "Gamma", "speed", "error"),
+    *("gap_last", "floor_low", "floor_high", "floor", "engine_used", "detail"),
+)
 COLUMNS = ("cell", *NAMES, "number", *MEASURED, "message")
 
 
@@ -105,14 +81,14 @@ class SweepResult(Tabled):
         return [
             dict.fromkeys(COLUMNS) | {"cell": key, "message": cell.message, **_flat(cell), **row}
             for key, cell in self.cells.items()
-            for row in [{**io.plain(row), "number": number} for number, row in enumerate(cell.rows)] or [{}]
+            for row in [{**row, "number": number} for number, row in enumerate(cell.rows)] or [{}]
         ]
 
     @property
-    def counts(self) -> Counter[tuple[str, str, str, str]]:
+    def counts(self) -> Counter[tuple[Any, ...]]:
         """(claim, reading, evidence, status) -> how many verdicts."""
-        every = (row for cell in self.cells.values() for row in cell.rows)
-        return Counter((row.claim, row.reading, str(row.evidence), str(row.status)) for row in every)
+        names = ("claim", "reading", "evidence", "status")
+        return Counter(tuple(row[name] for name in names) for cell in self.cells.values() for row in cell.rows)
 
     @property
     def failures(self) -> list[tuple[str, int]]:
@@ -186,6 +162,8 @@ def cells_of(table: sqlite3.Connection, path: Path) -> dict[str, CellResult]:
     for key, text in table.execute("SELECT key, result FROM cells ORDER BY key"):
         value = io.parse_json(text if isinstance(text, str) else "", name)
         cells[io.shaped(key, str, name)] = cell = io.shaped(value, CellResult, name)
+        if any(set(row) != set(MEASURED) for row in cell.rows):
+            raise reject(f"{name} must have the columns of a sweep", "others", "compute it again in another folder")
         Settings.of(cell.settings)
     return cells
 
@@ -212,10 +190,6 @@ def _order(value: Any) -> tuple[int, float, str]:
     return (0 if value is None else 1 if number else 2), float(value) if number else 0.0, f"{value}"
 
 
-OF_RUN = ("weighting", "rho_bar", "rho_bar_sync", "rho_tilde", "speed", "error")
-OF_VERDICT = ("claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail")
-
-
 def sweep(
     study: str | Path | Grid | None = None,
     out: str | Path | None = None,
@@ -223,11 +197,14 @@ def sweep(
     jobs: int = -1,
     scheduler: str | None = None,
     progress: Progress | None = None,
+    compute: Callable[[Cell], CellResult] | None = None,
 ) -> SweepResult:
     """Examine every cell of the grid in ``study`` (a TOML file) and keep the verdicts in one table in ``out``.
 
-    The same call continues a sweep that was stopped, and computes cells that failed again; arguments and errors as of
-    `run`. Writes sweep.sqlite and sweep.csv.
+    The same call continues a sweep that was stopped, and computes cells that failed again. Each cell is committed as
+    it finishes. ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead;
+    ``compute`` replaces ``check`` (a picklable function). Writes sweep.sqlite and sweep.csv.
+    Errors: InputError for a folder that cannot be written, a full disk or a cluster that cannot be reached.
 
     >>> print(Path("grid.toml").read_text())
     base = {problem = "quadratic", claims = "lemma-1", weightings = "fedavg", rounds = 2, replicates = 8}
@@ -239,32 +216,11 @@ def sweep(
     folder = Path(of_kind("the output of a sweep", out, (str, Path), "the path of a folder"))
     whole("jobs", jobs, -1)
     grid = study if isinstance(study, Grid) else read_grid(study)
-    summary = run(grid, folder, jobs=jobs, scheduler=scheduler, progress=progress)
-    stored = read_table(folder, [cell.key for cell in grid.cells])
-    stored.export(folder / "sweep.csv")
-    return replace(stored, summary=summary)
-
-
-def run(
-    study: Grid,
-    out: str | Path,
-    *,
-    jobs: int = -1,
-    scheduler: str | None = None,
-    progress: Progress | None = None,
-    compute: Callable[[Cell], CellResult] | None = None,
-) -> Summary:
-    """Compute the cells of ``study`` that failed or that the table in ``out`` lacks, each committed as it finishes.
-
-    ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead;
-    ``compute`` replaces ``check`` (a picklable function).
-    Errors: InputError for a folder that cannot be written, a full disk or a cluster that cannot be reached.
-    """
-    with io.locked(out) as folder, opened(folder / TABLE) as table:
-        prepare(table, folder / TABLE, study)
+    with io.locked(folder), opened(folder / TABLE) as table:
+        prepare(table, folder / TABLE, grid)
         before = cells_of(table, folder / TABLE)
-        left = [cell for cell in study.cells if cell.key not in before or before[cell.key].message is not None]
-        total, done = len(study.cells), len(study.cells) - len(left)
+        left = [cell for cell in grid.cells if cell.key not in before or before[cell.key].message is not None]
+        total, done = len(grid.cells), len(grid.cells) - len(left)
         if progress is not None:
             progress("cells", done, total)
         # Workers compute and this process alone writes, so a cell is in the table with all its rows or not at all.
@@ -275,8 +231,9 @@ def run(
                 done += 1
                 if progress is not None:
                     progress("cells", done, total)
-        after = cells_of(table, folder / TABLE)
-        return Summary(total, len(left), sum(after[cell.key].message is not None for cell in study.cells))
+    result = read_table(folder, [cell.key for cell in grid.cells])
+    result.export(folder / "sweep.csv")
+    return replace(result, summary=Summary(total, len(left), sum(count for _, count in result.failures)))
 
 
 def compute_cell(cell: Cell) -> CellResult:
@@ -300,9 +257,9 @@ def compute_cell(cell: Cell) -> CellResult:
         return CellResult(cell.settings, message=readable(f"{type(wrong).__name__}: {wrong}"))
 
 
-def measured(result: Result, last_gaps: Sequence[float]) -> tuple[Measured, ...]:
+def measured(result: Result, last_gaps: Sequence[float]) -> tuple[dict[str, Any], ...]:
     """One row a weighting, claim, reading and evidence; ``last_gaps`` are the mean gaps at the end of each run."""
-    problem, rows = result.problem, []
+    problem, rows, none = result.problem, [], dict.fromkeys(MEASURED)
     of_problem = {"N": problem.N, "d": problem.d, "L": problem.L, "mu": problem.mu, "kappa": problem.L / problem.mu}
     of_problem["Gamma"] = problem.Gamma.value
     for run, last in zip(result.runs, last_gaps, strict=True):
@@ -311,6 +268,6 @@ def measured(result: Result, last_gaps: Sequence[float]) -> tuple[Measured, ...]
             of_run |= {name: getattr(run.decay, name) for name in ("floor_low", "floor_high")}
             of_run["floor"] = run.decay.decision
         for verdict in run.verdicts:
-            row: dict[str, Any] = of_problem | of_run | {name: getattr(verdict, name) for name in OF_VERDICT}
-            rows.append(Measured(**row | {name: finite_or_none(v) for name, v in row.items() if type(v) is float}))
+            row = none | of_problem | of_run | {name: getattr(verdict, name) for name in OF_VERDICT}
+            rows.append({name: finite_or_none(v) if type(v) is float else v for name, v in row.items()})
     return tuple(rows)

@@ -74,7 +74,7 @@ def exported(study, out):
 def finished(tmp_path_factory):
     """(study, folder) of STUDY computed in this very process, without interruption."""
     out, study = tmp_path_factory.mktemp("finished"), parse_grid(STUDY)
-    assert sweep.run(study, out, jobs=1) == Summary(12, 12, 4)
+    assert sweep.sweep(study, out, jobs=1).summary == Summary(12, 12, 4)
     return study, out
 
 
@@ -191,9 +191,9 @@ def test_failed_cells_are_computed_again_by_the_same_call(tmp_path):
         parse_grid(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
         tmp_path,
     )
-    assert sweep.run(study, out, jobs=1) == Summary(2, 2, 1)
+    assert sweep.sweep(study, out, jobs=1).summary == Summary(2, 2, 1)
     first = exported(study, out)
-    assert sweep.run(study, out, jobs=1) == Summary(2, 1, 1)
+    assert sweep.sweep(study, out, jobs=1).summary == Summary(2, 1, 1)
     assert exported(study, out) == first
 
 
@@ -231,10 +231,10 @@ def test_killed_in_mid_run_and_continued_gives_the_same_bytes(tmp_path):
     done = computed(out)
     left = len(study.cells) - done
     assert 2 <= done < len(study.cells)
-    assert sweep.run(study, out, jobs=2, progress=lambda *now: seen.append(now)).computed == left
+    assert sweep.sweep(study, out, jobs=2, progress=lambda *now: seen.append(now)).summary.computed == left
     assert seen == [("cells", k, 12) for k in range(done, 13)]
     assert before.keys() <= dict.fromkeys(stored(out)).keys()
-    sweep.run(study, tmp_path / "whole", jobs=1)
+    sweep.sweep(study, tmp_path / "whole", jobs=1)
     assert exported(study, out) == exported(study, tmp_path / "whole")
 
 
@@ -243,7 +243,7 @@ def test_workers_end_with_a_killed_parent(tmp_path):
     code = (
         "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/study']\n"
         "import pathlib, sweep_cells, test_sweep; from fedbounds.study import sweep\n"
-        "sweep.run(test_sweep.made(pathlib.Path(sys.argv[2]), 1000), sys.argv[3], jobs=2, compute=sweep_cells.slow)"
+        "sweep.sweep(test_sweep.made(pathlib.Path(sys.argv[2]), 1000), sys.argv[3], jobs=2, compute=sweep_cells.slow)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "tests"), str(log), str(out)], cwd=ROOT)
     workers, end = set(), time.monotonic() + 300
@@ -280,7 +280,7 @@ def test_interrupted_at_the_keyboard_keeps_what_is_done(tmp_path):
 
 def test_a_process_that_dies_costs_only_its_cell(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
-    assert sweep.run(made(log), out, jobs=2, compute=sweep_cells.deadly) == Summary(12, 12, 1)
+    assert sweep.sweep(made(log), out, jobs=2, compute=sweep_cells.deadly).summary == Summary(12, 12, 1)
     ((message, count),) = read_table(out).failures
     assert count == 1
     assert "killed" in message
@@ -309,33 +309,33 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     assert "every cell finished before is kept" in line
     assert 0 < len(stored(out)) < 12
     left = 12 - computed(out)
-    assert sweep.run(parse_grid(STUDY), out, jobs=1) == Summary(12, left, 4)
+    assert sweep.sweep(parse_grid(STUDY), out, jobs=1).summary == Summary(12, left, 4)
 
 
 def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path):
     study = made(tmp_path / "log", 1)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="could not be written"):
-        sweep.run(study, tmp_path / "file" / "out", jobs=1)
+        sweep.sweep(study, tmp_path / "file" / "out", jobs=1)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / TABLE).write_text("no database" * 100)
     with pytest.raises(InputError, match="not a database"):
-        sweep.run(study, tmp_path / "out", jobs=1)
+        sweep.sweep(study, tmp_path / "out", jobs=1)
     with pytest.raises(InputError, match="must hold a sweep"):
         read_table(tmp_path)
     with pytest.raises(InputError, match="must not be 0"):
-        sweep.run(study, tmp_path / "zero", jobs=0)
+        sweep.sweep(study, tmp_path / "zero", jobs=0)
 
 
 def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
     study = made(tmp_path / "log", 2)
     with io.locked(tmp_path / "out"), pytest.raises(InputError, match="one process at a time"):
-        sweep.run(study, tmp_path / "out", jobs=1)
-    sweep.run(study, tmp_path / "out", jobs=1, compute=sweep_cells.quick)
+        sweep.sweep(study, tmp_path / "out", jobs=1)
+    sweep.sweep(study, tmp_path / "out", jobs=1, compute=sweep_cells.quick)
     with opened(tmp_path / "out" / TABLE) as table:
         table.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'version'")
     with pytest.raises(InputError, match=r"computed by fedbounds 0\.0\.1"):
-        sweep.run(study, tmp_path / "out", jobs=1)
+        sweep.sweep(study, tmp_path / "out", jobs=1)
 
 
 def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
@@ -370,7 +370,7 @@ def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
     ],
 )
 def test_a_table_that_no_sweep_wrote_is_refused_in_one_sentence(tmp_path, change):
-    sweep.run(
+    sweep.sweep(
         parse_grid(f"[base]\nrounds = 7\ndata = {json.dumps(str(tmp_path))}"),
         tmp_path,
         jobs=1,

@@ -81,8 +81,8 @@ def cluster():
 def test_a_cluster_computes_what_one_process_does(cluster, tmp_path):
     study = study_file.parse_grid(STUDY)
     address, _ = cluster
-    assert sweep.run(study, tmp_path / "many", scheduler=address) == sweep.Summary(12, 12, 4)
-    sweep.run(study, tmp_path / "one", jobs=1)
+    assert sweep.sweep(study, tmp_path / "many", scheduler=address).summary == sweep.Summary(12, 12, 4)
+    sweep.sweep(study, tmp_path / "one", jobs=1)
     assert exported(study, tmp_path / "many") == exported(study, tmp_path / "one")
 
 
@@ -101,8 +101,8 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
     def who_computed():
         return sweep_cells.logged(log)
 
-    summary = sweep.run(study, out, scheduler=address, compute=sweep_cells.slow, progress=kill)
-    assert summary == sweep.Summary(24, 24, 0)
+    result = sweep.sweep(study, out, scheduler=address, compute=sweep_cells.slow, progress=kill)
+    assert result.summary == sweep.Summary(24, 24, 0)
     assert len(kept) == 8
     assert sum(item.poll() is not None for item in workers) == 1
     # What was in the table is there still, and was begun once.
@@ -112,7 +112,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
     assert all(len(begun[seeds[row[0]]]) == 1 for row in kept)
     assert len(begun) == 24
     here = tmp_path / "here"
-    sweep.run(study, here, jobs=1, compute=sweep_cells.quick)
+    sweep.sweep(study, here, jobs=1, compute=sweep_cells.quick)
     assert exported(study, out) == exported(study, here)
 
 
@@ -120,7 +120,9 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
 def test_a_cell_that_kills_every_worker_is_recorded_and_the_others_go_on(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     with scheduler(deaths=0) as (address, _), worker(address):  # its nanny starts the worker again
-        assert sweep.run(made(log), out, scheduler=address, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
+        assert sweep.sweep(made(log), out, scheduler=address, compute=sweep_cells.deadly).summary == sweep.Summary(
+            12, 12, 1
+        )
     ((message, _),) = read_table(out).failures
     assert "KilledWorker" in message
     assert [cell.settings["seed"] for cell in read_table(out).cells.values() if cell.message] == [3]
@@ -135,9 +137,9 @@ def test_a_lost_scheduler_ends_in_one_sentence_and_the_sweep_goes_on_elsewhere(t
                 started.kill()
 
         with pytest.raises(InputError, match="every finished cell is kept") as wrong:
-            sweep.run(made(log), out, scheduler=address, compute=sweep_cells.slow, progress=kill)
+            sweep.sweep(made(log), out, scheduler=address, compute=sweep_cells.slow, progress=kill)
     assert address in str(wrong.value)
     kept = dict.fromkeys(stored(out))
     assert 3 <= len(kept) < 12
-    assert sweep.run(made(log), out, jobs=1, compute=sweep_cells.quick).computed == 12 - len(kept)
+    assert sweep.sweep(made(log), out, jobs=1, compute=sweep_cells.quick).summary.computed == 12 - len(kept)
     assert kept.keys() <= dict.fromkeys(stored(out)).keys()

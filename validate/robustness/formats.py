@@ -192,8 +192,7 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.study import study_file, sweep
-    from fedbounds.study.sweep import TABLE, CellResult, Measured, read_table
-    from fedbounds.theory.verdict import Evidence, Status
+    from fedbounds.study.sweep import MEASURED, TABLE, CellResult, read_table
 
     text = """\
 [base]
@@ -205,9 +204,10 @@ tau = [1, 2]
 batch = [2, "full"]
 weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
 """
-    about = ("fedavg", "corollary", "repaired", Evidence.EMPIRICAL, Status.HOLDS)
+    about = ("fedavg", "corollary", "repaired", "empirical", "HOLDS")
     named = dict(zip(("weighting", "claim", "reading", "evidence", "status"), about, strict=True))
-    row = Measured(**named, tightness=2.0, gap_last=1.0, floor_low=0.5, floor_high=1.5, floor="open", N=3, detail="a")
+    measured = {"tightness": 2.0, "gap_last": 1.0, "floor_low": 0.5, "floor_high": 1.5, "floor": "open", "N": 3}
+    row = dict.fromkeys(MEASURED) | named | measured | {"detail": "a"}
     out = folder / "sweep"
     (folder / "study.toml").write_text(text)
     study = study_file.read_grid(folder / "study.toml")
@@ -217,7 +217,7 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
         wrong = cell.key == failed
         return CellResult(cell.settings, () if wrong else (row,), "out of memory" if wrong else None)
 
-    sweep.run(study, out, jobs=1, compute=compute)
+    sweep.sweep(study, out, jobs=1, compute=compute)
 
     def read(path: Path) -> None:
         for journal in path.parent.glob(f"{TABLE}-*"):
