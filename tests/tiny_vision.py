@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from fedbounds import plugins
-from fedbounds.vision import images, run, training
+from fedbounds.vision import images, run
 from fedbounds.vision.settings import ImageSettings
 
 TINY = ImageSettings(
@@ -17,7 +17,6 @@ TINY = ImageSettings(
     batch=16,
     lr=0.1,
 )
-HERE = training.machine("cpu")
 
 
 @functools.cache
@@ -33,14 +32,14 @@ def few():
 @functools.cache
 def prepared():
     """The same, ready for training."""
-    return run.prepare(few(), HERE)
+    return run.prepare(few())
 
 
-def go(out, weighting="fedavg", repetition=0, where=HERE, data=None, report=None, **changes):
+def go(out, weighting="fedavg", repetition=0, threads=1, data=None, report=None, **changes):
     """The record of one run in the folder ``out``; ``changes`` are of TINY."""
     rule = plugins.weighting_named(weighting) if isinstance(weighting, str) else weighting
     settings = dataclasses.replace(TINY, **changes)
-    return run.run(settings, data or prepared(), rule, repetition, out, where, report)
+    return run.run(settings, data or prepared(), rule, repetition, out, threads, report)
 
 
 def numbers(record):

@@ -1,6 +1,6 @@
 """The command ``fedbounds``, also as ``python -m fedbounds.cli``."""
 
-from fedbounds.cli.interrupt import while_loading
+from fedbounds.cli import while_loading
 
 
 def run() -> None:

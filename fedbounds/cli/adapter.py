@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import click
 
-from fedbounds.cli.interrupt import while_running
+from fedbounds.cli import while_running
 from fedbounds.errors import InputError, InputErrors
 
 # The groups of commands in ``fedbounds --help``, in their order.

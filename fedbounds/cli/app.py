@@ -21,8 +21,8 @@ from typing import Any
 
 import click
 
+from fedbounds.cli import INTERRUPTED
 from fedbounds.cli.adapter import Entry, Group, say
-from fedbounds.cli.interrupt import INTERRUPTED
 from fedbounds.errors import DivergedError, InputError, StatementWarning, explained, interruptible, readable
 from fedbounds.plugins import nearest
 

@@ -118,9 +118,7 @@ def check_distances(
 class Record:
     """The arrays of a run; every block of replicates fills its own rows of them, nan until then."""
 
-    def __init__(
-        self, experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], iterates: bool = False
-    ) -> None:
+    def __init__(self, experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...]) -> None:
         R, K, N = experiment.replicates, len(grid.times), experiment.problem.N
 
         def unfilled(*shape: int) -> Array:
@@ -131,7 +129,6 @@ class Record:
         self.skew_sums, self.excess = unfilled(R, K, 3), unfilled(R, K, N)
         self.grad_sq, self.local_excess = unfilled(R, K, N), unfilled(R, K, N)
         self.alpha = unfilled(R, len(grid.round_times), N)
-        self.w = unfilled(R, K, experiment.problem.d) if iterates else None
         self.worst = {name: np.full(R, math.inf) for name in SMALLEST}
         self.worst |= {name: np.full(R, -math.inf) for name in LARGEST} | {"sigma_i_sq": np.zeros((R, N))}
 
@@ -150,7 +147,6 @@ class Record:
             alpha=self.alpha,
             extremes=Extremes(**self.worst, eta_ratio=self.grid.eta_ratio),
             engine=engine,
-            iterates=self.w,
         )
 
 
@@ -212,11 +208,6 @@ class Recorder:
         slots = self._slots(begin, len(values["gap"]))
         for field, value in values.items():
             self._record.paths[name][field][self._rows, slots] = value[:, : self._wanted].T
-
-    def iterates(self, begin: int, w: Array) -> None:
-        """The iterates w_t (k, R, d) at the first k recorded times from ``begin`` on, where they are asked for."""
-        if self._record.w is not None:
-            self._record.w[self._rows, self._slots(begin, len(w))] = w[:, : self._wanted].swapaxes(0, 1)
 
     def recorded(self, begin: int, n: int) -> tuple[slice, slice]:
         """Which of the n times begin, begin + 1, ... are recorded, counted from 0, and where; n = 1 at time T."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, overload
 
 import numpy as np
 
 from fedbounds.engine import rng
 from fedbounds.engine.contracts.problem import admitted
+from fedbounds.engine.iterates import replay
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
 from fedbounds.engine.memory import require_run
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, chosen_weights, participating_clients, round_weights
@@ -169,15 +171,11 @@ def run_in_full(
     experiment: Experiment,
     progress: Progress | None = None,
     threads: int | None = None,
-    iterates: bool = False,
 ) -> Trajectory:
-    """Run an experiment and return its record.
-
-    ``progress`` and ``threads`` as in `fedbounds.engine.loop.run_blocks`; ``iterates`` records w_t too.
-    """
+    """Run an experiment and return its record; ``progress`` and ``threads`` as in `loop.run_blocks`."""
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    record = Record(experiment, grid, virtuals, iterates)
+    record = Record(experiment, grid, virtuals)
     for _ in run_blocks(experiment, engine, lambda block: FullRecord(record, engine, block), progress, threads):
         pass
     return record.finish(engine.name)
@@ -219,8 +217,6 @@ class FullRecord(Recorder):
                 weights = span.p[:n].copy()
                 weights[span.aggregates] = span.alpha[span.aggregates]
             before = rows(path[:n])
-            if name == "alpha":
-                self.iterates(span.begin, before.reshape(len(eta), R, -1))
             drift, next_mean = self._engine.virtual(X, before, alpha, local, rows(weights), np.repeat(eta, R))
             values = {
                 "distance_sq": distance_sq(before, self._experiment),
@@ -237,7 +233,6 @@ class FullRecord(Recorder):
         moments = self._engine.moments(X)
         self.moments(total, Moments(*(values[None] for values in moments)))
         self.ratios_of_weights(total, p, alpha, span.excess[:1], [])
-        self.iterates(total, span.paths["alpha"][:1])
         for name, path in span.paths.items():
             w = path[0]
             drift, _ = self._engine.virtual(X, w, alpha, moments, alpha, 0.0)
@@ -281,7 +276,7 @@ def simulate(
 
     ``progress(done, total)`` is called as local steps are taken. ``exact`` gives expectations in place of replicates,
     for constant Hessians and weights that do not depend on w. ``record``: ``full``; ``distance``, which keeps
-    ||w - w*||^2 and F(w) - F* at the ends of rounds; ``iterates``, full with w_t itself.
+    ||w - w*||^2 and F(w) - F* at the ends of rounds; ``iterates``, full with w_t, by a second run.
 
     >>> found = simulate(experiment, record="distance")
     >>> found.times.tolist(), found.gap.mean(axis=0).shape
@@ -304,4 +299,7 @@ def simulate(
         from fedbounds.engine.expectations import expectations
 
         return expectations(experiment, progress)
-    return run_in_full(experiment, progress, iterates=record == "iterates")
+    trajectory = run_in_full(experiment, progress)
+    if record == "iterates":
+        trajectory = replace(trajectory, iterates=replay(experiment).w["alpha"][:, trajectory.times])
+    return trajectory

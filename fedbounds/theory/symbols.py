@@ -14,29 +14,7 @@ import sympy as sp
 
 from fedbounds.theory import points as at
 from fedbounds.theory import sample_path as on
-from fedbounds.theory.path_quantities import Delta_round as Delta_round
-from fedbounds.theory.path_quantities import Delta_round_next as Delta_round_next
-from fedbounds.theory.path_quantities import R as R
-from fedbounds.theory.path_quantities import T_run as T_run
-from fedbounds.theory.path_quantities import average_gap as average_gap
-from fedbounds.theory.path_quantities import dissimilarity as dissimilarity
-from fedbounds.theory.path_quantities import eta_average_gap as eta_average_gap
-from fedbounds.theory.path_quantities import eta_round as eta_round
-from fedbounds.theory.path_quantities import eta_sum as eta_sum
-from fedbounds.theory.path_quantities import free as free
-from fedbounds.theory.path_quantities import gap_0 as gap_0
-from fedbounds.theory.path_quantities import gap_round as gap_round
-from fedbounds.theory.path_quantities import gap_round_next as gap_round_next
-from fedbounds.theory.path_quantities import gap_sum as gap_sum
-from fedbounds.theory.path_quantities import gone_sq as gone_sq
-from fedbounds.theory.path_quantities import later_average_gap as later_average_gap
-from fedbounds.theory.path_quantities import local_step as local_step
-from fedbounds.theory.path_quantities import mu_F as mu_F
-from fedbounds.theory.path_quantities import parting as parting
-from fedbounds.theory.path_quantities import tail_gap as tail_gap
-from fedbounds.theory.path_quantities import weighted_gap as weighted_gap
-from fedbounds.theory.path_quantities import zeta_sq as zeta_sq
-from fedbounds.theory.path_quantities import zeta_star_sq as zeta_star_sq
+from fedbounds.theory.path_quantities import *
 from fedbounds.theory.point_quantities import *
 from fedbounds.theory.quantity import (
     CURVATURE,

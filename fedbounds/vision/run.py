@@ -19,7 +19,7 @@ from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simpl
 from fedbounds.vision import images, records, training
 from fedbounds.vision.images import Images
 from fedbounds.vision.settings import ImageSettings, filled
-from fedbounds.vision.training import Machine, Network, Samples
+from fedbounds.vision.training import Network, Samples
 
 # Purposes of the generators of one repetition: equal for every weighting, so that weightings are compared in pairs.
 PARTITION, INITIAL = 0, 1
@@ -34,7 +34,7 @@ NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set on a device, normalised, the labels a partition needs, and the fingerprint of the images."""
+    """A data set, normalised, the labels a partition needs, and the fingerprint of the images."""
 
     train: Samples
     test: Samples
@@ -42,12 +42,12 @@ class Prepared:
     fingerprint: str
 
 
-def prepare(pixels: Images, where: Machine) -> Prepared:
-    """Pixels to [0, 1], on the device."""
+def prepare(pixels: Images) -> Prepared:
+    """Pixels to [0, 1]."""
 
     def moved(x: np.ndarray, y: np.ndarray) -> Samples:
-        scaled = torch.from_numpy(np.array(x)).to(where.device, torch.float32) / images.WHITE
-        return Samples(scaled.unsqueeze(1), torch.from_numpy(np.array(y, dtype=np.int64)).to(where.device))
+        scaled = torch.from_numpy(np.array(x)).to(torch.float32) / images.WHITE
+        return Samples(scaled.unsqueeze(1), torch.from_numpy(np.array(y, dtype=np.int64)))
 
     train, test = moved(pixels.train, pixels.train_labels), moved(pixels.test, pixels.test_labels)
     return Prepared(train, test, pixels.train_labels, pixels.fingerprint())
@@ -70,7 +70,7 @@ def run(
     weighting: Weighting | Rule,
     repetition: int,
     out: Path,
-    where: Machine,
+    threads: int,
     report: Progress | None = None,
 ) -> dict[str, Any]:
     """One run: its record, also written to ``out``; a finished run is read back unless more rounds are asked for.
@@ -97,7 +97,7 @@ def run(
             _report(report, record, rounds)
             return record
     with training.repeatable():
-        return _Run(settings, data, weighting, parts, where, path, identity).complete(report)
+        return _Run(settings, data, weighting, parts, threads, path, identity).complete(report)
 
 
 def _report(report: Progress | None, record: dict[str, Any], total: int) -> None:
@@ -114,7 +114,7 @@ class _Run:
     data: Prepared
     weighting: Weighting
     parts: tuple[Indices, ...]
-    where: Machine
+    threads: int
     path: Path
     identity: dict[str, Any]
 
@@ -122,13 +122,12 @@ class _Run:
         self.repetition = self.identity["repetition"]
         sizes = np.array([len(part) for part in self.parts])
         self.p: Array = sizes / sizes.sum()
-        self.net = start(self.settings, self.repetition).to(self.where.device)
-        machine = {"device": self.where.device.type, "torch": torch.__version__}
+        self.net = start(self.settings, self.repetition)
         series: dict[str, list[Any]] = {name: [] for name in SERIES}
         self.record = {
             **self.identity,
             "seed": self.settings.seed,
-            "machine": machine,
+            "machine": {"torch": torch.__version__},
             "p": self.p.tolist(),
             **series,
         }
@@ -154,11 +153,12 @@ class _Run:
         orders, lr = training.batches(settings, self.repetition, self.parts, r), settings.lr * settings.decay**r
 
         def train(i: int) -> Network:
-            return training.train(self.net, self.data.train, orders[i], settings, lr, self.where.device)
+            return training.train(self.net, self.data.train, orders[i], settings, lr)
 
         alpha = self._weights(r, record["client_losses"][-1])
         trained = np.flatnonzero(alpha > 0)  # a client without weight need not train
-        self.net = training.average(alpha[trained], self.where.map(train, trained.tolist()), self.net)
+        models = training.side_by_side(train, trained.tolist(), self.threads)
+        self.net = training.average(alpha[trained], models, self.net)
         record["alpha"].append(alpha.tolist())
         record["trained"].append(len(trained))
         self._measure()
@@ -195,7 +195,7 @@ class _Run:
         return [float(losses.mean()) for losses in np.split(values, ends)]
 
     def _evaluate(self, net: Network, samples: Samples, index: Indices) -> tuple[Array, Array]:
-        return training.evaluate(net, samples, index, self.settings.precision, self.where)
+        return training.evaluate(net, samples, index, self.settings.precision, self.threads)
 
 
 def run_all(
@@ -204,13 +204,13 @@ def run_all(
     weightings: Sequence[Weighting],
     repetitions: Sequence[int],
     out: Path,
-    where: Machine,
+    threads: int,
     report: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Every weighting on every repetition, each continued where it stopped."""
-    data = prepare(pixels, where)
+    data = prepare(pixels)
     # Repetition by repetition, so that an interrupted experiment still holds whole pairs.
-    return [run(settings, data, rule, rep, out, where, report) for rep in repetitions for rule in weightings]
+    return [run(settings, data, rule, rep, out, threads, report) for rep in repetitions for rule in weightings]
 
 
 def require_same(path: Path, record: dict[str, Any], wanted: dict[str, Any]) -> None:

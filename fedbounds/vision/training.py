@@ -2,7 +2,6 @@
 
 import copy
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ from torch import Tensor, nn
 
 from fedbounds.engine.parallel import in_threads
 from fedbounds.engine.rng import absorb, client_keys, draw
-from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
 from fedbounds.vision.settings import ImageSettings
 
-# Images in one evaluation call, on a processor (whose cache the maps of more would leave) and on a GPU.
-EVALUATED, EVALUATED_GPU = 250, 5000
+# Images in one evaluation call: the processor's cache the maps of more would leave.
+EVALUATED = 250
 CLASSES = 10
 CHANNELS = (32, 64)
 KERNEL, POOL = 3, 2
@@ -54,66 +52,27 @@ class Network(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Normalised images (n, 1, 28, 28) float32 and labels (n,) int64 on one device."""
+    """Normalised images (n, 1, 28, 28) float32 and labels (n,) int64."""
 
     x: Tensor
     y: Tensor
 
 
-@dataclass(frozen=True)
-class Machine:
-    """Where the arithmetic is done; on a processor ``threads`` clients train side by side.
+def side_by_side(work: Callable[[T], S], items: Sequence[T], threads: int) -> Iterator[S]:
+    """``work(item)`` of each, in order, on ``threads`` threads.
 
-    Every operation uses one thread, and sums over clients have one order: the bits of a result do not depend on
-    ``threads``.
+    Every operation uses one thread, and sums over clients have one order: no bit of a result depends on ``threads``.
     """
-
-    device: torch.device
-    threads: int = 1
-
-    def map(self, work: Callable[[T], S], items: Sequence[T]) -> Iterator[S]:
-        return in_threads(lambda item, _: work(item), items, len(items), threads=self.threads) if items else iter(())
-
-    @property
-    def precision(self) -> str:
-        """The precision that is fastest here: bfloat16 where it is multiplied in hardware."""
-        if self.device.type == "cuda":
-            native = torch.cuda.is_bf16_supported(including_emulation=False)
-        else:  # both are instructions of x86 processors; elsewhere these are absent or say no
-            checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("amx_tile", "avx512_bf16"))
-            native = any(check is not None and check() for check in checks)
-        return "bfloat16" if native else "float32"
-
-
-def machine(device: str, threads: int = 1) -> Machine:
-    """The machine named ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; one sentence if it is not there."""
-    name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    try:
-        place = torch.device(name)
-        torch.zeros(1, device=place)
-    except (RuntimeError, AssertionError, NotImplementedError) as wrong:
-        reason = str(wrong).strip().splitlines()[0]
-        raise reject(
-            "the device must be auto, cpu or a GPU that PyTorch can use", f"{name!r} ({reason})", "use --device cpu"
-        ) from None
-    if threads < 1:
-        raise reject("threads must be at least 1", str(threads), "give for example 2")
-    if place.type != "cpu":
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it equal seeds may give unequal bits
-    return Machine(place, threads if place.type == "cpu" else 1)
+    return in_threads(lambda item, _: work(item), items, len(items), threads=threads) if items else iter(())
 
 
 @contextmanager
 def repeatable() -> Iterator[None]:
-    """Inside, equal operations give equal bits: PyTorch's own threads would split sums by their number.
-
-    On a GPU convolutions choose deterministic algorithms and multiply float32 as it is.
-    """
+    """Inside, equal operations give equal bits: PyTorch's own threads would split sums by their number."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
-            yield
+        yield
     finally:
         torch.set_num_threads(before)
 
@@ -138,20 +97,13 @@ def batches(
     return tuple(orders)
 
 
-def train(
-    start: Network,
-    samples: Samples,
-    order: Sequence[Indices],
-    settings: ImageSettings,
-    lr: float,
-    device: torch.device,
-) -> Network:
+def train(start: Network, samples: Samples, order: Sequence[Indices], settings: ImageSettings, lr: float) -> Network:
     """What one client sends back: ``start`` after a step of size ``lr`` on each batch of ``order``."""
     net = copy.deepcopy(start)
     optimiser = torch.optim.SGD(net.parameters(), lr=lr)
     for batch in order:
-        rows = torch.from_numpy(batch).to(device)
-        with _products(device, settings.precision):
+        rows = torch.from_numpy(batch)
+        with _products(settings.precision):
             scores = net(samples.x[rows])
         optimiser.zero_grad()
         F.cross_entropy(scores.float(), samples.y[rows]).backward()
@@ -159,9 +111,9 @@ def train(
     return net
 
 
-def _products(device: torch.device, precision: str) -> torch.autocast:
+def _products(precision: str) -> torch.autocast:
     """Inside, layers multiply bfloat16 if that is asked for; parameters and their sums stay float32."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
+    return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
 
 
 def average(weights: Array, models: Iterator[Network], like: Network) -> Network:
@@ -176,20 +128,20 @@ def average(weights: Array, models: Iterator[Network], like: Network) -> Network
     return net
 
 
-def evaluate(net: Network, samples: Samples, index: Indices, precision: str, where: Machine) -> tuple[Array, Array]:
+def evaluate(net: Network, samples: Samples, index: Indices, precision: str, threads: int) -> tuple[Array, Array]:
     """Cross-entropy and correctness (0 or 1) of every sample of ``index``, in its order, as float64."""
-    size = EVALUATED if where.device.type == "cpu" else EVALUATED_GPU
 
     def measure(piece: Indices) -> Array:
-        rows = torch.from_numpy(piece).to(where.device)
+        rows = torch.from_numpy(piece)
         with ExitStack() as stack:  # both are states of the thread
             stack.enter_context(torch.inference_mode())
-            stack.enter_context(_products(where.device, precision))
+            stack.enter_context(_products(precision))
             scores, y = net(samples.x[rows]).float(), samples.y[rows]
         losses = F.cross_entropy(scores, y, reduction="none")
-        return torch.stack([losses.double(), (scores.argmax(1) == y).double()]).cpu().numpy()
+        return torch.stack([losses.double(), (scores.argmax(1) == y).double()]).numpy()
 
-    result = np.concatenate(list(where.map(measure, np.split(index, range(size, len(index), size)))), axis=1)
+    pieces = np.split(index, range(EVALUATED, len(index), EVALUATED))
+    result = np.concatenate(list(side_by_side(measure, pieces, threads)), axis=1)
     return result[0], result[1]
 
 

@@ -20,7 +20,7 @@ from fedbounds.vision.settings import ImageSettings
 
 SMALL = (
     *("--partition", "shards:5", "--clients", "4", "--samples", "10", "--rounds", "2", "--epochs", "1"),
-    *("--batch", "16", "--device", "cpu", "--threads", "1"),
+    *("--batch", "16", "--threads", "1"),
 )
 ONE = ("--weighting", "fedavg")
 
@@ -124,7 +124,7 @@ def test_table_of_records_as_text_and_json(results):
 def test_demo_needs_nothing_and_shows_three_weightings(tmp_path, monkeypatch):
     tiny = ImageSettings(data="digits", partition="shards:10", clients=4, samples=10, rounds=1, epochs=1, batch=16)
     monkeypatch.setattr(vision, "DEMO", tiny)
-    result = call("demo", "--out", tmp_path / "out", "--device", "cpu")
+    result = call("demo", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert [run.repetition for run in records.read(tmp_path / "out")] == [0, 1] * len(vision.DEMO_WEIGHTINGS)
     assert all(name in result.stdout for name in vision.DEMO_WEIGHTINGS)
@@ -190,8 +190,6 @@ def test_an_interrupted_experiment_says_that_finished_runs_are_kept(folder, tmp_
         (("--repetitions", "0"), "--repetitions"),
         (("--threads", "0"), "threads"),
         (("--precision", "float64"), "--precision"),
-        (("--device", "cuda:99"), "--device cpu"),
-        (("--device", "tpu"), "'tpu'"),
     ],
 )
 def test_bad_settings_are_one_sentence_and_exit_code_2(folder, tmp_path, arguments, says):

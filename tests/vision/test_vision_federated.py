@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from tiny_vision import HERE, TINY, few, go, numbers, one_sentence, prepared
+from tiny_vision import TINY, few, go, numbers, one_sentence, prepared
 
 from fedbounds import plugins
 from fedbounds.errors import DivergedError
@@ -40,13 +40,13 @@ def test_a_round_is_local_training_from_the_average_and_its_evaluation(tmp_path)
     data, settings = prepared(), dataclasses.replace(TINY, decay=0.5)
     with training.repeatable():
         for r in range(3):
-            loss, right = training.evaluate(w, data.test, np.arange(len(data.test.y)), "float32", HERE)
+            loss, right = training.evaluate(w, data.test, np.arange(len(data.test.y)), "float32", 1)
             assert record["test_loss"][r] == pytest.approx(loss.mean(), rel=1e-5)
             assert record["accuracy"][r] == pytest.approx(right.mean(), abs=1 / len(right) + 1e-9)
-            own = [training.evaluate(w, data.train, part, "float32", HERE)[0].mean() for part in parts]
+            own = [training.evaluate(w, data.train, part, "float32", 1)[0].mean() for part in parts]
             assert record["client_losses"][r] == pytest.approx(own, rel=1e-5)
             orders = training.batches(TINY, 0, parts, r)
-            models = [training.train(w, data.train, o, settings, 0.1 * 0.5**r, HERE.device) for o in orders]
+            models = [training.train(w, data.train, o, settings, 0.1 * 0.5**r) for o in orders]
             w = training.average(np.array(record["p"]), iter(models), w)
     assert record["test_loss"][-1] < record["test_loss"][0]
 
@@ -74,7 +74,7 @@ def test_fedmax_trains_the_client_of_the_largest_loss_alone(tmp_path, monkeypatc
 
 def test_weightings_of_a_repetition_share_partition_and_model_and_repetitions_do_not(tmp_path):
     rules = [plugins.weighting_named(name) for name in ("fedavg", "fedsoftmax:0.2", "fedmax")]
-    records = run.run_all(dataclasses.replace(TINY, rounds=1), few(), rules, (0, 1), tmp_path, HERE)
+    records = run.run_all(dataclasses.replace(TINY, rounds=1), few(), rules, (0, 1), tmp_path, 1)
     assert [(r["repetition"], r["weighting"]) for r in records] == [
         (k, name) for k in (0, 1) for name in ("fedavg", "fedsoftmax:0.2", "fedmax")
     ]
@@ -86,7 +86,7 @@ def test_weightings_of_a_repetition_share_partition_and_model_and_repetitions_do
             assert len({r["test_loss"][1] for r in records if r["repetition"] == k}) == 3
     assert records[0]["split"] != records[3]["split"]
     assert records[0]["test_loss"][0] != records[3]["test_loss"][0]
-    again = run.run_all(dataclasses.replace(TINY, seed=1, rounds=1), few(), rules[:1], (0,), tmp_path / "s", HERE)
+    again = run.run_all(dataclasses.replace(TINY, seed=1, rounds=1), few(), rules[:1], (0,), tmp_path / "s", 1)
     assert again[0]["split"] != records[0]["split"] and again[0]["test_loss"][0] != records[0]["test_loss"][0]
 
 
@@ -113,7 +113,7 @@ def test_a_run_stops_some_rounds_after_the_target(tmp_path):
 @pytest.mark.parametrize("threads", [2])
 def test_threads_do_not_change_a_bit(tmp_path, threads):
     one = go(tmp_path, "fedsoftmax:0.5")
-    other = go(tmp_path / "threads", "fedsoftmax:0.5", where=training.machine("cpu", threads=threads))
+    other = go(tmp_path / "threads", "fedsoftmax:0.5", threads=threads)
     assert numbers(one) == numbers(other)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from tiny_vision import HERE, few, go, numbers, one_sentence
+from tiny_vision import few, go, numbers, one_sentence
 
 from fedbounds.errors import InputError
 from fedbounds.vision import run
@@ -31,7 +31,7 @@ def test_other_images_or_samples_are_noticed(tmp_path, monkeypatch):
     go(tmp_path)
     changed = few().train.copy()
     changed[0, 0, 0] ^= 1
-    moved = run.prepare(dataclasses.replace(few(), train=changed), HERE)
+    moved = run.prepare(dataclasses.replace(few(), train=changed))
     with pytest.raises(InputError, match="received other images: choose another --out"):
         go(tmp_path, data=moved)
     monkeypatch.setattr(run, "deal", lambda *given: tuple(np.arange(20 * k, 20 * k + 20) for k in range(4)))

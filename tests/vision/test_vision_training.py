@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from fedbounds.errors import InputError
 from fedbounds.vision import training
 from fedbounds.vision.settings import ImageSettings
 from fedbounds.vision.training import Samples
@@ -17,7 +16,6 @@ SINGLE = 1e-5
 # Unequal clients: one of a single batch, one with a last batch of one sample.
 PARTS = (np.arange(0, 40), np.arange(40, 45), np.arange(45, 78), np.arange(78, 96))
 SMALL = ImageSettings(clients=4, samples=20, epochs=2, batch=16, seed=3)
-CPU = training.machine("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +38,7 @@ def start():
 
 def train(net, samples, order, lr=0.1, **changes):
     settings = ImageSettings(**{**SMALL.to_json(), **changes})
-    return training.train(net, samples, order, settings, lr, CPU.device)
+    return training.train(net, samples, order, settings, lr)
 
 
 def close(net, other, tolerance=SINGLE):
@@ -109,15 +107,8 @@ def test_batches_cover_every_sample_once_an_epoch_and_depend_on_seed_round_and_c
 def test_evaluation_is_the_networks_mean_loss_and_accuracy(samples, monkeypatch, threads):
     monkeypatch.setattr(training, "EVALUATED", 30)
     net, index = start(), np.arange(3, 100)
-    loss, right = training.evaluate(net, samples, index, "float32", training.machine("cpu", threads))
+    loss, right = training.evaluate(net, samples, index, "float32", threads)
     scores = as_the_paper_has_it(net, samples.x[index]).detach()
     expected = F.cross_entropy(scores, samples.y[index], reduction="none")
     assert np.allclose(loss, expected.numpy(), rtol=SINGLE, atol=SINGLE)
     assert np.array_equal(right, (scores.argmax(1) == samples.y[index]).numpy())
-
-
-@pytest.mark.parametrize("device", ["cuda:99", "tpu", "gpu"])
-def test_a_device_that_is_not_there_is_one_sentence(device):
-    with pytest.raises(InputError, match=f"'{device}'.*--device cpu") as result:
-        training.machine(device)
-    assert "\n" not in str(result.value)

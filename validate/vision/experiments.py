@@ -102,7 +102,6 @@ def train(
     *,
     stop_after: int | None = None,
     data_dir: Path | None = None,
-    device: str = "cpu",
     threads: int = 1,
     quiet: bool = False,
 ) -> int:
@@ -111,9 +110,9 @@ def train(
     Repetition by repetition over all folders, so that whatever is stopped early has whole pairs.
     """
     from fedbounds import plugins
-    from fedbounds.vision import images, run, training
+    from fedbounds.vision import images, run
 
-    done, where = 0, training.machine(device, threads)
+    done = 0
     data: Images | None = None
     for repetition in repetitions:
         for name, folder in folders.items():
@@ -128,7 +127,7 @@ def train(
             # Runs that end early have records of their own.
             place = work / (name if stop_after is None else f"{name}-stop-{stop_after}")
             report = None if quiet else _line(name)
-            for record in run.run_all(settings, data, rules, [repetition], place, where, report):
+            for record in run.run_all(settings, data, rules, [repetition], place, threads, report):
                 storage.store(record, results / name)
                 done += 1
     return done
@@ -171,7 +170,6 @@ def main(arguments: list[str] | None = None) -> int:
         repetitions=1,
         results=Path,
         work=Path,
-        device="cpu",
         threads=1,
         stop_after=int,
         quiet=False,
@@ -196,7 +194,6 @@ def main(arguments: list[str] | None = None) -> int:
         chosen.work or WORK,
         stop_after=chosen.stop_after,
         data_dir=chosen.data_dir,
-        device=chosen.device,
         threads=chosen.threads,
         quiet=chosen.quiet,
     )

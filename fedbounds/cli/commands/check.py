@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from fedbounds.cli import INTERRUPTED
 from fedbounds.cli.adapter import Place, command, say, show_as
-from fedbounds.cli.interrupt import INTERRUPTED
 from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
+from fedbounds.cli import INTERRUPTED
 from fedbounds.cli.adapter import BAD_INPUT, command, say, say_faults, show, show_json
-from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
     from fedbounds.referee.stage_context import Stage

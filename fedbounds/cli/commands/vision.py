@@ -38,9 +38,7 @@ def run(
     no_checksum: bool = False,
     weightings: tuple[str, ...] = WEIGHTINGS,
     repetitions: Annotated[int, click.IntRange(1)] = 1,
-    device: str = "auto",
-    threads: int | None = None,
-    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: Annotated[int | None, click.IntRange(1)] = None,
     quiet: bool = False,
     **settings: Any,
 ) -> None:
@@ -53,32 +51,25 @@ def run(
     no_checksum: Take IDX files of your own from --data-dir.
     weightings: Repeatable. [default: fedavg fedsoftmax:0.2]
     repetitions: Partitions and models.
-    device: auto, cpu, cuda or cuda:1.
     threads: Clients that train side by side. [default: one a core]
-    precision: Precision of products; auto is bfloat16 where the device has it, else float32.
     """
-    machine = {"device": device, "threads": threads, "precision": precision, "quiet": quiet}
-    _experiment(ImageSettings(**settings), weightings, range(repetitions), out, data_dir, not no_checksum, machine)
+    runs = range(repetitions)
+    _experiment(ImageSettings(**settings), weightings, runs, out, data_dir, not no_checksum, threads, quiet)
 
 
 @command("The paper", "vision demo")
 def demo(
     *,
     out: Path = Path("vision-demo"),
-    device: str = "auto",
-    threads: int | None = None,
-    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: Annotated[int | None, click.IntRange(1)] = None,
     quiet: bool = False,
 ) -> None:
     """Train with three weightings on scikit-learn's digits, enlarged to 28x28: about a minute, no data needed.
 
     out: Folder to write.
-    device: auto, cpu, cuda or cuda:1.
     threads: Clients that train side by side. [default: one a core]
-    precision: Precision of products; auto is bfloat16 where the device has it, else float32.
     """
-    machine = {"device": device, "threads": threads, "precision": precision, "quiet": quiet}
-    _experiment(DEMO, DEMO_WEIGHTINGS, range(2), out, None, True, machine)
+    _experiment(DEMO, DEMO_WEIGHTINGS, range(2), out, None, True, threads, quiet)
 
 
 @command("The paper", "vision table")
@@ -126,7 +117,8 @@ def _experiment(
     out: Path,
     data_dir: Path | None,
     checksum: bool,
-    machine: dict[str, Any],
+    threads: int | None,
+    quiet: bool,
 ) -> None:
     """Run and print. What can be refused is refused before the folder is made."""
     if importlib.util.find_spec("torch") is None:
@@ -136,7 +128,7 @@ def _experiment(
     from fedbounds.engine.parallel import default_threads
     from fedbounds.io import locked
     from fedbounds.report import terminal as console
-    from fedbounds.vision import images, records, training
+    from fedbounds.vision import images, records
     from fedbounds.vision import run as experiment
 
     named = [plugins.weighting_named(name) for name in weightings]
@@ -145,16 +137,13 @@ def _experiment(
         if rule.needs_problem:
             why = "a weighting of networks must not need L, mu and w* of a strongly convex problem"
             raise reject(why, rule.name, "use fedavg, fedmax:K, fedsoftmax:T or weights of your own")
-    quiet, threads = machine["quiet"], machine["threads"]
-    where = training.machine(machine["device"], default_threads() if threads is None else threads)
-    precision: Any = where.precision if machine["precision"] == "auto" else machine["precision"]
-    settings = dataclasses.replace(settings, partition=images.canonical(settings.partition), precision=precision)
+    settings = dataclasses.replace(settings, partition=images.canonical(settings.partition))
     with console.working("images", not quiet):
         pixels = images.load(settings.data, data_dir, checksum=checksum)
     experiment.deal(settings, pixels.train_labels, repetitions[0])
     try:
         with locked(out), console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
-            experiment.run_all(settings, pixels, rules, repetitions, out, where, bar)
+            experiment.run_all(settings, pixels, rules, repetitions, out, threads or default_threads(), bar)
     except KeyboardInterrupt:
         say("Every finished run is kept: the same command goes on from there.")
         raise
