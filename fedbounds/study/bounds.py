@@ -5,6 +5,7 @@ terms, so a formula stands only in its claim.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -174,20 +175,13 @@ def _value(
 
 def rounds_to(epsilon: float, speed: float, error: float, gamma: float, tau: int) -> int | None:
     """The smallest r with speed/(r tau + gamma) + error <= epsilon, or None where no r has it."""
-    if speed / gamma + error <= epsilon:
-        return 0
-    if error >= epsilon:
+    if speed > 0 and error >= epsilon:
         return None
-    quotient = (speed / (epsilon - error) - gamma) / tau
-    if not quotient < MAX_ROUNDS:
-        return None
-    guess = max(math.ceil(quotient), 0)
-    # Rounding may leave the quotient one off.
-    if speed / (guess * tau + gamma) + error > epsilon:
-        return guess + 1
-    if guess > 0 and speed / ((guess - 1) * tau + gamma) + error <= epsilon:
-        return guess - 1
-    return guess
+
+    def reached(rounds: int) -> bool:
+        return speed / (rounds * tau + gamma) + error <= epsilon
+
+    return bisect_left(range(MAX_ROUNDS), True, key=reached) if reached(MAX_ROUNDS - 1) else None
 
 
 def _warnings(c: Mapping[str, float], p_min: float | None) -> list[str]:

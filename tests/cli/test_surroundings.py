@@ -115,13 +115,11 @@ def test_termination_ends_like_the_keyboard(tmp_path):
 
 
 def test_the_keyboard_ends_a_command_that_still_loads_in_one_sentence_and_then_interrupts_it():
-    send = (
-        "import os, signal; from fedbounds.cli import interrupt; interrupt.while_loading(); {}os.kill(os.getpid(), 2)"
-    )
+    send = "import os, signal; from fedbounds import cli; cli.while_loading(); {}os.kill(os.getpid(), 2)"
     with keyboard.heeded():
         loading = subprocess.run([sys.executable, "-c", send.format("")], check=False, capture_output=True, text=True)
     assert (loading.returncode, loading.stderr) == (130, "Interrupted: nothing was written.\n")
-    running = send.format("interrupt.while_running(); ")
+    running = send.format("cli.while_running(); ")
     with keyboard.heeded():
         raised = subprocess.run([sys.executable, "-c", running], check=False, capture_output=True, text=True)
     assert "KeyboardInterrupt" in raised.stderr

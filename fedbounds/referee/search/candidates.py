@@ -165,7 +165,7 @@ def _met(criteria: _Criteria, budget: Budget, by_family: Mapping[str, InstanceFa
     for family in by_family.values():
         schedules = _schedules(claim, family)
         for (N, d), (tau, rounds) in itertools.product(
-            family.sizes(budget.dimensions, budget.clients), family.lengths.get(claim.scope, ())
+            family.allowed(budget.dimensions, budget.clients), family.lengths.get(claim.scope, ())
         ):
             selections = [(absent, "0") for absent in range(N if family.absent and not claim.by_coins else 1)]
             selections += [(0, q) for q in COINS] * (family.absent and claim.by_coins)

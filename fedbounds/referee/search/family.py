@@ -53,6 +53,7 @@ NOISES = {"": 0, "additive": 1, "proportional": 1, "samples": 2, "rare": 1}
 RARE = 3.0
 
 Length = tuple[int, int]
+Size = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -151,11 +152,11 @@ class Shape:
 class InstanceFamily:
     """Instances of one form. ``what`` it is in words; ``exact``: whether its members round to `Instance`s.
 
-    ``sizes(dimensions, clients)`` are the (N, d) to try for those that a budget allows; ``lengths`` maps a claim's
-    scope to the (tau, rounds) tried; ``noises`` the kinds of noise, ``absent`` whether clients may miss rounds,
-    ``losses`` the forms that a `Shape` may ask for, ``loops`` the steps of a run that has no closed form,
-    ``outcomes`` of chance that are enumerated at most, ``linear`` whether gradients are, ``quiet`` the power of a
-    coordinate that noise goes by.
+    ``sizes`` are the (N, d) to try, or a function of the dimensions and clients that a budget allows; ``lengths``
+    maps a claim's scope to the (tau, rounds) tried; ``noises`` the kinds of noise, ``absent`` whether clients may
+    miss rounds, ``losses`` the forms that a `Shape` may ask for, ``loops`` the steps of a run that has no closed
+    form, ``outcomes`` of chance that are enumerated at most, ``linear`` whether gradients are, ``quiet`` the power of
+    a coordinate that noise goes by.
     ``coordinates(shape)`` names the numbers of its own, with how many
     coordinates of the unit cube each takes; ``build(shape, parts, p, weights)`` gives the losses and the starts
     w_0 (P, d) from these coordinates ``parts[name]`` (P, count), client weights p (P, N) and fixed alpha
@@ -164,7 +165,7 @@ class InstanceFamily:
 
     key: str
     what: str
-    sizes: Callable[[tuple[int, ...], tuple[int, ...]], Iterable[tuple[int, int]]]
+    sizes: tuple[Size, ...] | Callable[[tuple[int, ...], tuple[int, ...]], Iterable[Size]]
     lengths: Mapping[str, tuple[Length, ...]]
     coordinates: Callable[[Shape], dict[str, int]]
     build: Callable[[Shape, Mapping[str, Array], Array, Array], tuple[Quadratics, Array]]
@@ -178,6 +179,10 @@ class InstanceFamily:
     outcomes: int = MAX_COUNT
     linear: bool = True
     quiet: int = 1
+
+    def allowed(self, dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[Size]:
+        """The (N, d) to try."""
+        return self.sizes(dimensions, clients) if callable(self.sizes) else self.sizes
 
 
 def families(extra: Iterable[ModuleType] = ()) -> dict[str, InstanceFamily]:
@@ -298,9 +303,13 @@ def quadratics(curvatures: Array, minima: Array, p: Array, **more: Any) -> Quadr
 
 
 def from_first(part: Array, P: int, N: int, d: int) -> Array:
-    """Minimisers (P, N, d) from coordinates (P, (N - 1) d): the first client's is 0, the others' lie within 1."""
+    """Minimisers (P, N, d) from coordinates (P, (N - 1) d): the first client's is 0, the others' lie within 1.
+
+    All are 0 where there are no coordinates.
+    """
     minima = np.zeros((P, N, d))
-    minima[:, 1:] = 2 * part.reshape(P, N - 1, d) - 1
+    if part.size:
+        minima[:, 1:] = 2 * part.reshape(P, N - 1, d) - 1
     return minima
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,11 +12,6 @@ from fedbounds.referee.search.family import MAX_CONDITION, InstanceFamily, Shape
 
 # The start lies at most this far above the kink, which is 1 above the minimiser.
 NEAR = 0.5
-
-
-def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """One client on a line."""
-    return ((1, 1),)
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -35,7 +30,7 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
 FAMILY = InstanceFamily(
     "at-the-kink",
     "one client's piecewise quadratic of two slopes from its kink",
-    sizes,
+    ((1, 1),),
     {"point": (), "step": (), "horizon": ((1, 2), (2, 1)), "constant": ()},
     coordinates,
     build,

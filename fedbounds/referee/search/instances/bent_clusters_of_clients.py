@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,11 +13,6 @@ from fedbounds.referee.search.instances import clusters_of_clients
 from fedbounds.referee.search.instances.two_slope import REACH
 
 CLIENTS = 8
-
-
-def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """One size."""
-    return ((CLIENTS, 1),)
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -41,7 +36,7 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
 FAMILY = InstanceFamily(
     "bent-crowd",
     f"piecewise quadratics of two slopes of {CLIENTS} clients",
-    sizes,
+    ((CLIENTS, 1),),
     {
         "point": ((1, 1),),
         "step": ((1, 1), (3, 1)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,6 @@ CLIENTS = 25
 AT_REST = 0.25
 # Of a coordinate of the curvatures: those of all kinds are often alike.
 NEAR = 3
-
-
-def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """One size."""
-    return ((CLIENTS, 1),)
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -70,7 +65,7 @@ def minima(kind: NDArray[np.int_], part: Array) -> Array:
 FAMILY = InstanceFamily(
     "crowd",
     f"quadratics of {CLIENTS} clients",
-    sizes,
+    ((CLIENTS, 1),),
     {
         "point": ((1, 1),),
         "step": ((1, 1), (3, 1)),

@@ -29,7 +29,7 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
     """F_i = sum_k c_ik (w_k - m_ik)^2/2 with c in [1, MAX_CONDITION] and m in [-1, 1]."""
     P, N, d = len(p), shape.N, shape.d
     c = np.broadcast_to(MAX_CONDITION ** parts["curvatures"].reshape(P, -1, d), (P, N, d))
-    m = from_first(parts["minima"], P, N, d) if parts["minima"].size else np.zeros((P, N, d))
+    m = from_first(parts["minima"], P, N, d)
     return quadratics(c, m, p), starts(parts["w0"])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,11 +13,6 @@ from fedbounds.referee.search.family import InstanceFamily, Shape, from_first, q
 # Curvatures between the ridge and the steepest; the bend lies so far from the minimiser, and has these widths.
 CONDITION, REACH = 1e3, 3.0
 NARROWEST, WIDEST = 0.05, 2.0
-
-
-def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """One client and two, on a line."""
-    return ((1, 1), (2, 1))
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -37,14 +32,14 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
         WIDEST * (NARROWEST / WIDEST) ** parts["widths"],
     )
     ridge, more, reach, widths = (np.broadcast_to(value[..., None], (P, N, 1)) for value in values)
-    m = from_first(parts["minima"], P, N, 1) if parts["minima"].size else np.zeros((P, N, 1))
+    m = from_first(parts["minima"], P, N, 1)
     return quadratics(ridge, m, p, upper=ridge * more, kinks=m + reach, widths=widths), starts(parts["w0"])
 
 
 FAMILY = InstanceFamily(
     "logistic",
     "logistic losses with a ridge",
-    sizes,
+    ((1, 1), (2, 1)),
     {"point": ((1, 1),), "step": ((1, 1), (3, 1)), "horizon": ((1, 1), (2, 1), (1, 8)), "constant": ((1, 1),)},
     coordinates,
     build,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -16,11 +16,6 @@ CONDITION = 1e3
 FAR = 1e3
 
 
-def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """Two clients on a line."""
-    return ((2, 1),)
-
-
 def coordinates(shape: Shape) -> dict[str, int]:
     """As elsewhere, and which start it is."""
     return {"curvatures": 2, "minima": 0 if shape.losses == "same minimisers" else 1, "w0": 1, "start": 1}
@@ -29,7 +24,7 @@ def coordinates(shape: Shape) -> dict[str, int]:
 def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
     """Quadratics, and a start that the last coordinate chooses."""
     c = CONDITION ** parts["curvatures"][..., None]
-    m = from_first(parts["minima"], len(p), 2, 1) if parts["minima"].size else np.zeros((len(p), 2, 1))
+    m = from_first(parts["minima"], len(p), 2, 1)
     losses, anywhere = quadratics(c, m, p), starts(parts["w0"])
     kinds = [losses.w_star, fixed_point(losses, shape, weights), anywhere, FAR * anywhere]
     which = np.minimum((4 * parts["start"]).astype(int), 3)
@@ -52,7 +47,7 @@ def fixed_point(losses: Quadratics, shape: Shape, weights: Array) -> Array:
 FAMILY = InstanceFamily(
     "long-runs",
     "quadratics of two clients over long runs",
-    sizes,
+    ((2, 1),),
     {
         "point": (),
         "step": ((20, 1), (50, 2)),

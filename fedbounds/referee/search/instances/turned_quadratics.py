@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -13,11 +13,6 @@ from fedbounds.referee.search.family import MAX_CONDITION, InstanceFamily, Shape
 # Legs and hypotenuse: cosines and sines that are fractions.
 TRIANGLES = ((1, 0, 1), (12, 5, 13), (4, 3, 5), (3, 4, 5), (5, 12, 13), (0, 1, 1))
 ANGLES = np.array([(a / c, sign * b / c) for a, b, c in TRIANGLES for sign in (1, -1)])
-
-
-def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """Two clients in the plane."""
-    return ((2, 2),)
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -31,14 +26,14 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
     which = np.minimum((len(ANGLES) * parts["angle"][:, 0]).astype(int), len(ANGLES) - 1)
     turns = np.stack([np.broadcast_to(ANGLES[0], (P, 2)), ANGLES[which]], axis=1)
     c = MAX_CONDITION ** parts["curvatures"].reshape(P, 2, 2)
-    m = from_first(parts["minima"], P, 2, 2) if parts["minima"].size else np.zeros((P, 2, 2))
+    m = from_first(parts["minima"], P, 2, 2)
     return quadratics(c, m, p, turns=turns), starts(parts["w0"])
 
 
 FAMILY = InstanceFamily(
     "turned",
     "quadratics in the plane with turned axes",
-    sizes,
+    ((2, 2),),
     {
         "point": ((1, 1),),
         "step": ((1, 1), (2, 1), (10, 1)),

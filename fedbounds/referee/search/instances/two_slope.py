@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,11 +12,6 @@ from fedbounds.referee.search.family import MAX_CONDITION, InstanceFamily, Shape
 
 # Kinks lie from the minimiser to the farthest start.
 REACH = 3.0
-
-
-def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
-    """One to three clients on a line."""
-    return ((1, 1), (2, 1), (3, 1))
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -32,14 +27,14 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
         np.broadcast_to(values[..., None], (P, N, 1))
         for values in (MAX_CONDITION ** parts["curvatures"], MAX_CONDITION ** parts["upper"], REACH * parts["kinks"])
     )
-    m = from_first(parts["minima"], P, N, 1) if parts["minima"].size else np.zeros((P, N, 1))
+    m = from_first(parts["minima"], P, N, 1)
     return quadratics(c, m, p, upper=h, kinks=m + reach), starts(parts["w0"])
 
 
 FAMILY = InstanceFamily(
     "two-slope",
     "piecewise quadratics of two slopes",
-    sizes,
+    ((1, 1), (2, 1), (3, 1)),
     {
         "point": ((1, 1), (2, 1)),
         "step": ((1, 1), (2, 1), (10, 1)),
