@@ -5,13 +5,14 @@ from pathlib import Path
 import fedbounds_derivations
 from fedbounds import plugins
 from fedbounds.study.ledger import verified
-from fedbounds.study.release_evidence import remember
+from fedbounds.study.release_evidence import RECORD, remember
 
 
 def main() -> None:
     known = plugins.claims()
     verdicts = verified(known)
-    print(f"{len(verdicts)} verdicts in {remember(known, verdicts, Path(fedbounds_derivations.__file__).parent)}")
+    path = remember(known, verdicts, Path(fedbounds_derivations.__file__).parent / RECORD)
+    print(f"{len(verdicts)} verdicts in {path}")
 
 
 if __name__ == "__main__":

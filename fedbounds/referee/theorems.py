@@ -27,7 +27,7 @@ from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.sharpen import Sharpening
 from fedbounds.referee.stage_context import TimeSpent, WorkItems, at_most
 from fedbounds.referee.trial import Outcome, Progress, Trial, checked, try_claim
-from fedbounds.study.cache import identity
+from fedbounds.study.identity import identity
 from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, Kind, in_readings
 from fedbounds.theory.reading import READINGS, Reading

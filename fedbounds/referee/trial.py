@@ -24,8 +24,8 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.stage_context import INTERRUPTED, Case, Stage, StageResult, Watch, WorkItems, processor_seconds
 from fedbounds.referee.stages import STAGES, Step, certificates, proof, sanity, with_estimate
-from fedbounds.study.cache import identity
 from fedbounds.study.contradictions import Alarm, alarms
+from fedbounds.study.identity import identity
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fedbounds import plugins
 from fedbounds.errors import of_kind
 from fedbounds.plugins import Plugins, claims_from, modules_from
-from fedbounds.study.cache import cached
-from fedbounds.study.release_evidence import remembered
-from fedbounds.study.result import Result, verdicts_from
+from fedbounds.study.release_evidence import keep, remembered
+from fedbounds.study.result import Result
 from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
@@ -26,8 +25,6 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
 
 # Where evidence was found that is about no run.
 ANYWHERE = ""
-# What no evidence may import (a rule of `lint-imports`), so that no verdict follows from it.
-ABOVE = {"referee", "report", "cli", "vision"}
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ def ledger_lines(
 ) -> list[Line]:
     """The lines of ``claims``, with what is known of them and the (weighting, verdict) pairs of a study.
 
-    What is shipped is verified again if ``afresh``, else once for this very state of the sources (`cached`).
+    What is shipped is verified again if ``afresh``, else once for this very state of the sources (`remembered`).
     """
     result = [*((ANYWHERE, verdict) for verdict in known_verdicts(claims, afresh)), *measured]
     lines = []
@@ -96,7 +93,7 @@ def ledger_lines(
 
 
 def known_verdicts(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
-    """What proofs, certificates and counterexamples say of ``claims``, verified now, `remembered` or `cached`.
+    """What proofs, certificates and counterexamples say of ``claims``, verified now or `remembered`.
 
     A counterexample or a certificate names its claim; it is about the shipped claim of that name, and never about
     another one that a plug-in has put in its place.
@@ -104,16 +101,12 @@ def known_verdicts(claims: Mapping[str, Claim], afresh: bool = False) -> list[Ve
     shipped = plugins.shipped_beside(claims)
     as_shipped = {key for key, claim in claims.items() if shipped.get(key) is claim}
 
-    def written(verdicts: list[Verdict]) -> object:
-        return [verdict.to_json() for verdict in verdicts]
-
     chosen = {key: shipped[key] for key in sorted(as_shipped)}
     verdicts = None if afresh else remembered(chosen)
     if verdicts is None:
-        repeated = partial(verified, chosen)
-        verdicts = (
-            repeated() if afresh else cached("known", repeated, verdicts_from, written, ABOVE, of=sorted(as_shipped))
-        )
+        verdicts = verified(chosen)
+        if not afresh:
+            keep(chosen, verdicts)
     foreign = {key: claim for key, claim in claims.items() if key not in as_shipped}
     return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in as_shipped)]
 

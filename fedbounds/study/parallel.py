@@ -24,7 +24,7 @@ from typing import Any
 
 from fedbounds.errors import InputError, reject
 from fedbounds.plugins import loaded
-from fedbounds.study.cache import versions
+from fedbounds.study.identity import versions
 
 # Items handed out for each process: the next one waits beside it, and few are lost if a process dies.
 AHEAD = 2

@@ -1,15 +1,16 @@
-"""What a release remembers of its shipped proofs, counterexamples and certificates: the verdicts that followed.
+"""What is remembered of the shipped proofs, counterexamples and certificates: the verdicts that followed from them.
 
-They hold while every file that the verification read, and every statement in question, is as it was then. Whoever
-doubts them verifies again: `fedbounds ledger`, `fedbounds derive`.
+A release remembers all of them, this machine what was asked of changed ones. They hold while every file that the
+verification read, and every statement in question, is as it was then. Whoever doubts them verifies again:
+`fedbounds ledger`, `fedbounds derive`.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.io import read_json, shaped, write_json
+from fedbounds.io import cache_folder, read_json, shaped, write_json
 
 if TYPE_CHECKING:
     from fedbounds.theory.claim import Claim
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 RECORD = "verified.json"
 # The modules of `study` that decide what a verdict is; the others of that folder are only loaded beside them.
 STUDY = ("study/ledger.py",)
+# What no evidence may import (a rule of `lint-imports`), so that no verdict follows from it.
+ABOVE = ("study/", "referee/", "report/", "cli/", "vision/")
 PACKAGE = Path(__file__).resolve().parent.parent
+BY = f"Python {sys.version.partition(' ')[0]}, sympy {version('sympy')}"
 
 
 class Record(TypedDict):
@@ -42,63 +46,85 @@ class Record(TypedDict):
 
 
 def remembered(claims: Mapping[str, Claim]) -> list[Verdict] | None:
-    """The verdicts on shipped ``claims`` of a verification at release; None where anything has changed since."""
+    """The verdicts on shipped ``claims`` verified at release, or here; None where anything has changed."""
     from fedbounds.study.result import verdicts_from
 
-    record = _record()
-    if record is None or any(record["stated"].get(key) != _stated(claim) for key, claim in claims.items()):
-        return None
-    return [verdict for verdict in verdicts_from(record["verdicts"]) if verdict.claim in claims]
+    stated = {key: _stated(claim) for key, claim in claims.items()}
+    for path in (*plugins.shipped(RECORD, own=True), _kept(claims)):
+        record = _record(path)
+        if record is not None and stated.items() <= record["stated"].items():
+            return [verdict for verdict in verdicts_from(record["verdicts"]) if verdict.claim in claims]
+    return None
+
+
+def keep(claims: Mapping[str, Claim], verdicts: Sequence[Verdict]) -> None:
+    """Remember on this machine what was just verified of shipped ``claims``."""
+    try:
+        remember(claims, verdicts, _kept(claims))
+    except InputError as wrong:
+        _warn_unwritable(str(wrong))
+
+
+@functools.cache
+def _warn_unwritable(reason: str) -> None:
+    """Cached, as every file would have the same reason."""
+    print(f"Nothing is kept for the next run, which takes as long again: {reason}", file=sys.stderr, flush=True)
+
+
+def _kept(claims: Collection[str]) -> Path:
+    """Where this machine's record of these claims is."""
+    about = f"{BY} {PACKAGE} {sorted(claims)}"
+    return cache_folder() / f"known-{hashlib.sha256(about.encode()).hexdigest()[:32]}.json"
 
 
 def titles(extra: Sequence[ModuleType] = ()) -> Mapping[str, str]:
     """Key -> title and source of all claims and ``extra`` ones; none is imported where the record has them all."""
-    record = None if extra else _record()
-    return _listed(plugins.claims(extra)) if record is None else record["listed"]
+    records = () if extra else map(_record, plugins.shipped(RECORD, own=True))
+    return next((record["listed"] for record in records if record), None) or _listed(plugins.claims(extra))
 
 
 def _listed(claims: Mapping[str, Claim]) -> dict[str, str]:
     return {key: f"{claim.title} ({claim.source})" for key, claim in claims.items()}
 
 
-def remember(claims: Mapping[str, Claim], verdicts: Sequence[Verdict], folder: Path) -> Path:
-    """Write the record after a verification of all shipped ``claims`` in a process that did nothing else."""
+def remember(claims: Mapping[str, Claim], verdicts: Sequence[Verdict], path: Path) -> Path:
+    """Write the record of a verification of shipped ``claims`` that this process has made."""
     files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
     paths = {Path(file).resolve() for file in files if file}
     names = (str(path.relative_to(PACKAGE)) for path in paths if path.is_relative_to(PACKAGE))
-    used = sorted(name for name in names if name in STUDY or not name.startswith("study/"))
+    used = sorted(name for name in names if name in STUDY or not name.startswith(ABOVE))
     record: Record = {
-        "by": f"Python {sys.version.partition(' ')[0]}, sympy {version('sympy')}",
+        "by": BY,
         "modules": used,
-        "digest": _digest(used, folder),
+        "digest": _digest(used),
         "stated": {key: _stated(claim) for key, claim in claims.items()},
         "listed": _listed(claims),
         "verdicts": [verdict.to_json() for verdict in verdicts],
     }
-    return write_json(folder / RECORD, record) or folder / RECORD
+    return write_json(path, record) or path
 
 
-@cache
-def _record() -> Record | None:
-    """The record of this package's release, if its files are those of then and no other package adds evidence."""
-    others = {entry.module for kind in plugins.REGISTERED for entry in plugins.registered(f"fedbounds.{kind}")}
-    paths = list(plugins.shipped(RECORD, own=True))
-    if len(paths) != 1 or others != {plugins.OWN}:
-        return None
+def _record(path: Path) -> Record | None:
+    """The record in a file, if the files that it rests on are those of then."""
+    return _read(path, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+@functools.lru_cache(maxsize=8)
+def _read(path: Path, written: int) -> Record | None:
     try:
-        record: Record = shaped(read_json(paths[0]), Record, RECORD)
-        return record if record["digest"] == _digest(record["modules"], paths[0].parent) else None
+        record: Record = shaped(read_json(path), Record, path.name)
+        return record if record["digest"] == _digest(record["modules"]) else None
     except (InputError, OSError):  # a file that was read then is gone
         return None
 
 
-def _digest(modules: Collection[str], folder: Path) -> str:
-    """Of the package's files ``modules``, of which claims there are, and of every file in the ``folder``."""
+def _digest(modules: Collection[str]) -> str:
+    """Of the files ``modules``, of which claims there are, and of the files of derivations and plug-ins."""
     total = hashlib.sha256()
     claims = (str(path.relative_to(PACKAGE)) for path in (PACKAGE / "claims").glob("*.py"))
     for name in sorted({*modules, *claims}):
         total.update(name.encode() + hashlib.sha256((PACKAGE / name).read_bytes()).digest())
-    for path in sorted(folder.rglob("*.*")):
+    for path in plugins.installed():
         if path.name != RECORD and path.is_file() and "__pycache__" not in path.parts:
             total.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()

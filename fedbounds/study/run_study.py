@@ -25,7 +25,7 @@ from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
-from fedbounds.study.cache import versions
+from fedbounds.study.identity import versions
 from fedbounds.study.objects_from_settings import build_experiment
 from fedbounds.study.request import Request, resolve
 from fedbounds.study.result import Result, Simulated, WeightingRun, facts_of

@@ -25,7 +25,7 @@ from fedbounds.referee.stage_context import Case, StageResult, Watch
 from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import trial_text as show
-from fedbounds.study.cache import statement_digest
+from fedbounds.study.identity import statement_digest
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity, symbols

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -170,9 +171,12 @@ def _estimate_of_work(request: Request, drawn: bool, thinned: bool) -> tuple[int
 def clear() -> None:
     """Delete the checks of shipped evidence that are kept on disk.
 
-    They are made again after a change of the package, of Python, or of a package that it computes with.
+    They are made again after a change of the package, of Python, or of sympy.
     """
-    from fedbounds.study import cache
+    from fedbounds.io import cache_folder
 
-    gone = cache.clear()
+    gone = list(cache_folder().glob("*-*"))
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)  # of earlier versions
+        path.unlink(missing_ok=True)
     say(f"Deleted {len(gone)} entries{f' in {gone[0].parent}' if gone else ''}.")
