@@ -30,19 +30,6 @@ class Iterates(NamedTuple):
     X_next: Array
 
 
-class _Bare(NumpyEngine):
-    """The plain engine for the iterates alone: no moments, and no rows beyond those asked for."""
-
-    def blocks(self, replicates: int) -> list[range]:
-        return [range(replicates)]
-
-    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> None:
-        problem, full = self.experiment.problem, self.experiment.batch_size is None
-        for k, eta in enumerate(etas.tolist()):
-            x = models[k]
-            models[k + 1] = self.step(x, eta, t0 + k, replicates, problem.client_grads(x) if full else x)
-
-
 @dataclass
 class _Kept:
     """Copies what a block of replicates passes into arrays of all replicates."""
@@ -82,7 +69,6 @@ class _Kept:
 def replay(experiment: Experiment) -> Iterates:
     """The iterates of the recorded run of algorithm 1."""
     engine, problem = choose_engine(experiment), experiment.problem
-    engine = _Bare(experiment) if type(engine) is NumpyEngine else engine
     R, T, N, d = experiment.replicates, experiment.total_steps, problem.N, problem.d
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
     w = {name: np.empty((R, T + 1, d)) for name in virtuals}
