@@ -15,7 +15,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.coverage import Coverage, Span
-from fedbounds.theory.positivity import seen_negative, unknown_signs
+from fedbounds.theory.positivity import unknown_signs
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.units import have_units, same_units
@@ -171,7 +171,7 @@ def check_units(claim: Any, units: str) -> None:
 def warn_as_made(claim: Any) -> None:
     """Warn of unlike units where a claim's author says nothing of them, and of signs that a drawn point shows."""
     if not claim.units and not _not_finite(claim):
-        for base, name in seen_negative(claim):
+        for base, name in unknown_signs(claim):
             SAID.add(_of_sign(claim, base, name))
             warnings.warn(_of_sign(claim, base, name), StatementWarning, stacklevel=4)
         try:

@@ -1,4 +1,4 @@
-"""What a claim divides by or takes a root of, and whether that is positive: by proof, or at drawn points."""
+"""What a claim divides by or takes a root of, and whether that is positive at drawn points."""
 
 from __future__ import annotations
 
@@ -14,19 +14,6 @@ from fedbounds.theory import symbols
 
 # Points that are drawn to see a sign, and the symbols that are whole numbers at them.
 POINTS, WHOLE = 400, ("t", "T", "T_run", "R", "tau", "N", "m")
-# What is never negative of any run.
-ALWAYS = (symbols.L - symbols.mu, symbols.tau - 1, symbols.N - 1, symbols.m - 1, symbols.N - symbols.m)
-# Terms of a sum beyond which its sign is not looked for.
-MANY_TERMS = 6
-
-
-def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
-    """What a side divides by or takes a root of though nothing gives it a sign, and the name of its term."""
-    defined = [sp.expand(fact.subs(claim.definitions)) for fact in (*_facts(claim), *ALWAYS)]
-    facts = [*dict.fromkeys(defined)]
-    for base, name in _bases(claim):
-        if not never_negative(base, facts) and not never_negative(sp.expand(base.subs(claim.definitions)), facts):
-            yield base, name
 
 
 def _facts(claim: Any) -> list[sp.Expr]:
@@ -45,10 +32,10 @@ def _bases(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
                 yield base, name
 
 
-def seen_negative(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
-    """Those of `unknown_signs` that are negative at a drawn point which meets what is assumed: no proof is tried.
+def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
+    """What a side divides by or takes a root of, negative at a drawn point that meets what is assumed; and its term.
 
-    >>> [*seen_negative(claim_named("star-step"))]  # assumes eta <= 1/(2 L)
+    >>> [*unknown_signs(claim_named("star-step"))]  # assumes eta <= 1/(2 L)
     []
     """
     for base, name in _bases(claim):
@@ -80,25 +67,3 @@ def _drawn(names: Sequence[sp.Symbol]) -> dict[sp.Symbol, NDArray[np.float64]]:
     values |= {name: 10.0 ** rng.uniform(-3, 1, POINTS) / L for name in ("eta", "eta_0")}
     signs = {symbol: 1 if symbol.is_nonnegative else rng.choice([-1, 1], POINTS) for symbol in names}
     return {symbol: values.get(symbol.name, powers[symbol] * signs[symbol]) for symbol in names}
-
-
-def never_negative(base: sp.Expr, facts: Sequence[sp.Expr], depth: int = 2) -> bool:
-    """Whether an expression is at least 0 as the sum of such expanded facts, times what is positive, and of what is.
-
-    >>> L, eta = symbols.L, symbols.eta
-    >>> never_negative(1 - L * eta, [1 / (4 * L) - eta]), never_negative(1 - 5 * L * eta, [1 / (4 * L) - eta])
-    (True, False)
-    """
-    if base.is_nonnegative or any(sp.cancel(fact / base).is_positive for fact in facts):
-        return True
-    if not depth or len(sp.Add.make_args(base)) > MANY_TERMS:
-        return False
-    for fact in facts:
-        for ours in sp.Add.make_args(base):
-            for theirs in sp.Add.make_args(fact):
-                times = sp.cancel(ours / theirs)
-                if times.is_positive and not theirs.is_nonnegative:
-                    rest = sp.expand(base - times * fact)
-                    if never_negative(rest, facts, depth - 1):
-                        return True
-    return False
