@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 # developers need, then the documentation's tools. The demo solves no semidefinite programme and generates no test, and
 # does without what does. Nothing is compiled that is not used: that halves the time. Tests start hundreds of processes,
 # so that for them all is, also where Python may not write what it compiles.
-UNUSED := ("clarabel",)
+UNUSED := ("clarabel", "hypothesis")
 READ := import tomllib; needs = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]
 DEMO := $(VENV)/.demo
 BASE := $(VENV)/.base

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("fedbounds", deadline=None, derandomize=True, max_examples=100)
-settings.register_profile("fedbounds-thorough", deadline=None, derandomize=False, max_examples=2000)
+import fedbounds.testing
+
+assert fedbounds.testing
 settings.load_profile("fedbounds")
 
 HERE = Path(__file__).parent

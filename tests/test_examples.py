@@ -6,6 +6,7 @@ import inspect
 import re
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -40,6 +41,7 @@ def names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "grid.toml").write_text(GRID)
     public = {name: getattr(home, name) for home in (fedbounds, testing) for name in home.__all__}
+    shown = "find", "given", "settings"
     problem = quadratic(np.array([[1.0], [4.0]]), np.array([[-1.0], [1.0]]))
     step = importlib.import_module("fedbounds.model.schedule").ConstantStep(0.1)
     average = importlib.import_module("fedbounds.weightings.fedavg").FedAvg()
@@ -49,7 +51,14 @@ def names(tmp_path, monkeypatch):
     for part in ("_proofs", "_certificates"):
         monkeypatch.setattr(f"fedbounds.study.ledger.{part}", lambda *_: [])
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return public | given
+    before = hypothesis.settings.get_current_profile_name()
+    # A search that does not shrink: an example shows how a strategy is used, not the smallest instance.
+    hypothesis.settings.register_profile(
+        "examples", deadline=None, max_examples=20, phases=[hypothesis.Phase.generate]
+    )
+    hypothesis.settings.load_profile("examples")
+    yield public | {name: getattr(hypothesis, name) for name in shown} | given
+    hypothesis.settings.load_profile(before)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

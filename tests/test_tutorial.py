@@ -1,7 +1,9 @@
 """The tutorial is executed: its files are written, its commands run, its Python run, in order, in an empty folder."""
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -69,6 +71,21 @@ def test_every_block_runs(folder, capsys):
             kinds["python"] += 1
     assert min(kinds["files"], kinds["python"], kinds["console"]) >= 4
     assert "REFUTED" not in capsys.readouterr().err
+
+
+def test_the_recipe_for_pytest_passes_as_it_is_on_its_first_run(folder):
+    """Under a profile whose deadline no first example keeps."""
+    (folder / "conftest.py").write_text(
+        "import fedbounds.testing\nfrom hypothesis import settings\n"
+        "settings.register_profile('mine', deadline=1, max_examples=20)\nsettings.load_profile('mine')\n"
+    )
+    recipe = (folder / "test_mylemma.py").read_text().splitlines()
+    assert len(recipe) == 5
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_mylemma.py"]
+    path = os.pathsep.join([str(TUTORIAL.parent.parent), os.environ.get("PYTHONPATH", "")])
+    env = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=env, check=False)
+    assert "1 passed" in done.stdout, done.stdout
 
 
 def test_the_entry_points_it_names_are_found(folder, monkeypatch):

@@ -1,4 +1,4 @@
-"""Tests of plug-ins, and of implementations of algorithms.
+"""Tests of a lemma of one's own on random federated problems, of plug-ins, and of implementations of algorithms.
 
 `check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
 does before it starts.
@@ -9,5 +9,31 @@ from fedbounds.engine.contracts.problem import check_problem
 from fedbounds.engine.contracts.weighting import check_weighting
 from fedbounds.testing.conformance.exact_round_law import Conformance, conforms
 from fedbounds.testing.conformance.small_rounds import Task
+from fedbounds.testing.strategies import (
+    assert_claim,
+    experiments,
+    problems,
+    property_test,
+    runs,
+    schedules,
+    simplexes,
+    verdict_on,
+    weightings,
+)
 
-__all__ = ["Conformance", "Task", "check_problem", "check_weighting", "conforms"]
+__all__ = [
+    "Conformance",
+    "Task",
+    "assert_claim",
+    "check_problem",
+    "check_weighting",
+    "conforms",
+    "experiments",
+    "problems",
+    "property_test",
+    "runs",
+    "schedules",
+    "simplexes",
+    "verdict_on",
+    "weightings",
+]

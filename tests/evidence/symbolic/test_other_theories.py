@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from drawn_runs import problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problem_zoo import ZOO
@@ -19,6 +18,7 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.referee.regime import experiment, plane
+from fedbounds.testing import problems
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

@@ -1,10 +1,10 @@
 """The true claims are thrown at random problems and never refuted; the false ones are refuted on instances."""
 
-from drawn_runs import runs, verdict_on
 from hypothesis import given, settings
 from proofs import proved
 
 from fedbounds.plugins import claims
+from fedbounds.testing import runs, verdict_on
 from fedbounds.theory.verdict import Status
 
 KNOWN = claims()
