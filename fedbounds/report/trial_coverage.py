@@ -11,11 +11,10 @@ import sympy as sp
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.referee.search.family import COINS, MAX_SERVER_STEP
 from fedbounds.referee.trial import Trial
-from fedbounds.report.table import Table
 from fedbounds.theory import symbols
 from fedbounds.theory.coverage import Coverage, Region, Span, only
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict, word
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Scopes of claims that a longer run does not make stronger.
 WITHOUT_TIME = ("point", "constant")
@@ -195,20 +194,3 @@ def _grouped(settings: Sequence[Setting]) -> str:
         shared.setdefault(where, []).append(weights)
     rows = "; ".join(f"{' or '.join(weights)} at {where}" for where, weights in shared.items())
     return f"(N = {clients}, everyone present, {kinds} gradients): {rows}"
-
-
-def certified_map(trial: Trial) -> Table | None:
-    """Weights x tau by kappa: bound over worst case where certified, the word where not; a dash was not tried."""
-    cells: dict[tuple[str, int], dict[Fraction, str]] = {}
-    for verdict in trial.verdicts:
-        if verdict.evidence is Evidence.SDP and "setting" in verdict.data:
-            setting = Setting.from_json(verdict.data["setting"])  # type: ignore[arg-type]
-            alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
-            certified = verdict.tightness is not None and verdict.status is Status.HOLDS
-            ratio = f" {verdict.tightness:.3g}x" if certified else ""
-            row = cells.setdefault((f"alpha = ({alpha}), p = ({p})", setting.tau), {})
-            row[setting.L / setting.mu] = word(verdict.status, verdict.evidence).lower() + ratio
-    kappas = sorted({kappa for row in cells.values() for kappa in row})
-    head = ("weights", "tau", *(f"kappa = {kappa}" for kappa in kappas))
-    body = [[*key, *(row.get(kappa, "-") for kappa in kappas)] for key, row in cells.items()]
-    return Table.of(head, body, "Certified for every problem of the class; bound over worst case") if cells else None

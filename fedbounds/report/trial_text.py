@@ -18,7 +18,7 @@ from fedbounds.report.instance_text import instance
 from fedbounds.report.number_format import decimal_pair
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.terminal_symbols import one_line, worded
-from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
+from fedbounds.report.trial_coverage import certified_settings, not_covered, tried
 from fedbounds.theory.claim import Claim, in_words, statement
 from fedbounds.theory.coverage import only
 from fedbounds.theory.reading import READINGS
@@ -240,7 +240,7 @@ def blocks(trial: Trial) -> list[Block]:
 
 
 def _details(trial: Trial) -> list[Block]:
-    """What every stage found, and the map of what is certified."""
+    """What every stage found."""
     blocks: list[Block] = []
     for stage in trial.stages:
         title = f"{stage.name} ({stage.seconds:.1f} s)"
@@ -248,12 +248,11 @@ def _details(trial: Trial) -> list[Block]:
         blocks += (
             [Bullets(title, stage.lines[:1]), Code("\n".join(proof))] if proof else [Bullets(title, stage.lines)]
         )
-    certified = certified_map(trial)
-    return blocks if certified is None else [*blocks, certified]
+    return blocks
 
 
 def to_text(trial: Trial, verbose: bool = False) -> str:
-    """The verdict, warnings and a refutation's instance; if ``verbose`` every stage, the map and the statement."""
+    """The verdict, warnings and a refutation's instance; if ``verbose`` every stage and the statement."""
     # A verdict on a statement that lacks a hypothesis begins with that.
     lines = sorted(verdict(trial), key=lambda line: not line.startswith("Warning: not read"))
     if trial.refutation is not None:
