@@ -111,7 +111,7 @@ def candidates(
     conditions = (*_assumed(claim, reading), *_other_steps(claim))
     yield [[change] for change in (*_borrowed(claim, reading, shipped), *conditions)]
     whole = [_all_larger(claim)] * (len(claim.terms) > 1)
-    yield [*whole, *_shorter_steps(claim), *(_larger(claim, part) for part in nonzero)]
+    yield [*whole, *_shorter_steps(claim), *filter(len, (_larger(claim, part) for part in nonzero))]
     powers = [[change] for part in nonzero for change in _to_a_power(claim, part)]
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
@@ -272,7 +272,7 @@ def _exchanged(claim: Claim) -> Iterator[Change]:
 
 def _larger(claim: Claim, part: Part) -> Ladder:
     """A part of a term with a larger coefficient; a smaller one where that makes the term larger."""
-    coefficient = abs(part.expression.as_coeff_Mul()[0])
+    coefficient = part.expression.primitive()[0]  # of a sum, that of all its addends
     above = [value for value in COEFFICIENTS if value > coefficient]
     if part.expression.as_coeff_Mul()[0] < 0:
         above = [value for value in (*reversed(COEFFICIENTS), sp.Integer(0)) if value < coefficient]

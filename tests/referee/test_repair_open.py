@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
-from fedbounds.referee import repair
+from fedbounds.referee import limit_cases, repair
 from fedbounds.referee.implication import Shipped
 from fedbounds.referee.repair_candidates import Ladder
 from fedbounds.referee.screen import Screen, screen, variations
@@ -46,7 +46,9 @@ LITERAL = repair.Repairs(HOW, Screen(RATIO, HOW, []), float("inf"), Shipped(()))
 
 @pytest.fixture(scope="module")
 def search():
-    return repair.Repairs(HOW, screen(RATIO, HOW, [], 30.0), float("inf"), Shipped(()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(limit_cases, "MOST", 120)
+        return repair.Repairs(HOW, screen(RATIO, HOW, [], 30.0), float("inf"), Shipped(()))
 
 
 @pytest.fixture

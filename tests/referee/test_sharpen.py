@@ -1,7 +1,9 @@
 """The strongest form of a proved claim."""
 
+import importlib
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.plugins import claim_named, claims
 from fedbounds.referee import theorems
 from fedbounds.referee.implication import SLACK, Shipped, conditions, never_negative
+from fedbounds.referee.sharpen import Sharpening, in_tau, less
 from fedbounds.referee.theorems import sharpen
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
@@ -27,9 +30,11 @@ LOOSE = Claim(
 
 @pytest.fixture
 def inherited_only(monkeypatch):
-    """What is sharpened by shipped proofs alone: without the prover and the front."""
+    """What is sharpened by a few shipped proofs alone: without the prover and the front."""
+    few = {key: claim_named(key) for key in ("theorem-1", "sharper-step", "lemma-2", "drift-any-steps")}
     monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)
     monkeypatch.setattr(theorems, "front", lambda *_: ())
+    monkeypatch.setattr(importlib.import_module("fedbounds.referee.sharpen"), "claims", lambda: few)
 
 
 def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
@@ -46,8 +51,10 @@ def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
 
 def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
     kept = []
-    result = sharpen(replace(LOOSE, terms={"gradient": mean_slope_sq / (4 * s.mu)}), progress=kept.append)
-    assert "not proved as stated; this statement is PROVED." in str(result)
+    quarter = replace(LOOSE, terms={"gradient": mean_slope_sq / (4 * s.mu)})
+    result = Sharpening.within(60.0, quarter, READINGS["plain"], progress=kept.append)
+    assert result.begin()
+    assert "not proved as stated; this statement is PROVED" in str(result)
     assert result.claim.rhs.equals(mean_slope_sq / (2 * s.mu))
     assert kept == result.changes and kept[0] == "2 times the right side" and not result.never_needed
 
@@ -55,9 +62,15 @@ def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
 def test_the_longest_steps_are_found(inherited_only):
     short = replace(claim_named("theorem-1"), repair=None, readings=("repaired",))
     short = replace(short, assumptions=(*short.assumptions, a.slow_decay, a.quarter_steps))
-    result = sharpen(replace(short, terms={"contraction": short.terms["contraction"], "bias": short.terms["bias"],
-                                           "drift": s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq}))  # fmt: skip
-    assert result.longer == ["eta_t <= 1/L in place of eta_t <= 1/(4L)"]  # up to 1e-3 no longer ones
+    terms = {name: short.terms[name] for name in ("contraction", "bias")}
+    terms["drift"] = s.eta**2 * (16 * s.tau**2 + 1) * s.G_sq
+    result = Sharpening.within(60.0, replace(short, terms=terms), READINGS["repaired"])
+    assert result.begin()
+    as_stated = replace(result, changes=[])
+    as_stated.longer_steps()
+    assert as_stated.changes == ["eta_t <= 1/L in place of eta_t <= 1/(4L)"]  # up to 1e-3 no longer ones
+    for change in (partial(less, k=2), in_tau):
+        result.lower(partial(change, name="drift"))
     assert result.claim.terms["drift"].equals(s.eta**2 * (4 * (s.tau - 1) ** 2 + 1) * s.G_sq)
 
 
