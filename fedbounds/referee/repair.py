@@ -286,7 +286,7 @@ def _attacked(claim: Claim, trial: Trial, seconds: float) -> Trial:
 
 def withstood(trial: Trial) -> bool:
     """Whether a search compared both sides of a claim and nothing violates it, in floats neither."""
-    searched = trial.finished and any("limits" in verdict.data for verdict in trial["search"].verdicts)
+    searched = trial.finished and any("limits" in verdict.data for verdict in trial.verdicts)  # of the search alone
     return searched and trial.outcome in (Outcome.OPEN, Outcome.PROVED) and trial.violation_in_floats is None
 
 

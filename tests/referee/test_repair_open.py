@@ -111,6 +111,8 @@ def test_an_attack_that_compared_nothing_leaves_nothing_standing():
     assert repair.withstood(of(**seen)) and not repair.withstood(of(margin=1.0))
     assert not repair.withstood(of(margin=-1.0, data={"limits": "some", "unconfirmed": {}}))
     assert not repair.withstood(replace(of(**seen), finished=False))
+    early = Stage("sanity", 1.0, (), (Verdict("", "", Evidence.EXACT, Status.REFUTED),))
+    assert not repair.withstood(replace(of(**seen), stages=(early,)))  # no search was needed
 
 
 def test_an_attack_tries_more_clients_and_longer_runs_than_the_small_budget(monkeypatch):
