@@ -1,7 +1,8 @@
 """Displays of public papers, notes and drafts: each reads as its author means it, or is refused for the reason.
 
 What is expected stands above each theorem of the files: ``% fails:`` words of the error with which it is refused,
-``% adds:`` the comment line that is then added, ``% reads:`` both sides of each relation in the end, * uncompared.
+``% adds:`` the comment line that is then added, ``% reads:`` both sides of each relation in the end, * uncompared,
+and ``% kinds:`` which evidence expresses it, for test_common_evidence.
 """
 
 import re
@@ -21,8 +22,11 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.point_quantities import mean_slope_sq
 
 HERE = Path(__file__).parent
-CORPORA = ("collected", "displays", "found", "fresh", "later", "from_memory")
-EXPECTED = re.compile(r"((?:^% (?:fails|adds|reads): .*\n)+)\\begin\{.*?\\label\{(.*?)\}", re.MULTILINE)
+PUBLIC = ("collected", "displays", "found", "fresh", "later", "from_memory")
+# Of these no word may be left unread, as they are made up here.
+OWN = ("ranges", "points", "common")
+CORPORA = (*PUBLIC, *OWN)
+EXPECTED = re.compile(r"((?:^% (?:fails|adds|reads|kinds): .*\n)+)\\begin\{.*?\\label\{(.*?)\}", re.MULTILINE)
 NAMES = vars(s) | {"at": at, "mean_slope_sq": mean_slope_sq}
 NAMES |= {name: getattr(sp, name) for name in ("sqrt", "exp", "Min", "Max", "Rational")}
 
@@ -76,6 +80,7 @@ def test_a_display_reads_as_its_author_means_it_or_is_refused_for_the_reason(nam
     if relations:
         for claim, relation in zip(claims_of(theorem), relations, strict=True):
             assert_says(claim, relation)
+            assert name not in OWN or claim.unread == ()
 
 
 def counted(*names):

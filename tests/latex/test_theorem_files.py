@@ -127,20 +127,6 @@ def test_comments_of_markdown_mark_a_theorem():
         read_text(" " * 4_000_001)
 
 
-POINTS = {
-    r"F(w) - F(w^*) \le \frac{L}{2} \|w - w^*\|^2": (s.gap_t, s.L * s.Delta / 2),
-    r"\|w - w^*\|^2 \le \frac{2}{\mu} (F(w) - F^\star)": (s.Delta, 2 * s.gap_t / s.mu),
-    r"F(w) - F(w^\star) \le \frac{1}{2\mu} \|\nabla F(w)\|^2": (s.gap_t, s.QUANTITIES["mean_slope_sq"] / (2 * s.mu)),
-    r"\|\nabla F_i(w)\|^2 \le 2 L (F_i(w) - F_i^\star)": (s.grad_sq, 2 * s.L * s.excess),
-}
-
-
-@pytest.mark.parametrize("display", POINTS)
-def test_a_statement_about_any_point_needs_neither_a_run_nor_an_expectation(display):
-    (claim,) = read_text(f"% fedbounds: assume smooth, strongly-convex\n\\[ {display} \\]").values()
-    assert (claim.lhs, claim.rhs) == POINTS[display]
-
-
 @pytest.mark.parametrize(
     "display",
     [
@@ -164,29 +150,6 @@ def test_the_average_of_local_models_is_read_where_its_weights_are_known(line):
     assert (claim.lhs, claim.rhs) == (s.Delta_next, s.Delta + s.eta**2 * s.sigma_sq / s.N)
     with pytest.raises(InputError, match=r"add % fedbounds: let \\bar\{w\} = w\.$"):
         read_text(f"% fedbounds: let x = w\n\\[ {LOCAL} \\]")
-
-
-REFUSED = {
-    r"\log\frac{L}{\mu} T \eta \|w_0 - w^\star\|^2": "ambiguous",
-    r"\log(T)^2 \|w_0 - w^\star\|^2": "ambiguous",
-    r"\|w_0 - w^\star\|^2 / 2 \mu": "ambiguous",
-    r"\|w_0 - w^\star\|^2 + \tilde O(1/T)": "order without constants",
-    r"\|w_0 - w^\star\|^2 + \eta^2 \sum_i p_i \sigma_i^2": "no quantity of the table",
-    r"\|w_\mathcal{R} - w^\star\|^2": "a point must be one that a run visits",
-    r"\|F(w_T) \nabla F(w_T) F(w_T)\|^2": "number times one vector",
-    r"\rho \|w_0 - w^\star\|^2": r"received \rho",
-    r"\pi \|w_0 - w^\star\|^2": "smallest ratio",
-    r"C \|w_0 - w^\star\|^2": "share of the clients",
-    r"E \|w_0 - w^\star\|^2": "received E",
-    r"L(w_0)": "a function of it",
-    r"(1 - \eta_t \mu) \|w_t - w^\star\|^2": "one of horizon, step",
-}
-
-
-@pytest.mark.parametrize("right", REFUSED)
-def test_what_may_mean_two_things_or_nothing_is_refused_by_name(right):
-    with pytest.raises(InputError, match=re.escape(REFUSED[right])):
-        one_display(rf"\|w_T - w^\star\|^2 \le {right}")
 
 
 def test_a_relation_stands_alone_between_two_sides():

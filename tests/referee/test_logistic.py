@@ -1,7 +1,8 @@
-"""Logistic losses: floats find, balls decide, and what is true of them is never refuted."""
+"""Logistic losses, and failures out of the way: floats find, balls or fractions decide, nothing true is refuted."""
 
 from dataclasses import replace
 from fractions import Fraction as F
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -13,6 +14,8 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.run import BITS, runs
+from fedbounds.plugins import load_file
+from fedbounds.referee import limit_cases
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import refute
@@ -119,3 +122,18 @@ def test_widths_go_with_kinks_and_are_positive():
     for changes in ({"widths": ((F(0),), (F(1),))}, {"widths": ((F(1),),)}, {"upper": (), "kinks": ()}):
         with pytest.raises(InputError):
             TWO.with_(**changes)
+
+
+SUBTLE = load_file(Path(__file__).parent / "theorems" / "subtle.py")
+PLAIN = READINGS["plain"]
+
+
+@pytest.mark.parametrize("claim", SUBTLE.SEEN, ids=lambda claim: claim.key)
+def test_the_battery_meets_it(claim):
+    instance = next(item for item, violated in limit_cases.sweep(claim, PLAIN, False, {}) if violated)
+    assert examine(instance, claim, PLAIN).status is Status.REFUTED
+
+
+@pytest.mark.parametrize("claim", SUBTLE.SOUGHT, ids=lambda claim: claim.key)
+def test_the_search_finds_it(claim):
+    assert refute(claim, PLAIN, BUDGETS["small"]).status is Status.REFUTED

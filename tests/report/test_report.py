@@ -1,6 +1,7 @@
 """The report as a document: self-contained, escaped, well-formed, and saying what the study and the evidence say."""
 
 import itertools
+import json
 import re
 import shlex
 import xml.etree.ElementTree as ET
@@ -14,8 +15,10 @@ import made_study
 import pytest
 
 from fedbounds import plugins
+from fedbounds.errors import InputError
+from fedbounds.io import parse_json
 from fedbounds.report.html import templates
-from fedbounds.report.html.study_sections import command, write_page
+from fedbounds.report.html.study_sections import command, page, write_page
 from fedbounds.study.ledger import ledger_lines
 from fedbounds.study.settings import NAMES, Settings
 from fedbounds.theory.claim import statement
@@ -205,3 +208,39 @@ def parse(words):
 def test_the_command_repeats_the_settings(settings):
     result, _ = made_study.objects(*made_study.study())
     assert parse(words_of(command(replace(result, settings=settings), OUT))) == settings
+
+
+SCRIPT = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+LINK = r"\href{javascript:alert(1)}{x}"
+
+
+@pytest.mark.parametrize(
+    "text", [LINK, rf"\text{{{SCRIPT}}}", r"\text{<mi onclick=alert(1)>}", SCRIPT, r"\style{x}{y}"]
+)
+def test_latex_brings_neither_scripts_nor_links(text):
+    tags = re.findall(r"<[^/][^>]*>", re.sub(r'alttext="[^"]*"', "", templates.formula(text)))
+    assert not [tag for tag in tags if re.search(r"script|img|href|\bon\w+|style=", tag)]
+
+
+def test_a_page_escapes_every_name_of_a_file():
+    result, arrays = made_study.study()
+    for run in result["runs"]:
+        run["weighting"] += SCRIPT
+        run["constants"] = {SCRIPT + name: {**item, "note": SCRIPT} for name, item in run["constants"].items()}
+        run["constants"] |= {LINK: made_study.constant(1.0)}
+        for verdict in run["verdicts"]:
+            verdict["detail"] = SCRIPT
+    result["problem"]["kind"] = SCRIPT
+    result["settings"]["data"] = SCRIPT
+    results, drawn = made_study.objects(result, arrays)
+    html = page(results, ledger_lines(results.claims, results.verdicts), drawn, SCRIPT)
+    assert html.count("<script>") == 1 and "<img src=x" not in html and 'href="javascript' not in html
+    assert "script-src 'sha256-" in html
+
+
+@pytest.mark.parametrize("mark", ["\x1b[2K\rverified", "\x9b2K", "\r", "\u202e"])
+def test_no_file_moves_the_cursor(mark):
+    for text in (json.dumps({mark: 1}), json.dumps({"a": mark}, ensure_ascii=False)):
+        with pytest.raises(InputError) as wrong:
+            parse_json(text, "it")
+        assert str(wrong.value).isprintable()

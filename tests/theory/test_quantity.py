@@ -1,4 +1,4 @@
-"""A quantity is one object: its definition on a path is what engines are tested against, and what evidence needs."""
+"""A quantity is one object: its definition on a path, by a function or by points, and what evidence needs."""
 
 import pickle
 from dataclasses import replace
@@ -21,7 +21,26 @@ from fedbounds.report.claim_text import explain
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity, symbols
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import Path, Quantity
+from fedbounds.theory.points import (
+    F,
+    F_i,
+    F_i_star,
+    F_star,
+    grad,
+    inner,
+    mean,
+    mean_alpha,
+    norm_sq,
+    p_i,
+    w,
+    w_alpha,
+    w_i,
+    w_i_star,
+    w_next,
+    w_star,
+    weight_ratio,
+)
+from fedbounds.theory.quantity import Path, Quantity, constant, largest, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedmax import FedMax
 
@@ -118,3 +137,121 @@ def test_a_shipped_quantity_is_itself_in_another_process_and_its_name_is_taken()
     with pytest.raises(InputError, match="free"):
         quantity.constant("Delta", len)
     assert all(isinstance(q, Quantity) and q.latex and q.meaning for q in symbols.QUANTITIES.values())
+
+
+def sq(vectors):
+    return (vectors**2).sum(-1)
+
+
+def over(p, vectors):
+    return (p[..., None] * vectors).sum(-2)
+
+
+def own_grads(path):
+    clients = np.arange(path.X.shape[1])
+    return path.losses.grads(path.X)[:, clients, clients]
+
+
+def bent(path):
+    return over(path.losses.p, path.X)
+
+
+# A quantity, and the same by hand.
+ALONG = [
+    (mean(norm_sq(grad(w))), lambda path: sq(path.losses.grads(path.w)) @ path.losses.p),
+    (norm_sq(mean(grad(w))), lambda path: sq(over(path.losses.p, path.losses.grads(path.w)))),
+    (mean(norm_sq(w_i - mean(w_i))), lambda path: sq(path.X - bent(path)[:, None]) @ path.losses.p),
+    (mean_alpha(norm_sq(w_i - w)), lambda path: (path.alpha * sq(path.X - path.w[:-1, None])).sum(-1)),
+    (mean((weight_ratio - 1) ** 2), lambda path: ((path.alpha - path.losses.p) ** 2 / path.losses.p).sum(-1)),
+    (F(mean(w_i)) - F_star, lambda path: path.losses.gap(bent(path))),
+    (F(w) - mean(F_i_star), lambda path: path.losses.excess(path.w) @ path.losses.p),
+    (
+        mean(F_i(w_i) - F_i_star),
+        lambda path: np.array([e.diagonal() @ path.losses.p for e in path.losses.excess(path.X)]),
+    ),
+    (
+        mean_alpha(F_i(w_star) - F_i_star),
+        lambda path: path.alpha @ path.losses.excess(path.losses.w_star),
+    ),
+    (norm_sq(mean(grad(w_i))), lambda path: sq(over(path.losses.p, own_grads(path)))),
+    (
+        norm_sq(w_next - w) / symbols.eta**2,
+        lambda path: sq(path.w[1:] - path.w[:-1]) / path.eta**2,
+    ),
+    (
+        norm_sq(w_alpha - w_star),
+        lambda path: np.array(
+            [sq(getattr(o, "w", o) - path.losses.w_star) for o in map(path.losses.argmin, path.alpha)]
+        ),
+    ),
+    (
+        inner(w - w_star, mean(grad(w))) - symbols.mu * norm_sq(w - w_star),
+        lambda path: (
+            ((path.w - path.losses.w_star) * over(path.losses.p, path.losses.grads(path.w))).sum(-1)
+            - path.losses.mu * sq(path.w - path.losses.w_star)
+        ),
+    ),
+]
+FIXED = [
+    (mean(p_i), lambda losses: (losses.p**2).sum()),
+    (mean(norm_sq(w_star - w_i_star)), lambda losses: sq(losses.w_star - losses.w_i_star) @ losses.p),
+    (norm_sq(w_star - mean(w_i_star)), lambda losses: sq(losses.w_star - over(losses.p, losses.w_i_star))),
+    (mean(F_i(mean(w_i_star)) - F_i_star), lambda l: l.p @ l.excess(over(l.p, l.w_i_star))),
+]
+
+
+@pytest.fixture(scope="module")
+def paths():
+    planned = experiment(line([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
+    planned = planned.with_(weighting=FedMax(2))
+    models, X, alpha, _ = replay(planned)
+    eta = np.full(6, 0.2)
+    data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
+    instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
+    ((_, exact),) = (
+        run(instance).measured.whole("alpha").of(0, 2, np.array(instance.eta, dtype=object), instance.losses)
+    )
+    return Path(2, eta, planned.problem, models["alpha"][0], X[0], alpha[0]), exact
+
+
+def test_an_expression_has_the_value_of_the_function_by_hand(paths):
+    floats, fractions = paths
+    for k, (expression, by_hand) in enumerate(ALONG):
+        q = measured(f"q_{k}", expression)
+        assert np.asarray(q.on_path(floats), float) == pytest.approx(np.asarray(by_hand(floats), float)), expression
+        result = q.on_path(fractions)
+        assert result.dtype == object and list(result) == list(by_hand(fractions)), expression
+        assert pickle.loads(pickle.dumps(q)) == q and q.meaning and q.in_proof
+    for k, (expression, by_hand) in enumerate(FIXED):
+        q = constant(f"q_{k}", expression)
+        assert float(q.on_path(floats.losses)) == pytest.approx(float(by_hand(floats.losses)))
+        assert q.on_path(fractions.losses) == by_hand(fractions.losses), expression
+
+
+def test_shipped_quantities_are_expressions_and_follow_from_them(paths):
+    _, path = paths
+    assert symbols.gap.on_path(path).tolist() == path.losses.gap(path.w).tolist()
+    assert symbols.drift.units == (2, 0) and symbols.zeta_star_sq.units == (-2, 2) and symbols.Gamma.units == (0, 1)
+    top = largest("top", mean(norm_sq(grad(w) - mean(grad(w)))))
+    assert top.on_path(path).tolist() == symbols.zeta_sq.on_path(path).tolist() and not top.in_proof
+    assert measured("here", norm_sq(w)).is_nonnegative and not measured("there", F(w) - F_star).is_nonnegative
+
+
+@pytest.mark.parametrize(
+    ("expression", "remedy"),
+    [
+        (w, "vector"),
+        (norm_sq(w_i), "client to client"),
+        (F(w), "F_star"),
+        (mean_alpha(F_i(w)) - mean(F_i(w)), "F_i_star"),
+        (symbols.Delta * norm_sq(w), "no word"),
+        (norm_sq(w - w_star) + inner(w - w_star, mean(grad(w))), "different units"),
+    ],
+)
+def test_what_is_no_quantity_is_refused_with_a_remedy(expression, remedy):
+    with pytest.raises(InputError, match=remedy):
+        measured("bad", expression)
+    with pytest.raises(InputError, match="varies along a run"):
+        constant("bad", norm_sq(w))
+    with pytest.raises(InputError, match="varies along a run"):
+        constant("bad", symbols.eta * norm_sq(w_star))
