@@ -48,7 +48,7 @@ RECORD = RESULTS / "attacked_proofs.json"
 CLAIMS_CHANGED, CERTIFICATES_CHANGED = 8, 20
 # Scripts longer than this take Rocq too long to be part of a sample.
 LONGEST = 12_000
-MULTIPLIER = re.compile(r"(?<=\(less _ _ \()|(?<=Rmult_le_pos \()")
+MULTIPLIER = re.compile(r"(?<=\(plus _ \()|(?<=Rmult_le_pos \()")
 
 
 @dataclass(frozen=True)

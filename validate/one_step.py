@@ -44,6 +44,7 @@ MODULES = (
     "Independent",
     "Drift",
     "Inside",
+    "Combine",
     "Drawn",
     "Runs",
     "Models",

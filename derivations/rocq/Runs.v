@@ -1,6 +1,6 @@
 (* What proofs about runs and rounds that are found rest on. *)
 From Coq Require Import Reals Lra Lia Arith.
-Require Import Space Model Horizon Rounds Facts Together Drift Inside Independent Points Drawn.
+Require Import Space Model Horizon Rounds Facts Together Drift Inside Independent Points Combine Drawn.
 Open Scope R_scope.
 
 (* Numbers that are not negative, or positive, on sight. *)
@@ -21,8 +21,6 @@ with positive := match goal with
 Ltac divisor := first [positive | lra | nra].
 Ltac apart_from_zero := repeat split; apply Rgt_not_eq; unfold Rgt; first [assumption | positive | lra | nra].
 
-Lemma equal_less l r m a b : a = b -> l <= r - m * (b - a) -> l <= r.
-Proof. intros E. rewrite E. lra. Qed.
 Lemma sum_nonneg n f : (forall i, (i < n)%nat -> 0 <= f i) -> 0 <= sum n f.
 Proof. intros Hf. rewrite <- (sum_zero n). apply sum_le. assumption. Qed.
 Lemma sum_positive n f : (0 < n)%nat -> (forall i, (i < n)%nat -> 0 < f i) -> 0 < sum n f.

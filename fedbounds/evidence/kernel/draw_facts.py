@@ -5,18 +5,19 @@ Of ``share`` s the mean square of a step is s times the clients' mean square and
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import sympy as sp
 
 from fedbounds.evidence.kernel.claim_statement import rocq
-from fedbounds.evidence.kernel.flat_facts import DriftBound, Flat
+from fedbounds.evidence.kernel.combination import DriftBound, Flat, Sum
+from fedbounds.evidence.kernel.point_statement import PointClaim
 from fedbounds.evidence.prover.draws import BEYOND_ONE, LEFT_SHARE, LOST_SHARE
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import W_STAR, P, W, grad
+from fedbounds.evidence.symbolic.definitions import W_STAR, W, grad
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.vectors import Centre, Mean, norm_sq
+from fedbounds.theory.vectors import Noise
 
 SHARE, REST = sp.Symbol("share", nonnegative=True), sp.Symbol("rest", nonnegative=True)
 WAY = W - sy.eta * grad(W) - W_STAR
@@ -34,11 +35,6 @@ class Draw:
     key: str
     equal: bool
 
-    @property
-    def second_moment(self) -> sp.Expr:
-        """What ||w_{t+1} - w*||^2 is in the mean, without noise."""
-        return SHARE * Mean(P, norm_sq(WAY)) + (1 - SHARE) * norm_sq(Centre(P, WAY))
-
     def in_share(self, expression: sp.Expr) -> sp.Expr:
         """A number made of N and m in the share."""
         put = {sy.N: sy.m * (1 - SHARE) / (1 - sy.m * SHARE)} if self.key == EXACT else {sy.m: 1 / SHARE}
@@ -47,6 +43,18 @@ class Draw:
         if result.has(BEYOND_ONE) or expression.has(BEYOND_ONE):
             result = sp.factor(sp.cancel(result)).xreplace({SHARE + REST: sp.Integer(1)})
         return sp.expand(sp.cancel(result.xreplace(put))) if result.has(sy.N, sy.m) else result
+
+    def of_sum(self, flat: Sum) -> Sum:
+        """The facts with what stands for the share of draws as such."""
+
+        def mapped(fact: d.Fact | DriftBound) -> d.Fact | DriftBound:
+            if not isinstance(fact, d.Averaged):
+                return fact
+            return replace(fact, uses=tuple((self.in_share(m), mapped(one)) for m, one in fact.uses))  # type: ignore[misc]
+
+        letters = {one: self.in_share(value) for one, value in flat.letters.items() if self.in_share(one) == one}
+        uses = tuple((self.in_share(m), mapped(fact)) for m, fact in flat.uses)
+        return Sum(uses, {**letters, REST: 1 - SHARE}, flat.steps)
 
     def noise(self, facts: Sequence[Flat], silent: bool) -> sp.Expr:
         """What bounds the variance of the mean noise."""
@@ -58,7 +66,7 @@ class Draw:
         mean = 1 / sy.N if self.equal else sy.p_sq
         return sy.sigma_sq * (SHARE + (1 - SHARE) * mean) if NOISE_OF_DRAWN in keys else sy.sigma_sq
 
-    def lines(self, way: str, noise: sp.Expr, words: Mapping[str, str], count: int) -> Iterator[str]:
+    def lines(self, points: PointClaim, noise: sp.Expr, words: Mapping[str, str]) -> Iterator[str]:
         """The step's second moment, by the lemma."""
         yield f"  match goal with h : {HYPOTHESIS[self.key]} M m |- _ => "
         if self.key == BY_P:
@@ -80,8 +88,8 @@ class Draw:
         yield "    | eapply Rle_trans; [apply (noise_most M ok sigma_sq); assumption | lra]\n"
         yield f"    | eapply Rle_trans; [apply (drawn_noise M ok {least} sigma_sq D); assumption | {equal}{apart}"
         yield "right; field; apart]]. }\n"
-        yield f"  pose proof (drawn_after M ok {least} share {bound} (fun c k i => {way})\n"
-        yield f"    ltac:(intros; open_fact; field) D ltac:(lra) one Nz) as Y{count}. cbv beta in Y{count}.\n"
+        yield f"  pose proof (drawn_after M ok {least} share {bound} (fun c k i => {points.point(WAY)})\n"
+        yield "    ltac:(intros; open_fact; field) D ltac:(lra) one Nz) as Yd. cbv beta in Yd.\n"
 
 
 def inside(fact: d.Fact | DriftBound) -> Iterator[d.Fact | DriftBound]:
@@ -97,3 +105,18 @@ def draw_of(facts: Sequence[Flat], equal: bool) -> Draw | None:
     """How clients are drawn where a fact says so."""
     keys = {one.key for _, fact in facts for one in inside(fact) if isinstance(one, d.Premise)}
     return next((Draw(key, equal) for key in HYPOTHESIS if key in keys), None)
+
+
+def without_draw(facts: Iterable[d.Use]) -> Iterator[d.Use]:
+    """The facts that speak of neither the draw nor the noise, which the lemma has."""
+
+    def said(fact: d.Fact) -> bool:
+        if isinstance(fact, d.Averaged):
+            return all(said(one) for _, one in fact.uses) or "bounded-variance" in {
+                getattr(one, "key", "") for one in inside(fact)
+            }
+        if isinstance(fact, d.Square):
+            return bool(fact.of.has(Noise))
+        return isinstance(fact, d.Premise) and fact.key in (*HYPOTHESIS, NOISE_OF_DRAWN, "no-noise")
+
+    yield from (use for use in facts if not said(use[1]))

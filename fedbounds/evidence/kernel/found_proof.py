@@ -9,8 +9,6 @@ from types import ModuleType
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.kernel import (
     claim_statement,
-    client_script,
-    point_script,
     point_statement,
     run_script,
     step_script,
@@ -64,13 +62,9 @@ def script(claim: Claim, reading: Reading, proposals: Iterable[Derivation] | Non
 
 
 def _written(checked: Checked, claim: Claim, reading: Reading) -> str:
-    if claim.scope == "point":
-        return client_script.script(checked)
     if checked.claim is not None and checked.claim.scope == "horizon":
         return run_script.script(checked, claim, reading)
-    form, _ = _stated(claim, reading)
-    write = point_script.script if form is point_statement else step_script.script
-    return write(checked, reading)
+    return step_script.script(checked, reading, _stated(claim, reading)[0] is point_statement)
 
 
 def check(claim: Claim, reading: Reading) -> Audited:

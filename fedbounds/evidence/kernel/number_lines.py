@@ -84,7 +84,8 @@ class NumberLine:
             self.plain(side) for sides in (self.sides, *(one.sides for one in self.facts)) for side in sides[::2]
         ]
         needed = set().union(*(form.free_symbols for form in forms[: len(self.facts)])) if self.facts else set()
-        for form in forms:
+        present = [value for one, value in defined.items() if one in self.variables]
+        for form in (*forms, *present):
             for power in form.atoms(sp.Pow):
                 needed |= power.free_symbols if power.exp.is_negative else set()
         return [one for one in self.variables if one.is_nonnegative and one in needed]
@@ -130,7 +131,7 @@ class NumberLine:
             here = sp.expand(self.plain(value).xreplace(put).xreplace(solved))
             text += f"  destruct (letter ({number(here)})) as [{letter} D_{letter}].\n"
             if used[letter][1]:
-                equal = f"eapply Rle_trans; [exact K_{letter} | right; field; lra]"
+                equal = f"eapply Rle_trans; [exact K_{letter} | right; field; apart_from_zero]"
                 text += f"  assert (P_{letter} : 0 <= {letter}) by (rewrite D_{letter}; first [lra | {equal}]).\n"
             kept = set().union(*(one.multiplier.xreplace(put).xreplace(solved).free_symbols for one in self.facts))
             base = _solvable(letter, here, [one for one in variables if one not in put], kept)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import sympy as sp
 
+from fedbounds.evidence.kernel.combination import no_script
 from fedbounds.evidence.kernel.number_lines import Fact, NumberLine
-from fedbounds.evidence.kernel.point_forms import no_script
 from fedbounds.evidence.kernel.run_steps import ALONG, RunSteps
 from fedbounds.evidence.kernel.run_words import (
     AT_START,

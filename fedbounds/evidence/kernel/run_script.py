@@ -11,7 +11,7 @@ import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, step_statement
 from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
-from fedbounds.evidence.kernel.point_forms import no_script
+from fedbounds.evidence.kernel.combination import no_script
 from fedbounds.evidence.kernel.run_lines import RunLines
 from fedbounds.evidence.kernel.run_subject import of_local_models
 from fedbounds.evidence.kernel.run_words import binder_names, number
@@ -23,7 +23,7 @@ from fedbounds.theory.reading import Reading
 
 HEAD = """(* Written from a derivation of {key}; do not edit. *)
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Horizon Rounds Facts Together Points Independent Drift Inside Drawn Runs.
+Require Import Space Model Horizon Rounds Facts Together Points Independent Drift Inside Drawn Runs Combine.
 Require Import {models}statement_{name}.
 {weak}Open Scope R_scope.
 """

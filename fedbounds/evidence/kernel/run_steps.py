@@ -7,7 +7,7 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, step_script, step_statement
-from fedbounds.evidence.kernel.point_forms import no_script
+from fedbounds.evidence.kernel.combination import no_script
 from fedbounds.evidence.kernel.run_subject import of_local_models
 from fedbounds.evidence.kernel.run_words import MODELS, RunWords, binder_names, multipliers, named
 from fedbounds.evidence.symbolic import definitions as of
@@ -58,8 +58,8 @@ class RunSteps(RunWords):
         checked = replace(self.checked, derivation=derivation, conditions=tuple(conditions), claim=claim)
         text = claim_statement.statement(claim, self.reading, beside=step_statement.words(claim))
         stated = text[text.index("Definition statement") :].replace("statement", f"step_{k}", 1)
-        goal = f"Lemma step_{k}_holds : step_{k}."
-        self.lemmas.append(f"\n{stated}" + step_script.lemmas(checked, self.reading, f"core_{k}", goal))
+        goal = f"\nLemma step_{k}_holds : step_{k}.\n"
+        self.lemmas.append(f"\n{stated}" + step_script.lemma(checked, self.reading, goal))
         name = self.names[line.label]
         uses = " ".join(f"pose proof {self.at(label, 't')}." for label, _ in limits)
         after = "Delta_after" if line.lhs == sy.Delta_next else "gap_after"

@@ -38,6 +38,14 @@ class AfterHistory(PointClaim):
         return VECTORS[atom] if atom in VECTORS else super().vector(atom)
 
 
+@dataclass(frozen=True)
+class OfAClient(PointClaim):
+    """A claim about any point of one client, which is one of the model's after a history."""
+
+    def vector(self, atom: sp.Expr) -> str:
+        return {definitions.Y: "(x M c k i)", OWN: "(w_i_star P i)"}.get(atom) or super().vector(atom)
+
+
 def meaning_of(claim: Claim, side: sp.Expr) -> sp.Expr:
     """A side of a claim in vectors and losses."""
     states = definitions.meanings(True, False, claim)
