@@ -98,7 +98,7 @@ def _of_right_side(read: Claim, regime_runs: Sequence[RegimeRun]) -> Outcome:
     outcome = _effect(read, regime_runs)
     if outcome is not None:
         return outcome
-    verdicts = (examined(read, item.run) for item in regime_runs if item.may_refute(read))
+    verdicts = (examined(read, item.run) for item in regime_runs)
     refuted = any(verdict is not None and verdict.status is Status.REFUTED for verdict in verdicts)
     return Outcome.REFUTED if refuted else Outcome.SURVIVES
 
@@ -110,8 +110,8 @@ def _effect(read: Claim, regime_runs: Sequence[RegimeRun]) -> Outcome | None:
     moved, identity = False, read.kind is Kind.IDENTITY
     for regime_run in regime_runs:
         with np.errstate(all="ignore"):
-            change = regime_run.compared(read) - regime_run.sides.rhs
-            share = change / np.maximum(regime_run.scale, np.finfo(float).tiny)
+            change, sides = regime_run.compared(read) - regime_run.sides.rhs, regime_run.sides
+            share = change / np.maximum(np.maximum(np.abs(sides.lhs), np.abs(sides.rhs)), np.finfo(float).tiny)
         if np.any(share < -NEGLIGIBLE) or (identity and np.any(share > NEGLIGIBLE)):
             return None
         moved |= bool(np.any(share > NEGLIGIBLE))

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.study.objects_from_settings import theory_step
-from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Verdict
 from fedbounds.weightings.fedavg import FedAvg
@@ -174,37 +173,12 @@ class RegimeRun:
     run: MeasuredRun
     sides: empirical.Comparison
 
-    @cached_property
-    def scale(self) -> np.ndarray:
-        """The larger of both sides."""
-        return np.asarray(np.maximum(np.abs(self.sides.lhs), np.abs(self.sides.rhs)))
-
-    def rhs(self, read: Claim) -> np.ndarray:
-        """The right side of a mutant with the claim's left side, in floats."""
-        with np.errstate(all="ignore"):
-            result = evaluate(read.sides(self.run.reading).rhs, self.sides.values)
-        return np.broadcast_to(result, self.sides.lhs.shape)
-
     def compared(self, read: Claim) -> np.ndarray:
-        """The right side that is compared: in more digits where a horizon's may have been lost by cancelling."""
-        rhs = self.rhs(read)
-        if read.scope != "horizon" or not (self.sides.lhs > rhs).any():
-            return rhs
-        return empirical.compare(read, self.run).rhs
-
-    def may_refute(self, read: Claim) -> bool:
-        """Whether this run may refute a mutant: not where the left side is nowhere above.
-
-        All that rounding may do then is to leave columns out.
-        """
-        lhs, rhs = self.sides.lhs, self.rhs(read)
-        if read.scope == "point":
-            lhs, rhs = lhs.reshape(1, -1), rhs.reshape(1, -1)
-        plain = read.kind is Kind.INEQUALITY and lhs.size > 0
-        if not (plain and np.isfinite(lhs).all() and np.isfinite(rhs).all()):
-            return True
-        # Of a horizon every repetition counts: each that seems to fail is computed again in more digits.
-        return bool((lhs > rhs).any() if read.scope == "horizon" else ((lhs - rhs).mean(axis=0) > 0).any())
+        """The right side of such a mutant: in more digits where a horizon's may have been lost by cancelling."""
+        with np.errstate(all="ignore"):
+            rhs = np.broadcast_to(evaluate(read.sides(self.run.reading).rhs, self.sides.values), self.sides.lhs.shape)
+        lost = read.scope == "horizon" and (self.sides.lhs > rhs).any()
+        return empirical.compare(read, self.run).rhs if lost else rhs
 
 
 def examined(claim: Claim, run: MeasuredRun) -> Verdict | None:
