@@ -115,5 +115,11 @@ def remarks(result: Sequence[BestMethod]) -> list[str]:
         lines.append(
             f"The best has the most local steps that were tried: more than {first.run.tau} may be better still."
         )
-    lines.append("To prove and to run it:" if first.certified else "To look for a proof (none was found) and to run:")
-    return [*lines, *(f"  {line}" for line in commands(first))]
+    proof, *run = commands(first)
+    lines += ["To prove it:" if first.certified else "To look for a proof (none was found):", f"  {proof}"]
+    if run:
+        lines += [
+            "To run the best of the usual on a problem with mu = 1 and L = kappa:",
+            *(f"  {line}" for line in run),
+        ]
+    return lines

@@ -28,7 +28,7 @@ def title(result: Sequence[BestMethod]) -> str:
         return f"Best: {change}"
     chosen, usual = _chosen(first)
     more = number(last.usual_worst / first.worst, 3)
-    return f"With {chosen}, {change}; at {usual}, {over} = {values[-1]} has {more} times"
+    return f"With {chosen}, {change};\nat {usual}, {over} = {values[-1]} has {more} times"
 
 
 def _chosen(item: BestMethod) -> tuple[str, str]:

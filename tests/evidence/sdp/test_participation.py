@@ -236,7 +236,7 @@ def test_noise_by_coins_is_bounded_above_every_pattern(tau):
 
 @pytest.mark.parametrize(
     ("present", "rounds", "eta", "most"),
-    [("1/10", 10, "1/2", 1.08), ("5/10", 10, "1/4", 1.09), ("1/2", 10, "1/4", 1.04)],
+    [("1/10", 10, "1/2", 1.08), ("5/10", 10, "1/4", 1.09), ("1/2", 10, "1/2", 1.1)],
 )
 def test_a_stated_number_of_clients_comes_near_the_bound(present, rounds, eta, most):
     (result,) = worst(rounds=rounds, tau=4, step=eta, participation=present)
@@ -248,14 +248,14 @@ def test_a_stated_number_of_clients_comes_near_the_bound(present, rounds, eta, m
 
 @pytest.mark.parametrize(
     ("present", "step", "rounds", "most"),
-    [("1/2", "1/2", 2, 1.04), ("1/10", "1/2", 10, 1.74), ("1/any", "1/4", 1, 1.01), ("1/any", "1/4", 20, 1.96)],
+    [("1/2", "1/2", 2, 1.04), ("1/10", "1/2", 2, 1.32), ("1/any", "1/4", 1, 1.01), ("1/any", "1/4", 20, 1.96)],
 )
 def test_the_gap_is_bounded_above_an_instance(present, step, rounds, most):
     at = {"rounds": rounds, "tau": 4, "step": step, "participation": present}
     (gap,), (distance,) = worst(**at, measure="gap"), worst(**at)
     assert gap.certified and 1 <= gap.worst / gap.lower < most
     assert gap.worst < distance.worst / 2  # F is L-smooth
-    if rounds > 2:
+    if gap.worst / gap.lower > 1.1:
         page = (Path(__file__).parents[3] / "docs" / "worst.md").read_text(encoding="utf-8")
         assert f"{gap.worst / gap.lower:.2f}" in page
 

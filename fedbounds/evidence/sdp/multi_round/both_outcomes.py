@@ -40,8 +40,9 @@ def links(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
 
 
 def is_one_of_two(run: Run) -> bool:
-    """Whether the links are of this run: one of two clients is drawn, and the distance is measured."""
-    return run.present == (1, 2) and run.measure == "distance" and run.server == 1 and not run.biased
+    """Whether the links are of this run: several rounds of one of two clients, and the distance is measured."""
+    plain = run.measure == "distance" and run.server == 1 and not run.biased
+    return run.present == (1, 2) and run.rounds > 1 and plain
 
 
 def exchanged(history: History) -> History:

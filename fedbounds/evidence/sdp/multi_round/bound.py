@@ -52,8 +52,8 @@ COMMON = Fraction(1, 10**10)
 
 
 def whole(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
-    """The two blocks of a run."""
-    return [gradient_program(run, number)], MEASURED
+    """The two blocks of a run of everybody."""
+    return [] if run.sampling else [gradient_program(run, number)], MEASURED
 
 
 def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Program], Potential]:

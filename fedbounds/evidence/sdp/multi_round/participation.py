@@ -70,10 +70,7 @@ def inverse(present: Present) -> Fraction:
 
 
 class Moment(Vector):
-    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix.
-
-    Deviations "e" are those of the mean of the clients who were drawn, in the vectors of the deviations "d".
-    """
+    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix."""
 
     def __matmul__(self, other: Vector) -> Expression:
         letters = dict.fromkeys(key.letter for key in self.terms)
@@ -99,17 +96,3 @@ class Each(NamedTuple):
 def part(vector: Vector, letter: str) -> Moment:
     """What a vector has of one letter."""
     return Moment({key: value for key, value in vector.terms.items() if key.letter == letter})
-
-
-def drawn(vector: Vector) -> Moment:
-    """The mean of the clients who were drawn, of a vector of every client."""
-    return Moment({key._replace(letter="e" if key.letter == "d" else "m"): v for key, v in vector.terms.items()})
-
-
-def in_mean(expression: Expression, variance: Any) -> Expression:
-    """The expectation over the draw: products of deviations "e" are `sampling` times those of "d"."""
-    result = Expression()
-    for key, value in expression.terms.items():
-        of_all = tuple(symbol._replace(letter="d") for symbol in key)
-        result += Expression({of_all: value * variance} if key[0].letter == "e" else {key: value})
-    return result

@@ -15,9 +15,6 @@ variance of a number between pi and Pi with mean 1.
 Where F(w) - F* is bounded, w is one more point without deviations; F(w) - F* is (mu/2) ||w||^2 plus a difference of
 function values.
 
-Where K of N clients are drawn, a programme is of one round: w_1 = m + (mean of the d_i drawn), whose expectations are
-`Run.sampling` times those of the d_i. F there is that of a client who is taken whoever was drawn.
-
 Constraints join each point with w* and the points after it, and for F with w and the round's start; leaving the
 others out keeps every proof a proof.
 """
@@ -32,16 +29,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.participation import (
-    Moment,
-    Present,
-    checks,
-    drawn,
-    in_mean,
-    nobody,
-    part,
-    sampling,
-)
+from fedbounds.evidence.sdp.multi_round.participation import Moment, Present, checks, nobody, part, sampling
 from fedbounds.evidence.sdp.program import (
     Constraint,
     Expression,
@@ -238,14 +226,11 @@ def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[P
         if k == run.T and run.measure == "average":
             x = number(Fraction(1, k)) * Moment.mean([1] * k, means[:-1])
         slope = Moment({Symbol(letter, step=k + 1): number(Fraction(1)) for letter in "md"})
-        if k == run.T and run.sampling:
-            slope += Moment({Symbol("e", step=k + 2): number(Fraction(1))})
         result.append(Point(str(k), x, slope, Expression({(Symbol("f", step=k),): number(Fraction(1))})))
         if k < run.T:
             x = number(1 - run.sizes[k] * run.mu) * x - number(run.sizes[k]) * slope
         if (k + 1) % run.tau == 0 and k < run.T:
-            mean = drawn(x) if run.present else Moment(part(x, "m").terms)
-            x = number(1 - run.server) * start + number(run.server) * mean
+            x = number(1 - run.server) * start + number(run.server) * part(x, "m")
     slopes = Moment({} if common else {Symbol("d", step=0): number(Fraction(1))})
     slopes += Moment({Symbol("m", step=run.star + 1): number(Fraction(1))} if run.biased else {})
     return [*result, Point(str(run.star), Moment(), slopes, Expression())], x
@@ -267,19 +252,13 @@ def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
     every, end = gradient_points(run, number, common)
     K, last = number(run.L - run.mu), run.star + run.biased
     symbols = [Symbol("m", step=k) for k in range(last + 1)]
-    more, v = bool(run.sampling and run.star > run.T), number(run.sampling)
-    symbols += [Symbol("d", step=k) for k in range(common, run.star + 1 + more)]
+    symbols += [Symbol("d", step=k) for k in range(common, run.star + 1)]
     constraints = tuple(
-        Constraint("interpolation", -1, f"{a}|{b}", in_mean(interpolation(every[a], every[b], 0 * K, K), v))
-        for a, b in run.pairs
+        Constraint("interpolation", -1, f"{a}|{b}", interpolation(every[a], every[b], 0 * K, K)) for a, b in run.pairs
     )
-    busy, idle = number(1 - run.idle), number(run.idle)
-    reached = in_mean(end.squared, v) * busy + every[0].x.squared * idle
-    value = Expression() if run.star == run.T else every[run.T].f * busy + every[0].f * idle
-    measured = {
-        "distance": lambda: reached,
-        "slope": lambda: slope_at(run, every[run.T], number).squared,
-    }.get(run.measure, lambda: reached * number(run.mu / 2) + value)
+    measured = {"distance": lambda: end.squared, "slope": lambda: slope_at(run, every[run.T], number).squared}.get(
+        run.measure, lambda: end.squared * number(run.mu / 2) + every[run.T].f
+    )
 
     def squared(letter: str, k: int) -> Expression:
         return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared

@@ -87,11 +87,11 @@ class _Link:
     def __init__(self, run: Run, number: Any, noisy: bool, k: int) -> None:
         self.run, self.number, self.noisy, self.k, self.last = run, number, noisy, k, (k + 1) % run.tau == 0
         self.grouped = in_groups(run, k, noisy)
-        self.draws = self.last and bool(run.sampling) and not run.by_coins
+        self.draws = self.last and bool(run.sampling)
         self.vectors, self.values, self.roles = list[Symbol](), list[Symbol](), dict[str, int]()
         share, inside = Fraction(1), [Fraction(1)]
         if run.present and (self.draws or self.grouped):
-            K, N = run.present
+            K, N = (run.present[0], None) if run.by_coins else run.present
             share = Fraction(K, N) if N else Fraction(0)
             others = share / (1 - share)
             inside = [1 - run.sampling, 1 - (others / (N - 1) if N else Fraction(0))]
@@ -178,7 +178,7 @@ class _Link:
         pairs = [(points[k], other) for other in goal]
         if ends or (self.last and run.by_coins):
             pairs += [(one, goal[-1]) for one in points.values() if one is not points[k]] + [(goal[-1], star)] * ends
-            reached = self.measured(points, goal, after, x)
+            reached = self.measured(points, goal, x)
         else:
             there = self.place("next", x, later=True)
             pairs += [*((one, there) for one in points.values()), *[(there, star)] * self.draws]
@@ -223,27 +223,25 @@ class _Link:
 
     def next(self, points: dict[int, Place], after: Each) -> Each:
         """Where a step leads: at a round's end to the mean of those drawn."""
-        if not self.last or self.run.by_coins:
+        if not self.last:
             return after
         mean, server = part(after.of(0), "x") if self.draws else after.mean, self.number(self.run.server)
         if self.run.server != 1:
             mean = server * mean + (1 - server) * points[self.k + 1 - self.run.tau].x.mean
         return Each(mean, self.none)
 
-    def measured(self, points: dict[int, Place], goal: list[Place], after: Each, x: Each) -> list[Expression]:
+    def measured(self, points: dict[int, Place], goal: list[Place], x: Each) -> list[Expression]:
         """What is measured at the run's end; between rounds of clients by coins ||w||^2, and what does not change."""
-        run, number = self.run, self.number
-        if run.by_coins:
-            square = after.mean.squared + number(run.sampling) * self.product(after, after)
-            start = points[self.k + 1 - run.tau].x.mean.squared
-            square = number(1 - run.idle) * square + number(run.idle) * start
-            more = [] if self.k + 1 == run.T else [self.product(goal[0].g, goal[0].g), *self.variances]
-            return [square, *more]
-        if run.measure == "distance":
-            return [x.mean.squared]
+        run, number, ends = self.run, self.number, self.k + 1 == self.run.T
         if run.measure == "slope":
             return [(goal[1].g.mean + number(run.mu) * goal[1].x.mean).squared]
-        return [number(run.mu / 2) * goal[1].x.mean.squared + self.value_of(goal[1])]
+        reached, before = x.mean.squared, points[self.k + 1 - run.tau] if run.by_coins else points[self.k]
+        still = before.x.mean.squared
+        if run.measure != "distance" and ends:
+            reached, still = (number(run.mu / 2) * at.x.mean.squared + self.value_of(at) for at in (goal[1], before))
+        if run.by_coins:
+            reached = number(1 - run.idle) * reached + number(run.idle) * still
+        return [reached] if ends else [reached, self.product(goal[0].g, goal[0].g), *self.variances]
 
     def product(self, a: Each, b: Each) -> Expression:
         """The mean over clients of the inner products of deviations."""

@@ -54,8 +54,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         bound = least(of_clients, run, delta_0, zeta_sq)
         if bound is not None:
             return replace(bound, attained=True)
-    short = run.T <= ALL_PAIRS and (run.rounds == 1 or not run.sampling)
-    room = NEAREST if run.sampling and not short else ROOM
+    short = run.T <= ALL_PAIRS and not run.sampling
+    room = NEAREST if run.sampling and run.rounds > 1 else ROOM
     of_steps = both_outcomes.links if both_outcomes.is_one_of_two(run) else steps.links
     links = whole if short else of_steps
     bound = least(links, replace(run, all_pairs=short), delta_0, zeta_sq, room=room)
