@@ -87,7 +87,10 @@ def _over_runs(result: Sequence[BestMethod]) -> str:
     rows = []
     for item in result:
         row = {"clients": item.participation, "tau": str(item.run.tau), "rounds": str(item.run.rounds)}
-        row |= {"best eta L, eta_s": _short(item.run), "worst case": upward(item.worst)}
+        row |= {
+            "best eta L" if item.run.present else "best eta L, eta_s": _short(item.run),
+            "worst case": upward(item.worst),
+        }
         row |= {"no method below": downward(item.lower)} if item.lower is not None else {}
         if not item.random:
             row |= {"usual eta L, eta_s": _short(item.usual), "its worst case": upward(item.usual_worst)}

@@ -33,8 +33,7 @@ class BestMethod:
 
     The usual ones have eta_s = 1, alpha = p and one step size for all rounds. ``lower``, a number in floating point,
     is what no method of a grid is below, None where there is no grid. ``certified``: both worst cases are proved.
-    ``standard`` are the proved worst cases of common choices, None where none was established. ``solved`` worst cases
-    were computed.
+    ``standard`` are the proved worst cases of common choices, None where none was established.
     """
 
     run: Run
@@ -46,7 +45,6 @@ class BestMethod:
     zeta_star: float
     sigma: float
     certified: bool
-    solved: int
 
     @property
     def eta(self) -> float:
@@ -91,7 +89,6 @@ class BestMethod:
             "usual_eta": float(usual.sizes[0]),
             "usual_worst": self.usual_worst,
             "standard": self.standard,
-            "solved": self.solved,
         }
 
 
@@ -158,10 +155,15 @@ def best_method(
     result = []
     for k, run in enumerate(runs):
         if progress is not None:
-            left = sum(1.5 if random else 2 + item.T / 2 for item in runs[k:])  # as it was measured on one core
+            left = sum(_seconds(item) for item in runs[k:])
             progress("methods", k, len(runs), f"tau = {run.tau}, some {left:.0f} s left")
         result.append(best(run, **at, by_round=by_round))
     return Findings(tuple(result), lambda item: [item.row()])
+
+
+def _seconds(run: Run) -> float:
+    """About how long a search takes, as it was measured on one core."""
+    return run.T * run.tau if run.present else (2 + run.T / 2) * (2 if run.measure == "gap" else 1)
 
 
 def _rounds(tau: int | str, rounds: int, budget: int | None, longest: int) -> Iterator[tuple[int, int]]:
@@ -218,7 +220,6 @@ def best(
         float(zeta_sq) ** 0.5,
         float(sigma_sq) ** 0.5,
         None not in bounds,
-        found.solved + usual.solved * (usual is not found),
     )
 
 

@@ -20,7 +20,6 @@ from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import solved
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import MirroredClients, rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
-from fedbounds.evidence.sdp.multi_round.upper_bounds import ALL_PAIRS
 from fedbounds.evidence.sdp.solver import Solved
 
 Array = NDArray[Any]
@@ -44,12 +43,11 @@ FINER = 12
 
 @dataclass(frozen=True)
 class Found:
-    """The best run of a search, its worst case, what no method of its grid is below, and how many were computed."""
+    """The best run of a search, its worst case, and what no method of its grid is below."""
 
     run: Run
     worst: float
     lower: float | None
-    solved: int
 
 
 class _Grid:
@@ -97,7 +95,7 @@ class _Grid:
         (etas,), (server,) = self.steps(self.eta[[k]], self.reach[[k]])
         *sizes, last = (Fraction(f"{value:.{DIGITS}g}") for value in (*etas, server))
         eta = sizes[0] if self.varied == 1 else tuple(size for size in sizes for _ in range(self.run.tau))
-        return replace(self.run, eta=eta, server=last, all_pairs=self.run.T <= ALL_PAIRS)
+        return replace(self.run, eta=eta, server=last)
 
     @property
     def upper(self) -> float:
@@ -154,7 +152,7 @@ def best_steps(
     grid, finer = _Grid(run, float(delta_0), float(zeta_sq), server and run.tau > 1, varied), 0
     usual = np.array([2 / (1 + float(run.mu / run.L)), *known])
     grid.add(np.tile(usual[:, None], (1, varied)), 1 - (1 - usual) ** run.tau)
-    for _ in range(FINER + (MOST if run.T <= ALL_PAIRS else MOST_FEWER)):
+    for _ in range(FINER + (MOST if run.short else MOST_FEWER)):
         k = grid.candidate
         if np.isnan(grid.solved[k]) and grid.values[k] < grid.upper * (1 - MEET):
             grid.solve(k)
@@ -169,5 +167,4 @@ def best_steps(
         what = f"a worst case below {RESOLVED:g} Delta_0 is beyond the solver's accuracy"
         raise reject(what, f"{grid.upper:.2g} after {run.T} steps", "take fewer rounds, or a larger kappa or zeta_*")
     best = int(np.nanargmin(grid.solved))
-    solved = int((~np.isnan(grid.solved)).sum())
-    return Found(grid.method(best), grid.upper, min(float(grid.values.min()), grid.upper), solved)
+    return Found(grid.method(best), grid.upper, min(float(grid.values.min()), grid.upper))

@@ -56,7 +56,7 @@ def best_step(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction
     if not tried:
         raise reject("no worst case was proved", f"{run.T} steps", "take fewer rounds")
     best = replace(run, eta=min(tried, key=lambda eta: tried[eta]))
-    return Found(best, tried[best.sizes[0]], lowest(best, delta_0, zeta_sq, sigma_sq), len(tried))
+    return Found(best, tried[best.sizes[0]], lowest(best, delta_0, zeta_sq, sigma_sq))
 
 
 def lowest(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> float:
@@ -93,7 +93,7 @@ def best_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> tuple[Found,
         result = minimize(value, np.append(log, ratios), method="Nelder-Mead", options=options)
         if result.fun < min(least, usual * (1 - GAIN)):
             best, least = result.x, float(result.fun)
-    return Found(_at(run, best), least, None, 0), Found(_at(run, [log]), usual, None, 0)
+    return Found(_at(run, best), least, None), Found(_at(run, [log]), usual, None)
 
 
 def _at(run: Run, x: Any) -> Run:

@@ -16,7 +16,7 @@ from fedbounds.evidence.sdp.multi_round.bound import least, of_clients, solved, 
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
-from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
+from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound as worst
 from fedbounds.report.best_method_text import answer, commands, table
 from fedbounds.report.figures.best_method_figure import labels, title
 from fedbounds.study.best_method import best_method
@@ -28,7 +28,7 @@ HALVES = (Q(1, 2),) * 2
 
 
 def run_of(rounds, tau, eta="1/5", server="1", kappa=10, **more):
-    return Run(rounds, tau, Q(1, kappa), Q(1), Q(eta), server=Q(server), all_pairs=True, **more)
+    return Run(rounds, tau, Q(1, kappa), Q(1), Q(eta), server=Q(server), **more)
 
 
 RUNS = [
@@ -104,7 +104,7 @@ def test_a_servers_step_is_that_of_the_programme_of_all_clients():
 
 def test_the_best_found_of_twenty_steps_has_a_proof():
     """R = 5, tau = 4: that of the search, whose server step is large."""
-    bound = worst(replace(run_of(5, 4, "0.031762607", "14.931716"), all_pairs=False))
+    bound = worst(run_of(5, 4, "0.031762607", "14.931716"))
     assert bound.certified and verify(bound) and bound.value == pytest.approx(0.129462, rel=2e-5)
 
 

@@ -82,7 +82,7 @@ def several_rounds(rounds: int, tau: int) -> dict[str, float]:
     """Processor seconds of the certificate of a run's worst case, and of one verification of it."""
     from fedbounds.evidence.sdp.multi_round.bound import verify
     from fedbounds.evidence.sdp.multi_round.program import Run
-    from fedbounds.evidence.sdp.multi_round.upper_bounds import worst
+    from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound as worst
 
     begun = time.process_time()
     bound = worst(Run(rounds, tau, F(1, 10), F(1), F(1, 2)))

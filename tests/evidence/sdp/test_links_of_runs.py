@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedbounds.evidence.sdp.multi_round import both_outcomes, steps
-from fedbounds.evidence.sdp.multi_round.bound import least, quantities, verify
+from fedbounds.evidence.sdp.multi_round.bound import least, verify
 from fedbounds.evidence.sdp.multi_round.program import Run
 
 MU = 0.1
@@ -147,10 +147,10 @@ def test_every_line_of_the_links_holds_of_instances(present, tau, count, sigma, 
         for row in program.constraints:
             value = np.asarray(mean_of(row.expression, known))
             assert (value > -1e-9).all() if row.kind != "equality" else np.abs(value).max() < 1e-9, row.label
-        here = [mean_of(item, known) for item in quantities(program, "before")]
+        here = [mean_of(item, known) for item in program.before]
         for mine, other in zip(here, before or [], strict=before is not None):
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
-        before = [mean_of(item, known) for item in quantities(program, "after")]
+        before = [mean_of(item, known) for item in program.after]
     np.testing.assert_allclose(here[0] if run.T == 1 else before[0], measured_of(problem, run, paths), rtol=1e-9)
 
 
@@ -183,10 +183,10 @@ def test_every_line_of_both_outcomes_holds_of_instances(tau, rounds, kinked):
         program, known = link.program(), [of_history(link, problem, w) for w in ends]
         for row, of_run in itertools.product(program.constraints, known):
             assert (np.asarray(mean_of(row.expression, [of_run])) > -1e-9).all(), row.label
-        here = [mean_of(item, known) for item in quantities(program, "before")]
+        here = [mean_of(item, known) for item in program.before]
         for mine, other in zip(here, before or [], strict=before is not None):
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-9)
-        before = [mean_of(item, known) for item in quantities(program, "after")]
+        before = [mean_of(item, known) for item in program.after]
         ends = [w for start in ends for w in np.moveaxis(problem.round(start, tau, 0.5)[2], 1, 0)]
     last = [w for start in ends for w in np.moveaxis(problem.round(start, tau, 0.5)[2], 1, 0)]
     np.testing.assert_allclose(before[0], np.mean([(w**2).sum(1) for w in last], axis=0), rtol=1e-9)

@@ -10,7 +10,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round.bound import verify
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, with_noise
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound, worst
+from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 from fedbounds.plugins import claim_named
 from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 
@@ -32,7 +32,7 @@ def test_noise_is_bounded_between_a_run_and_the_theorem(rounds, tau, eta):
     assert 0.2 * result.value < lower <= result.value * (1 + 1e-12)
     least = min(bounds(run, Q(1), Q(1), sigma_sq=Q(1)).values())
     assert result.value <= least * (1 + 1e-6)
-    assert worst(run).value < result.value
+    assert upper_bound(run).value < result.value
 
 
 def test_noise_is_exact_for_one_local_step():

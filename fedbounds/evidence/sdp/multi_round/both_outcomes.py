@@ -16,21 +16,21 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
-from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential, named
+from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential
 from fedbounds.evidence.sdp.multi_round.participation import Moment
-from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.program import Constraint, Expression, Point, Program, Symbol, Vector, interpolation
+from fedbounds.evidence.sdp.multi_round.program import Link, Run
+from fedbounds.evidence.sdp.program import Constraint, Expression, Point, Symbol, Vector, interpolation
 
 # Local steps up to which every two points are joined; else rounds' starts with what follows, and steps with the next.
 EVERY_PAIR = 4
 History = tuple[int, ...]
 
 
-def links(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
+def links(run: Run, number: Any) -> tuple[Sequence[Link], Potential]:
     """A programme for each two rounds that follow each other, none for another run; those of equal steps are one."""
     if not is_one_of_two(run):
         return [], MEASURED
-    made, result = dict[Any, Program](), []
+    made, result = dict[Any, Link](), []
     for k in range(run.rounds - 1):
         kind = run.sizes[k * run.tau : (k + 2) * run.tau], k == 0, k + 2 == run.rounds
         if kind not in made:
@@ -85,12 +85,13 @@ class _Link:
         self.points[history, k] = Point(f"{''.join(map(str, history))}.{k}", x, self.vector("xy"), value)
         return self.points[history, k]
 
-    def program(self) -> Program:
+    def program(self) -> Link:
         half, ends = self.number(Fraction(1, 2)), [self.w[0, client].squared for client in (0, 1)]
-        before = [self.w[()].squared, self.s.squared] if self.begins else list(self.state(()))
-        after = [Expression.mean([half, half], ends)] if self.ends else list(self.state((0,)))
+        before = [self.w[()].squared, self.s.squared] if self.begins else self.state(())
+        after = [Expression.mean([half, half], ends)] if self.ends else self.state((0,))
         vectors, rows = tuple(sorted(self.vectors)), tuple(self.inequalities())
-        return Program(vectors, tuple(self.values), rows, named(before, after), self.number, apart=True)
+        both = tuple(before), tuple(after)
+        return Link(vectors, tuple(self.values), rows, {}, self.number, True, before=both[0], after=both[1])
 
     def inequalities(self) -> Iterator[Constraint]:
         """Those of client 0, in both directions; those of the other are their mirror images."""

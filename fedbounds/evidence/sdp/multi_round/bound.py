@@ -1,7 +1,7 @@
 """A proved bound on R rounds in links, its check in exact arithmetic, and the least one that a solver finds.
 
-A link is a programme with what it starts with, the quantities "before k", and what it ends with, "after k". If
-sum_k V_t[k] (before k) - sum_k V_{t+1}[k] (after k) >= 0 on the class of link t, for every t, what is measured, the
+A link is a programme with what a potential is of ``before`` it and ``after`` it. If
+sum_k V_t[k] before[k] - sum_k V_{t+1}[k] after[k] >= 0 on the class of link t, for every t, what is measured, the
 last potential, is at most a Delta_0 + b zeta_*^2, the first. A whole run may be one link, a round or a step. One
 programme finds all potentials and multipliers; each link's proof is checked by itself.
 
@@ -10,19 +10,19 @@ For short runs of a few clients every gradient of every client is apart, which l
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 
+from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, in_bits
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.definiteness import is_definite
-from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
+from fedbounds.evidence.sdp.multi_round.program import Link, Run, gradient_program
 from fedbounds.evidence.sdp.program import (
     Constraint,
     Expression,
@@ -33,6 +33,7 @@ from fedbounds.evidence.sdp.program import (
     exact,
     interpolation,
 )
+from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.evidence.sdp.rounding import cancelling
 from fedbounds.evidence.sdp.solver import Solution, conic, worst_case
 from fedbounds.evidence.sdp.symmetry import corners, of_blocks
@@ -41,22 +42,22 @@ from fedbounds.model.problem import Array
 Potential = tuple[Fraction, ...]
 Proof = Mapping[str, Fraction]
 # The links of a run in an arithmetic, none where there are none for it, and the last potential.
-Links = Callable[[Run, Any], tuple[Sequence[Program], Potential]]
+Links = Callable[[Run, Any], tuple[Sequence[Link], Potential]]
 MEASURED = (Fraction(1),)
-# Rows up to which a matrix that has no room to spare is eliminated exactly.
-SMALL = 4
+# Bits of the balls, and rows up to which a matrix that has no room to spare is eliminated in fractions.
+BITS, SMALL = 300, 4
 # How far above the least value a proof with room to spare is sought, relatively.
 ROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3))
 # zeta_*^2 over L^2 Delta_0 at which a bound for zeta_* = 0 is sought: b zeta_*^2 then costs a about 1e-5.
 COMMON = Fraction(1, 10**10)
 
 
-def whole(run: Run, number: Any) -> tuple[Sequence[Program], Potential]:
+def whole(run: Run, number: Any) -> tuple[Sequence[Link], Potential]:
     """The two blocks of a run of everybody."""
     return [] if run.sampling else [gradient_program(run, number)], MEASURED
 
 
-def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Program], Potential]:
+def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Link], Potential]:
     """The distance with the points of every client, sum_i p_i grad F_i(w*) = 0 substituted and F_i(w*) = 0."""
     clients, unit = range(len(run.p)), number(Fraction(1))
     alpha, p, sizes = ([number(v) for v in given] for given in (run.alpha, run.p, run.sizes))
@@ -82,14 +83,11 @@ def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Program], Potent
         for i in clients
         for a, b in permutations(every[i], 2)
     )
-    quantities = {
-        "before 0": lambda: start.squared,
-        "before 1": lambda: Expression.mean(p, [slopes[i].squared for i in clients]),
-        "after 0": lambda: w.squared,
-    }
+    before, after = (start.squared, Expression.mean(p, [slopes[i].squared for i in clients])), (w.squared,)
     values = tuple(Symbol("f", i, t) for i in clients for t in range(run.T))
     weights = tuple(zip(run.alpha, run.p, strict=True))
-    return [Program(tuple(vectors), values, constraints, quantities, number, weights=weights)], MEASURED
+    link = Link(tuple(vectors), values, constraints, {}, number, weights=weights, before=before, after=after)
+    return [link], MEASURED
 
 
 @dataclass(frozen=True)
@@ -133,33 +131,23 @@ def verify(bound: Bound) -> bool:
 def joined(bound: Bound) -> Iterator[tuple[Program, Expression]]:
     """Every link with its potential before less that after; none where they do not join."""
     links, last = bound.links(bound.run, exact)
-    V, ends = [*bound.potentials, last], [[quantities(link, when) for when in ("before", "after")] for link in links]
-    if not links or len(V) != len(links) or any(len(W) != len(after) for W, (_, after) in zip(V, ends, strict=True)):
+    V = [*bound.potentials, last]
+    if not links or len(V) != len(links) or any(len(W) != len(link.after) for W, link in zip(V, links, strict=True)):
         return
-    first = (bound.a, bound.b, *[bound.bias] * bound.run.biased, *bound.noise)[: len(ends[0][0])]
-    for link, here, there, (before, after) in zip(links, (first, *V), V, ends, strict=False):
-        yield link, _mean(here, before[: len(here)]) - _mean(there, after)
+    first = (bound.a, bound.b, *[bound.bias] * bound.run.biased, *bound.noise)[: len(links[0].before)]
+    for link, here, there in zip(links, (first, *V), V, strict=False):
+        yield link, _mean(here, link.before[: len(here)]) - _mean(there, link.after)
 
 
-def quantities(link: Program, when: str) -> list[Expression]:
-    """What a link has before or after, in order."""
-    return [link[name] for name in link.quantities if name.startswith(when)]
-
-
-def named(before: Sequence[Expression], after: Sequence[Expression]) -> dict[str, Callable[[], Expression]]:
-    """These as the quantities of a link."""
-    several = {
-        f"{when} {k}": item for when, all_ in (("before", before), ("after", after)) for k, item in enumerate(all_)
-    }
-    return {name: partial(Expression, item.terms) for name, item in several.items()}
-
-
-def _mean(potential: Sequence[Fraction], of: list[Expression]) -> Expression:
+def _mean(potential: Sequence[Fraction], of: Sequence[Expression]) -> Expression:
     return Expression.mean(map(exact, potential), of)
 
 
 def _positive(S: list[list[Any]]) -> bool:
-    return is_definite(S) or (len(S) <= SMALL and verification.is_psd(S))
+    """Whether a rational matrix is positive semidefinite: by balls, as fractions grow, unless a pivot may be 0."""
+    with contextlib.suppress(Undecided), in_bits(BITS):
+        return verification.is_psd([[Ball(enclosed(fraction(value))) for value in row] for row in S])
+    return len(S) <= SMALL and verification.is_psd(S)
 
 
 def above(value: Fraction) -> float:
@@ -168,11 +156,11 @@ def above(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
-def solved(program: Program, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
+def solved(program: Link, delta_0: Fraction, zeta_sq: Fraction) -> Solution:
     """The worst case of a whole run's programme in floating point, whose instance can be rebuilt."""
     most = delta_0, zeta_sq
-    units = [program[f"before {k}"] * float(1 / value) for k, value in enumerate(most) if value]
-    return worst_case(program, program["after 0"], units, "nonneg", inaccurate=True)
+    units = [start * float(1 / value) for start, value in zip(program.before, most, strict=False) if value]
+    return worst_case(program, program.after[0], units, "nonneg", inaccurate=True)
 
 
 def least(
@@ -214,7 +202,7 @@ def least(
 class _Chain:
     """The identities of all links as rows; as columns the multipliers of all links and V_0, V_1 .. V_{R-1}."""
 
-    def __init__(self, links: Sequence[Program], last: Potential, prices: Sequence[float]) -> None:
+    def __init__(self, links: Sequence[Link], last: Potential, prices: Sequence[float]) -> None:
         from scipy.sparse import block_diag, csr_matrix, hstack
 
         made = {id(link): _columns(link) for link in links}
@@ -263,7 +251,7 @@ class _Chain:
         return conic(cost, values, (above_zero, bound), inside, self.sizes)
 
 
-def _columns(link: Program) -> tuple[Any, ...]:
+def _columns(link: Link) -> tuple[Any, ...]:
     """(sizes of blocks, rows: 1 on a diagonal, -1 of a value, else 0; columns of constraints, before and after)."""
     cut = of_blocks(link)
     rows, columns, _ = corners(cut.sizes)
@@ -272,6 +260,6 @@ def _columns(link: Program) -> tuple[Any, ...]:
     def of(quad: Array, lin: Array) -> Array:
         return np.concatenate([cut.packed(quad), lin], axis=1).T
 
-    ends = ([link.form(item) for item in quantities(link, when)] for when in ("before", "after"))
+    ends = (list(map(link.form, items)) for items in (link.before, link.after))
     of_ends = (of(np.stack([form.quad for form in forms]), np.stack([form.lin for form in forms])) for forms in ends)
     return cut.sizes, kinds, of(link.quad, link.lin), *of_ends

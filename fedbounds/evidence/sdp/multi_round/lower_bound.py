@@ -1,4 +1,4 @@
-"""An instance near the worst case of R rounds: two quadratics in the plane, run in the engine.
+"""An instance near the worst case of R rounds: two quadratics in the plane, run by Algorithm 1.
 
 Their gradients at w* = 0 are opposite along e_2, and their Hessians have eigenvalues mu and h with turned axes: the
 local models part along e_2, and the Hessians turn that into a push along e_1, away from w*. For equal weights the two
@@ -21,10 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.algorithms.fedavg import FedAvg as WithServerStep
-from fedbounds.engine.iterates import run_algorithm
 from fedbounds.engine.reference import algorithm_1
-from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Ball, enclosed, in_digits
 from fedbounds.evidence.exact.quadratics import Quadratics
@@ -72,7 +69,7 @@ FRACTIONS: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Attained:
-    """The instance and what is measured after every round as it was run: (R + 1,), or on a line after the last.
+    """The instance and what is measured of it.
 
     ``shape`` is the angles of both clients, their larger curvatures, and the angle of the start; or where the
     curvature of a function on a line falls, and there is no ``problem``.
@@ -80,11 +77,7 @@ class Attained:
 
     shape: tuple[float, ...]
     problem: QuadraticProblem | None
-    path: Array
-
-    @property
-    def value(self) -> float:
-        return float(self.path[-1])
+    value: float
 
 
 def clients(run: Run) -> list[Client]:
@@ -100,7 +93,7 @@ def clients(run: Run) -> list[Client]:
 
 
 def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
-    """The best such instance, replayed."""
+    """The best such instance."""
     mu, L = float(run.least_curvature), float(run.L)
     centre, reach = np.array([np.pi / 4, (mu + L) / 2]), np.array([np.pi / 4, (L - mu) / 2])
     for _ in range(TIMES):
@@ -115,10 +108,8 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
         tried = shape[:, None] + reach[:, None] * np.append(np.zeros((5, 1)), rng.uniform(-1, 1, (5, RANDOM)), axis=1)
         tried[2:4] = np.clip(tried[2:4], mu, L)
         shape, reach = tried[:, np.argmax(_ends(run, tuple(tried), delta_0, zeta_sq))], reach / 2
-    problem, start = instance(run, shape, zeta_sq), delta_0**0.5 * np.array([np.cos(shape[4]), np.sin(shape[4])])
-    recorded = run.measure != "slope" and run.start == "distance"
-    path = _path(run, problem, start) if recorded else np.array([_ends(run, shape, delta_0, zeta_sq)])
-    plane = Attained(tuple(map(float, shape)), problem, path)
+    end = float(_ends(run, shape, delta_0, zeta_sq))
+    plane = Attained(tuple(map(float, shape)), instance(run, shape, zeta_sq), end)
     if run.measure == "distance":
         return plane
     at, reach = delta_0**0.5 / 2, delta_0**0.5 / 2
@@ -126,23 +117,8 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
         tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), delta_0**0.5 / RANDOM, delta_0**0.5)
         ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
         at, reach = tried[np.argmax(ends)], reach * FINER
-    line = Attained((float(at),), None, ends.max(keepdims=True))
+    line = Attained((float(at),), None, float(ends.max()))
     return max(plane, line, key=lambda candidate: candidate.value)
-
-
-def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
-    """What is measured after every round, of a mean of no iterate w_0."""
-    begun = experiment(run, problem, start)
-    if run.measure == "average":
-        w: Any = simulate(begun, record="iterates").w
-        means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
-        return np.array([float(problem.gap(item)) for item in means])
-    if run.server == 1:
-        trajectory = simulate(begun, record="distance")
-    else:
-        trajectory = run_algorithm(WithServerStep(float(run.server)), begun)
-    path: Array = (trajectory.distance_sq if run.measure == "distance" else trajectory.gap)[0]
-    return path
 
 
 def surely(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:

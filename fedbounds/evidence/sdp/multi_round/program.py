@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from typing import Any, Literal
@@ -43,6 +43,8 @@ from fedbounds.model.weighting import Weighting
 
 # Rows of a block: beyond this a solve takes minutes.
 LARGEST = 400
+# Steps up to which every interpolation inequality is used: twelve take half a second, twenty half a minute.
+ALL_PAIRS = 12
 # The condition number of the flattest quadratics that are tried where functions need only be convex.
 FLATTEST = 10**6
 # ||w_R - w*||^2, F(w_R) - F*, F - F* at the mean of w_0 .. w_{T-1} with those inside rounds, ||grad F(w_R)||^2.
@@ -57,10 +59,10 @@ class Run:
 
     ``eta`` is the size of all steps, or a tuple with that of each. The server averages with ``alpha``; w* minimises
     sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2. ``ratios`` = (pi, Pi): alpha may be another in every round with
-    pi <= alpha_i/p_i <= Pi, ``alpha`` being one of these; or it is what ``rule`` makes of the losses. ``all_pairs``:
-    every interpolation inequality is used. ``server`` is eta_s: a round moves w by eta_s times the mean move of the
-    clients. ``start``: what Delta_0 is. ``present`` = (K, N): each round K of N equal clients take part, drawn
-    without replacement, and N is None where it is any of at least max(K, 2); or (q, N), each of N with probability
+    pi <= alpha_i/p_i <= Pi, ``alpha`` being one of these; or it is what ``rule`` makes of the losses. ``server`` is
+    eta_s: a round moves w by eta_s times the mean move of the clients. ``start``: what Delta_0 is. ``present`` =
+    (K, N): each round K of N equal clients take part, drawn without replacement, and N is None where it is any of at
+    least max(K, 2); or (q, N), each of N with probability
     q < 1, a `Fraction`, and a round of nobody changes nothing. InputError where it is no run.
     """
 
@@ -74,7 +76,6 @@ class Run:
     ratios: tuple[Fraction, Fraction] | None = None
     rule: Weighting | None = None
     measure: Measure = "distance"
-    all_pairs: bool = False
     server: Fraction = Fraction(1)
     present: Present | None = None
     start: Start = "distance"
@@ -153,6 +154,11 @@ class Run:
         return self.rounds * self.tau
 
     @property
+    def short(self) -> bool:
+        """Whether every interpolation inequality is used."""
+        return self.T <= ALL_PAIRS
+
+    @property
     def biased(self) -> bool:
         """Whether the server's weights are not p."""
         return self.alpha != self.p or self.ratios is not None
@@ -206,10 +212,18 @@ class Run:
         joined = [(k, k + 1) for k in range(T - 1)] + [(k, T) for k in range(T) if self.measure != "distance"]
         if self.measure == "gap":
             joined += [(s, k) for s in range(0, T, self.tau) for k in range(s + 2, s + self.tau + 1)]
-        if self.all_pairs:
+        if self.short:
             joined = list(combinations(range(star), 2))
         joined = [(k, star) for k in range(star)] + list(dict.fromkeys(joined))
         return [pair for a, b in joined for pair in ((a, b), (b, a))]
+
+
+@dataclass(frozen=True)
+class Link(Program):
+    """A programme with what a potential is of ``before`` it and ``after`` it."""
+
+    before: tuple[Expression, ...] = field(repr=False, kw_only=True)
+    after: tuple[Expression, ...] = field(repr=False, kw_only=True)
 
 
 def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[Point], Vector]:
@@ -236,18 +250,12 @@ def gradient_points(run: Run, number: Any, common: bool = False) -> tuple[list[P
     return [*result, Point(str(run.star), Moment(), slopes, Expression())], x
 
 
-def slope_at(run: Run, point: Point, number: Any) -> Moment:
-    """grad F at a point that all clients share."""
-    slope: Moment = part(point.g, "m") + number(run.mu) * part(point.x, "m")
-    return slope
-
-
 def begun(run: Run, distance_sq: Expression, value: Expression, number: Any) -> Expression:
     """What is known of the start, of its squared distance and the value there."""
     return distance_sq if run.start == "distance" else distance_sq * number(run.mu / 2) + value
 
 
-def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
+def gradient_program(run: Run, number: Any, common: bool = False) -> Link:
     """The programme of a run in two blocks, with what bounds it and what is measured as quantities."""
     every, end = gradient_points(run, number, common)
     K, last = number(run.L - run.mu), run.star + run.biased
@@ -256,19 +264,14 @@ def gradient_program(run: Run, number: Any, common: bool = False) -> Program:
     constraints = tuple(
         Constraint("interpolation", -1, f"{a}|{b}", interpolation(every[a], every[b], 0 * K, K)) for a, b in run.pairs
     )
-    measured = {"distance": lambda: end.squared, "slope": lambda: slope_at(run, every[run.T], number).squared}.get(
-        run.measure, lambda: end.squared * number(run.mu / 2) + every[run.T].f
-    )
+    measured = end.squared
+    if run.measure == "slope":
+        measured = (part(every[run.T].g, "m") + number(run.mu) * part(every[run.T].x, "m")).squared
+    elif run.measure != "distance":
+        measured = measured * number(run.mu / 2) + every[run.T].f
 
-    def squared(letter: str, k: int) -> Expression:
-        return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared
-
-    quantities = {
-        "before 0": lambda: begun(run, squared("m", 0), every[0].f, number),
-        "before 1": lambda: squared("d", 0),
-        "after 0": measured,
-    }
-    if run.biased:
-        quantities["before 2"] = lambda: squared("m", last)
+    start, star = every[0], every[-1]
+    before = [begun(run, start.x.squared, start.f, number), part(star.g, "d").squared]
+    before += [part(star.g, "m").squared] if run.biased else []
     values = tuple(Symbol("f", step=k) for k in range(run.star))
-    return Program(tuple(symbols), values, constraints, quantities, number, apart=True)
+    return Link(tuple(symbols), values, constraints, {}, number, True, before=tuple(before), after=(measured,))

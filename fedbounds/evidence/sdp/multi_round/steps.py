@@ -26,10 +26,10 @@ from functools import partial
 from itertools import combinations_with_replacement, product
 from typing import Any, NamedTuple
 
-from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential, named
+from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential
 from fedbounds.evidence.sdp.multi_round.participation import Each, Moment, part
-from fedbounds.evidence.sdp.multi_round.program import Run, begun
-from fedbounds.evidence.sdp.program import Constraint, Expression, Point, Program, Symbol, interpolation
+from fedbounds.evidence.sdp.multi_round.program import Link, Run, begun
+from fedbounds.evidence.sdp.program import Constraint, Expression, Point, Symbol, interpolation
 
 # Points before the last that a potential remembers where some of N clients are drawn, tau at most: more gained less
 # than 0.1%.
@@ -48,9 +48,9 @@ class Place(NamedTuple):
         return Point(self.label, self.x.of(group), self.g.of(group), self.f[group])
 
 
-def links(run: Run, number: Any, noisy: bool = False) -> tuple[Sequence[Program], Potential]:
+def links(run: Run, number: Any, noisy: bool = False) -> tuple[Sequence[Link], Potential]:
     """A programme a step; those of equal steps are one."""
-    made, result = dict[Any, Program](), []
+    made, result = dict[Any, Link](), []
     for k in range(run.T):
         here, there = remembered(run, k, noisy), remembered(run, k + 1, noisy)
         at = [(k - j, run.sizes[j]) for j in here], [k - j for j in there], k % run.tau, k == 0, k + 1 == run.T
@@ -160,7 +160,7 @@ class _Link:
         """A step from a point."""
         return place.x.plus(place.g, -self.number(size), self.number(1 - size * self.run.mu))
 
-    def program(self) -> Program:
+    def program(self) -> Link:
         run, number, k = self.run, self.number, self.k
         zero, average = Each(Moment(), self.none), run.measure == "average"
         star = Place("*", zero, self.vector("s", mean=run.biased), (Expression(),) * len(self.inside))
@@ -189,7 +189,8 @@ class _Link:
         if run.by_coins and k % run.tau == 0:
             before = before[: 2 + len(self.variances)]
         vectors, rows = tuple(sorted(self.vectors, reverse=True)), (*self.constraints, *self.inequalities(pairs))
-        return Program(vectors, tuple(self.values), rows, named(before, reached), number, apart=True)
+        both = tuple(before), tuple(reached)
+        return Link(vectors, tuple(self.values), rows, {}, number, True, before=both[0], after=both[1])
 
     def noise(self, after: Each) -> Each:
         """A step with noise, if it has any, which has no inner product with the vectors before it."""

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from fedbounds.evidence.sdp.multi_round import steps
-from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, joined, quantities, verify
+from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, joined, verify
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import in_fractions, sampled
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound, worst
+from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.theory.claim import Claim
@@ -95,7 +95,7 @@ def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
             yield bound.times(scale)
     if at.quiet:
         for ratio in (Fraction(0),) if at.common else RATIOS:
-            least = worst(at.run, Fraction(1), ratio * _unit(run))
+            least = upper_bound(at.run, Fraction(1), ratio * _unit(run))
             if least is not None:
                 yield Bounded(least.a, least.b)
         return
@@ -182,7 +182,7 @@ def _of_one_step(run: Run) -> Bounded | None:
         paid.insert(0, paid[0] + size**2 * kept[0])
         kept.insert(0, (1 - size * run.mu) ** 2 * kept[0])
     zero, links = Fraction(0), steps.noisy_links(run, exact)[0]
-    lengths = [len(quantities(link, "before")) for link in links[1:]]
+    lengths = [len(link.before) for link in links[1:]]
     between = [(a, zero, c, *[zero] * (n - 3)) for a, c, n in zip(kept[1:], paid[1:], lengths, strict=False)]
     bound = Bound(run, kept[0], zero, math.inf, (), tuple(between), steps.noisy_links, noise=(paid[0], zero))
     proofs = list[Proof]()
