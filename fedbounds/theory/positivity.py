@@ -18,7 +18,8 @@ POINTS, WHOLE = 400, ("t", "T", "T_run", "R", "tau", "N", "m")
 
 def _facts(claim: Any) -> list[sp.Expr]:
     """What a claim assumes not to be negative, of the first step too."""
-    facts = [part.right - part.left for assumption in claim.assumptions for part in assumption.parts]
+    parts = [part for assumption in claim.assumptions for part in assumption.parts]
+    facts = [part.right - part.left for part in parts if part.sign != "="]
     return [*facts, *(fact.subs(symbols.eta, symbols.eta_0) for fact in facts)]
 
 
@@ -38,8 +39,10 @@ def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
     >>> [*unknown_signs(claim_named("star-step"))]  # assumes eta <= 1/(2 L)
     []
     """
+    parts = (part for assumption in claim.assumptions for part in assumption.parts)
+    equal = {part.left: part.right for part in parts if part.sign == "=" and part.left.is_Symbol}
     for base, name in _bases(claim):
-        least, *facts = (sp.sympify(item).subs(claim.definitions) for item in (base, *_facts(claim)))
+        least, *facts = (sp.sympify(item).subs(claim.definitions).subs(equal) for item in (base, *_facts(claim)))
         drawn = _drawn(sorted(set().union(*(item.free_symbols for item in (least, *facts))), key=str))
         with np.errstate(all="ignore"):
             met = np.all([np.ones(POINTS), *(_at(fact, drawn) >= 0 for fact in facts)], axis=0)
