@@ -32,6 +32,7 @@ from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.stage_context import Case, Prover, StageResult, TimeSpent, at_most, in_time, processor_seconds
 from fedbounds.referee.stages import STAGES, search
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
+from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 
@@ -230,7 +231,7 @@ class Repairs:
         Of statements of which one says more, that one comes first. What refutes one is tried on all others. Those of
         a fitted number are proved or left out.
         """
-        queue, self.end = [ladder for ladder in ladders if not self.runs_of(ladder[0][1]).absurd(ladder[0][1])], end
+        queue, self.end = [ladder for ladder in ladders if self._sensible(ladder[0][1])], end
         while queue and len(found) < count and (left := end - time.process_time()) > 0:
             ladder = queue[0]
             for other in queue[1:]:
@@ -249,6 +250,12 @@ class Repairs:
                     found.append(Alternative(change, changed, Outcome.OPEN, certified or "no violation was found"))
                 for instance in instances_of(attacked.refutation.data) if attacked.refutation is not None else ():
                     self.runs_of(changed).add(instance)
+
+    def _sensible(self, claim: Claim) -> bool:
+        """Whether somebody may state it: no bound that falls with T however short steps are."""
+        right = claim.sides(self.reading).rhs
+        stated = claim.steps is not None or right.has(s.eta, s.eta_0) or claim.scope != "horizon"
+        return (stated or not right.has(s.T)) and not self.runs_of(claim).absurd(claim)
 
     @property
     def late(self) -> bool:

@@ -93,6 +93,17 @@ def test_what_nobody_would_state_is_left_out_before_any_is_chosen(search, attack
     assert shown(search, ladder(9), ladder(2), ladder("1/4")) == ["2"] and attacks == ["2 times"]
 
 
+def test_a_bound_that_falls_with_T_however_short_the_steps_is_no_guess():
+    free = replace(FLOOR, key="2 times", eta=None, terms={"start": s.Delta_0 / (s.T + 1)})
+    assert not LITERAL._sensible(free)
+    for other in (
+        replace(free, eta=s.eta_0),
+        replace(free, terms=FLOOR.terms),
+        replace(free, terms={"a": s.Delta_0}),
+    ):
+        assert LITERAL._sensible(other)
+
+
 def test_a_number_that_was_fitted_is_not_shown_without_a_proof(search, attacks):
     assert shown(search, ladder(3, 2)[1:]) == [] and attacks == []
     assert shown(search, ladder(3, 1)[1:]) == ["1"] and attacks == ["1 times"]  # 1 is no number of a fit
