@@ -113,8 +113,7 @@ class Quantity(sp.Symbol):
             symbols = points.latex(on_path.expression)
             latex = latex or (rf"\mathbb{{E}}\left[{symbols}\right]" if statistic == "measured" else symbols)
             meaning, units = meaning or points.words(on_path.expression), on_path.units
-            # What a local step makes of a model, proofs do not say.
-            in_proof = statistic in ("constant", "measured") and not on_path.expression.has(points.w_i_next)
+            in_proof = statistic in ("constant", "measured")
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))
         facets = {"on_path": on_path, "in_class": in_class, "in_proof": in_proof, "in_rocq": in_rocq}
         text = {"statistic": statistic, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}

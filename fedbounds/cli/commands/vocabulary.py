@@ -165,6 +165,7 @@ def assumptions(word: str | None = None) -> None:
         (f"a.{name}", item.key, item.statement) for name, item in vars(known).items() if isinstance(item, Assumption)
     ]
     _table(("name", "key", "statement"), rows, word)
+    show("Losses are differentiable in every statement, so that grad F(w*) = 0.")
     show("One of your own: Assumption(KEY, TEXT, RELATION), see fedbounds assumptions --help.")
 
 

@@ -74,6 +74,8 @@ def implied_proposals(claim: Claim, reading: Reading, universe: Mapping[str, Ass
         )
 
 
+# What the last line of a proof says of the sides of a claim.
+RELATIONS: Mapping[Kind, d.Relation] = {Kind.INEQUALITY: "<=", Kind.IDENTITY: "="}
 Equal = tuple[dict[sp.Basic, sp.Expr], d.Premise]
 
 
@@ -155,9 +157,9 @@ def why_none(claim: Claim, reading: Reading) -> str:
     about = next((stated for stated, _ in restated(claim)), claim)
     limits = {name for item in about.assumptions if item.limits_times for name in item.symbols()} - about.symbols
     unread = without_facet([q for q in about.computed if q.name not in limits], "in_proof")
-    if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
+    if claim.kind not in RELATIONS or not claim.on_fedavg:
         alone = ", and no round in which nobody takes part" * claim.by_coins
-        return f"the prover knows inequalities about FedAvg{alone}"
+        return f"the prover knows inequalities and identities about FedAvg{alone}"
     if unread:
         return f"nothing tells a proof what {', '.join(unread)} {'is' if len(unread) == 1 else 'are'}"
     sides = (claim.lhs, *claim.stated(reading.repaired).values())
@@ -187,24 +189,28 @@ def check(proposed: d.Derivation, claim: Claim, reading: Reading) -> Checked:
 
 def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     """Derivations that may prove a claim."""
-    if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
+    if claim.kind not in RELATIONS or not claim.on_fedavg:
         return
     right = sp.Add(*claim.stated(reading.repaired).values())
     powers = (claim.lhs - right).atoms(sp.Pow)
     if any(power.exp.is_Integer and abs(power.exp) > HIGHEST for power in powers):
         return
     universe = granted_definitions(reading, claim)
-    yield from implied_proposals(claim, reading, {item.key: item for item in claim.assumptions_in(reading)})
+    identity = claim.kind is Kind.IDENTITY
+    if not identity:
+        yield from implied_proposals(claim, reading, {item.key: item for item in claim.assumptions_in(reading)})
     universe |= {item.key: item for item in claim.assumptions_in(reading)}
     cap = cap_of(claim.steps)
     limits = () if cap is None else ((d.Condition(ROOM, d.Earlier("cap")), cap.room),)
     put = {} if cap is None else {cap.steps: sy.eta, sy.eta_0: sy.eta}
     left, bound = (sp.sympify(side).xreplace(put) for side in (claim.lhs, right))
     # One local step is the general search's, which Rocq follows; it is slow where losses after the step are compared.
-    known = claim.scope == "step" and not (statement.SAME_STEP in universe and claim.lhs == sy.Delta_next)
+    of_distance = statement.SAME_STEP in universe and claim.lhs == sy.Delta_next
+    known = claim.scope == "step" and not identity and not of_distance
     if known:
         yield from horizon.proposals(claim, reading, universe)
-    goal = statement.Goal(left, bound, claim.scope, universe, claim.steps if cap is None else None, limits, claim)
+    steps = claim.steps if cap is None else None
+    goal = statement.Goal(left, bound, claim.scope, universe, steps, limits, claim, identity)
     result = statement.prove(goal)
     if result is not None:
         result = replace(result, steps=(*Draws.of(universe).steps, *result.steps))
@@ -213,7 +219,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
             first = ((sp.cancel(rest / (sy.eta - sy.eta_0)), d.premise("first-step")),) if rest != 0 else ()
             result = replace(result, steps=(cap.line, *result.steps), uses=(*result.uses, *first))
         yield derivation(claim, reading, result, {} if cap is None else cap.abbreviations)
-    elif claim.scope in ("horizon", "step") and not known:
+    elif claim.scope in ("horizon", "step") and not (known or identity):
         yield from horizon.proposals(claim, reading, universe)
 
 
@@ -221,7 +227,10 @@ def derivation(
     claim: Claim, reading: Reading, lines: statement.Lines, abbreviations: dict[sp.Expr, sp.Expr]
 ) -> d.Derivation:
     """The lines that were found as a proof of the claim."""
-    last = d.step("conclude", claim.lhs, "<=", sp.Add(*claim.stated(reading.repaired).values())).by(*lines.uses)
+    right = sp.Add(*claim.stated(reading.repaired).values())
+    sign = -1 if claim.kind is Kind.IDENTITY else 1  # what shows right - left = 0 shows left - right = 0
+    uses = [(sign * multiplier, fact) for multiplier, fact in lines.uses]
+    last = d.step("conclude", claim.lhs, RELATIONS[claim.kind], right).by(*uses)
     return d.Derivation(
         f"found-{claim.key}",
         claim.title,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import sympy as sp
 
 from fedbounds.evidence.prover.facts import Candidate, noise_fact
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import NOISE, SHARE, STEPPED, W_NEXT, W_STAR, P, W, X, grad
+from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, SHARE, STEPPED, W_NEXT, W_STAR, P, W, X, grad
 from fedbounds.evidence.symbolic.permitted_assumptions import divisor_key
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
@@ -76,25 +76,31 @@ def several(universe: Mapping[str, Assumption]) -> tuple[d.Step, ...] | None:
     return None
 
 
-def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
-    """The second moment of a step by drawn clients, and of what it is made of."""
+def _second_moment(universe: Mapping[str, Assumption], at: sp.Expr) -> Candidate:
+    """||w_{t+1} - v||^2 for a point v before the draw."""
+    way, noiseless, after = STEPPED - at, W - sy.eta * grad(W) - at, norm_sq(W_NEXT - at)
     if BY_P in universe:
-        way = STEPPED - W_STAR
         mean = (Mean(P, norm_sq(way)) + BEYOND_ONE * norm_sq(Centre(P, way))) / m
-        yield Candidate(mean - norm_sq(W_NEXT - W_STAR), 0, ((1 / m, d.premise(BY_P, W_STAR)),), free=True)
-    elif ONE in universe:
-        uses = ((sp.Integer(1), d.premise(ONE, W_STAR)),)
-        yield Candidate(Mean(P, norm_sq(STEPPED - W_STAR)) - norm_sq(W_NEXT - W_STAR), 0, uses, free=True)
-    elif several(universe) is not None:
-        way = STEPPED - W_STAR
+        return Candidate(mean - after, 0, ((1 / m, d.premise(BY_P, at)),), free=True)
+    if ONE in universe:
+        return Candidate(Mean(P, norm_sq(way)) - after, 0, ((sp.Integer(1), d.premise(ONE, at)),), free=True)
+    if several(universe) is not None:
         mean = LEFT_SHARE * Mean(P, norm_sq(way)) + (1 - LEFT_SHARE) * norm_sq(Centre(P, way))
-        uses = ((1 / (m * (N - 1)), d.premise(DRAWN, W_STAR)),)
-        yield Candidate(mean - norm_sq(W_NEXT - W_STAR), 0, uses, free=True)
-    else:
-        way = W - sy.eta * grad(W) - W_STAR
-        mean = (Mean(P, norm_sq(STEPPED - W_STAR)) + BEYOND_ONE * norm_sq(Centre(P, way))) / m
-        uses = ((1 / m, d.premise("drawn-at-most", W_STAR)),)
-        yield Candidate(mean - norm_sq(W_NEXT - W_STAR), 0, uses)
+        return Candidate(mean - after, 0, ((1 / (m * (N - 1)), d.premise(DRAWN, at)),), free=True)
+    mean = (Mean(P, norm_sq(way)) + BEYOND_ONE * norm_sq(Centre(P, noiseless))) / m
+    return Candidate(mean - after, 0, ((1 / m, d.premise("drawn-at-most", at)),))
+
+
+def of_draws(universe: Mapping[str, Assumption], points: Sequence[sp.Expr] = (W_STAR,)) -> Iterator[Candidate]:
+    """The moments of a step by drawn clients, seen from points before the draw, and of what it is made of."""
+    for at in points:
+        yield _second_moment(universe, at)
+    slope = Centre(P, grad(W))
+    uses = ((sp.Integer(1), d.premise("drawn-mean-step", slope)),)
+    yield Candidate(Inner(W_NEXT - Centre(P, STEPPED), slope), 1, uses, free=True)
+    if "bounded-gradient" in universe:
+        every = Mean(P, norm_sq(grad(W))) + Mean(P, norm_sq(NOISE))
+        yield noise_fact(sy.G_sq - every, d.averaged(P, d.premise("moment-at-step")))
     if "no-noise" in universe:
         uses = ((sp.Integer(-1), d.premise("no-noise")),)
         yield Candidate(-Mean(P, norm_sq(NOISE)), 2, ((sp.Integer(1), d.Averaged(P, uses)),), free=True)
@@ -112,6 +118,20 @@ def of_draws(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
     slope = grad(W)
     value = sy.zeta_sq - Mean(P, norm_sq(slope - Centre(P, slope)))
     yield Candidate(value, 2, (d.as_use(d.premise("dissimilarity")),))
+
+
+def of_drawn_vectors(universe: Mapping[str, Assumption], vectors: set[sp.Expr]) -> Iterator[Candidate]:
+    """The mean square of a mean of gradients under the draw, of each as it is and less their mean."""
+    for v in (w for u in sorted(vectors, key=sp.default_sort_key) for w in (u, u - Centre(P, u))):
+        every, middle, drawn_mean = Mean(P, norm_sq(v)), norm_sq(Centre(P, v)), norm_sq(Centre(ALPHA, v))
+        if BY_P in universe:
+            value, share, key = (every + BEYOND_ONE * middle) / m - drawn_mean, 1 / m, "drawn-by-p-at-step"
+        elif several(universe) is not None:
+            value = LEFT_SHARE * every + (1 - LEFT_SHARE) * middle - drawn_mean
+            share, key = 1 / (m * (N - 1)), "drawn-weights-at-step"
+        else:
+            return
+        yield Candidate(value, 2, ((share, d.premise(key, v)),), free=True)
 
 
 def of_drawn_models() -> Iterator[Candidate]:

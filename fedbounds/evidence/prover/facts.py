@@ -76,6 +76,8 @@ def of_client(points: tuple[sp.Expr, ...], keys: set[str]) -> Iterator[Candidate
             yield cocoercive(x, y, least)
         if {"smooth", "strongly-convex"} <= keys:
             yield _interpolation(x, y)
+        if "smooth" in keys and least is None:
+            yield _between(x, y)
     for x in points:
         if x == OWN:
             continue
@@ -123,6 +125,28 @@ def _interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
     curved = d.step("curved", mu, "<=", L).by(d.premise("curvatures"))
     line = d.step(label, norm_sq(away) / 2, "<=", left).by(cases, note="interpolation of a smooth convex function")
     return Candidate(left - norm_sq(away) / 2, 2, ((sp.Integer(1), d.Earlier(label)),), steps=(curved, line))
+
+
+def _between(x: sp.Expr, y: sp.Expr) -> Candidate:
+    """Interpolation without convexity: F_i is within L/2 times the square of the way of each tangent."""
+    away = grad(x) - grad(y)
+    end = (x + y) / 2 - away / (2 * L)
+    value = tangent(y, x) - Inner(away, x - y) / 2 + L / 4 * norm_sq(x - y) - norm_sq(away) / (4 * L)
+    return _candidate(value, smooth(x, end), d.premise("smooth-below", y, end))
+
+
+def above_least(x: sp.Expr) -> Candidate:
+    """||grad F(x)||^2 <= 2 L (F(x) - F*) at a point that all clients share."""
+    slope = mean_slope(x)
+    end = x - slope / L
+    value = Mean(P, loss(x) - loss(W_STAR)) - norm_sq(slope) / (2 * L)
+    return _candidate(value, d.averaged(P, smooth(x, end)), d.premise("least-value", end))
+
+
+def dominated(x: sp.Expr) -> Candidate:
+    """||grad F(x)||^2 >= 2 mu (F(x) - F*) at a point that all clients share."""
+    value = norm_sq(mean_slope(x)) - 2 * mu * Mean(P, loss(x) - loss(W_STAR))
+    return Candidate(value, 2, ((sp.Integer(1), d.premise("gradient-dominance", x)),))
 
 
 def common_minimum() -> Candidate:
@@ -198,6 +222,18 @@ def of_noise(universe: Mapping[str, Assumption], weights: sp.Expr = P) -> Iterat
     if "equal-p" in universe:
         equal = d.averaged(P, (SHARE, variance), (sy.sigma_sq, d.premise("equal-p")))
         yield noise_fact(sy.sigma_sq / sy.N - size, independent, equal)
+
+
+def of_each_noise(universe: Mapping[str, Assumption], weights: sp.Expr = P) -> Iterator[Candidate]:
+    """Bounds on the mean of E||noise_i||^2 over the clients."""
+    size = Mean(weights, norm_sq(NOISE))
+    if "no-noise" in universe:
+        yield noise_fact(-size, (-1, d.averaged(weights, d.premise("no-noise"))))
+    if "bounded-gradient" in universe:
+        moment = d.averaged(weights, d.premise("bounded-gradient", X))
+        yield noise_fact(sy.G_sq - size - Mean(weights, norm_sq(grad(X))), moment)
+    if "bounded-variance" in universe:
+        yield noise_fact(sy.sigma_sq - size, d.averaged(weights, d.premise("bounded-variance", X)))
 
 
 def noise_fact(value: sp.Expr, *uses: d.Written) -> Candidate:

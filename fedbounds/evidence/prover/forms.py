@@ -210,17 +210,25 @@ def below(form: Form, letter: sp.Symbol) -> int:
     return max(powers)
 
 
-def denominator(form: Form, letters: tuple[sp.Symbol, sp.Symbol]) -> tuple[sp.Expr, int]:
-    """What divides a form beyond powers of the letters and of their sum, where it is positive; and its degree."""
+def denominator(form: Form, letters: tuple[sp.Symbol, ...], every: bool) -> tuple[sp.Expr, int]:
+    """What divides a form and is made of the letters and positive, and its degree in the first two.
+
+    Powers of these, and of their sum, are left out unless ``every`` divisor is asked for.
+    """
     total = sp.Integer(1)
     for value in form.values():
         total = sp.lcm(total, value.denom.as_expr())
-    factors = [sp.Poly(item**power, *letters) for item, power in sp.factor_list(total)[1] if item.has(*letters)]
-    kept = [factor for factor in factors if not factor.is_monomial]
-    kept = [item for item in kept if sp.cancel(item.as_expr() / sum(letters) ** item.total_degree()).free_symbols]
+    made = [(sp.Poly(item**power, *letters[:2]), item) for item, power in sp.factor_list(total)[1]]
+    kept = [poly for poly, item in made if item.has(*letters) and (every or not _plain(poly))]
     if not all(item.is_homogeneous and all(c.is_positive for c in item.coeffs()) for item in kept):
         return sp.Integer(1), 0
     return sp.Mul(*(item.as_expr() for item in kept)), sum(item.total_degree() for item in kept)
+
+
+def _plain(divisor: sp.Poly) -> bool:
+    """Whether a divisor is a power of a letter, or of the letters' sum, times a number."""
+    power = sum(divisor.gens) ** divisor.total_degree()
+    return divisor.is_monomial or not sp.cancel(divisor.as_expr() / power).free_symbols
 
 
 def basis(forms: Iterable[Form]) -> dict[Block, list[sp.Expr]]:

@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.recursions import GAP, Followed, OneStep
+from fedbounds.evidence.prover.recursions import GAP, Followed, OneStep, recursion
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
 from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
@@ -40,6 +40,7 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
         yield from _with_drift(setting)
     elif facts.curvature_of(set(setting.universe)) is None:
         yield from falls(setting, "gradient-dominance" in setting.universe)
+        yield from _of_moments(setting)
         return
     if not {statement.SAME_STEP, "unbiased"} <= setting.universe.keys() or setting.equal:
         return
@@ -56,6 +57,13 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
                 yield OneStep(
                     kept, added, partial(_gap_step, goal, bounds, line, (spare, least or sp.Integer(0))), GAP
                 )
+
+
+def _of_moments(setting: Setting) -> Iterator[OneStep]:
+    """A step of any size, whose second moment is G^2 at most."""
+    kept, added = 1 - 2 * eta * mu, L * eta**2 / 2 * sy.G_sq
+    if {"bounded-gradient", "gradient-dominance"} <= setting.universe.keys() and "G_sq" in setting.claim.symbols:
+        yield OneStep(kept, added, partial(recursion, setting, kept * sy.gap_t + added, left=GAP_NEXT), GAP)
 
 
 def falls(setting: Setting, dominated: bool) -> Iterator[OneStep]:

@@ -85,7 +85,7 @@ class Frame:
 def unit_of(expression: sp.Expr) -> int | None:
     """The power of metre^2/joule of an expression in curvatures and step sizes; None where it has none."""
     put = {sy.mu: sp.Rational(3, 7), sy.L: sp.Rational(5, 3), sy.eta: sp.Rational(2, 11), sy.t: 3, sy.gamma: 40}
-    put |= {sy.N: 5, sy.m: 2, sy.tau: 3, sy.eta_0: sp.Rational(1, 13)}
+    put |= {sy.N: 5, sy.m: 2, sy.tau: 3, sy.growth: sp.Rational(7, 5), sy.eta_0: sp.Rational(1, 13)}
     scaled = {
         s: v * {sy.eta: 2, sy.eta_0: 2, sy.mu: sp.Rational(1, 2), sy.L: sp.Rational(1, 2)}.get(s, 1)
         for s, v in put.items()
@@ -105,7 +105,8 @@ def frame(
 ) -> Frame:
     """The parameters under a claim's assumptions, at its own step size where it has one, and ``further`` numbers."""
     assumptions = tuple(assumptions)
-    both = a.smooth in assumptions and a.strongly_convex in assumptions
+    curved = a.strongly_convex in assumptions or a.polyak_lojasiewicz in assumptions
+    both = a.smooth in assumptions and curved
     conditions, numbers, letters = [], {}, []
     equal = equal_curvatures(assumptions)
     if equal is not None:
@@ -116,7 +117,7 @@ def frame(
         numbers[sy.L] = sy.mu + ELL
         letters += [(sy.mu, -1), (ELL, -1)]
     else:
-        letters += [(sy.L, -1)] if a.convex in assumptions else [(sy.mu, -1), (sy.L, -1)]
+        letters += [(sy.mu, -1), (sy.L, -1)] if curved else [(sy.L, -1)]
     bounded = False
     if steps is not None:
         numbers[sy.eta] = steps
@@ -129,7 +130,7 @@ def frame(
         conditions.append(Condition(slack, premise(key, *index)))
         numbers[slack] = value
         letters.append((slack * (sy.L**unit if unit > 0 else sy.eta**-unit), 0))
-        bounded = bounded or sp.diff(value, sy.eta).is_negative is True
+        bounded = bounded or (sp.diff(value, sy.eta).is_negative is True and not value.has(sy.growth))
     drawn = draws.Draws.of({item.key: item for item in assumptions})
     conditions += drawn.conditions
     numbers |= drawn.numbers
@@ -174,7 +175,7 @@ COMMON, ONE_FUNCTION, GROWING = "common-optimum", "one-function", "growing-varia
 class Goal:
     """``left`` <= ``right`` of a scope, and what it may rest on: assumptions and definitions by key.
 
-    The ``claim`` says what quantities of its own mean.
+    The ``claim`` says what quantities of its own mean. An ``identity`` is equal, and rests on what is.
     """
 
     left: sp.Expr
@@ -184,11 +185,14 @@ class Goal:
     steps: sp.Expr | None = None
     limits: tuple[tuple[d.Condition, sp.Expr], ...] = ()
     claim: Claim | None = None
+    identity: bool = False
 
     @property
     def frame(self) -> Frame:
         """The parameters."""
         further = [sy.rho_bar] if self.skewed else []
+        if sy.tau in self.left.free_symbols | self.right.free_symbols:
+            further.append(sy.tau)
         if GROWING in self.universe:
             further.append(sy.growth / sy.N if a.equal_p.key in self.universe else sy.growth)
         return frame(self.universe.values(), self.steps, self.limits, further)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import sympy as sp
 
@@ -19,7 +20,7 @@ from fedbounds.evidence.prover import (
 )
 from fedbounds.evidence.prover.gap_steps import gap_steps
 from fedbounds.evidence.prover.mean_steps import TIME
-from fedbounds.evidence.prover.recursions import DISTANCE, LOCAL_MODELS, Followed, OneStep, one_steps
+from fedbounds.evidence.prover.recursions import DISTANCE, GAP, LOCAL_MODELS, Followed, OneStep, as_claimed, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t
 from fedbounds.evidence.prover.termwise import Rest, termwise
 from fedbounds.evidence.symbolic import derivation as d
@@ -113,7 +114,8 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     of_gap = left in (sy.gap, sy.gap_t)
     whole = d.Hypothesis("all", "shown at t") if at_t else d.Earlier("all")
     bound = spread(2 * right / L) if of_gap else right
-    followed = (step for step in one_steps(setting) if not at_t or step.of == AT_T[left])
+    steps = chain(one_steps(setting), as_claimed(setting, bound, DISTANCE))
+    followed = (step for step in steps if not at_t or step.of == AT_T[left])
     for of, lines, conditions in _inductions(setting, divisor, bound, sy.Delta_0, followed):
         scale = (L / 2 if of_gap else 1) / divisor
         near: list[d.Written] = [d.Earlier("smooth")] if of_gap else []
@@ -121,8 +123,9 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         smooth = [_smoothness(at_t)] if of_gap else []
         yield (*shown, *lines, *smooth), ((scale, whole), *near), conditions
     if of_gap:
-        steps = (step for step in gap_steps(setting) if not (at_t and step.of.to_end))
-        for of, lines, conditions in _inductions(setting, divisor, right, sy.gap_0, steps):
+        steps = chain(gap_steps(setting), as_claimed(setting, right, GAP))
+        followed = (step for step in steps if not (at_t and step.of.to_end))
+        for of, lines, conditions in _inductions(setting, divisor, right, sy.gap_0, followed):
             yield (*shown, *lines), ((1 / divisor, whole), *of.to_end), conditions
 
 

@@ -12,7 +12,7 @@ import sympy as sp
 from fedbounds.evidence.prover import draws, facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.goal import limits
-from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
+from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, T, eta, mu
 from fedbounds.evidence.prover.step_facts import SLACK, Uses, both_ways, noise_bound, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
@@ -70,7 +70,8 @@ def one_steps(setting: Setting) -> Iterator[OneStep]:
         return
     unbiased, together = "unbiased" in setting.universe, statement.SAME_STEP in setting.universe
     for noise in setting.noises:
-        for kept in (1 - eta * mu, (1 - eta * mu) ** 2, sp.Integer(1)):
+        moment = (1 - 2 * eta * mu,) * (noise == sy.G_sq)
+        for kept in (1 - eta * mu, *moment, (1 - eta * mu) ** 2, sp.Integer(1)):
             clean, added = kept * sy.Delta + eta**2 * noise, eta**2 * noise
             if (together or setting.equal) and unbiased:
                 yield OneStep(kept, added, lambda right=clean: recursion(setting, right))  # type: ignore[misc]
@@ -89,20 +90,32 @@ def _by_draws(setting: Setting) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]
             yield line, d.Condition(DRAWN_SLACK, d.Earlier("small-for-draws")), value
 
 
-def recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> statement.Lines | None:
-    """Delta_next <= right, for any step size that is as small as the claim's, or of any size."""
+def recursion(
+    setting: Setting, right: sp.Expr, name: str = "recursion", left: sp.Expr = sy.Delta_next
+) -> statement.Lines | None:
+    """left <= right, for any step size that is as small as the claim's, or of any size."""
     limited = (*_by_draws(setting), *small(setting))
     shown = tuple((condition, value) for _, condition, value in limited)
-    result = statement.prove(statement.Goal(sy.Delta_next, right, "step", setting.universe, None, shown))
+    result = statement.prove(statement.Goal(left, right, "step", setting.universe, None, shown, setting.claim))
     if result is None:
         return None
-    last = d.step(name, sy.Delta_next, "<=", right).by(*result.uses)
+    last = d.step(name, left, "<=", right).by(*result.uses)
     known = {item.symbol for item in setting.conditions}
     return replace(
         result,
         steps=(*(line for line, *_ in limited), *result.steps, last),
         conditions=tuple(item for item in result.conditions if item.symbol not in known),
     )
+
+
+def as_claimed(setting: Setting, bound: sp.Expr, of: Followed) -> Iterator[OneStep]:
+    """next <= q now + (1 - q) b, which a bound q^T z_0 + b at a constant step asks for."""
+    decays = {power for power in bound.atoms(sp.Pow) if power.exp == T}
+    (decay,) = decays if len(decays) == 1 else (sp.Integer(1),)
+    q, floor = decay.as_base_exp()[0].xreplace({sy.eta_0: eta}), sp.expand(bound).subs(decay, 0)
+    added = sp.cancel((1 - q) * floor.xreplace({sy.eta_0: eta}))
+    if decays and not floor.has(T) and statement.SAME_STEP in setting.universe:
+        yield OneStep(q, added, partial(recursion, setting, q * of.now + added, left=of.next), of)
 
 
 def _noisy(setting: Setting) -> bool:

@@ -1,4 +1,4 @@
-"""Claims about whole rounds as cases of claims about steps: T = R tau, or T = tau from a round's start."""
+"""Claims as cases of claims about steps: T = R tau, T = tau from a round's start, the least of T by their mean."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.sums_over_steps import least_over_steps, sum_over_steps
 
 R, T, tau = sy.R, sy.T, sy.tau
 # What is measured after R rounds, and the same at step T; at the end of a round, at its start, and where it is a run.
@@ -25,15 +27,19 @@ CONSTANTS = {sy.L, sy.mu, tau, sy.N, sy.m, sy.eta, sy.eta_0, sy.p_sq}
 CONSTANTS |= {sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.zeta_sq, sy.zeta_star_sq, sy.Gamma}
 PARTICIPATION = {"C", "pi_min", "pi_max", "p_min"}
 AFTER_ROUNDS = "At T = R tau, after R rounds, this is the statement."
+OF_MEAN = "The least of T values is at most their mean."
 AFTER_ONE = "At T = tau, from the start of a round, this is the statement: what follows it is a run of its own."
 
 
 def restated(claim: Claim) -> Iterator[tuple[Claim, str]]:
-    """Claims that imply one about whole rounds, each with why."""
+    """Claims that imply one about whole rounds, or about a least value, each with why."""
     every = at_every_step(claim)
     if every is not None:
         yield every, AFTER_ROUNDS
     yield from ((first, AFTER_ONE) for first in in_first_round(claim))
+    mean = of_mean(claim)
+    if mean is not None:
+        yield mean, OF_MEAN
 
 
 def at_every_step(claim: Claim) -> Claim | None:
@@ -47,6 +53,25 @@ def at_every_step(claim: Claim) -> Claim | None:
         for name, term in terms.items()
     )
     return replace(claim, lhs=AT_STEP[claim.lhs], terms=terms) if varying <= {R} and back else None
+
+
+def of_mean(claim: Claim) -> Claim | None:
+    """The claim about the mean over t < T in place of the least value; None where T may be 0, or it is about more."""
+    lhs = sp.sympify(claim.lhs)
+    of = next((q for q in sy.QUANTITIES.values() if _least(q) == lhs), None)
+    bottom = sp.fraction(sp.cancel(sp.Add(*claim.terms.values())))[1]
+    begun = any(Part(sp.Integer(1), "<=", T) in item.parts for item in claim.assumptions)
+    if of is None or claim.scope != "horizon" or claim.repair is not None:
+        return None
+    if not (begun or (bottom.is_polynomial(T) and bottom.subs(T, 0) == 0)):
+        return None
+    total = sy.gap_sum if of == sy.gap_t else sum_over_steps(of)
+    return replace(claim, lhs=total / T)
+
+
+def _least(quantity: Quantity) -> sp.Basic | None:
+    visited = quantity.statistic == "measured" and quantity.on_path is not None
+    return least_over_steps(quantity) if visited else None
 
 
 def in_first_round(claim: Claim) -> Iterator[Claim]:

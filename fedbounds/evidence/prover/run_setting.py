@@ -75,16 +75,17 @@ class Cap:
         """The use that makes an expression in eta one in ``size``."""
         return () if self.size in (eta, self.steps) else _at_size(expression, self.size, self.constant)
 
-    def letters(self, values: dict[sp.Basic, sp.Expr], curved: bool = True) -> Letters | None:
+    def letters(self, values: dict[sp.Basic, sp.Expr], smooth: bool, curved: bool) -> Letters | None:
         """Numbers in size mu, size (L - mu) and the room, of which 1 is a sum; size L where not ``curved``."""
-        put = {L: (A + B) / self.size, mu: A / self.size} if curved else {L: B / self.size}
-        simplex = (A, B) if curved else (B,)
+        put = {L: (A + B if curved else B) / self.size} if smooth else {}
+        put |= {mu: A / self.size} if curved else {}
+        simplex = (A,) * curved + (B,) * smooth
         used = sp.cancel((self.size / self.bound).xreplace({**put, **values}))
         coefficients = sp.Poly(used, *simplex).coeffs() if used.is_polynomial(*simplex) else [sp.nan]
         if not all(c.is_nonnegative for c in sp.Add.make_args(sp.expand(sp.Add(*coefficients)))):
             return None
         values = {**values, **put, ELL: B / self.size}
-        names = {A: self.size * mu, B: self.size * ELL} if curved else {B: self.size * L}
+        names = {A: self.size * mu, B: self.size * (ELL if curved else L)}
         return Letters(values, (*simplex, ROOM), used + ROOM, names)
 
 
@@ -111,7 +112,7 @@ def _assumed_cap(universe: dict[str, Assumption], stated: bool, size: sp.Expr) -
         top = left.subs(size, 0)
         bound = size * top / (top - left) if left.has(size) and top.is_Rational else sp.S.Zero
         bound = bound if value.has(sy.m) else sp.cancel(bound)
-        fine = bound.is_positive and bound.free_symbols <= {L, mu, tau}
+        fine = bound.is_positive and bound.free_symbols <= {L, mu, tau, sy.growth}
         if top.is_Rational and top > 0 and (fine or bound.has(sy.m)):
             at = (sy.eta_0,) if size == sy.eta_0 and not stated else ()
             steps, equal = (sy.eta_0, FIRST) if stated else (sp.Integer(0), CONSTANT)
@@ -187,9 +188,9 @@ def weighted_by_steps(quantity: sp.Basic) -> bool:
 
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:
     stated = claim.eta is not None
-    smooth = {"smooth", "strongly-convex"} <= universe.keys()
-    flat = "smooth" in universe and not smooth
-    if ("strongly-convex" not in universe and not flat and claim.lhs != sy.drift) or not _present(universe):
+    smooth, curved = "smooth" in universe, bool({"strongly-convex", "gradient-dominance"} & universe.keys())
+    known = smooth or curved or "convex" in universe
+    if not (known or claim.lhs == sy.drift) or not _present(universe):
         return None
     constant = "constant-steps" in universe
     varying = claim.lhs in (sy.Delta_T, sy.gap) or any(weighted_by_steps(q) for q in claim.computed)
@@ -201,13 +202,13 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
         cap = _assumed_cap(universe, stated, size)
     equal = equal_curvatures(universe.values()) is not None
     values: dict[sp.Basic, sp.Expr] = {tau: MORE + 1, eta: size}
-    values |= {L: mu if equal else mu + ELL} if smooth else {}
+    values |= {L: mu if equal else mu + ELL} if smooth and curved else {}
     drawn = draws.Draws.of(universe)
     several = sy.N not in drawn.numbers and "N" in claim.symbols
     numbers = {sy.N: 1 + CLIENTS, **drawn.numbers} if several else drawn.numbers
     values |= numbers
     steps: list[d.Step] = list(drawn.steps)
-    conditions = [] if equal or not smooth else [d.Condition(ELL, d.premise("curvatures"))]
+    conditions = [d.Condition(ELL, d.premise("curvatures"))] if smooth and curved and not equal else []
     conditions.append(d.Condition(MORE, d.premise("whole-steps")))
     conditions += drawn.conditions
     conditions += [d.Condition(CLIENTS, d.premise("some-client"))] * several
@@ -216,12 +217,12 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
         conditions.append(condition)
     letters: Letters | None = Letters(values)
     free = size.subs(dict(claim.definitions)).free_symbols - {L, mu, t, tau}
-    if cap is not None and not (smooth or flat):
+    if cap is not None and not (smooth or curved):
         return None
     if cap is not None:
         steps.append(cap.line)
         conditions.append(d.Condition(ROOM, d.Earlier("cap")))
-        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size, **numbers}, smooth)
+        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size, **numbers}, smooth, curved)
     elif size.has(t) and free in ({sy.eta_0}, {gamma}):
         offset = _offset(claim, universe, *free)
         if offset is None:

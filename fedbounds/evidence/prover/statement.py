@@ -34,12 +34,15 @@ def prove(goal: Goal) -> Lines | None:
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
-        by, degree = forms.denominator(target, (sy.mu, ELL))
+        in_steps = any(_unfolded(side, goal.meanings).has(sy.eta) for side in (goal.left, goal.right))
+        second = ELL if ELL in space.field.symbols else sy.L
+        by, degree = forms.denominator(target, (sy.mu, second, sy.tau), every=in_steps)
         target = {key: value * space.number(by) for key, value in target.items()}
         power, samples = _power(goal) + degree, tuple(parameters.samples())
         tried = ATTEMPTS[:2] if goal.skewed else ATTEMPTS  # one letter more makes the rest slow
         for points in _points(goal, target):
-            read = [(candidate, space.scalar(candidate.value)) for candidate in _candidates(goal, target, points)]
+            candidates = (item for item in _candidates(goal, target, points) if item.free or not goal.identity)
+            read = [(candidate, space.scalar(candidate.value)) for candidate in candidates]
             usable = [(form, item.free) for item, form in read]
             if any(certificate.impossible(target, usable, sample) for sample in samples):
                 continue
@@ -55,7 +58,7 @@ def prove(goal: Goal) -> Lines | None:
 def _power(goal: Goal) -> int:
     """The power of joule in the claim's first term; a quantity without units counts as a number."""
     terms = (term for side in (goal.left, goal.right) for term in sp.Add.make_args(sp.expand(side)))
-    return next((powers(term)[1] for term in terms if term.free_symbols), 0)
+    return next((powers(term)[1] for term in terms if term.free_symbols and not term.has(Noise)), 0)
 
 
 def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
@@ -67,9 +70,10 @@ def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
     places = {vector for vector in vectors if isinstance(vector, Vec)}
     chosen = {key[1] for key in target if key[0] == "loss"} - {F_MIN} | places | {W_STAR}
     chosen |= {vector.args[0] for vector in vectors if isinstance(vector, Grad)}
-    if goal.drawn:
+    if goal.drawn and not any(key[0] == "loss" and key[1] == W_NEXT for key in target):
         chosen -= {W_NEXT}
-    if goal.together and W_NEXT in chosen:  # a step is along the gradients at the local models
+    curved = facts.curvature_of(set(goal.universe)) is not None
+    if goal.together and W_NEXT in chosen and curved:  # a step is along the gradients at the local models
         chosen = (chosen - {W}) | {X}
     yield tuple(sorted(chosen, key=sp.default_sort_key))
     means = {Centre(P, place) for place in places & {OWN, X}} - chosen
@@ -90,10 +94,7 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
         for one in client:
             if F_MIN in losses or not one.value.has(F_MIN):
                 yield from (facts.averaged(one, weights) for weights in every)
-        if goal.together and W in losses and "strongly-convex" in keys:
-            for at, to in ((W, X), (X, W)):
-                one = facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to)),))
-                yield facts.averaged(one, P)
+        yield from _of_mean(goal, losses, points)
         if goal.equal:
             yield from (facts.equal_slopes(x, y) for x, y in combinations(points, 2))
         if goal.shared and {F_MIN, W_STAR} <= losses and "strongly-convex" in keys:
@@ -101,14 +102,33 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
         if goal.skewed:
             yield facts.least_skew()
         if goal.drawn:
-            yield from draws.of_draws(goal.universe)
+            moved = any(W_NEXT in key[1:] and (key[0] == "loss" or W in key[2:]) for key in target)
+            yield from draws.of_draws(goal.universe, (W, W_STAR) if moved else (W_STAR,))
+            means = {v.args[1] for key in target if key[0] == "gram" for v in key[2:] if isinstance(v, Centre)}
+            yield from draws.of_drawn_vectors(goal.universe, {v for v in means if isinstance(v, Grad)})
         if "drawn-weights-mean" in keys:
             yield from draws.of_drawn_models()
+        each = any(key[0] == "gram" and key[1][0] == forms.NOISY_DEVIATION for key in target)
         for weights in every:
             yield from facts.of_noise(goal.universe, weights)
+            yield from facts.of_each_noise(goal.universe, weights) if each else ()
     constants = {key[1] for key in target if key[0] == "constant"}
     yield from facts.of_products(constants, goal.meanings)
     yield from facts.of_constants(constants)
+
+
+def _of_mean(goal: Goal, losses: set[sp.Expr], points: tuple[sp.Expr, ...]) -> Iterator[facts.Candidate]:
+    """What is known of F, and not of each client's function."""
+    keys = set(goal.universe)
+    shared, least = [x for x in points if x in (W, W_NEXT)], facts.curvature_of(keys)
+    if "smooth" in keys and least is None:
+        yield from map(facts.above_least, shared)
+    if "gradient-dominance" in keys:
+        yield from map(facts.dominated, shared)
+    if goal.together and W in losses and least is not None:
+        for at, to in ((W, X), (X, W)):
+            one = facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to, least)),))
+            yield facts.averaged(one, P)
 
 
 def _attempt(
@@ -129,7 +149,7 @@ def _attempt(
         chosen = kinds[item.power - power]
         parts.append(certificate.Part(form, [space.number(m) for m in chosen], item.free))
         texts.append(chosen)
-    vectors = forms.basis([target, *(form for _, form in read)])
+    vectors = {} if goal.identity else forms.basis([target, *(form for _, form in read)])
     unit = sy.eta if in_steps else 1 / (sy.L if "smooth" in goal.universe else sy.mu)
     blocks, scales = [], []
     letters = parameters.scales(in_steps) if wide else [sp.Integer(1)]

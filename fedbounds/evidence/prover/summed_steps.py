@@ -7,20 +7,36 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover import draws, facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
-from fedbounds.evidence.prover.gap_steps import SLOPE, falls
+from fedbounds.evidence.prover.gap_steps import SLOPE
+from fedbounds.evidence.prover.goal import ONE_FUNCTION
 from fedbounds.evidence.prover.mean_steps import TIME
+from fedbounds.evidence.prover.recursions import recursion
 from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta
 from fedbounds.evidence.prover.telescoped_rounds import with_gap
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import ALPHA, GAP_NEXT, WEIGHTED, WEIGHTED_T, W, X
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    GAP_NEXT,
+    GAPS,
+    MODELS,
+    MODELS_NEXT,
+    MODELS_T,
+    W_STAR,
+    WEIGHTED,
+    WEIGHTED_T,
+    G,
+    P,
+    W,
+    X,
+)
 from fedbounds.evidence.symbolic.proof_objects import KEY, sums_of, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal
 from fedbounds.theory.quantity import Quantity
-from fedbounds.theory.vectors import norm_sq
+from fedbounds.theory.vectors import Mean, norm_sq
 
 DIVISOR = (
     d.step("steps-sign", 0, "<=", sy.eta_sum).by((sy.eta_sum, d.ONE)),
@@ -36,7 +52,10 @@ TOGETHER = Drift(
 
 @dataclass(frozen=True)
 class Gain:
-    """A step takes from z, given at 0, t + 1 and T, but for its ``cost``, ``gained`` eta_t times what is summed."""
+    """A step takes from z, given at 0, t + 1 and T, but for its ``cost``, ``gained`` eta_t times what is summed.
+
+    By ``at_end`` z at T is at least a symbol that is not negative, ``least``.
+    """
 
     gained: sp.Expr
     z: tuple[sp.Expr, sp.Expr, sp.Expr]
@@ -44,18 +63,24 @@ class Gain:
     steps: tuple[d.Step, ...]
     uses: tuple[d.Written, ...]
     conditions: tuple[d.Condition, ...] = ()
+    at_end: tuple[d.Premise, ...] = ()
+
+    @property
+    def least(self) -> sp.Expr:
+        return sy.Delta_T if self.at_end else self.z[2]
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about one such sum, or about the mean with its weights."""
     for q, (now, last, term) in _summed(setting).items():
         share = sp.cancel(setting.claim.lhs / q)
-        mean = weights_of(q) is not None
-        share = share / sy.eta_sum if mean else share
+        mean = KEY if weights_of(q) is not None else "average" if q == sy.average_gap else ""
+        share = share / {KEY: sy.eta_sum, "average": T}.get(mean, 1)
         if share.has(q) or not share.free_symbols <= {T, sy.eta_sum}:
             continue
-        constant = not term.has(eta)
-        for gain in () if constant and setting.claim.eta != sy.eta_0 else _gains(setting, term):
+        varies = setting.claim.eta is None or setting.eta.has(sy.t)
+        bound = sp.expand(sp.cancel(right / share))
+        for gain in () if varies and not term.has(eta) else _gains(setting, term, bound):
             yield from _proof(setting, right, (now, last, term), share, gain, mean)
 
 
@@ -64,31 +89,62 @@ def _summed(setting: Setting) -> dict[Quantity, tuple[sp.Expr, sp.Expr, sp.Expr]
     sums = sums_of(setting.claim)
     own = [q for q in setting.claim.computed if setting.claim.lhs.has(q)]
     found = {q: (sums[q][1], q, sums[q][2] - sums[q][1]) for q in own if q in sums}
-    return found | {q: (WEIGHTED, WEIGHTED_T, eta * sy.gap_t) for q in own if weights_of(q) == eta}
+    found |= {q: (WEIGHTED, WEIGHTED_T, eta * sy.gap_t) for q in own if weights_of(q) == eta}
+    return found | {q: (GAPS, sy.gap_sum, sy.gap_t) for q in own if q in (sy.gap_sum, sy.average_gap)}
 
 
-def _gains(setting: Setting, term: sp.Expr) -> Iterator[Gain]:
+def _gains(setting: Setting, term: sp.Expr, bound: sp.Expr) -> Iterator[Gain]:
     of = term / eta if term.has(eta) else term
     meaning = getattr(of, "expression", None)
-    if of == sy.gap_t and {"smooth", "unbiased", "full-participation"} <= setting.universe.keys():
-        least = facts.curvature_of(set(setting.universe))
-        for noise in () if least is None else setting.noises:
-            step = with_gap(setting, noise, least, sp.Integer(0))
-            if step is None:
-                continue
-            for drift in (TOGETHER,) if statement.SAME_STEP in setting.universe else drifts(setting):
-                uses = (d.Earlier("recursion"), (eta * L, drift.bound))
-                lines = (*drift.steps, step)
-                z = (sy.Delta_0, sy.Delta_next, sy.Delta_T)
-                cost = eta**2 * noise + eta * L * drift.most
-                yield Gain(sp.Integer(2), z, cost, lines, uses, drift.conditions)
-    elif meaning is not None and normal(meaning - norm_sq(SLOPE)) == 0:
-        for fall in falls(setting, dominated=False):
-            proof = fall.proof()
-            if proof is not None:
-                z = (sy.gap_0, GAP_NEXT, sy.gap)
-                cost = fall.added + eta / 2 * norm_sq(SLOPE)
-                yield Gain(sp.Rational(1, 2), z, cost, proof.steps, (d.Earlier("recursion"),), proof.conditions)
+    if not ({"unbiased", "full-participation"} <= setting.universe.keys() or draws.drawn(setting.universe)):
+        return
+    starts = (sp.expand(bound * unit).coeff(sy.gap_0) for unit in (sp.Integer(1), setting.eta))
+    stated = [1 / x for x in starts if x.is_Rational and x > 0]
+    for noise in setting.noises:
+        if of == sy.gap_t and "smooth" in setting.universe and not draws.drawn(setting.universe):
+            yield from _of_distance(setting, noise)
+        if of == sy.gap_t:
+            yield from _of_models(setting, noise)
+        elif meaning is not None and normal(meaning - norm_sq(SLOPE)) == 0:
+            for gained in dict.fromkeys((*stated, sp.Rational(1, 2))):
+                yield from _of_slopes(setting, noise, gained)
+
+
+def _of_distance(setting: Setting, noise: sp.Expr) -> Iterator[Gain]:
+    least = facts.curvature_of(set(setting.universe))
+    step = None if least is None else with_gap(setting, noise, least, sp.Integer(0))
+    if step is None:
+        return
+    for drift in (TOGETHER,) if statement.SAME_STEP in setting.universe else drifts(setting):
+        uses = (d.Earlier("recursion"), (eta * L, drift.bound))
+        cost = eta**2 * noise + eta * L * drift.most
+        z = (sy.Delta_0, sy.Delta_next, sy.Delta_T)
+        yield Gain(sp.Integer(2), z, cost, (*drift.steps, step), uses, drift.conditions)
+
+
+def _of_models(setting: Setting, noise: sp.Expr) -> Iterator[Gain]:
+    """By each local model, where that is w_t or all functions are one."""
+    if not {statement.SAME_STEP, ONE_FUNCTION} & setting.universe.keys() or draws.drawn(setting.universe):
+        return
+    left, right = Mean(P, norm_sq(X - eta * G - W_STAR)), MODELS - 2 * eta * sy.gap_t + eta**2 * noise
+    proof = recursion(setting, right, left=left)
+    if proof is not None:
+        z, uses = (sy.Delta_0, MODELS_NEXT, MODELS_T), (d.Earlier("recursion"), d.premise("next-models"))
+        yield Gain(sp.Integer(2), z, eta**2 * noise, proof.steps, uses, proof.conditions, (d.premise("mean-model"),))
+
+
+def _of_slopes(setting: Setting, noise: sp.Expr, gained: sp.Expr) -> Iterator[Gain]:
+    """By the fall of F: a share of eta ||grad F||^2, but for the drift and noise."""
+    apart = sp.Integer(0) if statement.SAME_STEP in setting.universe else eta * L**2 / 2
+    right = sy.gap_t - gained * eta * norm_sq(SLOPE) + apart * sy.drift + L * eta**2 / 2 * noise
+    proof = recursion(setting, right, left=GAP_NEXT)
+    if proof is None:
+        return
+    for drift in (TOGETHER,) if apart == 0 else drifts(setting):
+        uses = (d.Earlier("recursion"), *(((apart, drift.bound),) if apart != 0 else ()))
+        steps = (*(drift.steps if apart != 0 else ()), *proof.steps)
+        cost, z = L * eta**2 / 2 * noise + apart * drift.most, (sy.gap_0, GAP_NEXT, sy.gap)
+        yield Gain(gained, z, cost, steps, uses, (*drift.conditions, *proof.conditions))
 
 
 def _total(setting: Setting, cost: sp.Expr) -> sp.Expr | None:
@@ -116,7 +172,7 @@ def _proof(
     summed: tuple[sp.Expr, sp.Expr, sp.Expr],
     share: sp.Expr,
     gain: Gain,
-    mean: bool,
+    mean: str,
 ) -> Iterator[Proposal]:
     (now, last, term), (start, after, end), size = summed, gain.z, setting.eta
     unit = sp.Integer(1) if term.has(eta) else eta
@@ -142,7 +198,8 @@ def _proof(
         *((TIME,) if share.has(T) else ()),
         *(DIVISOR if share.has(sy.eta_sum) else ()),
     )
-    uses: list[d.Written] = [(1 / gain.gained, d.Earlier("all")), (end / unit / gain.gained, d.ONE), *rest.uses]
-    uses += [d.premise(KEY)] if mean else []
+    left = 1 / unit / gain.gained
+    uses: list[d.Written] = [(1 / gain.gained, d.Earlier("all")), (gain.least * left, d.ONE), *rest.uses]
+    uses += [*((left, fact) for fact in gain.at_end), *((d.premise(mean),) if mean else ())]
     conditions = (*gain.conditions, *before.conditions)
     yield steps, tuple((share * m, fact) for m, fact in map(d.as_use, uses)), conditions

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import drawn_clients
+from fedbounds.evidence.symbolic import drawn_clients, weight_ratios
 from fedbounds.evidence.symbolic.proof_objects import *
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
@@ -19,7 +19,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
-from fedbounds.theory.vectors import Centre, Inner, Mean, Ratio, norm_sq
+from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq
 
 
 class Formal:
@@ -45,18 +45,6 @@ class Formal:
         return Mean(ALPHA, quantity) - Mean(P, quantity)
 
 
-def _skew(at: sp.Symbol) -> sp.Expr:
-    if at not in (sy.rho_bar, sy.rho_tilde, rho):
-        raise KeyError(at)
-    return at
-
-
-def _ratio(kappa: sp.Expr) -> sp.Expr:
-    if type(kappa) is not Ratio:
-        raise KeyError(kappa)
-    return kappa
-
-
 def _counted(power: sp.Expr) -> int:
     """The place in POWERS of n^power."""
     if power not in range(1, len(POWERS) + 1):
@@ -67,6 +55,16 @@ def _counted(power: sp.Expr) -> int:
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
         define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
+        define(
+            "least-value",
+            "F* is the minimum of F over R^d",
+            lambda o, x: non_negative(Mean(P, loss(of_all(x)) - loss(W_STAR))),
+        ),
+        define(
+            "smooth-below",
+            "the gradient of F_i is L-Lipschitz: F_i is at most L/2 times the square of the way below its tangent",
+            lambda o, x, y: non_negative(loss(y) - loss(x) - Inner(grad(x), y - x) + sy.L / 2 * norm_sq(y - x)),
+        ),
         define("attained", "F_i* is the value of F_i at w_i*", lambda o: zero(loss(OWN) - F_MIN)),
         define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
         define(
@@ -123,7 +121,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         ),
         define("share-at-most-one", "p_i <= 1", lambda o: non_negative(1 - SHARE)),
         define("squared-shares", "the N shares p_i sum to 1", lambda o: non_negative(sy.N * sy.p_sq - 1)),
-        define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
+        define(
+            "optimum",
+            "w* minimises F = sum_i p_i F_i, whose losses are differentiable",
+            lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v)),
+        ),
         define(
             "alpha-optimum",
             "w_alpha minimises sum_i alpha_i F_i",
@@ -140,7 +142,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o, x: zero(Mean(P, points.weight_ratio * x) - Mean(ALPHA, x)),
         ),
         define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
-        define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
+        define(
+            "curvatures",
+            "mu <= L, as F_i has both bounds, or F has (by the Polyak-Lojasiewicz inequality) and is no constant",
+            lambda o: non_negative(sy.L - sy.mu),
+        ),
         define("whole-steps", "tau >= 1", lambda o: non_negative(sy.tau - 1)),
         define("some-client", "N >= 1", lambda o: non_negative(sy.N - 1)),
         define(
@@ -206,31 +212,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(sy.eta_ratio * sy.eta - ETA_S),
         ),
         define("past-steps", "the steps s of the round before t have s >= 0", lambda o: non_negative(M_S - sy.gamma)),
-        define("least-ratio", "pi <= alpha_i/p_i", lambda o, k: non_negative(_ratio(k) - sy.pi_min)),
-        define("largest-ratio", "alpha_i/p_i <= Pi", lambda o, k: non_negative(sy.pi_max - _ratio(k))),
-        define(
-            "weights-sum", "sum_i p_i (alpha_i/p_i) = sum_i alpha_i = 1", lambda o, k: zero(1 - Mean(P, _ratio(k)))
-        ),
-        define("weight-at-most-one", "alpha_i <= 1", lambda o, k: non_negative(1 - _ratio(k) * SHARE)),
-        define("least-p", "p_i >= min p", lambda o: non_negative(SHARE - sy.p_min)),
-        define(
-            "least-p-at-Pi", "p_i >= min p for the client of ratio Pi", lambda o: non_negative(TOP_SHARE - sy.p_min)
-        ),
-        define(
-            "weights-sum-at-Pi",
-            "the weights sum to 1 at the client and time where Pi is attained",
-            lambda o: zero(1 - (sy.N - 1) * Mean(OTHERS, AT_PI * SHARE) - sy.pi_max * TOP_SHARE),
-        ),
-        define(
-            "skew",
-            "rho sum_i p_i e_i = sum_i alpha_i e_i where the skew rho is taken",
-            lambda o, at: zero(Mean(P, ratio(_skew(at)) * excess(at)) - at * Mean(P, excess(at))),
-        ),
-        define(
-            "skew-denominator",
-            "sum_i p_i e_i > 0 where a skew is taken (by convention it is 1 where all e_i vanish)",
-            lambda o, at: Part(sp.Integer(0), "<", Mean(P, excess(_skew(at)))),
-        ),
+        *weight_ratios.DEFINITIONS,
         define(
             "independent-clients",
             "the clients' noises are independent",
@@ -252,8 +234,10 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
 # Definitions that make sense only under assumptions; of those in a tuple one is enough.
 ALL_PRESENT = "full-participation"
 RESTS_ON = {
-    "curvatures": ("smooth", "strongly-convex"),
+    "curvatures": ("smooth", ("strongly-convex", "gradient-dominance")),
     "attained": ("strongly-convex",),
+    "smooth-below": ("smooth",),
+    "moment-at-step": ("bounded-gradient",),
     **dict.fromkeys(("single-step", "single-step-gradients"), (ALL_PRESENT,)),
     "one-function-apart": ("smooth", ("strongly-convex", "convex")),
     **dict.fromkeys(("next-gaps", "mean-gap"), ("unbiased", ALL_PRESENT, ("strongly-convex", "convex"))),
@@ -294,10 +278,15 @@ def meaning_of(quantity: Quantity, scope: str = "") -> sp.Expr | None:
         return None
     scheduled = [symbol for symbol in expression.free_symbols if getattr(symbol, "scopes", ())]
     if when == "step":
-        return expression if all("step" in symbol.scopes for symbol in scheduled) else None
+        return _stepped(expression) if all("step" in symbol.scopes for symbol in scheduled) else None
     # At T the round that began is the next one, not that of the steps before.
     unknown = scheduled or expression.has(*BEFORE_A_STEP, START)
     return None if unknown else expression.xreplace({W: W_T})
+
+
+def _stepped(expression: sp.Expr) -> sp.Expr:
+    """The same with the local models after a step, before they are averaged, written out."""
+    return expression.xreplace({points.w_i_next: X - sy.eta * G})
 
 
 STATES = {

@@ -37,12 +37,14 @@ OF_DRAWN_WEIGHTS = (*MOMENTS, "some-drawn", "no-more-drawn", "drawn-noises")
 # What it grants, and what grants it draws clients by p with replacement too: E alpha_i is p_i, whatever came before.
 OF_DRAWN_MODELS = ("next-drawn-models", "mean-drawn-model")
 # What it grants where each round is one step.
-OF_DRAWS = ("drawn-clients", "drawn-at-most", "dissimilarity")
+OF_ANY_STEP = ("dissimilarity", "moment-at-step", "drawn-mean-step")
+OF_DRAWS = ("drawn-clients", "drawn-at-most", "drawn-weights-at-step", *OF_ANY_STEP)
 # What it grants that draws them by p with replacement, and where each round is one step.
 OF_DRAWN_BY_P = ("drawn-weights-mean", "drawn-weights-at-most", "some-drawn", "drawn-noises")
-OF_DRAWS_BY_P = ("drawn-by-p", "dissimilarity")
+OF_DRAWS_BY_P = ("drawn-by-p", "drawn-by-p-at-step", *OF_ANY_STEP)
 # What holds in expectation over the draw, so that weights which depend on it may not average it.
-OVER_DRAWS = (*MOMENTS, *OF_DRAWN_MODELS, "drawn-clients", "drawn-at-most", "one-drawn-client", "drawn-by-p")
+AT_STEP = ("drawn-weights-at-step", "drawn-by-p-at-step", "drawn-mean-step", "drawn-clients", "drawn-by-p")
+OVER_DRAWS = (*MOMENTS, *OF_DRAWN_MODELS, *AT_STEP, "drawn-at-most", "one-drawn-client")
 
 
 def _fixed(point: sp.Expr) -> sp.Expr:
@@ -51,14 +53,21 @@ def _fixed(point: sp.Expr) -> sp.Expr:
     return point
 
 
-def _undrawn(vector: sp.Expr) -> sp.Expr:
-    """A vector that is the same whoever is drawn: local models, all clients', and points before the draw."""
+def _undrawn(vector: sp.Expr, *further: sp.Expr) -> sp.Expr:
+    """A vector that is the same whoever is drawn: local models, all clients', points before the draw, and others."""
     weights = set(vector.atoms(Weights)) - {P}
     measured = {symbol for symbol in vector.free_symbols if getattr(symbol, "scopes", ())}
-    others = vector.atoms(Vec) - {X, START, W_STAR, OWN} | vector.atoms(Value) - {SHARE} | vector.atoms(Noise)
+    others = (
+        vector.atoms(Vec) - {X, START, W_STAR, OWN, *further} | vector.atoms(Value) - {SHARE} | vector.atoms(Noise)
+    )
     if weights or measured - {sy.eta} or others or not points.is_vector(vector):
         raise KeyError(vector)
     return vector
+
+
+def _of_several(v: sp.Expr) -> sp.Expr:
+    """m (N - 1) times what the mean square of a mean under alpha is, where m of N clients are drawn uniformly."""
+    return (sy.N - sy.m) * Mean(P, norm_sq(v)) + sy.N * (sy.m - 1) * norm_sq(Centre(P, v))
 
 
 DEFINITIONS = (
@@ -109,10 +118,19 @@ DEFINITIONS = (
         "alpha is 1/m at m of N clients, drawn uniformly whatever came before: two of them both take part with "
         "probability m (m - 1)/(N (N - 1)), so that m (N - 1) times the mean square of a mean under alpha is the "
         "sum of N - m mean squares and N (m - 1) squares of the mean",
+        lambda o, v: zero(_of_several(_undrawn(v)) - sy.m * (sy.N - 1) * norm_sq(Centre(ALPHA, v))),
+    ),
+    define(
+        "drawn-weights-at-step",
+        "the same at a round of one step, which starts at w_t: m of N clients are drawn uniformly",
+        lambda o, v: zero(_of_several(_undrawn(v, W)) - sy.m * (sy.N - 1) * norm_sq(Centre(ALPHA, v))),
+    ),
+    define(
+        "drawn-by-p-at-step",
+        "m clients are drawn by p, independently, for a round of one step, which starts at w_t: m times the mean "
+        "square of a mean under alpha is a mean square and m - 1 squares of the mean",
         lambda o, v: zero(
-            (sy.N - sy.m) * Mean(P, norm_sq(_undrawn(v)))
-            + sy.N * (sy.m - 1) * norm_sq(Centre(P, v))
-            - sy.m * (sy.N - 1) * norm_sq(Centre(ALPHA, v))
+            Mean(P, norm_sq(_undrawn(v, W))) + (sy.m - 1) * norm_sq(Centre(P, v)) - sy.m * norm_sq(Centre(ALPHA, v))
         ),
     ),
     define(
@@ -151,6 +169,17 @@ DEFINITIONS = (
         "drawn-noises",
         "the noises of the clients that may be drawn are independent",
         lambda o: zero(norm_sq(Centre(P, NOISE)) - Mean(P, SHARE * norm_sq(NOISE))),
+    ),
+    define(
+        "drawn-mean-step",
+        "clients are drawn uniformly, or by p, whatever came before, and make one local step: w_{t+1} is in "
+        "expectation the mean of all clients' models",
+        lambda o, u: zero(Inner(W_NEXT - Centre(P, STEPPED), _undrawn(of_all(u), W))),
+    ),
+    define(
+        "moment-at-step",
+        "a round is one step, which starts at w_t: E||g_i||^2 <= G^2 there, whoever is drawn",
+        lambda o: non_negative(sy.G_sq - norm_sq(grad(W) + NOISE)),
     ),
     define(
         "dissimilarity",

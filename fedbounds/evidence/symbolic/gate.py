@@ -211,7 +211,12 @@ def _written(quantity: Quantity, scope: Context) -> Grounds:
     never = term.is_nonnegative if term is not None else weighted or points.never_negative(quantity.expression)
     if signs not in FACTS[: 1 + bool(never)]:
         raise Unproved(f"the sign of {quantity} is declared, and not seen from its expression")
-    return admit(term, scope) if term is not None else Grounds() if weighted else admit(meaning, scope)
+    if weighted:
+        return Grounds() if term is None else admit(term, scope)
+    stepped = quantity.expression is not None and quantity.expression.has(points.w_i_next)
+    if stepped and definitions.ALL_PRESENT not in scope.universe:
+        raise Unproved(f"{quantity} speaks of models after a step, which are known where every client takes part")
+    return admit(definitions.W_NEXT if stepped else sp.Integer(0), scope) | admit(meaning, scope)
 
 
 def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:

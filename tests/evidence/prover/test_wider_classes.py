@@ -1,0 +1,145 @@
+"""Theorems without convexity or smoothness, about draws, and identities are proved; near misses are not."""
+
+import pytest
+
+from fedbounds.evidence.prover import automatic
+from fedbounds.latex import reader
+from fedbounds.theory.reading import READINGS
+
+ALL = "full-participation, unbiased"
+ONE = f"{ALL}, one-local-step"
+CONSTANT = r"constant-steps, \eta \le \frac{1}{L}"
+SUM, FALL = (
+    r"\mathbb{E}\sum_{i=1}^N p_i",
+    r"\mathbb{E}[F(w_{t+1})] \le \mathbb{E}[F(w_t)]-\frac{\eta_t}{2}\mathbb{E}\|\nabla F(w_t)\|^2",
+)
+AWAY = r"\|\nabla F_i(w_t)-\nabla F(w_t)\|^2"
+# name -> assumptions, step sizes, statement, and changes that make it false: in the statement or the assumptions.
+STATEMENTS = {
+    "gradients at local models": (
+        f"smooth, {ALL}",
+        "",
+        r"\|\sum_{i=1}^N p_i\nabla F_i(w_t^i)-\nabla F(w_t)\|^2 \le L^2\sum_{i=1}^N p_i\|w_t^i-w_t\|^2",
+        [("L^2", r"\frac{L^2}{2}")],
+    ),
+    "fall with drift": (
+        f"smooth, bounded-variance, {ALL}, small-steps",
+        "",
+        FALL + r"+\frac{\eta_tL^2}{2}" + SUM + r"\|w_t-w_t^i\|^2+\frac{L\eta_t^2\sigma^2}{2}",
+        [(r"\frac{\eta_tL^2}{2}", r"\frac{\eta_tL^2}{4}"), (", small-steps", "")],
+    ),
+    "length of a step": (
+        f"smooth, bounded-variance, {ONE}",
+        "",
+        r"\mathbb{E}\|w_{t+1}-w_t\|^2 \le 2L\eta_t^2(\mathbb{E}[F(w_t)]-F^\star)+\eta_t^2\sigma^2",
+        [("2L", "L"), (", one-local-step", "")],
+    ),
+    "before averaging": (
+        f"strongly-convex, bounded-gradient, {ALL}",
+        "",
+        SUM
+        + r"\|w_{t+1}^i-w^\star\|^2 \le (1-\eta_t\mu)"
+        + SUM
+        + r"\|w_t^i-w^\star\|^2-2\eta_t"
+        + SUM
+        + r"(F_i(w_t^i)-F_i(w^\star))+\eta_t^2G^2",
+        [("G^2", r"\frac{G^2}{2}"), (r"(1-\eta_t\mu)", r"(1-2\eta_t\mu)")],
+    ),
+    "step of any size": (
+        f"smooth, convex, full-gradients, {ONE}",
+        "",
+        r"\|w_{t+1}-w^\star\|^2 \le \|w_t-w^\star\|^2-\eta_t(\frac{2}{L}-\eta_t)\|\nabla F(w_t)\|^2",
+        [(r"\frac{2}{L}", r"\frac{3}{L}"), ("convex, ", "")],
+    ),
+    "no growth up to 2/L": (
+        f"smooth, convex, full-gradients, {ONE}, \\eta_t \\le \\frac{{2}}{{L}}",
+        "",
+        r"F(w_{t+1})-F^\star \le F(w_t)-F^\star",
+        [(r"\frac{2}{L}", r"\frac{3}{L}")],
+    ),
+    "drawn by p": (
+        "selection-with-replacement, one-local-step",
+        "",
+        r"\mathbb{E}\|\frac1m\sum_{i\in S}\nabla F_i(w)\|^2 = (1-\frac1m)\|\nabla F(w)\|^2"
+        r"+\frac1m\sum_{i=1}^N p_i\|\nabla F_i(w)\|^2",
+        [(r"(1-\frac1m)", r"(1-\frac2m)")],
+    ),
+    "variance of local models": (
+        ALL,
+        "",
+        r"\sum_{i=1}^N p_i\|w_t^i-w^\star\|^2 = \|w_t-w^\star\|^2+\sum_{i=1}^N p_i\|w_t^i-w_t\|^2",
+        [("+", "+2")],
+    ),
+    "movement of drawn clients": (
+        "bounded-gradient, selection-with-replacement, one-local-step",
+        "",
+        r"\mathbb{E}\|w_{t+1}-w_t\|^2 \le \eta_t^2G^2",
+        [("G^2", r"\frac{G^2}{2}")],
+    ),
+    "Polyak-Lojasiewicz": (
+        f"smooth, polyak-lojasiewicz, bounded-variance, {ONE}, {CONSTANT}",
+        "",
+        r"\mathbb{E}[F(w_T)]-F^\star \le (1-\eta\mu)^T(F(w_0)-F^\star)+\frac{L\eta\sigma^2}{2\mu}",
+        [(r"2\mu", r"4\mu"), ("polyak-lojasiewicz", "convex")],
+    ),
+    "Polyak-Lojasiewicz, bounded gradients": (
+        f"smooth, polyak-lojasiewicz, bounded-gradient, {ONE}",
+        r"\frac{2t+1}{2\mu(t+1)^2}",
+        r"\mathbb{E}[F(w_T)-F^\star] \le \frac{LG^2}{2\mu^2T}",
+        [(r"2\mu^2T", r"10\mu^2T")],
+    ),
+    "growing noise": (
+        rf"smooth, strongly-convex, growing-variance, {ONE}, constant-steps, \eta \le \frac{{1}}{{L(1+c)}}",
+        "",
+        r"\mathbb{E}\|w_T-w^\star\|^2 \le (1-\eta\mu)^T\|w_0-w^\star\|^2+\frac{\eta(\sigma_0^2+2cL\Gamma)}{\mu}",
+        [(r"\sigma_0^2+", r"\frac{\sigma_0^2}{2}+")],
+    ),
+    "drawn, bounded gradients": (
+        r"strongly-convex, bounded-gradient, selection-with-replacement, one-local-step, constant-steps, "
+        r"\eta \le \frac{1}{2\mu}",
+        "",
+        r"\mathbb{E}\|w_T-w^\star\|^2 \le (1-2\eta\mu)^T\|w_0-w^\star\|^2+\frac{\eta G^2}{2\mu}",
+        [(r"G^2}{2\mu}", r"G^2}{4\mu}"), (r"\frac{1}{2\mu}", r"\frac{2}{\mu}")],
+    ),
+    "stationary after local steps": (
+        f"smooth, bounded-variance, bounded-gradient, {ALL}, {CONSTANT}",
+        "",
+        r"\frac1T\sum_{t<T}\mathbb{E}\|\nabla F(w_t)\|^2 \le \frac{2(F(w_0)-F^\star)}{\eta T}"
+        r"+\eta^2L^2(\tau-1)^2G^2+L\eta\sigma^2",
+        [(r"(\tau-1)", r"(\tau-2)"), (r"+L\eta\sigma^2", r"+\frac{L\eta\sigma^2}{3}")],
+    ),
+    "identical clients": (
+        f"identical, smooth, convex, bounded-variance, {ALL}, {CONSTANT}",
+        "",
+        r"\frac1T\sum_{t<T}(\mathbb{E}[F(w_t)]-F^\star) \le \frac{\|w_0-w^\star\|^2}{2\eta T}+\frac{\eta\sigma^2}{2}",
+        [(r"\sigma^2}{2}", r"\sigma^2}{4}"), ("identical, ", "")],
+    ),
+    "least slope": (
+        f"smooth, full-gradients, {ONE}",
+        r"\frac{1}{L}",
+        r"\min_{t<T}\|\nabla F(w_t)\|^2 \le \frac{2L(F(w_0)-F^\star)}{T}",
+        [("2L(", "L("), (", one-local-step", "")],
+    ),
+}
+FALSE = [(name, *change) for name, (*_, changes) in STATEMENTS.items() for change in changes]
+
+
+def proved(name, tmp_path, old="", new=""):
+    assumed, step, formula, _ = STATEMENTS[name]
+    text = rf"\begin{{theorem}}{chr(10)}% fedbounds: assume {assumed}{chr(10)}"
+    text += f"% fedbounds: step {step}\n" * bool(step) + f"We have\n\\[\n{formula}.\n\\]\n\\end{{theorem}}\n"
+    assert old in text
+    path = tmp_path / "theorem.tex"
+    path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
+    (claim,) = reader.read(path).values()
+    return automatic.examine(claim, READINGS["plain"]) is not None
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_it_is_proved(name, tmp_path):
+    assert proved(name, tmp_path)
+
+
+@pytest.mark.parametrize(("name", "old", "new"), FALSE)
+def test_a_near_miss_is_not(name, old, new, tmp_path):
+    assert not proved(name, tmp_path, old, new)
