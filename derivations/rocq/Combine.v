@@ -306,7 +306,9 @@ Ltac added_up := apply Req_le; numbers; first [ring | field; apart].
 Ltac facts_named P M :=
   try match goal with h : smooth P _ |- _ => rename h into Hs end;
   try match goal with h : strongly_convex P _ |- _ => rename h into Hc end;
-  try match goal with s : smooth P ?L, c : strongly_convex P ?mu |- _ => assert (HL : mu <= L) by lra end.
+  try match goal with s : smooth P ?L, c : strongly_convex P ?mu |- _ => assert (HL : mu <= L) by lra end;
+  try match goal with h : weights (N P) (p P), l : forall i, (i < N P)%nat -> ?q <= p P i, e : INR (N P) * ?q = 1 |- _ =>
+    pose proof (equal_share P q h l e) as He' end.
 Ltac at_history M c k Hck :=
   match goal with h : forall c, (c < H M)%nat -> weights _ _ /\ _ |- _ => pose proof (proj1 (h c (proj1 Hck))) as Ha end;
   match goal with h : forall c k, seen M c k -> weights _ _ |- _ => specialize (h c k Hck) end;

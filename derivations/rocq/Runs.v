@@ -64,35 +64,11 @@ Qed.
 Lemma noise_bound sigma_sq c k : seen M c k -> bounded_variance M sigma_sq ->
   given_past M c k (fun s => norm_sq (centre (N P) (alpha M c) (xi M c k s))) <= sigma_sq.
 Proof. exact (Facts.noise_bound (flatten M) flat_ok sigma_sq c k). Qed.
-Lemma mean_noise sigma_p_sq c k : seen M c k -> variance_of_mean M sigma_p_sq ->
-  given_past M c k (fun s => norm_sq (centre (N P) (p P) (xi M c k s))) <= sigma_p_sq.
-Proof. exact (Independent.mean_noise (flatten M) sigma_p_sq c k flat_ok). Qed.
 Lemma one_model : taken M = 0%nat -> forall c k i, seen M c k -> (i < N P)%nat -> x M c k i = w M c k.
 Proof. exact (fun one => Together.one_model (flatten M) flat_ok one). Qed.
-Lemma square_after c k b u : seen M c k ->
-  given_past M c k (fun s => norm_sq (add (scale b (w_next M c k s)) u))
-  = norm_sq (add (scale b (ahead M c k)) u) + b * b * (eta M * eta M * variance M c k).
-Proof. exact (Inside.square_after (flatten M) flat_ok c k b u). Qed.
 Lemma drift_bound G_sq ratio tau : bounded_gradient M G_sq -> 0 <= ratio -> steps_within M ratio -> (taken M <= tau)%nat ->
   drift M <= ratio ^ 2 * (eta M) ^ 2 * (INR tau) ^ 2 * G_sq.
 Proof. exact (Drift.drift_bound (flatten M) flat_ok G_sq ratio tau). Qed.
-Lemma loss_after L c k y : smooth P L -> seen M c k ->
-  given_past M c k (fun s => mean (N P) (p P) (fun i => F P i (w_next M c k s)))
-  <= mean (N P) (p P) (fun i => F P i (y i) + ip (grad P i (y i)) (sub (ahead M c k) (y i))
-       + L / 2 * norm_sq (sub (ahead M c k) (y i))) + L / 2 * (eta M * eta M * variance M c k).
-Proof.
-  intros Hs Hh. pose proof (Inside.no_noise_expected (flatten M) flat_ok c k) as Z. pose proof (square_after c k 1) as Q.
-  pose proof ok as (Hp & _ & _ & _ & Ho & _). pose proof (Ho c k Hh) as Hd. unfold given_past in *.
-  rewrite mean_swap, <- (mean_const (N P) (p P) (L / 2 * (eta M * eta M * variance M c k)) Hp), <- mean_plus.
-  apply mean_le; [assumption|]. intros i Hi.
-  eapply Rle_trans; [apply mean_le; [assumption|]; intros s _; apply (Hs i (y i)); assumption|]. right.
-  rewrite (mean_ext _ _ _ (fun s => (F P i (y i) + ip (grad P i (y i)) (sub (ahead M c k) (y i)))
-    + ((- eta M) * ip (mean_noise_of M c k s) (grad P i (y i))
-    + L / 2 * norm_sq (add (scale 1 (w_next M c k s)) (scale (-1) (y i)))))).
-  - rewrite !mean_plus, !mean_times, !(mean_const _ _ _ Hd), (Z _ Hh), (Q _ Hh), scale_one. unfold sub. ring.
-  - intros s _. rewrite scale_one, next_is. set (n := mean_noise_of M c k s). fold (sub (sub (ahead M c k) (scale (eta M) n)) (y i)).
-    set (q := norm_sq _). unfold sub. rewrite !ip_add_r, !ip_scale_r, (ip_sym _ n). ring.
-Qed.
 Lemma drawn_after least share v (way : nat -> nat -> nat -> V P) :
   (forall c k i y, ip (way c k i) y = ip (w M c k) y - eta M * ip (grad P i (w M c k)) y - ip (w_star P) y) ->
   drawn M least -> least <= share -> taken M = 0%nat -> expected M (variance M) <= v ->

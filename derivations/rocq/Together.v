@@ -51,26 +51,7 @@ Proof.
   unfold w. symmetry. apply centre_of_one; [assumption|]. intros j Hj. unfold x. rewrite one. reflexivity.
 Qed.
 
-(* The mean gradient at the model, and what the mean gradient of the local models is. *)
-Definition descent c k : V P := centre (N P) (p P) (fun i => grad P i (w M c k)).
-Lemma descent_mean c k y : mean (N P) (p P) (fun i => ip (grad P i (w M c k)) y) = ip (descent c k) y.
-Proof. unfold descent. rewrite ip_centre. reflexivity. Qed.
-Lemma slope_is c k y : seen M c k -> ip (slope M c k) y = ip (descent c k) y.
-Proof.
-  intros Hh. unfold slope. rewrite ip_centre, (alpha_is_p c _ (proj1 Hh)), <- descent_mean.
-  apply mean_ext. intros i Hi. rewrite (one_model c k i Hh Hi). reflexivity.
-Qed.
 
-(* A step of full gradients with noise, in inner products of the model, w* and the mean gradient. *)
-Lemma one_step c k : seen M c k ->
-  given_past M c k (fun s => norm_sq (sub (w_next M c k s) (w_star P)))
-  = norm_sq (sub (sub (w M c k) (w_star P)) (scale (eta M) (descent c k)))
-    + eta M * eta M * given_past M c k (fun s => norm_sq (centre (N P) (alpha M c) (xi M c k s))).
-Proof.
-  intros Hh. rewrite (expand_noise M ok c k Hh). f_equal. set (d := sub (w M c k) (w_star P)).
-  unfold norm_sq, sub. rewrite !ip_add, !ip_add_r, !ip_scale, !ip_scale_r, (ip_sym _ d (slope M c k)), (ip_sym _ d (descent c k)), !(slope_is c k _ Hh).
-  rewrite (ip_sym _ (descent c k) (slope M c k)), (slope_is c k _ Hh). ring.
-Qed.
 End Together.
 
 Ltac not_negative := repeat (apply Rplus_le_le_0_compat || apply Rmult_le_pos || apply pow_le); lra.

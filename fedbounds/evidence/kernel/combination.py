@@ -34,7 +34,7 @@ OF_A_CLIENT = {
     "bounded-variance": "Hv i Hi",
     "bounded-gradient": "HG i Hi",
     "client-variances": "Hvi i Hi",
-    "growing-variance": "Hv i Hi",
+    "equal-p": "He' i Hi",
 }
 OF_ALL = {
     **{"curvatures": "HL", "rho-bar": "Hr", "rho-tilde": "Ht", "independent-clients": "Hu"},
@@ -43,7 +43,7 @@ OF_ALL = {
 }
 # Those that are identities, and those in which the noise is averaged already.
 EQUAL = ("independent-clients", "equal-p")
-AVERAGED = ("bounded-variance", "bounded-gradient", "client-variances", "growing-variance", "independent-clients")
+AVERAGED = ("bounded-variance", "bounded-gradient", "client-variances", "independent-clients")
 WEIGHTS = {P: ("(p P)", "Hp")}
 # What the bound on the drift of gradients that are bounded has beside a number, and its lemma in Rocq.
 DRIFTS = {

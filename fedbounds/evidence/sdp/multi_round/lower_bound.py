@@ -15,7 +15,7 @@ refute.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -93,7 +93,7 @@ def clients(run: Run) -> list[Client]:
 
 
 def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
-    """The best such instance."""
+    """The best such instance, its value rounded down unless a rule makes the weights."""
     mu, L = float(run.least_curvature), float(run.L)
     centre, reach = np.array([np.pi / 4, (mu + L) / 2]), np.array([np.pi / 4, (L - mu) / 2])
     for _ in range(TIMES):
@@ -110,15 +110,16 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
         shape, reach = tried[:, np.argmax(_ends(run, tuple(tried), delta_0, zeta_sq))], reach / 2
     end = float(_ends(run, shape, delta_0, zeta_sq))
     plane = Attained(tuple(map(float, shape)), instance(run, shape, zeta_sq), end)
-    if run.measure == "distance":
-        return plane
-    at, reach = delta_0**0.5 / 2, delta_0**0.5 / 2
-    for _ in range(2 * TIMES):
+    at, reach, result = delta_0**0.5 / 2, delta_0**0.5 / 2, plane
+    for _ in range(0 if run.measure == "distance" else 2 * TIMES):
         tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), delta_0**0.5 / RANDOM, delta_0**0.5)
         ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
         at, reach = tried[np.argmax(ends)], reach * FINER
-    line = Attained((float(at),), None, float(ends.max()))
-    return max(plane, line, key=lambda candidate: candidate.value)
+        line = Attained((float(at),), None, float(ends.max()))
+        result = max(plane, line, key=lambda candidate: candidate.value)
+    if run.rule is not None:
+        return result
+    return replace(result, value=surely(run, result, Fraction(delta_0), Fraction(zeta_sq)))
 
 
 def surely(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
@@ -207,7 +208,7 @@ def _ends(run: Run, shape: Any, delta_0: Any, zeta_sq: Any, arithmetic: tuple[An
             if run.measure == "average" and step.t < run.T:
                 summed = summed + step.virtual(step.alpha) * number(Fraction(1, run.T))
         w = step.x[..., 0, :]
-        start = w if run.server == 1 else start + number(run.server) * (w - start)
+        start = w if run.server == 1 else start + (w - start) * number(run.server)
     w = summed if run.measure == "average" else start
     slope = (losses.p[..., None] * losses.grads(w)).sum(-2) if run.measure == "slope" else w
     value = (slope * slope).sum(-1) if run.measure in ("distance", "slope") else losses.gap(w)
