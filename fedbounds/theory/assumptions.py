@@ -126,7 +126,7 @@ mean_strongly_convex = Assumption(
 )
 polyak_lojasiewicz = Assumption(
     "polyak-lojasiewicz",
-    "||grad F||^2 >= 2 mu (F - F*), which mu-strong convexity implies",
+    "||grad F||^2 >= 2 mu (F - F*) with F not constant, which mu-strong convexity implies",
     on_run=_strongly_convex,
     exactly=lambda instance, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
     in_class=_of_the_class,
