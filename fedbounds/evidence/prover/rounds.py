@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.assumptions import SHIPPED
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.sums_over_steps import least_over_steps, sum_over_steps
 
@@ -62,6 +62,8 @@ def of_mean(claim: Claim) -> Claim | None:
     bottom = sp.fraction(sp.cancel(sp.Add(*claim.terms.values())))[1]
     begun = any(Part(sp.Integer(1), "<=", T) in item.parts for item in claim.assumptions)
     if of is None or claim.scope != "horizon" or claim.repair is not None:
+        return None
+    if claim.kind is not Kind.INEQUALITY:  # the least value is at most the mean, not equal to it
         return None
     if not (begun or (bottom.is_polynomial(T) and bottom.subs(T, 0) == 0)):
         return None

@@ -13,7 +13,7 @@ import sympy as sp
 
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Kind
 
 T, L, mu = sy.T, sy.L, sy.mu
 # What a bound on a sum of gaps or of slopes has of the start, over eta T.
@@ -24,6 +24,8 @@ WHY = "For the step that is tuned to T this is at most the bound of the statemen
 def at_any_step(claim: Claim) -> Iterator[tuple[Claim, str]]:
     """Claims about every constant step up to a limit that imply one about a tuned step, each with why."""
     if claim.scope != "horizon" or claim.repair is not None or not claim.tuned or claim.eta is None:
+        return
+    if claim.kind is not Kind.INEQUALITY:  # a bound for every step is at least that for the tuned one
         return
     size = sp.sympify(claim.eta).xreplace(dict(claim.definitions))
     if any("step" in getattr(symbol, "scopes", ()) or symbol in (sy.t, sy.eta_0) for symbol in size.free_symbols):

@@ -1,9 +1,12 @@
 """Theorems without convexity or smoothness, about draws, and identities are proved; near misses are not."""
 
+from dataclasses import replace
+
 import pytest
 
 from fedbounds.evidence.prover import automatic
 from fedbounds.latex import reader
+from fedbounds.theory.claim import Kind
 from fedbounds.theory.reading import READINGS
 
 ALL = "full-participation, unbiased"
@@ -124,7 +127,7 @@ STATEMENTS = {
 FALSE = [(name, *change) for name, (*_, changes) in STATEMENTS.items() for change in changes]
 
 
-def proved(name, tmp_path, old="", new=""):
+def claim_of(name, tmp_path, old="", new=""):
     assumed, step, formula, _ = STATEMENTS[name]
     text = rf"\begin{{theorem}}{chr(10)}% fedbounds: assume {assumed}{chr(10)}"
     text += f"% fedbounds: step {step}\n" * bool(step) + f"We have\n\\[\n{formula}.\n\\]\n\\end{{theorem}}\n"
@@ -132,7 +135,11 @@ def proved(name, tmp_path, old="", new=""):
     path = tmp_path / "theorem.tex"
     path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
     (claim,) = reader.read(path).values()
-    return automatic.examine(claim, READINGS["plain"]) is not None
+    return claim
+
+
+def proved(*changed):
+    return automatic.examine(claim_of(*changed), READINGS["plain"]) is not None
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -143,3 +150,12 @@ def test_it_is_proved(name, tmp_path):
 @pytest.mark.parametrize(("name", "old", "new"), FALSE)
 def test_a_near_miss_is_not(name, old, new, tmp_path):
     assert not proved(name, tmp_path, old, new)
+
+
+def test_a_least_value_is_at_most_the_mean_and_a_step_tuned_to_T_is_one_of_many(tmp_path):
+    """What is equal to the mean, or for every step, is not equal to the least value, or for the tuned step."""
+    least = claim_of("least slope", tmp_path)
+    tuned = claim_of("least slope", tmp_path, r"step \frac{1}{L}", r"step \frac{1}{L\sqrt{T}}")
+    for claim, restated in ((least, automatic.restated), (tuned, automatic.at_any_step)):
+        assert list(restated(claim))
+        assert not list(restated(replace(claim, kind=Kind.IDENTITY)))
