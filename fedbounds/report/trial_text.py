@@ -19,6 +19,7 @@ from fedbounds.report.number_format import decimal_pair
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.terminal_symbols import one_line, worded
 from fedbounds.report.trial_coverage import certified_settings, not_covered, tried
+from fedbounds.theory import assumptions
 from fedbounds.theory.claim import Claim, in_words, statement
 from fedbounds.theory.coverage import only
 from fedbounds.theory.reading import READINGS
@@ -37,6 +38,8 @@ UNREAD = "This says nothing of the theorem until what was not read stands in its
 
 # What every test and proof here takes for granted of noise.
 NOISE = "Assumed throughout: noises have mean 0 given the past and are independent between clients."
+# How the assumption of equal weights of m clients is read beside `unbiased`.
+DRAW = "Assumed throughout: the m clients of a round are drawn uniformly from the N, whatever happened before."
 
 
 def verdict(trial: Trial) -> list[str]:
@@ -80,7 +83,7 @@ def _headline(trial: Trial) -> list[str]:
         near = tightness(trial.verdicts)
         lines = [
             MEANING[outcome],
-            *_noise(trial),
+            *_granted(trial),
             *([f"{near[0].upper()}{near[1:]}."] if near else []),
             *rocq_answer(proof),
             *_length(automatic.proof_of(proof)),
@@ -94,7 +97,7 @@ def _headline(trial: Trial) -> list[str]:
             unknown.setdefault(what, []).extend([evidence] if says else [])
         reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
         return [f"{head}: {outcome}.", MEANING[outcome], *reasons]
-    return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_noise(trial), MEANING[outcome]]
+    return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_granted(trial), MEANING[outcome]]
 
 
 def _length(proof: Sequence[str]) -> list[str]:
@@ -122,10 +125,12 @@ def _neighbours(trial: Trial) -> list[str]:
     return [f"{Outcome.PROVED} {worded(line.removeprefix(PROVED), _symbols(trial.claim))}." for line in near]
 
 
-def _noise(trial: Trial) -> list[str]:
-    """What is taken for granted of noise, where the claim allows any."""
+def _granted(trial: Trial) -> list[str]:
+    """What is taken for granted of noise, where the claim allows any, and of who is drawn."""
+    stated = trial.claim.assumptions_in(READINGS[trial.reading])
+    drawn = assumptions.equal_selection in stated and assumptions.unbiased in stated
     gradients = trial.claim.coverage(READINGS[trial.reading]).axes.get("gradients")
-    return [] if gradients == only("full") else [NOISE]
+    return [NOISE] * (gradients != only("full")) + [DRAW] * drawn
 
 
 def nearest_statements(trial: Trial) -> list[str]:

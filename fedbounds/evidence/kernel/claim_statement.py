@@ -100,11 +100,12 @@ def statement(
     tied = {**TIED, **(AT_STARTS if reading.skew == "sync" else {}), **({"tau": ()} if along else {})}
     stated = claim.sides(reading)
     left, right = stated.lhs, list(stated.terms.values())
-    assumptions = claim.assumptions_in(reading)
+    draws = _draws(claim, reading)
+    # Of drawn clients it is the draw that is unbiased: alpha = p in every round would contradict it.
+    assumptions = [one for one in claim.assumptions_in(reading) if not (draws and one is assumed.unbiased)]
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
     used |= {name for name, tie in OWNED.items() if tie in assumptions and name != "sigma_p_sq"}
     used |= {name for a in assumptions for name in a.symbols()}
-    draws = _draws(claim, reading)
     _check_assumed(claim, assumptions, used, bool(draws))
     weak = without_minima(claim, reading)
     used |= {"tau"} if along or (by_p and used & BY_P.keys()) else set()
@@ -306,6 +307,8 @@ def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collec
     for one in needed:
         if one not in assumptions:
             raise _cannot(claim, f"that it does not assume {one.key}", f"add {one.key} to its assumptions")
+    if draws and "C" in used:
+        raise _cannot(claim, "the share C of clients, where some are drawn", "write m and N")
 
 
 def _cannot(claim: Claim, what: str, remedy: str) -> Exception:

@@ -133,3 +133,13 @@ def test_a_counterexample_meets_every_assumption_when_it_is_refuted():
         assumed(a.identical)
     assert len(assumed(Assumption("k", "", sp.Le(sy.drift, 1)))) == instance.total
     assert assumed(Assumption("k", "", sp.Le(sy.T, 3))) == [f"number {instance.total} <= 3"]
+
+
+def test_drawn_clients_are_not_said_to_be_everybody():
+    """With alpha = p in every round, or C = 1, hypotheses about m < N clients would contradict each other."""
+    assumed = (a.equal_selection, a.unbiased, a.equal_p, a.one_local_step, a.smooth, a.strongly_convex)
+    drawn = Claim("drawn", "", "", "step", sy.Delta_next, {"all": sy.m * sy.Delta / sy.N}, assumptions=assumed)
+    text = kernel.statement(drawn, READINGS["plain"])
+    assert "drawn_apart M m" in text and "pi_m" not in text and "ratio_at" not in text
+    with pytest.raises(InputError, match="write m and N"):
+        kernel.statement(replace(drawn, terms={"all": sy.C * sy.Delta}), READINGS["plain"])
