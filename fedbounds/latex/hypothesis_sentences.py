@@ -19,18 +19,18 @@ FORMULA = re.compile(
     r"(?<!\\)\$[^$]+\$|\\\(.*?\\\)|\\begin\{math\}.*?\\end\{math\}|\\\w+(\{[\w:.,-]*\})?|~", re.DOTALL
 )
 WORDS = """
-    a after algorithm all along also an and any are as assume assuming assumption assumptions at average batch
-    be bound bounded bounds by client clients common constant constants continuously convex convexity decreasing
-    denote denotes descent differentiable dissimilarity distributed drawn each every exact expectation fedavg
-    fixed following for from full function functions further furthermore gd generated given global gradient
-    gradients has have hold holds i identical identically if in independent initial integer integers is it
-    iterate iterates iteration iterations its least lemma let local loss losses mean mean-zero method minibatch
-    minimiser minimisers minimizer minimizers minimum model models moreover most multiple multiples noise
-    nonnegative number numbers objective objectives of on over parallel point positive produced random rate rates
-    round rounds run runs same sampled satisfied satisfies satisfy satisfying selected sequence server sgd size sizes
-    smooth smoothness start started starting step steps stepsize stepsizes stochastic strongly subset such suppose
-    that the their then theorem these this to total twice unbiased under uniformly value values variance we weight
-    weights where which with zero
+    a after algorithm all along also an and any arbitrary are as assume assuming assumption assumptions at average
+    batch be bound bounded bounds by client clients common condition constant constants continuously convex
+    convexity decreasing denote denotes descent differentiable dissimilarity distributed drawn each every exact
+    expectation fedavg fixed following for from full function functions further furthermore gd generated given
+    global gradient gradients has have hold holds i identical identically if in independent inequality initial
+    integer integers is it iterate iterates iteration iterations its least lemma let local lojasiewicz loss losses
+    mean mean-zero method minibatch minimiser minimisers minimizer minimizers minimum model models moreover most
+    multiple multiples noise nonnegative number numbers objective objectives of ojasiewicz on over parallel
+    participation pl point polyak positive produced random rate rates round rounds run runs same sampled satisfied
+    satisfies satisfy satisfying selected sequence server sgd size sizes smooth smoothness start started starting
+    step steps stepsize stepsizes stochastic strongly subset such suppose that the their then theorem these this
+    to total twice unbiased under uniformly value values variance we weight weights where which with zero
 """
 NEUTRAL = frozenset(WORDS.split())
 
@@ -65,4 +65,4 @@ def _words(text: str) -> str:
 
 
 def _is_neutral(text: str) -> bool:
-    return all(word.lower() in NEUTRAL for word in re.findall(r"[^\W\d_][\w'-]*", text))
+    return all(word.lower().strip("-") in NEUTRAL for word in re.findall(r"[^\W\d_][\w'-]*", text))
