@@ -26,7 +26,7 @@ WORDS = """
     global gradient gradients has have hold holds i identical identically if in independent inequality initial
     integer integers is it iterate iterates iteration iterations its least lemma let local lojasiewicz loss losses
     mean mean-zero method minibatch minimiser minimisers minimizer minimizers minimum model models moreover most
-    multiple multiples noise nonnegative number numbers objective objectives of ojasiewicz on over parallel
+    multiple multiples noise nonnegative number numbers objective objectives of ojasiewicz on one over parallel
     participation pl point polyak positive produced random rate rates round rounds run runs same sampled satisfied
     satisfies satisfy satisfying selected sequence server sgd size sizes smooth smoothness start started starting
     step steps stepsize stepsizes stochastic strongly subset such suppose that the their then theorem these this

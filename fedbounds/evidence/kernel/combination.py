@@ -188,7 +188,10 @@ class Combination:
             of = sp.sympify(fact.of).xreplace(dict(self.put))
             return f"ip_pos _ {self.points.point(of)}", _noisy(of), False
         if isinstance(fact, d.Earlier) and isinstance(cases := self.steps[fact.label].because, d.Cases):
-            at = [sp.sympify(use.points[0]).xreplace(dict(self.put)) for _, use in cases.first.uses]  # type: ignore[union-attr]
+            ends = [use.points[0] for _, use in cases.first.uses if isinstance(use, d.Premise)]
+            if len(ends) != 2 or len(cases.first.uses) != 2:
+                raise no_script(f"the line {fact.label}, which is by other cases than an interpolation")
+            at = [sp.sympify(point).xreplace(dict(self.put)) for point in ends]
             x, y = map(self.points.point, at)
             # The lemma has twice the derivation's fact.
             return f"halved _ _ (between P L mu i {y} {x} Hs Hc HL Hi)", any(map(_noisy, at)), False
