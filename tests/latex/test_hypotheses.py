@@ -49,6 +49,9 @@ def keys(claim):
         (r"Let $\mu > 0$ and $T \ge 0$.", []),
         (r"Let $N \ge 2$ clients be drawn. Parallel SGD satisfies for all $T\ge1$", ["N >= 2", "T >= 1"]),
         (r"For all $T \ge 4L/\mu$, where $F=\sum_i p_i F_i$,", ["T >= 4*L/mu"]),
+        (r"Let $T$ be arbitrary and let $\eta\le 1/L$.", ["small-steps"]),
+        (r"With full participation and any one $\eta$ with $\eta\le 1/L$,", ["small-steps"]),
+        (r"Let the Polyak--{\L}ojasiewicz inequality hold with $\mu$ and let $\eta\le 1/L$.", ["small-steps"]),
     ],
 )
 def test_a_hypothesis_of_the_text_is_assumed(text, added):
