@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
@@ -154,6 +153,8 @@ def certificate(function: RowObjective, w: Array) -> float:
 
 def _newton_step(function: RowObjective, w: Array, g: Array, forcing: float) -> Array:
     if w.size <= DENSE_LIMIT:
+        from scipy.linalg import solve  # 0.2 s, which most problems need not wait for
+
         return np.asarray(-solve(function.hessian(w), g, assume_a="pos", check_finite=False), dtype=float)
     from scipy.sparse.linalg import LinearOperator, cg
 
