@@ -153,9 +153,7 @@ def certificate(function: RowObjective, w: Array) -> float:
 
 def _newton_step(function: RowObjective, w: Array, g: Array, forcing: float) -> Array:
     if w.size <= DENSE_LIMIT:
-        from scipy.linalg import solve  # 0.2 s, which most problems need not wait for
-
-        return np.asarray(-solve(function.hessian(w), g, assume_a="pos", check_finite=False), dtype=float)
+        return np.asarray(-np.linalg.solve(function.hessian(w), g), dtype=float)
     from scipy.sparse.linalg import LinearOperator, cg
 
     hessian = LinearOperator((w.size, w.size), matvec=function.hessian_product(w), dtype=float)
