@@ -17,7 +17,7 @@ from fedbounds.engine.rng import absorb, client_keys, draw
 from fedbounds.model.problem import Array, Indices
 from fedbounds.vision.settings import ImageSettings
 
-# Images in one evaluation call: the processor's cache the maps of more would leave.
+# Images in one evaluation call: the maps of more would leave the processor's cache.
 EVALUATED = 250
 CLASSES = 10
 CHANNELS = (32, 64)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from sklearn import datasets
 
 from fedbounds.errors import InputError
 from fedbounds.problems.data import dataset as tables
@@ -235,3 +236,13 @@ def test_unreadable_libsvm_files(tmp_path):
     short.write_bytes(gzip.compress(GOOD.encode() * 50)[:-9])
     with pytest.raises(InputError, match="valid gzip stream"):
         data.load(f"libsvm:{short}")
+
+
+@pytest.mark.parametrize(("name", "scale"), [("digits", 16.0), ("breast-cancer", 1.0), ("diabetes", 1.0)])
+def test_shipped_tables_are_those_that_scikit_learn_loads(name, scale):
+    """They are read without it, so that a file moved or written otherwise must show."""
+    features, targets = getattr(datasets, f"load_{name.replace('-', '_')}")(return_X_y=True)
+    shipped = data.load(name)
+    labels = np.unique(targets, return_inverse=True)[1] if shipped.classification else targets
+    own = np.unique(shipped.targets, return_inverse=True)[1] if shipped.classification else shipped.targets
+    assert np.array_equal(shipped.features, features / scale) and np.array_equal(own, labels)
