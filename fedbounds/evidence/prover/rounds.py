@@ -57,14 +57,15 @@ def at_every_step(claim: Claim) -> Claim | None:
 
 def of_mean(claim: Claim) -> Claim | None:
     """The claim about the mean over t < T in place of the least value; None where T may be 0, or it is about more."""
+    # The least value is at most the mean, not equal to it.
+    if claim.scope != "horizon" or claim.kind is not Kind.INEQUALITY or claim.repair is not None:
+        return None
     lhs = sp.sympify(claim.lhs)
     of = next((q for q in sy.QUANTITIES.values() if _least(q) == lhs), None)
+    if of is None:
+        return None
     bottom = sp.fraction(sp.cancel(sp.Add(*claim.terms.values())))[1]
     begun = any(Part(sp.Integer(1), "<=", T) in item.parts for item in claim.assumptions)
-    if of is None or claim.scope != "horizon" or claim.repair is not None:
-        return None
-    if claim.kind is not Kind.INEQUALITY:  # the least value is at most the mean, not equal to it
-        return None
     if not (begun or (bottom.is_polynomial(T) and bottom.subs(T, 0) == 0)):
         return None
     total = sy.gap_sum if of == sy.gap_t else sum_over_steps(of)
