@@ -73,7 +73,6 @@ FIXED = Claim(
     definitions={skew: CAPPED.subs(AT), kept: (STEP.terms["contraction"] / Delta).subs(AT)},
     eta=eta_0,
     readings=("repaired",),
-    roles=(Role.DERIVED,),
     remark="Of the proof the step is checked by machine (derivation cho-2020-step), not the geometric sum over it.",
 )
 CLAIMS = (CHO_2020, STEP, FIXED)

@@ -7,7 +7,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import Delta_round, Delta_round_next, gap_round, zeta_sq
 
@@ -34,7 +34,6 @@ ROUND = Claim(
     assumptions=(a.smooth, a.strongly_convex, a.full_gradients, a.full_participation, a.unbiased, short_rounds),
     eta=eta_0,
     readings=("plain",),
-    roles=(Role.DERIVED,),
     remark="Stated for B^2 = 1. The paper hides its constants in O(.): these are our own "
     "(derivations/proofs/karimireddy2020.md). The step is any constant that is short enough.",
 )

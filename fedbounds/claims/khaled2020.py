@@ -6,7 +6,7 @@ The proof stands in `derivations/proofs/khaled2020.md`.
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 
 PAPER = "Khaled, Mishchenko and Richtarik, Tighter theory for local SGD, AISTATS 2020"
@@ -26,7 +26,6 @@ IDENTICAL = Claim(
     assumptions=(*a.LOCAL_SGD, a.equal_p, a.identical),
     eta=sp.Min(eta_0, 1 / (4 * L)),
     readings=("literal",),
-    roles=(Role.DERIVED,),
     remark="The step is any constant up to 1/(4L). The constants were re-derived (derivations/proofs/khaled2020.md), "
     "not compared with the printed theorem.",
 )
@@ -45,7 +44,6 @@ AT_OPTIMUM = Claim(
     assumptions=(a.smooth, a.strongly_convex, a.sample_smooth, a.full_participation, a.unbiased),
     eta=sp.Min(eta_0, 1 / (8 * L_sample * sp.Max(1, tau - 1))),
     readings=("literal",),
-    roles=(Role.DERIVED,),
     remark="The paper bounds F at an averaged iterate with the same sigma_dif^2; this is the last iterate, with "
     "constants of our own (derivations/proofs/khaled2020.md). The step is any constant up to the one shown.",
 )

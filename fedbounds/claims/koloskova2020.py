@@ -6,7 +6,7 @@ The proof stands in `derivations/proofs/koloskova2020.md`.
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 
 PAPER = "Koloskova et al., A unified theory of decentralized SGD, ICML 2020"
@@ -24,7 +24,6 @@ STEP = Claim(
     },
     assumptions=(*a.LOCAL_SGD, a.quarter_steps),
     readings=("plain",),
-    roles=(Role.DERIVED,),
     remark="The printed lemma was not to be had: the constants are our own (derivation koloskova-2020-step). With "
     "mu = 0 and full gradients they are those of Khaled, Mishchenko and Richtarik 2019, Lemma 1.",
 )

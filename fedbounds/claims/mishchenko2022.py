@@ -6,7 +6,7 @@ The proof stands in `derivations/proofs/mishchenko2022.md`.
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import zeta_star_sq
 
@@ -27,7 +27,6 @@ SCAFFNEW = Claim(
     assumptions=a.LOCAL_SGD,
     eta=sp.Min(eta_0, 1 / L),
     readings=("literal",),
-    roles=(Role.DERIVED,),
     remark="T counts iterations, of which a round of the package has tau, with probability 1/tau of a communication "
     "after each; w_T is the mean of the local models. The theorem bounds the larger Psi_T.",
     algorithm="scaffnew",

@@ -7,7 +7,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import zeta_star_sq
 
@@ -28,7 +28,6 @@ SGD_STEP = Claim(
     },
     assumptions=(a.smooth, a.strongly_convex, a.bounded_variance, a.equal_p, one_present, a.one_local_step),
     readings=("plain",),
-    roles=(Role.DERIVED,),
     remark="SGD over clients is FedAvg with one local step and one client a round. The bound is attained for every "
     "step size and N >= 2 (derivations/proofs/pepit.md); PEPit states it for eta = 1/L and without noise.",
 )

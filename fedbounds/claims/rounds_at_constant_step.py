@@ -7,7 +7,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import Delta_round, Delta_round_next, zeta_star_sq
 
@@ -35,7 +35,6 @@ ROUNDS = Claim(
     definitions={turn: RATIO, reach: TOP},
     eta=eta_0,
     readings=("literal",),
-    roles=(Role.DERIVED,),
     remark="At tau = 1 it is the exact rate of gradient descent, and the noise is that of the mean alone. Of the "
     "proof one step is checked by machine (derivations rounds-step and rounds-control), not the sums over it.",
 )
@@ -58,7 +57,6 @@ CONTRACTION = Claim(
     definitions={push: PUSH},
     eta=eta_0,
     readings=("literal",),
-    roles=(Role.DERIVED,),
     remark="Smaller than fedavg-rounds where tau eta mu is large; the square of a sum of distances. Of the proof the "
     "two facts on a local step are checked by machine (derivation rounds-push), not the sums over it.",
 )
@@ -76,7 +74,6 @@ TWO_STEPS = Claim(
     assumptions=(*CONDITIONS, a.full_gradients, a.steps_below_2_over_L_plus_mu, two_steps),
     eta=eta_0,
     readings=("literal",),
-    roles=(Role.DERIVED,),
     remark="Within 1.1% of the exact worst case of a round wherever both were computed.",
 )
 CLAIMS = (ROUNDS, CONTRACTION, TWO_STEPS)

@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.claims.corollary import ETA, GAMMA
 from fedbounds.claims.steps_without_gradient_bound import CONDITIONS, REPAIR, summed
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import gone_sq, parting
 
@@ -52,7 +52,6 @@ FULL = Claim(
     terms={"drift": parting * gone_sq * G_sq / mu**2},
     assumptions=(a.smooth, a.strongly_convex, *MOVED, a.full_gradients, a.steps_up_to_2_over_L_plus_mu),
     readings=("repaired",),
-    roles=(Role.DERIVED,),
     remark="Whatever the weights and the steps, clients of curvature mu attain it in the first round. Of the proof "
     "one step is checked by machine (derivation drift-full-step), not the product of the steps nor the ball. False "
     "with noise.",
@@ -70,7 +69,6 @@ NOISY = Claim(
     definitions=GAMMA,
     eta=ETA,
     readings=("repaired",),
-    roles=(Role.DERIVED,),
     remark="Whatever tau, its constant is at most 9/4 in place of 16, and tends to 1 as L/mu grows. Of the proof the "
     "induction's base and step are checked by machine (derivation drift-noise-step).",
 )
@@ -93,7 +91,6 @@ NOISY_COROLLARY = replace(
     key="noise-corollary",
     title="Convergence bound with drift of the least constant known",
     terms=summed(LONGER**2 / 4),
-    roles=(Role.DERIVED,),
     remark="tight-corollary with drift-noise for drift-on-schedule: at tau > 2 its drift is ((tau - 1 + gamma)/(2 + "
     "gamma))^2 times smaller. All but drift-noise is checked by machine.",
 )

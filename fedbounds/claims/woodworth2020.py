@@ -6,7 +6,7 @@ The proof stands in `derivations/proofs/woodworth2020.md`.
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import zeta_sq
 
@@ -25,7 +25,6 @@ DRIFT = Claim(
     terms={"drift": (eta * eta_ratio) ** 2 * SPREAD},
     assumptions=(*a.LOCAL_SGD, a.small_steps),
     readings=("plain",),
-    roles=(Role.DERIVED,),
     remark=REMARK,
 )
 BOUND = Claim(
@@ -42,7 +41,6 @@ BOUND = Claim(
     assumptions=a.LOCAL_SGD,
     eta=sp.Min(eta_0, 1 / (4 * L)),
     readings=("plain",),
-    roles=(Role.DERIVED,),
     remark=f"The step is any constant up to 1/(4L). {REMARK} With zeta = 0 it is the homogeneous case.",
 )
 CLAIMS = (DRIFT, BOUND)

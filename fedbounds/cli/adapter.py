@@ -110,7 +110,7 @@ def command(
 
     ``settings`` names the fields of `Settings` that arrive as keywords of the function, () all ``but`` some. The
     fields of the dataclass ``more``, or of that at "module:name", are further options, which several commands share
-    and which arrive as keywords too; where ``optional``, those that are not given are None or ().
+    and which arrive as keywords too; where ``optional``, those without a default are None if not given.
     """
 
     def marked(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -56,9 +56,8 @@ def _parameters(
     for item in items:
         about = helps.get(item.name) or COMMON.get(item.name, "")
         parameter = item.replace(kind=item.KEYWORD_ONLY) if only_options else item
-        parameter = (
-            parameter.replace(default=() if _type_of(hints[item.name])[1] else None) if optional else parameter
-        )
+        if optional and item.default is item.empty:
+            parameter = parameter.replace(default=None)
         result.append(_parameter(parameter, hints[item.name], about, spelled))
     return text, result
 

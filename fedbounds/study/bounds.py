@@ -17,7 +17,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_floats
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.study.problem_constants import require_constants
+from fedbounds.model.problem import Problem
 from fedbounds.theory import symbols
 from fedbounds.theory.assumptions import slow_decay
 from fedbounds.theory.claim import Claim, Role
@@ -70,7 +70,7 @@ def bounds(
     tau: int,
     G_sq: float,
     sigma_sq: float,
-    rounds: int,
+    rounds: int = 200,
     Delta_0: float | None = None,
     epsilon: float | None = None,
     pi_min: float | None = None,
@@ -79,9 +79,22 @@ def bounds(
 ) -> Bounds:
     """Evaluate the bounds on E[F(w_T)] - F* at T = rounds * tau for given constants.
 
-    ``Delta_0`` = ||w_0 - w*||^2 is at most G^2/mu^2 where it is not given. The final bound needs ``pi_min``,
-    ``p_min`` and ``N``; the bound of Li et al. is for FedAvg, rho_bar = rho_tilde = 1. Raises InputError for
-    constants that no problem has.
+    The bound of Li et al. is for FedAvg, rho_bar = rho_tilde = 1. InputError for constants that no problem has.
+
+    L: Smoothness constant of every F_i.
+    mu: Strong-convexity constant of every F_i.
+    Gamma: Heterogeneity F* - sum_i p_i F_i*.
+    rho_bar: Smallest skew rho(t, w_t).
+    rho_tilde: Largest skew rho(t, w*).
+    tau: Local steps a round.
+    G_sq: Bound on the second moment of gradients.
+    sigma_sq: Bound on the variance of gradients.
+    rounds: Rounds; T = rounds * tau.
+    Delta_0: ||w_0 - w*||^2 (default: its bound G^2/mu^2).
+    epsilon: Also give the rounds after which the bound is at most EPSILON.
+    pi_min: Smallest alpha_i/p_i, for the final bound.
+    p_min: Smallest p_i, for the final bound.
+    N: Number of clients, for the final bound.
 
     >>> found = bounds(L=10, mu=1, Gamma=0.5, rho_bar=1, rho_tilde=1, tau=5, G_sq=4, sigma_sq=1, rounds=200)
     >>> found.T
@@ -90,13 +103,7 @@ def bounds(
     from fedbounds.plugins import with_role
 
     sizes = {"Gamma": Gamma, "rho_bar": rho_bar, "rho_tilde": rho_tilde, "G_sq": G_sq, "sigma_sq": sigma_sq}
-    require_constants(L, mu, sizes | {"Delta_0": Delta_0, "epsilon": epsilon}, {"tau": tau, "rounds": rounds})
-    for name, value in (("L", L), ("mu", mu)):
-        if not 1 / LARGEST <= value <= LARGEST:
-            raise reject(f"{name} must lie in [{1 / LARGEST:g}, {LARGEST:g}]", value, "rescale the losses")
-    for name, given in (("rho_bar", rho_bar), ("epsilon", epsilon)):
-        if given == 0:
-            raise reject(f"{name} must be positive", given, f"give {name} > 0")
+    _require_constants(L, mu, sizes | {"Delta_0": Delta_0, "epsilon": epsilon}, {"tau": tau, "rounds": rounds})
     constants = {"L": L, "mu": mu, **sizes, "tau": tau, "Delta_0": G_sq / mu**2 if Delta_0 is None else Delta_0}
     constants |= _final_constants(pi_min, p_min, N)
     notes = []
@@ -109,6 +116,29 @@ def bounds(
     determined = [c for c in with_role(Role.BOUND) if c.symbols <= {*constants, "gap", "gamma", "T"}]
     values = tuple(_value(c, name, constants, T, tau, epsilon) for c in determined for name in distinct_readings(c))
     return Bounds(values, constants, T, epsilon, tuple(notes), tuple(_warnings(constants, p_min)))
+
+
+def constants_of(problem: Problem) -> dict[str, float]:
+    """L, mu, Gamma, ||w_0 - w*||^2 from the origin, N and the smallest weight of a problem."""
+    values = {"L": problem.L, "mu": problem.mu, "Gamma": problem.Gamma.value, "N": problem.N}
+    return values | {"Delta_0": float((problem.w_star**2).sum()), "p_min": float(problem.p.min())}
+
+
+def _require_constants(L: float, mu: float, sizes: Mapping[str, float | None], counts: Mapping[str, int]) -> None:
+    """Refuse what no problem has: 0 < mu <= L, every value is finite and not negative, every count at least 1."""
+    for name, value in {"L": L, "mu": mu, **sizes}.items():
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            raise reject(f"{name} must be a finite non-negative number", value, f"give another {name}")
+        if name in ("rho_bar", "epsilon") and value == 0:
+            raise reject(f"{name} must be positive", value, f"give {name} > 0")
+    for name, count in counts.items():
+        if count < 1:
+            raise reject(f"{name} must be at least 1", count, f"set {name} to 1 or more")
+    if not 0 < mu <= L:
+        raise reject("constants need 0 < mu <= L", f"mu = {mu:g}, L = {L:g}", "swap or change them")
+    for name, value in (("L", L), ("mu", mu)):
+        if not 1 / LARGEST <= value <= LARGEST:
+            raise reject(f"{name} must lie in [{1 / LARGEST:g}, {LARGEST:g}]", value, "rescale the losses")
 
 
 def _final_constants(pi_min: float | None, p_min: float | None, N: int | None) -> dict[str, float]:

@@ -45,15 +45,13 @@ class Role(enum.StrEnum):
 
     MAIN is the bound speed/(T + gamma) + error under study: a study reports its two parts, and takes its step size.
     BOUND is what constants alone determine; PICTURED is drawn against a run; YARDSTICK is proved, and what mutants
-    of others are compared with. DERIVED has its proof in ``derivations/proofs``. HEADLINE is a statement of the paper
-    that a study examines unless others are named.
+    of others are compared with. HEADLINE is a statement of the paper that a study examines unless others are named.
     """
 
     MAIN = "speed-and-error"
     BOUND = "bound-on-the-gap"
     PICTURED = "pictured"
     YARDSTICK = "yardstick"
-    DERIVED = "derived"
     HEADLINE = "headline"
 
 

@@ -17,7 +17,7 @@ from fedbounds.study.sweep import sweep
 SMALL = ("--weighting", "fedavg", "--claim", "lemma-1", "--rounds", "2", "--replicates", "8", "--quiet")
 GOOD = "age,cost,at\n40,3.5,a\n50,6.25,b\n60,5.5,a\n70,9,b\n80,7,c\n90,8,c\n"
 QUICK = {"claims": "lemma-1", "weightings": "fedavg", "clients": 2, "rounds": 2, "replicates": 8}
-BEST = "bounds --best --L 1 --mu 0.1 --clients 10 --zeta-star 0.3 --delta0 1"
+BOUNDS = "bounds --mu 0.1 --Gamma 0 --rho-bar 1 --rho-tilde 1 --tau 1 --G-sq 1 --sigma-sq 1 --L"
 
 
 def data(content=GOOD, *more):
@@ -43,20 +43,13 @@ COMMANDS = {
     "a decay of nan": (*words("check --step geometric:1,nan"), "nan is no step size"),
     "an infinite step": (*words("check --step constant:inf"), "in place of inf"),
     "bounds without constants": (*words("bounds"), "Missing --L, --mu, --Gamma, --rho-bar, --rho-tilde, --tau"),
-    "best bounds without constants": (*words("bounds --best"), "--L, --mu, --clients, --zeta-star, --delta0"),
-    "a plan without constants": (*words("plan"), "--target, --L, --mu, --clients, --zeta-star, --delta0"),
-    "a plan without some": (*words("plan --L 1 --mu 0.1 --target 0.1"), "Missing --clients, --zeta-star, --delta0"),
-    "a plan with a tiny mu": (*words("plan --L 1 --mu 1e-320 --clients 5 --zeta-star 1 --G-sq 1 --target 1"), "mu^2"),
+    "bounds at a huge smoothness": (*words(f"{BOUNDS} 1e200"), "rescale the losses"),
+    "a final bound without N": (*words(f"{BOUNDS} 1 --pi 0.5 --p-min 0.1"), "give all three"),
     "a negative zeta_*": (*words("worst --zeta-star -1"), "zeta_star is a root of a mean of squares"),
     "a new claim without a name": (*words("new claim"), "Missing 'NAME'"),
     "a trial of nothing": (*words("referee"), "Missing 'THEOREM'"),
     "a rule that is none": (*words("check --weighting fedmx"), "did you mean 'fedmax'"),
     "a command that is none": (*words("chek"), "did you mean 'check'"),
-    "an assumption that is none": (*words(f"{BEST} --assume nonsense"), "only what no constant shows"),
-    "an assumption on constants": (*words(f"{BEST} --assume eta-below-2/(L+mu)"), "only what no constant shows"),
-    "a best bound at a negative zeta_*": (*words(f"{BEST} --zeta-star -1"), "at least 0"),
-    "a best bound at a huge zeta_*": (*words(f"{BEST} --zeta-star 1e200"), "finite"),
-    "a best bound at no smoothness": (*words(f"{BEST} --L-sample 0"), "at least mu"),
     "a sweep of nothing": (*words("sweep"), "Missing 'STUDY', '--out'."),
     "a word in no symbol": (*words("symbols zzzzz"), "received 'zzzzz': leave it out"),
     "a proximal step of negative strength": (*words("compare --algorithm fedprox:strength=-1"), "at least 0"),

@@ -39,7 +39,6 @@ SETTINGS = {
     "compare --algorithm": "fedproxx fedprox:strength=x fedprox:power=1",
     "compare --tau": "0 x",
     "bounds --L 1 --mu": "x",
-    "plan --target": "x",
     "sweep none.toml --out": "swept",
     "sweep folder --out": "swept",
     "referee": "none.py theorem-9 folder",
@@ -82,15 +81,10 @@ COMMANDS = [(*words.split(), value) for words, values in SETTINGS.items() for va
 COMMANDS += [
     tuple(line.split())
     for line in (
-        "bounds --L 1", "plan --L 1 --mu 1", "certify", "derive", "derive theorem-1 --all",
+        "bounds --L 1", "certify", "derive", "derive theorem-1 --all",
         "derive --all --format latex", "tight", "refute", "explain", "verify-certificate", "refute --all lemma-2",
         "certify --all star-step", "refute rate --verify --script", "check --clients 3 --p 0.5,0.5",
-        "check --weighting fedmax:5 --clients 3", "check --claims", "bounds --best --rho-bar 1",
-        "plan --target 0.1 --L 1 --mu 2 --clients 3 --zeta-star 1 --delta0 1",
-        "plan --target 0 --L 1 --mu 1 --clients 3 --zeta-star 1 --delta0 1",
-        "plan --target 0.1 --L 1 --mu 1 --clients 3 --zeta-star -1 --delta0 1",
-        "plan --target 0.1 --L 1 --mu 1 --clients 3 --zeta-star 1 --delta0 1 --weights 0.5",
-        "plan --target 0.1 --L 1 --mu 1 --clients 3 --zeta-star 1 --delta0 1 --assume smoooth",
+        "check --weighting fedmax:5 --clients 3", "check --claims",
         "bounds --L 1 --mu 2 --Gamma 0 --rho-bar 1 --rho-tilde 1 --tau 1 --G-sq 1 --sigma-sq 1",
         "bounds --L 1 --mu 1 --Gamma -1 --rho-bar 1 --rho-tilde 1 --tau 1 --G-sq 1 --sigma-sq 1",
         "bounds --L 1 --mu 1 --Gamma 0 --rho-bar 0 --rho-tilde 1 --tau 0 --G-sq 1 --sigma-sq 1",

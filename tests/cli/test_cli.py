@@ -13,6 +13,8 @@ from fedbounds.cli.adapter import Group
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.study import bounds
+from fedbounds.study.objects_from_settings import build_problem
+from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import statement
 
 TINY = ("--clients", "2", "--dimension", "2", "--rounds", "4", "--tau", "2", "--replicates", "8")
@@ -156,6 +158,17 @@ def test_bound_prints_a_table_and_json():
     value = json.loads(call(*BOUND, "--epsilon", "2", "--format", "json").stdout)
     assert value["T"] == 1000 and value["constants"]["Delta_0"] == 4.0
     assert {b["claim"] for b in value["bounds"]} == {"corollary", "sharper-corollary"}
+
+
+def test_data_fill_in_the_constants_that_are_not_given():
+    line = "bounds --data diabetes --clients 3 --tau 2 --rho-bar 1 --rho-tilde 1 --G-sq 4 --sigma-sq 1 --format json"
+    problem = build_problem(Settings(data="diabetes", clients=3))
+    for more, L, keys in (("--L 50", 50.0, set()), ("--pi 0.5", problem.L, {"final-bound"})):
+        result = call(*line.split(), *more.split())
+        constants = json.loads(result.stdout)["constants"]
+        assert constants["L"] == L and constants["Delta_0"] == pytest.approx((problem.w_star**2).sum())
+        assert {b["claim"] for b in json.loads(result.stdout)["bounds"]} >= keys
+        assert result.stderr.startswith("From the problem, with w_0 = 0: ")
 
 
 def test_bound_adds_what_more_constants_determine():

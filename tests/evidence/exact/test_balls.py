@@ -1,6 +1,7 @@
 """Runs in ball arithmetic: they enclose the run in fractions, and decide nothing that the enclosures do not."""
 
 import math
+import sys
 from fractions import Fraction as F
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import sympy as sp
 from flint import arb
 
-from fedbounds.evidence.ball_arithmetic import Ball, Undecided, endpoints
+from fedbounds.evidence.ball_arithmetic import Ball, Undecided, endpoints, upper
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
@@ -139,3 +140,11 @@ def test_a_root_in_a_quantity_of_ones_own_is_enclosed():
     for factor, status in ((F(1), Status.HOLDS), (F(99, 100), Status.REFUTED)):
         claim = Claim("a", "", "", "horizon", rooted, {"start": sp.Rational(factor) * Delta_0})
         assert examine(LONG, claim, PLAIN).status is status
+
+
+def test_bounds_are_rounded_up_and_never_to_nothing():
+    q, T = sp.symbols("q T")
+    assert float(upper(q**T, {"q": 0.5, "T": 1e9})) == sys.float_info.min
+    third = float(upper(q / 3, {"q": 1.0}))
+    assert F(third) > F(1, 3) > F(math.nextafter(third, 0))
+    assert np.array_equal(upper(1 - (1 - q) ** T, {"q": np.array([[0.0], [1e-300]]), "T": 1.0}), [[0.0], [1e-300]])
