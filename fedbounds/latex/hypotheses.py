@@ -43,7 +43,7 @@ MODEL = re.compile(
     rf"|{APART}|\\bar\{{w\}}_\{{T\}}(\^\{{\\eta\}})?:?={STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}/{STEPS_TO_T}\\eta_\{{t\}}$"
     rf"|\\bar\{{w\}}_\{{T\}}(\^\{{\\eta\}})?:?=\\frac\{{{STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}\}}\{{{STEPS_TO_T}\\eta_\{{t\}}\}}$"
     r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ijkmn]\}\]?=\\nabla F_\{[ijkmn]\}\(w_\{t\}\^\{[ijkmn]\}\)$"
-    r"|[w,]+\\in\\mathbb\{R\}\^\{d\}$"
+    r"|[w,]+\\in\\mathbb\{R\}\^\{d\}$|\\alpha_\{t\}\^\{[ijkmn]\}<=(\\Pip_\{[ijkmn]\}|p_\{[ijkmn]\}\\Pi)$"
 )
 
 # How the steps are counted, by the number of the first point.

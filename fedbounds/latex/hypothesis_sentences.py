@@ -1,7 +1,8 @@
 """Whether a formula in the text of a theorem is plainly one of its hypotheses.
 
 A remark, a negation or a contrast ("we do not assume T >= 1") must not narrow a theorem, so a sentence counts only if
-it stands before the display, names its formula after a word such as let or for all, and has no word beside a few.
+it stands before the display, names its formula after a word such as let or for all, and has no word of a few. A
+narrower theorem is never called false wrongly; what it assumes from the text alone is named with its answer.
 """
 
 from __future__ import annotations
@@ -18,21 +19,18 @@ DENIED = re.compile(r"\b(not|n't|unlike|instead|rather|never|nor|no)\b", re.IGNO
 FORMULA = re.compile(
     r"(?<!\\)\$[^$]+\$|\\\(.*?\\\)|\\begin\{math\}.*?\\end\{math\}|\\\w+(\{[\w:.,-]*\})?|~", re.DOTALL
 )
+# Denials, alternatives, conclusions, and what a remark says of other results: beside them a formula is no hypothesis.
 WORDS = """
-    a after algorithm all along also an and any arbitrary are as assume assuming assumption assumptions at average
-    batch be bound bounded bounds by client clients common condition constant constants continuously convex
-    convexity decreasing denote denotes descent differentiable dissimilarity distributed drawn each every exact
-    expectation fedavg fixed following for from full function functions further furthermore gd generated given
-    global gradient gradients has have hold holds i identical identically if in independent inequality initial
-    integer integers is it iterate iterates iteration iterations its least lemma let local lojasiewicz loss losses
-    mean mean-zero method minibatch minimiser minimisers minimizer minimizers minimum model models moreover most
-    multiple multiples noise nonnegative number numbers objective objectives of ojasiewicz on one over parallel
-    participation pl point polyak positive produced random rate rates round rounds run runs same sampled satisfied
-    satisfies satisfy satisfying selected sequence server sgd size sizes smooth smoothness start started starting
-    step steps stepsize stepsizes stochastic strongly subset such suppose that the their then theorem these this
-    to total twice unbiased under uniformly value values variance we weight weights where which with zero
+    already although but cannot classical compare compared contrary contrast could despite drop earlier easily either
+    else equality example except exclude excluded existing extend extends fail failed fails generalise generalises
+    generalize generalizes hence however implies imply improve improves improved instance interesting known literature
+    may might necessary need needed needs no nor not note obtain obtains observe omit only or otherwise ours
+    particular previous previously prior rather reach recall recover recovers reduces relax relaxed relaxes remark
+    remove removed require required requires restrict restricted since some special suffice sufficient suffices thus
+    typical typically unless unlike usual usually violate violated violates weaker whenever whereas whether while
+    without would yields
 """
-NEUTRAL = frozenset(WORDS.split())
+OTHERWISE = frozenset(WORDS.split())
 
 
 def is_hypothesis(text: str, start: int, end: int) -> bool:
@@ -65,4 +63,5 @@ def _words(text: str) -> str:
 
 
 def _is_neutral(text: str) -> bool:
-    return all(word.lower().strip("-") in NEUTRAL for word in re.findall(r"[^\W\d_][\w'-]*", text))
+    words = re.findall(r"[^\W\d_][\w'-]*", text.lower())
+    return OTHERWISE.isdisjoint(words) and not any(word.endswith("n't") for word in words)

@@ -158,7 +158,8 @@ class Trial(Tabled):
         if self.violation_in_floats is not None:
             return Outcome.OPEN
         if self.refutation is not None:
-            return Outcome.FALSE
+            # What was not read of the text may exclude the instance.
+            return Outcome.OPEN if self.claim.unread else Outcome.FALSE
         if self.whole_proof is not None:
             return Outcome.PROVED
         tested = any(v.status is Status.HOLDS for v in self.verdicts) or any(

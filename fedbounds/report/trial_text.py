@@ -34,7 +34,7 @@ MEANING = {
     Outcome.NOT_TESTED: "Nothing was tested: no experiment tried meets its assumptions, or they cannot be expressed.",
 }
 
-UNREAD = "This says nothing of the theorem until what was not read stands in its comment lines."
+UNREAD = "It says nothing of the theorem until what was not read stands in its comment lines."
 
 # What every test and proof here takes for granted of noise.
 NOISE = "Assumed throughout: noises have mean 0 given the past and are independent between clients."
@@ -69,11 +69,8 @@ def _headline(trial: Trial) -> list[str]:
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
         read = f", in the reading {trial.reading} ({READINGS[trial.reading].summary})"
         meant = "" if trial.reading == "plain" else read
-        unread = trial.claim.unread
-        without = " as read, without a hypothesis of the text" if unread else ""
-        numbers = f"{head}: {outcome}{without}{where}: {_in_decimals(shown)}.{unfinished}"
-        false = UNREAD if unread else MEANING[outcome][:-1] + meant + "."
-        lines = [numbers, f"By {_by(trial, shown)}.", false]
+        numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
+        lines = [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
         return [*lines, *_notes(trial, shown), *(nearest_statements(trial) if trial.alternatives else ())]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof = trial.whole_proof
@@ -97,7 +94,8 @@ def _headline(trial: Trial) -> list[str]:
             unknown.setdefault(what, []).extend([evidence] if says else [])
         reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
         return [f"{head}: {outcome}.", MEANING[outcome], *reasons]
-    return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_granted(trial), MEANING[outcome]]
+    meaning = MEANING[outcome] if trial.refutation is None or trial.violation_in_floats is not None else UNREAD
+    return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_granted(trial), meaning]
 
 
 def _length(proof: Sequence[str]) -> list[str]:
@@ -176,6 +174,9 @@ def _open(trial: Trial) -> list[str]:
         shown = str(unconfirmed.data.get("approach") or unconfirmed.detail)
         by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
         lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
+    elif trial.refutation is not None:
+        violated = f"{_in_decimals(trial.refutation)}, by {_by(trial, trial.refutation)}"
+        return [f"As far as it was read it is violated: {violated}."]
     lines.append(f"Not covered: {not_covered(trial)}.")
     lines += _neighbours(trial)
     lines += [f"No proof: {line.partition(': ')[2]}." for line in trial.lines_of("proof") if line.startswith("none")]
