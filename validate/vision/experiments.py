@@ -7,19 +7,19 @@
 Trains what is missing and stores one compact record a run in validate/results/vision/NAME. It may be stopped at any
 time: the same command goes on from the last finished round. Several commands may run at once on different names or
 repetitions. ``--stop-after 0`` ends each run in the round that reaches 90%: it then counts for R_90 and for nothing
-else. ``--map`` is FedAvg and FedSoftMax(T) over a grid of steps and temperatures, on NIID and TNIID data; ``--list``
-says what is stored, of a map in rounds to each level. ``--small`` trains tiny runs on scikit-learn's digits.
+else. ``--map`` is FedAvg and FedSoftMax(T) over a grid of steps and temperatures, on NIID and TNIID data. ``--small``
+trains tiny runs on scikit-learn's digits.
 """
 
+import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import product
 from pathlib import Path
 
 from fedbounds.errors import reject
-from fedbounds.model.protocol import Progress
-from fedbounds.vision.images import Images
-from fedbounds.vision.records import rounds_to
 from fedbounds.vision.settings import ImageSettings
 from validate import runner
 from validate.vision import storage
@@ -48,7 +48,6 @@ LEVELS = (0.6, 0.7, 0.8, 0.9)
 # Tiny runs: seconds on one core.
 SMALL = ImageSettings(data="digits", clients=4, samples=16, rounds=2, epochs=1, batch=16, lr=0.2)
 SMALL_FRAMEWORKS = {"IID": "stratified", "NIID": "shards:4,unbalanced", "TNIID": "shards:8,unbalanced"}
-SMALL_TEST = 100
 
 
 @dataclass(frozen=True)
@@ -94,17 +93,7 @@ def _settings(framework: str, small: bool) -> ImageSettings:
     return replace(READING, partition=FRAMEWORKS[framework], samples=samples)
 
 
-def train(
-    folders: Mapping[str, Folder],
-    repetitions: Sequence[int],
-    results: Path,
-    work: Path,
-    *,
-    stop_after: int | None = None,
-    data_dir: Path | None = None,
-    threads: int = 1,
-    quiet: bool = False,
-) -> int:
+def train(folders: Mapping[str, Folder], chosen: argparse.Namespace) -> int:
     """Train and store the runs that are not stored yet; returns how many were trained.
 
     Repetition by repetition over all folders, so that whatever is stopped early has whole pairs.
@@ -112,48 +101,25 @@ def train(
     from fedbounds import plugins
     from fedbounds.vision import images, run
 
-    done = 0
-    data: Images | None = None
-    for repetition in repetitions:
-        for name, folder in folders.items():
-            settings = replace(folder.settings, stop_after=stop_after)
-            missing = storage.missing(results / name, settings, folder.weightings, repetition)
-            if not missing:
-                continue
-            if data is None:
-                data = images.load(settings.data, data_dir)
-                data = _cut(data) if settings.data == "digits" else data
+    done, last = 0, chosen.first_repetition + chosen.repetitions
+    load = cache(images.load)
+    for repetition, (name, folder) in product(range(chosen.first_repetition, last), folders.items()):
+        settings = replace(folder.settings, stop_after=chosen.stop_after)
+        missing = storage.missing(chosen.results / name, settings, folder.weightings, repetition)
+        if missing:
             rules = [plugins.weighting_named(weighting) for weighting in missing]
             # Runs that end early have records of their own.
-            place = work / (name if stop_after is None else f"{name}-stop-{stop_after}")
-            report = None if quiet else _line(name)
-            for record in run.run_all(settings, data, rules, [repetition], place, threads, report):
-                storage.store(record, results / name)
+            place = chosen.work / (name if chosen.stop_after is None else f"{name}-stop-{chosen.stop_after}")
+            report = None if chosen.quiet else partial(_report, name)
+            data = load(settings.data, chosen.data_dir)
+            for record in run.run_all(settings, data, rules, [repetition], place, chosen.threads, report):
+                storage.store(record, chosen.results / name)
                 done += 1
     return done
 
 
-def _cut(found: Images) -> Images:
-    return replace(found, test=found.test[:SMALL_TEST], test_labels=found.test_labels[:SMALL_TEST])
-
-
-def _line(name: str) -> Progress:
-    def line(run: str, done: int, total: int, said: str) -> None:
-        print(f"{name}: {run}: round {done} of {total}, {said}", file=sys.stderr, flush=True)
-
-    return line
-
-
-def listing(folders: Mapping[str, Folder], results: Path, levels: Sequence[float] = ()) -> list[str]:
-    """A line a folder and weighting: the stored repetitions, and each one's rounds to every level."""
-    lines = []
-    for name, folder in folders.items():
-        runs = storage.read(results / name, folder.settings)
-        for weighting in folder.weightings:
-            own = [run for run in runs if run.weighting == weighting]
-            rounds = [f"{level:g}: {[rounds_to(run.accuracy, level) for run in own]}" for level in levels]
-            lines.append("; ".join([f"{name}: {weighting}: repetitions {[r.repetition for r in own]}", *rounds]))
-    return lines
+def _report(name: str, run: str, done: int, total: int, said: str) -> None:
+    print(f"{name}: {run}: round {done} of {total}, {said}", file=sys.stderr, flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -173,31 +139,17 @@ def main(arguments: list[str] | None = None) -> int:
         threads=1,
         stop_after=int,
         quiet=False,
-        list=False,
         small=False,
     )
     if chosen.small and not (chosen.results and chosen.work):
         raise reject("small runs are no results", "no folder for them", "give --results and --work")
-    results = chosen.results or RESULTS
+    chosen.results, chosen.work = chosen.results or RESULTS, chosen.work or WORK
     known = map_of(chosen.steps, chosen.temperatures, chosen.small) if chosen.map else grid(chosen.small)
     unknown = [name for name in chosen.only or () if name not in known]
     if unknown:
         raise reject("--only names experiments", ", ".join(unknown), f"use some of {', '.join(known)}")
-    folders = {name: folder for name, folder in known.items() if name in (chosen.only or known)}
-    if chosen.list:
-        print("\n".join(listing(folders, results, LEVELS if chosen.map else ())))
-        return 0
-    done = train(
-        folders,
-        range(chosen.first_repetition, chosen.first_repetition + chosen.repetitions),
-        results,
-        chosen.work or WORK,
-        stop_after=chosen.stop_after,
-        data_dir=chosen.data_dir,
-        threads=chosen.threads,
-        quiet=chosen.quiet,
-    )
-    print(f"trained {done} runs; stored in {results}")
+    done = train({name: folder for name, folder in known.items() if name in (chosen.only or known)}, chosen)
+    print(f"trained {done} runs; stored in {chosen.results}")
     return done
 
 

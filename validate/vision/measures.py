@@ -1,162 +1,93 @@
-"""What the paper measures along rounds: R_90, final accuracy, and the effect of the temperature.
-
-Every statistic over repetitions carries its interval and says how it was made (`validate.vision.estimates`).
-"""
+"""The stored records, and what the paper measures of them: R_90, final accuracy, and the map of steps and T."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array
 from fedbounds.vision.records import ImageRun, rounds_to
-from validate.vision import estimates, paper
-from validate.vision.estimates import Estimate, PValue
+from validate.vision import paper, storage
+from validate.vision.experiments import (
+    BASELINE,
+    FRAMEWORKS,
+    LEVELS,
+    MAP_STEPS,
+    MAP_TEMPERATURES,
+    RESULTS,
+    Folder,
+    grid,
+    map_of,
+)
+from validate.vision.statistics import known
 
-Runs = Sequence[ImageRun]
+# Weighting -> its repetitions.
+Group = dict[str, list[ImageRun]]
 # The initial models of a pair agree; a machine's rounding may flip a borderline prediction of 10 000 or so.
 SAME_MODEL = 1e-3
+# Bands of step/T, told apart after the map was seen: below the first FedSoftMax was nowhere slower, above the second
+# nowhere faster.
+BANDS = {"at most 0.03": (-1.0, 0.03), "between": (0.03, 0.299999), "at least 0.3": (0.299999, math.inf)}
+WORDS = ("faster", "even", "slower", "only FedSoftMax", "only FedAvg", "neither")
 
 
-def whole(runs: Runs) -> list[ImageRun]:
-    """The runs that did every round whatever came out.
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """Framework -> weighting -> its repetitions, from IID on; and the map, a row a cell and level."""
 
-    A run that ended because it reached the target says nothing about later rounds, and that it ended is decided by
-    its own accuracy: averaging it in would be wrong.
-    """
-    return [run for run in runs if run.whole]
+    cases: Mapping[str, Group]
+    cells: pd.DataFrame = field(default_factory=pd.DataFrame)
 
+    def whole(self) -> dict[str, Group]:
+        """The same without the runs that ended once they had reached 90%: these count for R_90 alone.
 
-def final_accuracy(runs: Runs) -> Estimate:
-    """Mean test accuracy of the last model, Student's interval, over the whole runs."""
-    return estimates.mean([float(run.accuracy[-1]) for run in whole(runs)], within=estimates.SHARE)
-
-
-@dataclass(frozen=True)
-class Speed:
-    """R_90 over repetitions: each run's value (None: not reached), and the estimate."""
-
-    values: tuple[int | None, ...]
-    estimate: Estimate
-
-    @property
-    def said(self) -> str:
-        """``3 of 5`` reached the level."""
-        return f"{sum(x is not None for x in self.values)} of {len(self.values)}"
+        That such a run ended is decided by its own accuracy: averaging it in would be wrong.
+        """
+        kept = {
+            f: {name: [r for r in group if r.whole] for name, group in case.items()} for f, case in self.cases.items()
+        }
+        return {
+            f: some for f, case in kept.items() if (some := {name: group for name, group in case.items() if group})
+        }
 
 
-def speed(runs: Runs, level: float = paper.LEVEL) -> Speed:
-    """R_90 of repetitions with an interval that holds for few and for censored runs.
-
-    If every run reached the level: the mean with Student's interval, which is what the paper's +/- 1.96 s/sqrt(n)
-    is for large n, with the quantile that small n needs. If a run did not, the mean is not identified (it depends
-    on rounds that were never run) and leaving the run out would flatter the slow weighting: then the median with
-    the interval of order statistics, exact for any law; a run censored after R rounds counts as anything from
-    R + 1 to infinity, so an upper end is infinite where too few runs reached the level.
-    """
-    low, high = ends(runs, level)
-    values = tuple(int(x) if math.isfinite(x) else None for x in high)
-    complete = None not in values
-    result = estimates.mean(high, within=(1.0, math.inf)) if complete else estimates.median(low, high)
-    return Speed(values, result)
+def load(where: Path = RESULTS, small: bool = False) -> Stored:
+    """Every stored record. Errors: InputError for one that is not of the grid's settings."""
+    cases: dict[str, Group] = {framework: {} for framework in FRAMEWORKS}
+    for name, folder in grid(small).items():
+        cases[folder.framework] |= by_weighting(where / name, folder)
+    return Stored({framework: case for framework, case in cases.items() if case}, cells(where, small))
 
 
-def ends(runs: Runs, level: float) -> tuple[Array, Array]:
-    """The smallest and the largest value that R_90 of each run can have."""
-    result = [rounds_to(run.accuracy, level) for run in runs]
-    low = [run.rounds + 1 if r is None else r for run, r in zip(runs, result, strict=True)]
-    return np.array(low, dtype=float), np.array([math.inf if r is None else r for r in result])
+def by_weighting(where: Path, folder: Folder) -> Group:
+    """Weighting -> what a folder has of it."""
+    runs = storage.read(where, folder.settings)
+    result = {weighting: [run for run in runs if run.weighting == weighting] for weighting in folder.weightings}
+    return {weighting: group for weighting, group in result.items() if group}
 
 
-@dataclass(frozen=True)
-class Paired:
-    """``first`` minus ``second`` in one quantity over runs of the same seed, with the p-value of "none".
-
-    ``smaller``, ``larger``, ``equal``, ``unknown``: pairs in which the first has less, more, as much, or both are
-    censored so that nobody knows.
-    """
-
-    difference: Estimate
-    test: PValue
-    smaller: int
-    larger: int
-    equal: int
-    unknown: int
-
-    def said(self, words: tuple[str, str], unit: str, digits: int, scale: float = 1.0) -> str:
-        """``faster on 8 of 10 pairs, slower on 1; mean difference ...``; words: the first is less, is more."""
-        count = self.smaller + self.larger + self.equal + self.unknown
-        counts = f"{words[0]} on {self.smaller} of {count} pairs, {words[1]} on {self.larger}"
-        counts += f", equal on {self.equal}" if self.equal else ""
-        counts += f", unknown on {self.unknown}" if self.unknown else ""
-        return f"{counts}; {self.difference.kind} difference {estimates.text(self.difference, digits, scale)} {unit}"
+def rounds(runs: Sequence[ImageRun], level: float = paper.LEVEL) -> pd.DataFrame:
+    """R_level by repetition: from the round after the last to infinity where a run did not reach the level."""
+    reached = {run.repetition: rounds_to(run.accuracy, level) for run in runs}
+    low = {run.repetition: float(reached[run.repetition] or run.rounds + 1) for run in runs}
+    return pd.DataFrame({"low": low, "high": {k: float(r or math.inf) for k, r in reached.items()}}, dtype=float)
 
 
-def paired(low: Array, high: Array) -> Paired:
-    """The comparison of pairs whose differences lie between ``low`` and ``high`` (n,)."""
-    difference, test = estimates.paired(low, high)
-    smaller, larger = int((high < 0).sum()), int((low > 0).sum())
-    equal = int(((low == 0) & (high == 0)).sum())
-    return Paired(difference, test, smaller, larger, equal, len(low) - smaller - larger - equal)
+def accuracy(runs: Sequence[ImageRun]) -> pd.DataFrame:
+    """Test accuracy of the last model by repetition, of runs that did every round whatever came out."""
+    return known(pd.Series({run.repetition: float(run.accuracy[-1]) for run in runs if run.whole}, dtype=float))
 
 
-def pairs(first: Runs, second: Runs) -> list[tuple[ImageRun, ImageRun]]:
-    """Runs of two weightings with the same settings, seed and repetition: one partition and one initial model.
-
-    Errors: InputError where runs that should share both have other p or another accuracy before training.
-    """
-    partners = {(run.experiment, run.seed, run.repetition): run for run in second}
-    result = []
-    for run in first:
-        other = partners.get((run.experiment, run.seed, run.repetition))
-        if other is None:
-            continue
+def paired(first: Sequence[ImageRun], second: Sequence[ImageRun]) -> None:
+    """Refuse repetitions that do not share partition and initial model. Errors: InputError."""
+    partners = {run.repetition: run for run in second}
+    for run, other in ((run, partners[run.repetition]) for run in first if run.repetition in partners):
         if not np.array_equal(run.p, other.p) or abs(run.accuracy[0] - other.accuracy[0]) > SAME_MODEL:
             what = f"{run.source} and {other.source} must share partition and initial model"
             raise reject(what, "other p or another accuracy at round 0", "run both again with one seed")
-        result.append((run, other))
-    return result
-
-
-def compare_speed(first: Runs, second: Runs, level: float = paper.LEVEL) -> Paired:
-    """Paired difference of R_level. Without censored pairs: mean, Student's interval and exact sign flips. With
-
-    them the mean is not identified: median with order statistics and the exact sign test, both of which take an
-    unknown difference as badly as it can be. No p-value is corrected here for other comparisons.
-    """
-    matched = pairs(first, second)
-    (low_a, high_a), (low_b, high_b) = (ends([pair[k] for pair in matched], level) for k in (0, 1))
-    return paired(low_a - high_b, high_a - low_b)
-
-
-def compare(first: Runs, second: Runs, measure: Callable[[ImageRun], float]) -> Paired:
-    """Paired difference of a measure over whole runs: mean, Student's interval and exact sign flips."""
-    result = np.array([measure(a) - measure(b) for a, b in pairs(whole(first), whole(second))])
-    return paired(result, result)
-
-
-def last_accuracy(run: ImageRun) -> float:
-    """The final accuracy of one run."""
-    return float(run.accuracy[-1])
-
-
-def gains(first: Mapping[str, Runs], second: Mapping[str, Runs], names: tuple[str, str]) -> Paired:
-    """Is R_90(base) - R_90(other) larger in ``first`` than in ``second``, repetition by repetition?"""
-    base, other = names
-
-    def gain(case: Mapping[str, Runs]) -> dict[tuple[int, int], tuple[float, float]]:
-        result = {}
-        for a, b in pairs(case[other], case[base]):
-            low, high = ends((a, b), paper.LEVEL)
-            result[a.seed, a.repetition] = (float(low[1] - high[0]), float(high[1] - low[0]))
-        return result
-
-    x, y = gain(first), gain(second)
-    shared = sorted(x.keys() & y.keys())
-    low, high = (np.array([x[key][k] - y[key][1 - k] for key in shared]) for k in (0, 1))
-    return paired(low, high)
 
 
 def temperature(weighting: str) -> float | None:
@@ -167,20 +98,32 @@ def temperature(weighting: str) -> float | None:
     return float(argument or 1) if kind == "fedsoftmax" else None
 
 
-def trend(columns: Sequence[Runs], level: float = paper.LEVEL) -> estimates.Trend | None:
-    """Does R_90 rise or fall along the columns? Over the seeds that every column has, and whose order is known."""
-    result = [{(run.seed, run.repetition): run for run in column} for column in columns]
-    shared = sorted(set.intersection(*(set(column) for column in result))) if result else []
-    rows = [row for key in shared if (row := _ordered([column[key] for column in result], level)) is not None]
-    return estimates.trend(rows) if rows and len(columns) > 2 else None
+def cells(where: Path, small: bool = False) -> pd.DataFrame:
+    """Rounds of FedSoftMax and FedAvg to each level in the first repetition, infinite where not reached."""
+    rows = []
+    for name, folder in map_of(MAP_STEPS, MAP_TEMPERATURES, small).items():
+        first = {n: [run for run in g if run.repetition == 0] for n, g in by_weighting(where / name, folder).items()}
+        own = {weighting: group[0] for weighting, group in first.items() if group}
+        for weighting in own if BASELINE in own else ():
+            T, step = temperature(weighting), folder.settings.lr
+            for level in LEVELS:
+                soft, plain = (float(rounds_to(own[n].accuracy, level) or math.inf) for n in (weighting, BASELINE))
+                rows.append((folder.framework, step, T, level, soft, plain, compared(soft, plain)))
+    return pd.DataFrame(rows, columns=["framework", "step", "T", "level", "soft", "plain", "word"])
 
 
-def _ordered(runs: Runs, level: float) -> list[float] | None:
-    """R_90 of one seed, infinity where not reached; None where a run ended too early for its place to be known.
+def compared(soft: float, plain: float) -> str:
+    """Who needed fewer rounds, of two that may be infinite."""
+    if math.isfinite(soft) and math.isfinite(plain):
+        return WORDS[int(np.sign(soft - plain)) + 1]
+    return "only FedSoftMax" if soft < plain else "only FedAvg" if plain < soft else "neither"
 
-    Runs that have not reached the level tie if they went on equally long, at least until the last other one had.
-    """
-    result = [rounds_to(run.accuracy, level) or math.inf for run in runs]
-    lasted = {run.rounds for run, r in zip(runs, result, strict=True) if math.isinf(r)}
-    latest = max((r for r in result if math.isfinite(r)), default=0)
-    return None if len(lasted) > 1 or any(rounds < latest for rounds in lasted) else result
+
+def band_counts(found: pd.DataFrame) -> list[tuple[object, ...]]:
+    """A row a band of step/T: at how many steps, temperatures and levels FedSoftMax was what."""
+    soft = found[found["T"] < math.inf]
+    ratio = soft["step"] / soft["T"]
+    rows = {
+        band: list(soft.word[(ratio > low + 1e-9) & (ratio <= high + 1e-9)]) for band, (low, high) in BANDS.items()
+    }
+    return [(band, *(own.count(word) for word in WORDS)) for band, own in rows.items()]

@@ -16,8 +16,6 @@ from fedbounds.vision import records
 from fedbounds.vision.records import ImageRun
 from fedbounds.vision.settings import ImageSettings
 
-DIGITS = 5
-
 
 def store(record: dict[str, Any], folder: Path) -> Path:
     """Write the compact record, unless the same run is stored with as many rounds. Errors: InputError."""
@@ -37,48 +35,35 @@ def store(record: dict[str, Any], folder: Path) -> Path:
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
-    return [float(f"{x:.{DIGITS}g}") for x in values]
+    return [float(f"{x:.5g}") for x in values]
 
 
 def missing(folder: Path, settings: ImageSettings, weightings: Sequence[str], repetition: int) -> list[str]:
-    """The weightings whose repetition is not stored, or ended before it was to: also one that was interrupted.
+    """The weightings whose repetition is not stored, or was interrupted before it was to end. Errors: InputError."""
 
-    Errors: InputError where a record of other settings is stored.
-    """
-    lacking = []
-    for weighting in weightings:
+    def stored(weighting: str) -> bool:
         path = folder / records.file_name(weighting, repetition)
         if not path.is_file():
-            lacking.append(weighting)
-            continue
-        run = records.from_json(io.read_json(path), path.name)
-        require_settings(run, settings, path)
+            return False
+        run = of_settings(records.from_json(io.read_json(path), path.name), settings)
         ended = run.complete or records.rounds_to(run.accuracy, settings.target) is not None
-        if not run.whole and not (settings.stop_after is not None and ended):
-            lacking.append(weighting)
-    return lacking
+        return run.whole or (settings.stop_after is not None and ended)
+
+    return [weighting for weighting in weightings if not stored(weighting)]
 
 
-def differing(run: ImageRun, settings: ImageSettings) -> list[str]:
-    """The choices in which a run is of another experiment; when it ended is none of them."""
+def of_settings(run: ImageRun, settings: ImageSettings) -> ImageRun:
+    """The run, unless it is of another experiment: InputError. When it ended does not matter."""
     wanted = settings.to_json()
     keys = (wanted.keys() | run.settings.keys()) - (records.NOT_A_CHOICE - {"seed"})
-    return sorted(key for key in keys if wanted.get(key) != run.settings.get(key))
-
-
-def require_settings(run: ImageRun, settings: ImageSettings, path: Path) -> None:
-    """Refuse a record of another experiment. Errors: InputError."""
-    keys, wanted = differing(run, settings), settings.to_json()
-    if keys:
-        said = ", ".join(f"{key} {run.settings.get(key)} instead of {wanted.get(key)}" for key in keys[:3])
-        raise reject(f"{path} must be of the experiment that is described", said, "delete or move the old records")
+    differing = [key for key in sorted(keys) if wanted.get(key) != run.settings.get(key)]
+    if differing:
+        found = ", ".join(f"{key} {run.settings.get(key)} instead of {wanted.get(key)}" for key in differing[:3])
+        raise reject(f"{run.source} must be of the experiment that is described", found, "delete or move old records")
+    return run
 
 
 def read(folder: Path, settings: ImageSettings) -> list[ImageRun]:
     """The records of a folder, none if there is no folder. Errors: InputError for records of other settings."""
-    if not folder.is_dir() or not any(folder.glob(records.PATTERN)):
-        return []
-    result = records.read(folder)
-    for run in result:
-        require_settings(run, settings, folder / run.source)
-    return result
+    there = folder.is_dir() and any(folder.glob(records.PATTERN))
+    return [of_settings(run, settings) for run in records.read(folder)] if there else []

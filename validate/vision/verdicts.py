@@ -5,16 +5,16 @@ gave its numbers (1e-4 does not) nor T. So nothing here contradicts the paper; t
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from fedbounds.vision.records import ImageRun
-from validate.vision import estimates, measures, paper
-from validate.vision.estimates import Estimate, PValue
+import pandas as pd
+
+from validate.vision import paper, statistics
 from validate.vision.experiments import BASELINE, FRAMEWORKS, SOFT, TEMPERATURES, WARMER
-from validate.vision.measures import Paired
-from validate.vision.stored import Group, Stored
+from validate.vision.measures import Group, Stored, accuracy, paired, rounds, temperature
+from validate.vision.statistics import minus, p_value, said
 
 REPRODUCED, NOT, OPPOSITE, UNDECIDED = "REPRODUCED", "NOT REPRODUCED", "OPPOSITE", "UNDECIDED"
 # From worst to best: what is said of a claim about several cases.
@@ -25,7 +25,7 @@ LEVEL = 0.05
 CLAIMS = 11
 CONFIDENCE = 1 - LEVEL / CLAIMS
 # With fewer repetitions even a single sign test cannot reach the level: 2 / 2^5 > 0.05.
-MIN_PAIRS = estimates.MIN_ORDER
+MIN_PAIRS = statistics.MIN_ORDER
 # Margins of what the paper leaves to words.
 SAME_ACCURACY = 0.01  # "rather low" and "poor": a percentage point of final accuracy
 SAME_ROUNDS = 1.0  # R_90 is a whole number
@@ -33,10 +33,10 @@ EARLY = 0.5  # "fast at first": rounds to this accuracy
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Case:
     """One case of a claim: where, at which step and T, and the numbers in a sentence.
 
-    ``decide`` makes the verdict from Holm's p-value; ``test`` is the case's own, None for rules of intervals alone.
+    ``decide`` makes the verdict from Holm's p-value; ``p_value`` is the case's own, None where the rule has none.
     An ``extra`` case is not in the paper and does not count.
     """
 
@@ -44,94 +44,66 @@ class Judged:
     where: str
     reading: str
     sentence: str
-    test: PValue | estimates.Trend | None
+    p_value: float | None
     decide: Callable[[float], str]
     extra: bool = False
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """A judged case with its verdict and Holm's p-value, if it has a test."""
-
-    case: Judged
-    verdict: str
-    p_value: float | None
-
-
-def ends(found: Estimate) -> tuple[float, float]:
-    """The interval of an estimate at CONFIDENCE: Student's is wider by the ratio of quantiles.
-
-    Of enough repetitions that are all equal, their value. An interval of order statistics that does not attain
-    CONFIDENCE has no ends.
-    """
-    from scipy.stats import t
-
-    if found.confidence == 0:
-        known = found.count >= MIN_PAIRS and math.isfinite(found.value)
-        return (found.value, found.value) if known else (-math.inf, math.inf)
-    if found.kind == "median":
-        return (found.lower, found.upper) if found.confidence >= CONFIDENCE else (-math.inf, math.inf)
-    wider = float(t.isf((1 - CONFIDENCE) / 2, found.count - 1) / t.isf((1 - found.confidence) / 2, found.count - 1))
-    return found.value - wider * (found.value - found.lower), found.value + wider * (found.upper - found.value)
+def ends(found: pd.DataFrame) -> tuple[float, float]:
+    """The interval at CONFIDENCE, if it is attained; of enough repetitions that are all equal, their value."""
+    estimate = statistics.estimate(found, CONFIDENCE)
+    if estimate.confidence == 0 and estimate.count >= MIN_PAIRS and math.isfinite(estimate.value):
+        return estimate.value, estimate.value
+    return (estimate.lower, estimate.upper) if estimate.confidence >= CONFIDENCE else (-math.inf, math.inf)
 
 
-def directional(difference: Estimate, p_value: float, sign: int, size: float | None) -> str:
-    """The rule "direction": the claim is that the difference has this ``sign``; ``size`` > 0 is how large it says."""
-    low, high = sorted(sign * end for end in ends(difference))
-    if difference.count < MIN_PAIRS:
+def directional(found: pd.DataFrame, p: float, sign: int, size: float) -> str:
+    """The rule "direction": the claim is that the difference has this ``sign``; ``size`` is how large it says."""
+    low, high = sorted(sign * end for end in ends(found))
+    if len(found) < MIN_PAIRS:
         return UNDECIDED
-    if p_value <= LEVEL and low > 0:
+    if p <= LEVEL and low > 0:
         return REPRODUCED
-    if p_value <= LEVEL and high < 0:
+    if p <= LEVEL and high < 0:
         return OPPOSITE
-    return NOT if size is not None and high < size else UNDECIDED
+    return NOT if high < size else UNDECIDED
 
 
-def inside(found: Estimate, lowest: float, highest: float) -> str:
+def inside(found: pd.DataFrame, lowest: float, highest: float) -> str:
     """REPRODUCED if the interval lies within the ends, NOT REPRODUCED if outside of them."""
     low, high = ends(found)
-    if found.count < MIN_PAIRS or (low < lowest and high >= lowest) or (low <= highest < high):
+    if len(found) < MIN_PAIRS or (low < lowest and high >= lowest) or (low <= highest < high):
         return UNDECIDED
     return REPRODUCED if lowest <= low and high <= highest else NOT
 
 
-def trending(found: estimates.Trend | None, p_value: float, difference: Estimate) -> str:
-    """The rule "trend": R_90 falls with 1/T."""
-    if found is not None and found.repetitions >= MIN_PAIRS and p_value <= LEVEL:
-        return REPRODUCED if found.correlation < 0 else OPPOSITE
-    return directional(difference, 1.0, -1, SAME_ROUNDS)
+def judge(cases: Sequence[Case]) -> list[tuple[Case, str]]:
+    """The cases with their verdicts, p-values corrected by Holm's method over all that have one."""
+    tested = [case for case in cases if case.p_value is not None]
+    adjusted = dict(zip(map(id, tested), statistics.holm([case.p_value for case in tested]), strict=True))
+    return [(case, case.decide(adjusted.get(id(case), 1.0))) for case in cases]
 
 
-def judge(cases: Sequence[Judged]) -> list[Outcome]:
-    """The verdicts, with p-values corrected by Holm's method over all tests among ``cases``."""
-    tested = [case for case in cases if case.test is not None]
-    adjusted = estimates.holm([case.test.p_value for case in tested if case.test is not None])
-    known = {id(case): p for case, p in zip(tested, adjusted, strict=True)}
-    return [Outcome(case, case.decide(known.get(id(case), 1.0)), known.get(id(case))) for case in cases]
-
-
-def overall(outcomes: Sequence[Outcome]) -> str:
+def overall(outcomes: Sequence[tuple[Case, str]]) -> str:
     """The worst verdict of the cases that the paper speaks about."""
-    result = {outcome.verdict for outcome in outcomes if not outcome.case.extra}
+    result = {verdict for case, verdict in outcomes if not case.extra}
     return next((verdict for verdict in ORDER if verdict in result), UNDECIDED)
 
 
-def claims(stored: Stored) -> list[Judged]:
+def cases(stored: Stored) -> list[Case]:
     """Every case of every claim that there are records for."""
-    speeds, whole = stored.cases(), stored.whole()
-    return [
-        *_speed(speeds),
-        *_more_skew(speeds),
-        *_temperatures(speeds.get("NIID", {})),
-        *(case for framework, group in whole.items() for case in _of_whole(framework, group)),
-    ]
+    for case in stored.cases.values():
+        for group in case.values():
+            paired(group, case.get(BASELINE, ()))
+    whole = (case for framework, group in stored.whole().items() for case in _of_whole(framework, group))
+    return [*_speed(stored.cases), *_more_skew(stored.cases), *_temperatures(stored.cases.get("NIID", {})), *whole]
 
 
-def reading(run: ImageRun, *names: str) -> str:
+def reading(group: Group, *names: str) -> str:
     """``step 0.1, T = 0.2``: what the verdict rests on."""
-    result = [measures.temperature(name) for name in names]
-    said = [f"{T:.3g}" for T in result if T is not None and math.isfinite(T)]
-    return f"step {run.settings['lr']:g}" + (f", T = {' and '.join(said)}" if said else "")
+    result = [f"{T:.3g}" for name in names if (T := temperature(name)) is not None and math.isfinite(T)]
+    step = next(iter(group.values()))[0].settings["lr"]
+    return f"step {step:g}" + (f", T = {' and '.join(result)}" if result else "")
 
 
 def printed_gain(framework: str) -> float:
@@ -140,85 +112,85 @@ def printed_gain(framework: str) -> float:
 
 
 def _direction(
-    claim: str, where: str, at: str, words: str, found: Paired, sign: int, size: float | None, extra: bool = False
-) -> Judged:
-    def decide(p_value: float) -> str:
-        return directional(found.difference, p_value, sign, size)
-
-    return Judged(claim, where, at, words, found.test, decide, extra)
+    claim: str, where: str, at: str, words: str, found: pd.DataFrame, sign: int, size: float, extra: bool = False
+) -> Case:
+    return Case(claim, where, at, words, p_value(found), lambda p: directional(found, p, sign, size), extra)
 
 
-def _speed(cases: Mapping[str, Group]) -> list[Judged]:
-    made = []
+def _inside(
+    claim: str,
+    where: str,
+    at: str,
+    words: str,
+    found: pd.DataFrame,
+    lowest: float,
+    highest: float,
+    extra: bool = False,
+) -> Case:
+    return Case(claim, where, at, words, None, lambda _: inside(found, lowest, highest), extra)
+
+
+def _gain(case: Group, name: str, level: float = paper.LEVEL) -> pd.DataFrame:
+    """R_level of a weighting minus FedAvg's."""
+    return minus(rounds(case[name], level), rounds(case[BASELINE], level))
+
+
+def _speed(cases: Mapping[str, Group]) -> Iterator[Case]:
     for framework, case in cases.items():
-        for name in (SOFT, WARMER):
-            if name not in case or BASELINE not in case:
-                continue
-            result, gain = measures.compare_speed(case[name], case[BASELINE]), printed_gain(framework)
-            at, where = reading(case[name][0], name), f"{framework}, {name}"
-            words = f"{result.said(('faster', 'slower'), 'rounds', 1)} (paper: {-gain:+z.1f})"
+        for name in (name for name in (SOFT, WARMER) if {name, BASELINE} <= set(case)):
+            found, gain, extra = _gain(case, name), printed_gain(framework), name != SOFT
+            at, where = reading(case, name), f"{framework}, {name}"
+            words = f"{said(found, ('faster', 'slower'), 'rounds', 1)} (paper: {-gain:+z.1f})"
             if framework == "IID":
-                margin = (result.difference, -SAME_ROUNDS, SAME_ROUNDS)
-                made.append(Judged("same-iid", where, at, words, None, lambda _, m=margin: inside(*m), name != SOFT))
+                yield _inside("same-iid", where, at, words, found, -SAME_ROUNDS, SAME_ROUNDS, extra)
             else:
-                made.append(_direction("faster", where, at, words, result, -1, gain, name != SOFT))
-    return made
+                yield _direction("faster", where, at, words, found, -1, gain, extra)
 
 
-def _more_skew(cases: Mapping[str, Group]) -> list[Judged]:
-    made = []
+def _more_skew(cases: Mapping[str, Group]) -> Iterator[Case]:
     both = [framework for framework in FRAMEWORKS if {BASELINE, SOFT} <= set(cases.get(framework, ()))]
     for less, more in pairwise(both):
-        result = measures.gains(cases[more], cases[less], (BASELINE, SOFT))
+        # FedAvg's rounds minus FedSoftMax's are gained.
+        found = minus(_gain(cases[less], SOFT), _gain(cases[more], SOFT))
         size = printed_gain(more) - printed_gain(less)
-        words = f"{result.said(('less', 'more'), 'rounds gained', 1)} (paper: {size:+z.1f})"
-        at = reading(cases[more][SOFT][0], SOFT)
-        made.append(_direction("more-skew", f"{more} against {less}", at, words, result, 1, size))
-    return made
+        words = f"{said(found, ('less', 'more'), 'rounds gained', 1)} (paper: {size:+z.1f})"
+        yield _direction("more-skew", f"{more} against {less}", reading(cases[more], SOFT), words, found, 1, size)
 
 
-def _temperatures(case: Group) -> list[Judged]:
+def _temperatures(case: Group) -> Iterator[Case]:
     names = [name for name in (SOFT, *TEMPERATURES) if name in case]
     if len(names) < 2:
-        return []
-    result, rank = measures.compare_speed(case[names[-1]], case[names[0]]), measures.trend([case[n] for n in names])
-    words = result.said(("faster", "slower"), "rounds", 1)
-    high, low = (1 / (measures.temperature(names[k]) or math.nan) for k in (-1, 0))
-    words = f"1/T = {high:.3g} against {low:.3g}: {words}"
-    if rank is not None:
-        words = f"mean rank correlation of R_90 with 1/T {rank.correlation:.2f}; {words}"
+        return
+    found = minus(rounds(case[names[-1]]), rounds(case[names[0]]))
+    correlation, p, repetitions = statistics.trend([rounds(case[name]) for name in names])
+    high, low = (1 / (temperature(names[k]) or math.nan) for k in (-1, 0))
+    words = f"1/T = {high:.3g} against {low:.3g}: {said(found, ('faster', 'slower'), 'rounds', 1)}"
+    if math.isfinite(correlation):
+        words = f"mean rank correlation of R_90 with 1/T {correlation:.2f}; {words}"
 
-    def decide(p_value: float) -> str:
-        return trending(rank, p_value, result.difference)
+    def decide(p: float) -> str:
+        """R_90 falls with 1/T."""
+        if repetitions >= MIN_PAIRS and p <= LEVEL:
+            return REPRODUCED if correlation < 0 else OPPOSITE
+        return directional(found, 1.0, -1, SAME_ROUNDS)
 
-    return [Judged("temperature", "NIID", reading(case[names[0]][0], *names), words, rank, decide)]
-
-
-def _of_whole(framework: str, case: Group) -> list[Judged]:
-    """The claims on runs that did every round."""
-    made = []
-    if {SOFT, BASELINE} <= set(case):
-        soft, base, at = case[SOFT], case[BASELINE], reading(case[SOFT][0], SOFT)
-        last = measures.compare(soft, base, measures.last_accuracy)
-        margin = (last.difference, -SAME_ACCURACY, SAME_ACCURACY)
-        words = last.said(("lower", "higher"), "points", 2, 100)
-        made.append(Judged("final", framework, at, words, None, lambda _, m=margin: inside(*m)))
-    for name, group in case.items():
-        if name.startswith("fedmax"):
-            made += _maximum(framework, name, group, case.get(BASELINE, []))
-    return made
+    tested = None if math.isnan(correlation) else p
+    yield Case("temperature", "NIID", reading(case, *names), words, tested, decide)
 
 
-def _maximum(framework: str, name: str, group: list[ImageRun], base: list[ImageRun]) -> list[Judged]:
-    """ "Speeding at the beginning" and "poor results when it comes to the final accuracy"."""
-    if not base:
-        return []
-    early, last = measures.compare_speed(group, base, EARLY), measures.compare(group, base, measures.last_accuracy)
-    at, where = reading(group[0], name), f"{framework}, {name}"
-    words = early.said(("sooner", "later"), f"rounds to {100 * EARLY:g}%", 1)
-    poorer = (last.difference, -math.inf, -SAME_ACCURACY)
-    said = last.said(("lower", "higher"), "points", 2, 100)
-    return [
-        _direction("fedmax-final", f"{where}, fast at first", at, words, early, -1, SAME_ROUNDS),
-        Judged("fedmax-final", f"{where}, poorer at the end", at, said, None, lambda _: inside(*poorer)),
-    ]
+def _of_whole(framework: str, case: Group) -> Iterator[Case]:
+    """The claims on runs that did every round; of FedMax(k) that it is fast at first and poorer at the end."""
+    if BASELINE not in case:
+        return
+    points = (("lower", "higher"), "points", 2, 100)
+    for name in case:
+        found = minus(accuracy(case[name]), accuracy(case[BASELINE]))
+        if name == SOFT:
+            at = reading(case, SOFT)
+            yield _inside("final", framework, at, said(found, *points), found, -SAME_ACCURACY, SAME_ACCURACY)
+        elif name.startswith("fedmax"):
+            at, where, early = reading(case), f"{framework}, {name}", _gain(case, name, EARLY)
+            words = said(early, ("sooner", "later"), f"rounds to {100 * EARLY:g}%", 1)
+            yield _direction("fedmax-final", f"{where}, fast at first", at, words, early, -1, SAME_ROUNDS)
+            where, words = f"{where}, poorer at the end", said(found, *points)
+            yield _inside("fedmax-final", where, at, words, found, -math.inf, -SAME_ACCURACY)
