@@ -109,6 +109,12 @@ def reject(what: object, received: object, remedy: object) -> InputError:
     return InputError(f"{what}, but received {received}: {remedy}.")
 
 
+def demand(holds: object, what: object, received: object, remedy: object) -> None:
+    """Raise the input error of `reject` unless something holds."""
+    if not holds:
+        raise reject(what, received, remedy)
+
+
 def nearest(kind: str, name: object, choices: Iterable[str]) -> InputError:
     """The input error for an unknown name, with the nearest known one, or for several names given as one.
 

@@ -13,8 +13,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, applies, strongly_convex
-from fedbounds.evidence.sdp.multi_round.participation import Present
-from fedbounds.evidence.sdp.multi_round.program import Run, Start
+from fedbounds.evidence.sdp.multi_round.program import Present, Run, Start
 from fedbounds.evidence.sdp.multi_round.verdict import examine, meets
 from fedbounds.evidence.sdp.one_step.coverage import conditions, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting, sizes_at

@@ -14,8 +14,7 @@ from fedbounds.study.worst_case import Number, class_of, present_of
 from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
-    from fedbounds.evidence.sdp.multi_round.participation import Present
-    from fedbounds.evidence.sdp.multi_round.program import Run
+    from fedbounds.evidence.sdp.multi_round.program import Present, Run
     from fedbounds.model.protocol import Progress
     from fedbounds.study.minimax_steps import Found
 
@@ -203,7 +202,7 @@ def best(
     run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction = Fraction(0), by_round: bool = False
 ) -> BestMethod:
     """The best method found for a run whose own step sizes are of no account."""
-    from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
+    from fedbounds.evidence.sdp.multi_round.bound import upper_bound
 
     found, usual = _searched(run, delta_0, zeta_sq, sigma_sq, by_round)
     bounds = [upper_bound(item.run, delta_0, zeta_sq, sigma_sq) for item in (found, usual)]
@@ -244,7 +243,7 @@ def _searched(
 
 def standard(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> dict[str, float | None]:
     """The certified worst cases of common choices at eta_s = 1, and of gradient descent once a round."""
-    from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
+    from fedbounds.evidence.sdp.multi_round.bound import upper_bound
     from fedbounds.study.worst_case_and_theorems import scheduled
 
     L, mu = run.L, run.mu

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.bound import COMMON, of_clients, solved
+from fedbounds.evidence.sdp.multi_round.bound import COMMON, EVERY_CLIENT, solved, upper_bound
+from fedbounds.evidence.sdp.multi_round.links import of_clients
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import sampled, second_moments
-from fedbounds.evidence.sdp.multi_round.upper_bounds import EVERY_CLIENT, upper_bound
 from fedbounds.study.minimax_steps import Found
 
 # eta L of the first step sizes, the digits of steps and weights, and the logarithm at which a search ends.

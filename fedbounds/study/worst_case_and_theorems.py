@@ -17,6 +17,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.sdp.multi_round.bound import upper_bound
 from fedbounds.evidence.sdp.multi_round.lower_bound import (
     Attained,
     alike,
@@ -28,7 +29,6 @@ from fedbounds.evidence.sdp.multi_round.lower_bound import (
 )
 from fedbounds.evidence.sdp.multi_round.program import Measure, Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import highest, sampled
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 from fedbounds.evidence.sdp.one_step.coverage import at_setting
 from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.plugins import claims

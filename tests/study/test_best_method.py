@@ -12,11 +12,12 @@ from scipy.optimize import brentq
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round.bound import least, of_clients, solved, verify
+from fedbounds.evidence.sdp.multi_round.bound import least, solved, verify
+from fedbounds.evidence.sdp.multi_round.bound import upper_bound as worst
+from fedbounds.evidence.sdp.multi_round.links import gradient_program, of_clients
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt
-from fedbounds.evidence.sdp.multi_round.program import Run, gradient_program
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound as worst
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.report.best_method_text import answer, commands, table
 from fedbounds.report.figures.best_method_figure import labels, title
 from fedbounds.study.best_method import best_method
@@ -82,12 +83,12 @@ def test_the_rebuilt_clients_are_of_the_class(run, zeta_sq):
         np.random.default_rng(0),
     )
     x, y = rng.normal(size=(2, 500, len(instance.start))) * np.geomspace(0.01, 10, 500)[:, None]
-    (f, g), (h, k) = instance.at(x), instance.at(y)
+    (f, g), (h, k) = instance.first(x), instance.first(y)
     dx, dg, mu, L = x - y, g - k, 0.1, 1.0
     bent = (dg**2).sum(1) + mu * L * (dx**2).sum(1) - 2 * mu * (dg * dx).sum(1)
     slack = f - h - (k * dx).sum(1) - bent / (2 * (L - mu))
     assert (slack > -1e-8 * (1 + abs(f) + abs(h))).all()
-    at_star = instance.at(np.zeros((1, len(instance.start))))[1][0]
+    at_star = instance.first(np.zeros((1, len(instance.start))))[1][0]
     assert abs(at_star[: instance.means]).max(initial=0) < 1e-9
     assert (at_star**2).sum() == pytest.approx(float(zeta_sq), abs=1e-9)
     assert (instance.start**2).sum() == pytest.approx(1) and not instance.start[instance.means :].any()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from fedbounds.evidence.sdp.multi_round.bound import upper_bound as worst
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound as worst
 
 
 def law(X, zeta, mu, eta):

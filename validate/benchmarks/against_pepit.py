@@ -80,9 +80,9 @@ def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
 
 def several_rounds(rounds: int, tau: int) -> dict[str, float]:
     """Processor seconds of the certificate of a run's worst case, and of one verification of it."""
+    from fedbounds.evidence.sdp.multi_round.bound import upper_bound as worst
     from fedbounds.evidence.sdp.multi_round.bound import verify
     from fedbounds.evidence.sdp.multi_round.program import Run
-    from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound as worst
 
     begun = time.process_time()
     bound = worst(Run(rounds, tau, F(1, 10), F(1), F(1, 2)))

@@ -7,7 +7,7 @@ vectors and ``values`` the function values; in coordinates a solver reads them a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -76,18 +76,33 @@ class Linear:
 class Vector(Linear):
     """A linear combination of the vectors of a programme; ``u @ v`` is the inner product."""
 
+    __slots__ = ()
+    apart = False
+
     def __matmul__(self, other: Vector) -> Expression:
         terms: dict[Any, Any] = {}
         for a, x in self.terms.items():
             for b, y in other.terms.items():
-                key = (a, b) if a <= b else (b, a)
-                terms[key] = terms[key] + x * y if key in terms else x * y
+                if not self.apart or a.letter == b.letter:
+                    key = (a, b) if a <= b else (b, a)
+                    terms[key] = terms[key] + x * y if key in terms else x * y
         return Expression(terms)
+
+    def part(self, letter: str) -> Self:
+        """What it has of one letter."""
+        return type(self)({key: value for key, value in self.terms.items() if key.letter == letter})
 
     @property
     def squared(self) -> Expression:
         """||v||^2."""
         return self @ self
+
+
+class Moment(Vector):
+    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix."""
+
+    __slots__ = ()
+    apart = True
 
 
 class Expression(Linear):
@@ -129,6 +144,54 @@ def interpolation(a: Point, b: Point, mu: Any, L: Any) -> Expression:
     return inequality
 
 
+class Draft:
+    """A programme being written: what it has so far, of vectors of a ``kind``, and its constraints."""
+
+    def __init__(self, number: Arithmetic, kind: type[Vector] = Vector) -> None:
+        self.number, self.unit, self.kind = number, number(Fraction(1)), kind
+        self.vectors, self.values = list[Symbol](), list[Symbol]()
+        self.constraints = list[Constraint]()
+
+    def vector(self, letters: Iterable[str], client: int = -1, step: int = -1) -> Any:
+        """A new vector, with a part of each letter."""
+        new = [Symbol(letter, client, step) for letter in letters]
+        self.vectors += new
+        return self.kind(dict.fromkeys(new, self.unit))
+
+    def value(self, letter: str, client: int = -1, step: int = -1) -> Expression:
+        """A new value."""
+        self.values.append(Symbol(letter, client, step))
+        return Expression({(self.values[-1],): self.unit})
+
+    def point(self, label: str, x: Vector, letters: Iterable[str], client: int = -1, step: int = -1) -> Point:
+        """A new point at x: all letters but the last are those of its gradient, the last is that of its value."""
+        *slope, value = letters
+        return Point(label, x, self.vector(slope, client, step), self.value(value, client, step))
+
+    def balanced(self, letter: str, weights: Sequence[Fraction]) -> list[Any]:
+        """A vector a client with sum_i weight_i vector_i = 0: the others express that of the largest weight."""
+        pivot = max(range(len(weights)), key=lambda i: weights[i])
+        result = [self.kind() if i == pivot else self.vector([letter], i) for i in range(len(weights))]
+        shares = [self.number(weight / weights[pivot]) for weight in weights]
+        result[pivot] = -self.kind.mean(shares, result)
+        return result
+
+    def interpolate(self, pairs: Iterable[tuple[Point, Point]], mu: Any, L: Any, client: int = -1) -> None:
+        """One inequality an ordered pair of points of a client."""
+        for a, b in pairs:
+            row = interpolation(a, b, mu, L)
+            self.constraints.append(Constraint("interpolation", client, f"{a.label}|{b.label}", row))
+
+    def parts(self, order: Sequence[str] = ()) -> dict[str, Any]:
+        """What a `Program` is made of; symbols by their letters, clients and steps where an order is given."""
+
+        def sort(symbol: Symbol) -> Any:
+            return (order.index(symbol.letter), symbol.client, symbol.step) if order else 0
+
+        vectors, values = (tuple(sorted(symbols, key=sort)) for symbols in (self.vectors, self.values))
+        return {"vectors": vectors, "values": values, "constraints": tuple(self.constraints), "number": self.number}
+
+
 class Form(NamedTuple):
     """<quad, gram> + lin . values in coordinates: quad (n, n) symmetric, lin (q,)."""
 
@@ -147,8 +210,8 @@ class Program:
     vectors: tuple[Symbol, ...]
     values: tuple[Symbol, ...]
     constraints: tuple[Constraint, ...] = field(repr=False)
-    quantities: Mapping[str, Callable[[], Expression]] = field(repr=False)
     number: Arithmetic = field(repr=False)
+    quantities: Mapping[str, Callable[[], Expression]] = field(default_factory=dict, repr=False)
     apart: bool = False
     weights: tuple[tuple[Fraction, Fraction], ...] = ()
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.program import Expression, Program
-from fedbounds.evidence.sdp.symmetry import Exchange, corners, exchange
+from fedbounds.evidence.sdp.symmetry import corners, exchange
 
 # Closer than the solver's defaults of 1e-8, which what it calls almost solved then still keeps.
 CLOSE: dict[str, object] = {
@@ -80,15 +80,15 @@ def worst_case(
     ``inaccurate``, as one that is proved or run afterwards.
     """
     cut = exchange(model, objective, *against)
-    quad, lin, rows = _scaled(*cut.rows(model))
-    left, left_lin, top = _scaled(*_row(cut, model, objective))
-    right, right_lin, units = _scaled(*map(np.stack, zip(*(_row(cut, model, item) for item in against), strict=True)))
+    quad, lin, rows = _scaled(*cut.rows(model, cut.sums(model)))
+    left, left_lin, top = _scaled(*cut.rows(model, [objective]))
+    right, right_lin, units = _scaled(*cut.rows(model, against))
     m, count = len(rows), len(units)
     cost = np.concatenate([np.zeros(m), units.min() / units])
-    equal = np.concatenate([lin, -right_lin]).T, -left_lin
+    equal = np.concatenate([lin, -right_lin]).T, -left_lin[0]
     bounded = m + (count if sign == "nonneg" else 0)
     above = -np.eye(m + count)[:bounded], np.zeros(bounded)
-    semidefinite = np.concatenate([quad, -right]).T, -left
+    semidefinite = np.concatenate([quad, -right]).T, -left[0]
     outcome, x, z = _solved(cost, equal, above, semidefinite, cut.sizes, inaccurate)
     if outcome is not Solved.OPTIMAL:
         return Solution(outcome)
@@ -103,12 +103,14 @@ def interior(model: Program, gap: Expression) -> tuple[float, NDArray[Any]]:
     Returns (delta, lambda); delta is -inf where no solver was accurate. It is at most 1, as only its sign matters.
     """
     cut = exchange(model, gap)
-    (quad, lin, rows), (packed, target, top) = _scaled(*cut.rows(model)), _scaled(*_row(cut, model, gap))
+    (quad, lin, rows), (target, values, top) = (
+        _scaled(*cut.rows(model, items)) for items in (cut.sums(model), [gap])
+    )
     m, last = len(rows), np.eye(len(rows) + 1)[-1]
     rows_of, columns, _ = corners(cut.sizes)
-    equal = np.column_stack([lin.T, np.zeros(lin.shape[1])]), target
+    equal = np.column_stack([lin.T, np.zeros(lin.shape[1])]), values[0]
     above = np.concatenate([last - np.eye(m + 1)[:m], last[None]]), last
-    semidefinite = np.column_stack([quad.T, 1.0 * (rows_of == columns)]), packed
+    semidefinite = np.column_stack([quad.T, 1.0 * (rows_of == columns)]), target[0]
     outcome, x, _ = _solved(-last, equal, above, semidefinite, cut.sizes, inaccurate=True)
     if outcome is not Solved.OPTIMAL:
         return float("-inf"), np.empty(0)
@@ -169,11 +171,6 @@ def _nothing_printed() -> Iterator[None]:
             after.callback(os.dup2, printed, 2)
             os.dup2(nowhere, 2)
         yield
-
-
-def _row(cut: Exchange, model: Program, expression: Expression) -> Rows:
-    quad, lin = model.form(expression)
-    return cut.packed(quad), lin @ cut.shared
 
 
 def _scaled(quad: NDArray[Any], lin: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

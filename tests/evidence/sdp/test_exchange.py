@@ -33,7 +33,7 @@ def asked(setting):
     return (
         model,
         model["Delta_next"],
-        [model[name] for name in names[: 5 + ("sigma_sq" in model.scalars)]],
+        [model[name] for name in names[: 5 + (setting.gradients == "stochastic")]],
     )
 
 
@@ -41,7 +41,7 @@ def asked(setting):
 def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
     model, left, against = asked(SETTINGS[name])
     small = worst_case(model, left, against, "nonneg")
-    size = len(exchange(model, left, *against).first)
+    size = len(exchange(model, left, *against).orbits)
     monkeypatch.setattr(solver, "exchange", lambda model, *forms: exchange(model, any_client=False))
     large = worst_case(model, left, against, "nonneg")
     assert small.outcome == large.outcome == Solved.OPTIMAL
@@ -60,7 +60,7 @@ def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
 def test_more_equal_clients_make_the_programme_no_larger():
     few, many = (exchange(build(round_setting(N, 2))) for N in (3, 9))
     assert few.sizes == many.sizes and few.shared.shape[1] == many.shared.shape[1]
-    assert len(few.first) == len(many.first)
+    assert len(few.orbits) == len(many.orbits)
 
 
 def test_a_tight_constant_is_proved_to_seven_digits_along_kappa():

@@ -8,7 +8,7 @@ from fractions import Fraction as Q
 import numpy as np
 import pytest
 
-from fedbounds.evidence.sdp.multi_round import both_outcomes, steps
+from fedbounds.evidence.sdp.multi_round import links, steps
 from fedbounds.evidence.sdp.multi_round.bound import least, verify
 from fedbounds.evidence.sdp.multi_round.program import Run
 
@@ -141,7 +141,7 @@ def test_every_line_of_the_links_holds_of_instances(present, tau, count, sigma, 
     run = Run(count, tau, Q(1, 10), Q(1), Q(1, 2), present=present, measure=measure)
     paths, before = list(paths_of(problem, run, sigma)), None
     for k in range(run.T):
-        link = steps._Link(run, float, bool(sigma), k)
+        link = steps.Step(run, float, bool(sigma), k)
         program = link.program()
         known = [symbols_of(problem, run, link, path) for path in paths]
         for row in program.constraints:
@@ -167,7 +167,7 @@ def of_history(link, problem, w):
     known = {link.vectors[0]: star[:, 0], link.vectors[1]: w}
     slopes = [(s, t) for s, t in zip(link.vectors[2::2], link.vectors[3::2], strict=True)]
     for (x, y), f, (history, k) in zip(slopes, link.values, link.points, strict=True):
-        both = (slopes_and_values(0, history, k, w), slopes_and_values(1, both_outcomes.exchanged(history), k, w))
+        both = (slopes_and_values(0, history, k, w), slopes_and_values(1, links.exchanged(history), k, w))
         (mine, value), (other, value_of_other) = both
         known |= {x: (mine + other) / 2, y: (mine - other) / 2, f: (value + value_of_other) / 2}
     return (lambda symbol: known[symbol][:, None]), known.__getitem__
@@ -179,7 +179,7 @@ def test_every_line_of_both_outcomes_holds_of_instances(tau, rounds, kinked):
     problem = Instances(np.random.default_rng(4), 20, 2, kinked)
     run, ends, before = Run(rounds, tau, Q(1, 10), Q(1), Q(1, 2), present=(1, 2)), [problem.w], None
     for k in range(rounds - 1):
-        link = both_outcomes._Link(run, float, run.sizes[: 2 * tau], k == 0, k + 2 == rounds)
+        link = links.TwoRounds(run, float, run.sizes[: 2 * tau], k == 0, k + 2 == rounds)
         program, known = link.program(), [of_history(link, problem, w) for w in ends]
         for row, of_run in itertools.product(program.constraints, known):
             assert (np.asarray(mean_of(row.expression, [of_run])) > -1e-9).all(), row.label
@@ -218,7 +218,7 @@ def test_no_run_has_a_gap_above_the_bound(present, tau, count, eta):
     assert 0.1 < nearest <= 1
 
 
-@pytest.mark.parametrize(("links", "N"), [(steps.links, 3), (both_outcomes.links, 2)])
+@pytest.mark.parametrize(("links", "N"), [(steps.links, 3), (links.both_outcomes, 2)])
 def test_a_changed_proof_is_refused(links, N):
     bound = least(links, Run(4, 2, Q(1, 10), Q(1), Q(1, 2), present=(1, N)), Q(1), Q(1))
     assert bound is not None and verify(bound)

@@ -7,10 +7,9 @@ from fractions import Fraction as Q
 import pytest
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round.bound import verify
+from fedbounds.evidence.sdp.multi_round.bound import upper_bound, verify
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, with_noise
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 from fedbounds.plugins import claim_named
 from fedbounds.study.worst_case_and_theorems import bounds, scheduled
 

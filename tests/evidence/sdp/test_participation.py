@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round import bound, sampled_clients, upper_bounds
+from fedbounds.evidence.sdp.multi_round import bound, sampled_clients
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import _from_wedge, second_moments, with_sets
 from fedbounds.plugins import claim_named
@@ -110,7 +110,7 @@ def test_a_round_of_nobody_changes_nothing():
     """At zeta_* = 0 a round keeps its contraction, or with the probability of nobody everything."""
     run = run_of(3, 2, (Q(1, 2), 3))
     contraction, idle = 0.95**4, 0.5**3
-    result = upper_bounds.upper_bound(run, Q(1), Q(0))
+    result = bound.upper_bound(run, Q(1), Q(0))
     assert run.idle == Q(1, 8) and result.value == pytest.approx((idle + (1 - idle) * contraction) ** 3, rel=1e-4)
     assert run.contraction is None and result.value >= (idle + (1 - idle) * contraction) ** 3
 
@@ -118,7 +118,7 @@ def test_a_round_of_nobody_changes_nothing():
 @pytest.mark.parametrize("measure", ["distance", "gap"])
 def test_clients_by_coins_are_bounded_near_an_instance(measure):
     run = replace(run_of(1, 4, (Q(1, 5), 10)), measure=measure)
-    one = upper_bounds.upper_bound(run)
+    one = bound.upper_bound(run)
     assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
     (result,) = worst(rounds=1, tau=4, step="1/2", participation="q=0.2/10", measure=measure)
     assert result.certified and not result.stated
@@ -136,7 +136,7 @@ def test_moments_in_fractions_are_those_of_a_problem_near_by(present, tau):
 
 def test_every_client_present_is_the_run_without_sampling():
     everyone, plain = run_of(2, 3, (5, 5)), run_of(2, 3, None)
-    assert upper_bounds.upper_bound(everyone).value == pytest.approx(upper_bounds.upper_bound(plain).value, rel=1e-6)
+    assert bound.upper_bound(everyone).value == pytest.approx(bound.upper_bound(plain).value, rel=1e-6)
     assert run_of(1, 1, (2, 4)).sampling == Q(1, 3) and run_of(1, 1, (2, None)).sampling == Q(1, 2)
 
 
@@ -220,7 +220,7 @@ def test_noise_by_coins_is_bounded_above_every_pattern(tau):
     """The bound of clients who come with a probability, against runs of sets in every pattern of presence."""
     N, rounds, rng = 2, 2, np.random.default_rng(2)
     run, patterns = run_of(rounds, tau, (Q(2, 5), N)), list(by_coins(N, 0.4, rounds))
-    limit, nearest = upper_bounds.upper_bound(run, Q(1), Q(1), Q(1, 2)), 0.0
+    limit, nearest = bound.upper_bound(run, Q(1), Q(1), Q(1, 2)), 0.0
     for _ in range(60):
         first = rng.uniform(-1, 0.5)
         wedge = (first, first - rng.uniform(0.01, 3), *rng.exponential(size=2))
@@ -282,14 +282,12 @@ def test_the_mean_over_all_sequences_of_draws_is_exact(wedge, cone, sigma, measu
 def test_the_gap_of_everybody_present_is_that_of_the_programme_without_draws():
     for tau in (1, 4):
         plain, everyone = (replace(run_of(1, tau, present), measure="gap") for present in (None, (5, 5)))
-        assert upper_bounds.upper_bound(everyone).value == pytest.approx(
-            upper_bounds.upper_bound(plain).value, rel=1e-4
-        )
+        assert bound.upper_bound(everyone).value == pytest.approx(bound.upper_bound(plain).value, rel=1e-4)
 
 
 def test_the_bound_of_a_round_is_proved_by_its_multipliers():
     run = run_of(1, 2, (1, 10))
-    one = upper_bounds.upper_bound(run, Q(1), Q(1))
+    one = bound.upper_bound(run, Q(1), Q(1))
     assert one.certified and bound.verify(one) and not bound.verify(replace(one, a=one.a * Q(99, 100)))
     assert not bound.verify(replace(one, run=replace(run, present=(1, 2)), a=one.a * Q(99, 100)))
 
@@ -330,7 +328,7 @@ def test_theorems_that_do_not_assume_everyone_stand_beside_it():
 
 def test_a_proof_for_more_present_is_none_for_fewer():
     run = run_of(2, 2, (3, 6))
-    proof = upper_bounds.upper_bound(run, Q(1), Q(1), Q(1))
+    proof = bound.upper_bound(run, Q(1), Q(1), Q(1))
     assert bound.verify(proof) and not bound.verify(replace(proof, run=replace(run, present=(2, 6))))
 
 

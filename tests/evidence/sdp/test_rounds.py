@@ -13,11 +13,11 @@ from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.multi_round import program, upper_bounds
+from fedbounds.evidence.sdp.multi_round import bound, program
 from fedbounds.evidence.sdp.multi_round.bound import _positive, above, verify
+from fedbounds.evidence.sdp.multi_round.bound import upper_bound as worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound as worst
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named
@@ -180,7 +180,7 @@ def test_a_server_with_other_weights_is_bounded(alpha, p, monkeypatch):
         whole, clients, instance = worst(run), by_clients(run), attained(run)
         assert whole.certified and whole.attained and clients < whole.value < clients * (1 + 1e-5)
         with monkeypatch.context() as patched:
-            patched.setattr(upper_bounds, "EVERY_CLIENT", 0)
+            patched.setattr(bound, "EVERY_CLIENT", 0)
             result = worst(run)
         assert result.certified and instance.value <= clients * (1 + 1e-6)
         assert clients < result.value * (1 + 1e-6) < clients * (1 + more) * (1 + 1e-5)
@@ -195,7 +195,7 @@ def test_short_runs_of_a_few_clients_lose_nothing(monkeypatch):
         result = worst(run)
         assert result.value == pytest.approx(value, rel=1e-4) and attained(run).value <= result.value
         with monkeypatch.context() as patched:
-            patched.setattr(upper_bounds, "EVERY_CLIENT", 0)
+            patched.setattr(bound, "EVERY_CLIENT", 0)
             assert worst(run).value / result.value - 1 == pytest.approx(loss, abs=5e-3)
         assert result.attained and result.certified
         assert verify(result) and not verify(replace(result, a=result.a - Q(1, 100)))

@@ -108,15 +108,15 @@ BUGS = {
     "rho_bar the wrong way round": ("model", "a - self.rho_bar * p", "self.rho_bar * p - a"),
     "rho_bar of p over alpha": ("model", "a - self.rho_bar * p", "p - a * (1 / self.rho_bar)"),
     "rho_tilde the wrong way round": ("model", "setting.rho_tilde * p - a", "a - setting.rho_tilde * p"),
-    "w* of the unweighted mean": ("model", "self.number(weights[i] / weights[pivot])", "self.unit"),
-    "one step size for the round": ("model", "enumerate(self.eta[:-1])", "enumerate(self.eta[:1] * 2)"),
+    "w* of the unweighted mean": ("forms", "self.number(weight / weights[pivot])", "self.unit"),
+    "one step size for the round": ("model", "self.eta[k] * mine", "self.eta[0] * mine"),
     "the last step with the first size": ("model", "self.eta[-1], iterates[-1]", "self.eta[0], iterates[-1]"),
     "the mean by p": ("model", 'self.p if self.setting.how.virtual == "p" and k > 0', "self.p if k > 0"),
     "aggregation by p": ("model", "after = alpha if self.any", "after = p if self.any"),
     "drift from the round's start": ("model", "at.w: iterates[-1:]", "at.w: iterates[:1]"),
     "drift by p": ("model", "at.ALPHA: self.alpha", "at.ALPHA: self.p"),
     "Gamma by alpha": ("model", "at.P: self.p", "at.P: self.alpha"),
-    "minima above zero": ("model", "minimiser, Vector(), Expression())", "minimiser, Vector(), G_SQ * -self.unit)"),
+    "minima above zero": ("model", "minimiser, Vector(), Expression())", "minimiser, Vector(), -self.G_sq)"),
     "curvature of L for L - mu": ("forms", "1 / (2 * (L - mu))", "1 / (2 * L)"),
     "interpolation without its factor 2": ("forms", "1 / (2 * (L - mu))", "1 / (L - mu)"),
     "the mixed term forgotten": ("forms", " - dg @ dx * (2 * mu)", ""),
@@ -146,7 +146,7 @@ def planted(module, before, after):
         # A dataclass looks its module up; the true one will do.
         exec(compile(text, item.__file__, "exec"), new.__dict__)
         made[name] = new
-    vars(made["model"])["interpolation"] = made["forms"].interpolation
+    vars(made["model"])["_Writer"].__bases__ = (made["forms"].Draft,)
     return made["model"].build
 
 

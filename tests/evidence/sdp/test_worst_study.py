@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from fedbounds.cli.app import main
 from fedbounds.cli.commands.worst import AXES, print_table
 from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.multi_round.bound import upper_bound as worst
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound as worst
 from fedbounds.plugins import claim_named
 from fedbounds.study.worst_case_and_theorems import CURVES, bounds, curve, sandwich, scheduled
 from fedbounds.theory.assumption import Assumption

@@ -1,93 +1,51 @@
-"""A proved bound on R rounds in links, its check in exact arithmetic, and the least one that a solver finds.
+"""The least proved bound on R rounds in links, its check in exact arithmetic, and how a solver finds it.
 
-A link is a programme with what a potential is of ``before`` it and ``after`` it. If
-sum_k V_t[k] before[k] - sum_k V_{t+1}[k] after[k] >= 0 on the class of link t, for every t, what is measured, the
+If sum_k V_t[k] before[k] - sum_k V_{t+1}[k] after[k] >= 0 on the class of link t, for every t, what is measured, the
 last potential, is at most a Delta_0 + b zeta_*^2, the first. A whole run may be one link, a round or a step. One
 programme finds all potentials and multipliers; each link's proof is checked by itself.
-
-For short runs of a few clients every gradient of every client is apart, which loses nothing at any weights.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import permutations
 from typing import Any
 
 import numpy as np
 
+from fedbounds.errors import demand
 from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, in_bits
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.multi_round.program import Link, Run, gradient_program
-from fedbounds.evidence.sdp.program import (
-    Constraint,
-    Expression,
-    Point,
-    Program,
-    Symbol,
-    Vector,
-    exact,
-    interpolation,
+from fedbounds.evidence.sdp.multi_round import steps
+from fedbounds.evidence.sdp.multi_round.links import (
+    Link,
+    Links,
+    Potential,
+    both_outcomes,
+    is_one_of_two,
+    of_clients,
+    whole,
 )
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.program import Expression, Program, exact
 from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.evidence.sdp.rounding import cancelling
 from fedbounds.evidence.sdp.solver import Solution, conic, worst_case
-from fedbounds.evidence.sdp.symmetry import corners, of_blocks
+from fedbounds.evidence.sdp.symmetry import corners, exchange
 from fedbounds.model.problem import Array
 
-Potential = tuple[Fraction, ...]
 Proof = Mapping[str, Fraction]
-# The links of a run in an arithmetic, none where there are none for it, and the last potential.
-Links = Callable[[Run, Any], tuple[Sequence[Link], Potential]]
-MEASURED = (Fraction(1),)
 # Bits of the balls, and rows up to which a matrix that has no room to spare is eliminated in fractions.
 BITS, SMALL = 300, 4
 # How far above the least value a proof with room to spare is sought, relatively.
 ROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3))
 # zeta_*^2 over L^2 Delta_0 at which a bound for zeta_* = 0 is sought: b zeta_*^2 then costs a about 1e-5.
 COMMON = Fraction(1, 10**10)
-
-
-def whole(run: Run, number: Any) -> tuple[Sequence[Link], Potential]:
-    """The two blocks of a run of everybody."""
-    return [] if run.sampling else [gradient_program(run, number)], MEASURED
-
-
-def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Link], Potential]:
-    """The distance with the points of every client, sum_i p_i grad F_i(w*) = 0 substituted and F_i(w*) = 0."""
-    clients, unit = range(len(run.p)), number(Fraction(1))
-    alpha, p, sizes = ([number(v) for v in given] for given in (run.alpha, run.p, run.sizes))
-    pivot = max(clients, key=lambda i: run.p[i])
-    slopes = {i: Vector({Symbol("s", i): unit}) for i in clients if i != pivot}
-    slopes[pivot] = -Vector.mean([number(run.p[i] / run.p[pivot]) for i in slopes], list(slopes.values()))
-    start = w = Vector({Symbol("w0"): unit})
-    every = [[Point("star", Vector(), slopes[i], Expression())] for i in clients]
-    x = [w] * len(run.p)
-    for t, eta in enumerate(sizes):
-        x = [w] * len(run.p) if t % run.tau == 0 else x
-        slope = [Vector({Symbol("g", i, t): unit}) for i in clients]
-        for i in clients:
-            every[i].append(Point(f"x{t}", x[i], slope[i], Expression({(Symbol("f", i, t),): unit})))
-        x = [x[i] - eta * slope[i] for i in clients]
-        if (t + 1) % run.tau == 0:
-            w = number(1 - run.server) * w + number(run.server) * Vector.mean(alpha, x)
-    vectors = [Symbol("w0"), *(Symbol("g", i, t) for i in clients for t in range(run.T))]
-    vectors += [Symbol("s", i) for i in clients if i != pivot]
-    mu, L = number(run.mu), number(run.L)
-    constraints = tuple(
-        Constraint("interpolation", i, f"{a.label}|{b.label}", interpolation(a, b, mu, L))
-        for i in clients
-        for a, b in permutations(every[i], 2)
-    )
-    before, after = (start.squared, Expression.mean(p, [slopes[i].squared for i in clients])), (w.squared,)
-    values = tuple(Symbol("f", i, t) for i in clients for t in range(run.T))
-    weights = tuple(zip(run.alpha, run.p, strict=True))
-    link = Link(tuple(vectors), values, constraints, {}, number, weights=weights, before=before, after=after)
-    return [link], MEASURED
+# Gradients of a run in all, up to which every client's are kept apart where the two blocks lose something.
+EVERY_CLIENT = 16
 
 
 @dataclass(frozen=True)
@@ -199,6 +157,54 @@ def least(
     return None
 
 
+def upper_bound(
+    run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1), sigma_sq: Fraction = Fraction(0)
+) -> Bound | None:
+    """The smallest bound on what the run measures that was proved; None where no proof was found.
+
+    With zeta_* = 0 the distance is that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where
+    weights are free or clients come by coins the proof is that of the last round, from the bound of those before.
+    """
+    received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
+    what = "Delta_0 must be positive, zeta_*^2 and sigma^2 not negative"
+    demand(delta_0 > 0 and zeta_sq >= 0 and sigma_sq >= 0, what, received, "mend them")
+    if sigma_sq:
+        received = "weights that are not p" if run.biased else f"the {run.measure}, step {run.server}"
+        what = "noise needs the measure distance, and a server with the weights p and the step 1"
+        proper = not run.biased and run.measure == "distance" and run.server == 1
+        demand(proper, what, received, "leave out the noise")
+        return least(steps.noisy_links, run, delta_0, zeta_sq, sigma_sq)
+    plain = run.measure == "distance" and run.start == "distance"
+    if zeta_sq == 0 and plain and run.contraction is not None:
+        a = run.contraction**2
+        return Bound(run, a, Fraction(0), above(a * delta_0), exact=True, attained=True)
+    if run.rounds > 1 and (run.ratios is not None or run.by_coins):
+        return _composed(run, delta_0, zeta_sq)
+    few = 0 < len(run.p) * run.T <= EVERY_CLIENT
+    if few and not run.exact and (run.ratios is None or run.permuted) and plain and zeta_sq:
+        bound = least(of_clients, run, delta_0, zeta_sq)
+        if bound is not None:
+            return replace(bound, attained=True)
+    # Where clients are drawn there often is no proof nearer to the least value.
+    room = ROOM[2:] if run.sampling and run.rounds > 1 else ROOM
+    links = both_outcomes if is_one_of_two(run) else steps.links
+    bound = least(whole if run.short and not run.sampling else links, run, delta_0, zeta_sq, room=room)
+    return bound and replace(bound, attained=run.exact)
+
+
+def _composed(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
+    """The bound of the last round, from that of the rounds before."""
+    before = upper_bound(
+        replace(run, rounds=run.rounds - 1, eta=run.sizes[: -run.tau], measure="distance"), delta_0, zeta_sq
+    )
+    start = delta_0 if before is None else Fraction(before.value)
+    last = upper_bound(replace(run, rounds=1, eta=run.sizes[-run.tau :]), start, zeta_sq)
+    if before is None or last is None:
+        return None
+    a, b, bias = last.a * before.a, last.a * before.b + last.b, last.a * before.bias + last.bias
+    return replace(last, a=a, b=b, bias=bias, attained=False)
+
+
 class _Chain:
     """The identities of all links as rows; as columns the multipliers of all links and V_0, V_1 .. V_{R-1}."""
 
@@ -253,13 +259,12 @@ class _Chain:
 
 def _columns(link: Link) -> tuple[Any, ...]:
     """(sizes of blocks, rows: 1 on a diagonal, -1 of a value, else 0; columns of constraints, before and after)."""
-    cut = of_blocks(link)
+    cut = exchange(link, any_client=False)
     rows, columns, _ = corners(cut.sizes)
     kinds = np.append(1.0 * (rows == columns), -np.ones(len(link.values)))
 
-    def of(quad: Array, lin: Array) -> Array:
-        return np.concatenate([cut.packed(quad), lin], axis=1).T
+    def of(expressions: Sequence[Expression]) -> Array:
+        return np.concatenate(cut.rows(link, expressions), axis=1).T
 
-    ends = (list(map(link.form, items)) for items in (link.before, link.after))
-    of_ends = (of(np.stack([form.quad for form in forms]), np.stack([form.lin for form in forms])) for forms in ends)
-    return cut.sizes, kinds, of(link.quad, link.lin), *of_ends
+    constraints = [constraint.expression for constraint in link.constraints]
+    return cut.sizes, kinds, of(constraints), of(link.before), of(link.after)

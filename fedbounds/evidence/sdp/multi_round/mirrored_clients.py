@@ -1,14 +1,9 @@
 """The worst case of R rounds as functions that can be run at any step sizes: two clients that are mirror images.
 
 The solver's Gram matrix has a block of means and one of deviations. Points whose coordinates are those of both, in
-orthogonal spaces, are the first client's; the second has the deviations with the other sign. The first client is
-(mu/2) ||x||^2 plus the smallest convex K-smooth function through the points, K = L - mu:
-
-    h(x) = max over the simplex of  l . (b + C x) - l G l/2,   G = C C^T/K,   b_j = h_j - <c_j, x_j> + G_jj/2.
-
-It is convex and K-smooth whatever the data are, also where G has a larger diagonal. Made sure besides are the
-gradient at w* = 0, a deviation of length zeta_*, and ||w_0||: so every run is a lower bound on its class, up to the
-rounding of the run.
+orthogonal spaces, are the first client's; the second has the deviations with the other sign. Made sure besides are
+the gradient at w* = 0, a deviation of length zeta_*, and ||w_0||: so every run is a lower bound on its class, up to
+the rounding of the run.
 """
 
 from __future__ import annotations
@@ -17,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.evidence.sdp.multi_round.program import Run, gradient_points, gradient_program
-from fedbounds.evidence.sdp.simplex import simplex_maxima, with_ridge
+from fedbounds.evidence.sdp.interpolants import Interpolant
+from fedbounds.evidence.sdp.multi_round.links import gradient_program
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.problem import Array
 
@@ -28,21 +24,11 @@ FLAT = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class MirroredClients:
-    """Pieces (k, d) and (k,) of the first client, of which ``means`` coordinates are those of the mean; the start."""
+    """The first of two clients that are mirror images, and the start; ``means`` coordinates are those of the mean."""
 
-    mu: float
-    slopes: Array
-    offsets: Array
-    G: Array
+    first: Interpolant
     start: Array
     means: int
-
-    def at(self, x: Array) -> tuple[Array, Array]:
-        """(F_1, grad F_1) at x (B, d): (B,), (B, d)."""
-        heights = self.offsets + x @ self.slopes.T
-        weights = simplex_maxima(self.G, heights)
-        values = (weights * (heights - weights @ self.G / 2)).sum(axis=1)
-        return values + self.mu / 2 * (x**2).sum(axis=1), weights @ self.slopes + self.mu * x
 
     def run(self, run: Run, eta: Array, server: Array) -> Array:
         """What R rounds measure at several step sizes, (B, 1) or (B, R), with those of the server (B,): (B,)."""
@@ -50,17 +36,16 @@ class MirroredClients:
         for sizes in np.broadcast_to(eta, (len(eta), run.rounds)).T:
             x = w
             for _ in range(run.tau):
-                x = x - sizes[:, None] * self.at(x)[1]
+                x = x - sizes[:, None] * self.first(x)[1]
             w = w + server[:, None] * (np.where(np.arange(x.shape[1]) < self.means, x, 0.0) - w)
         if run.measure == "distance":
             return np.asarray((w**2).sum(axis=1))
-        return np.asarray(self.at(w)[0] - self.at(np.zeros((1, w.shape[1])))[0])
+        return np.asarray(self.first(w)[0] - self.first(np.zeros((1, w.shape[1])))[0])
 
 
 def rebuilt(run: Run, solution: Solution, delta_0: float, zeta_sq: float) -> MirroredClients:
     """The clients of a solver's worst case, where the two blocks are those of the run."""
-    common = not zeta_sq
-    program, frames = gradient_program(run, float, common), []
+    program, frames = gradient_program(run, float, common=not zeta_sq), []
     for block in program.blocks:
         eigenvalues, vectors = np.linalg.eigh(solution.gram[np.ix_(block, block)])
         large = eigenvalues > FLAT * eigenvalues[-1]
@@ -68,14 +53,14 @@ def rebuilt(run: Run, solution: Solution, delta_0: float, zeta_sq: float) -> Mir
         frame[block] = vectors[:, large] * np.sqrt(eigenvalues[large])
         frames.append(frame)
     frame, means = np.hstack(frames), frames[0].shape[1]
-    every = gradient_points(run, float, common)[0]
-    x, c = (np.stack([program.coordinates(getattr(point, name)) for point in every]) @ frame for name in "xg")
-    h = np.array([program.form(point.f).lin @ solution.values for point in every])
+    x, c = (
+        np.stack([program.coordinates(getattr(point, name)) for point in program.points]) @ frame for name in "xg"
+    )
     c[-1, :means] = 0.0
     c[-1] *= np.sqrt(zeta_sq) / (np.linalg.norm(c[-1]) or 1.0)
-    G = with_ridge(c @ c.T / float(run.L - run.mu))
-    b = h - (c * x).sum(axis=1) + np.diag(G) / 2
+    values = np.array([program.form(point.f).lin @ solution.values for point in program.points])
+    first = Interpolant.through(x, c, values, float(run.mu), float(run.L))
     # At w* the piece of w* is the one that is active.
-    b = np.minimum(b, b[-1] - G[-1, -1] + G[-1])
+    first.offsets[:] = np.minimum(first.offsets, first.offsets[-1] - first.G[-1, -1] + first.G[-1])
     start = np.where(np.arange(x.shape[1]) < means, x[0], 0.0)
-    return MirroredClients(float(run.mu), c, b, G, start * np.sqrt(delta_0) / np.linalg.norm(start), means)
+    return MirroredClients(first, start * np.sqrt(delta_0) / np.linalg.norm(start), means)

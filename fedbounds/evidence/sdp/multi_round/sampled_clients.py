@@ -30,7 +30,6 @@ import numpy as np
 
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.evidence.sdp.multi_round.lower_bound import FLOATS, FRACTIONS, alike, symmetric
-from fedbounds.evidence.sdp.multi_round.participation import inverse
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.problem import Array
 
@@ -74,7 +73,7 @@ def sampled(run: Run, delta_0: float, zeta_sq: float, sigma_sq: float) -> tuple[
         candidates.append((float(values.max()), shape))
     value, shape = max(candidates, key=lambda item: item[0])
     if sigma_sq and run.present and not run.by_coins and run.measure == "distance":
-        value = max(value, float(alike(run, Fraction(delta_0), Fraction(sigma_sq) * inverse(run.present))))
+        value = max(value, float(alike(run, Fraction(delta_0), Fraction(sigma_sq) * run.share_of_noise)))
     return value, shape
 
 
@@ -97,8 +96,7 @@ def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tupl
     assert run.present is not None
     (size, pull, sigma_sq), (number, cos, sin, _), (_, N) = given, arithmetic, run.present
     n, v = number(Fraction(0) if N is None else Fraction(1, N - 1)), number(run.sampling)
-    one_over = number(inverse(run.present))
-    idle = number(run.idle)
+    one_over, idle = number(run.share_of_noise), number(run.idle)
     H, rest = _hessian(cos(shape[0]), sin(shape[0]), shape[1], shape[2]), shape[3]
     along = np.stack([cos(shape[4]), sin(shape[4])], axis=-1)
     x, xx, yy = size + 0 * rest, size**2 + 0 * rest, 0 * rest

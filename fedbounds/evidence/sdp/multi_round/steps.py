@@ -23,17 +23,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, permutations, product
 from typing import Any, NamedTuple
 
-from fedbounds.evidence.sdp.multi_round.bound import MEASURED, Potential
-from fedbounds.evidence.sdp.multi_round.participation import Each, Moment, part
-from fedbounds.evidence.sdp.multi_round.program import Link, Run, begun
-from fedbounds.evidence.sdp.program import Constraint, Expression, Point, Symbol, interpolation
+from fedbounds.evidence.sdp.multi_round.links import MEASURED, Link, Potential, begun
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.program import Constraint, Draft, Expression, Moment, Point, Symbol
 
 # Points before the last that a potential remembers where some of N clients are drawn, tau at most: more gained less
 # than 0.1%.
 REMEMBERED = 4
+
+
+class Each(NamedTuple):
+    """A vector of every client: the mean, and the deviations from it in each group."""
+
+    mean: Moment
+    apart: tuple[Moment, ...]
+
+    def of(self, group: int) -> Moment:
+        return self.mean + self.apart[group]
+
+    def plus(self, other: Each, factor: Any, own: Any) -> Each:
+        """own times it + factor times another."""
+        apart = (own * a + factor * b for a, b in zip(self.apart, other.apart, strict=True))
+        return Each(own * self.mean + factor * other.mean, tuple(apart))
 
 
 class Place(NamedTuple):
@@ -56,7 +70,7 @@ def links(run: Run, number: Any, noisy: bool = False) -> tuple[Sequence[Link], P
         at = [(k - j, run.sizes[j]) for j in here], [k - j for j in there], k % run.tau, k == 0, k + 1 == run.T
         kind = repr((at, in_groups(run, k, noisy), in_groups(run, k + 1, noisy)))
         if kind not in made:
-            made[kind] = _Link(run, number, noisy, k).program()
+            made[kind] = Step(run, number, noisy, k).program()
         result.append(made[kind])
     return result, MEASURED
 
@@ -81,14 +95,15 @@ def in_groups(run: Run, k: int, noisy: bool) -> bool:
     return k >= run.tau and (k + 1) % run.tau != 0
 
 
-class _Link:
-    """The programme of step k."""
+class Step(Draft):
+    """The programme of step k, whose symbols have a role in place of a client."""
 
     def __init__(self, run: Run, number: Any, noisy: bool, k: int) -> None:
-        self.run, self.number, self.noisy, self.k, self.last = run, number, noisy, k, (k + 1) % run.tau == 0
+        super().__init__(number, Moment)
+        self.run, self.noisy, self.k, self.last = run, noisy, k, (k + 1) % run.tau == 0
         self.grouped = in_groups(run, k, noisy)
         self.draws = self.last and bool(run.sampling)
-        self.vectors, self.values, self.roles = list[Symbol](), list[Symbol](), dict[str, int]()
+        self.roles, self.variances = dict[str, int](), list[Expression]()
         share, inside = Fraction(1), [Fraction(1)]
         if run.present and (self.draws or self.grouped):
             K, N = (run.present[0], None) if run.by_coins else run.present
@@ -100,43 +115,38 @@ class _Link:
         self.shares, self.inside = [number(share), number(1 - share)][: len(inside)], inside
         self.groups = [g for g in range(len(inside)) if g or share]
         self.none = (Moment(),) * len(inside)
-        self.constraints, self.variances = list[Constraint](), list[Expression]()
 
-    def symbol(self, letter: str, role: str, kind: int = 0) -> Moment:
-        self.vectors.append(Symbol(letter, self.roles.setdefault(role, len(self.roles)), kind))
-        return Moment({self.vectors[-1]: self.number(Fraction(1))})
+    def role(self, name: str) -> int:
+        """The number of a role."""
+        return self.roles.setdefault(name, len(self.roles))
 
     def common(self, role: str) -> Each:
         """A new vector, the same for all clients."""
-        return Each(self.symbol("x", role), self.none)
+        return Each(self.vector("x", self.role(role), 0), self.none)
 
-    def vector(self, role: str, mean: bool = True, later: bool = False) -> Each:
+    def each(self, role: str, mean: bool = True, later: bool = False) -> Each:
         """A new vector of every client; one that is ``later`` than a draw may depend on it."""
         later = mean and (later or self.grouped)
         several = range(len(self.inside))
         used = [bool(self.inside[g]) and (g in self.groups or not later) for g in several]
-        own = [self.symbol("yz"[g], role) if used[g] else Moment() for g in several]
+        own = [self.vector("yz"[g] if used[g] else "", self.role(role), 0) for g in several]
         if len(own) == 1:
-            return Each(self.symbol("x", role) if mean else Moment(), tuple(own))
+            return Each(self.vector("x" * mean, self.role(role), 0), tuple(own))
         if later:
-            means = [self.symbol("x", role, 2 + g) if g in self.groups else Moment() for g in several]
+            means = [self.vector("x" * (g in self.groups), self.role(role), 2 + g) for g in several]
             middle = Moment.mean(self.shares, means)
             return Each(middle, tuple(means[g] - middle + own[g] for g in several))
-        aside = self.symbol("x", role, 1)
+        aside = self.vector("x", self.role(role), 1)
         apart = tuple(self.sides[g] * aside + own[g] for g in several)
-        return Each(self.symbol("x", role) if mean else Moment(), apart)
-
-    def value(self, role: str, kind: int = 0) -> Expression:
-        self.values.append(Symbol("f", self.roles.setdefault(role, len(self.roles)), kind))
-        return Expression({(self.values[-1],): self.number(Fraction(1))})
+        return Each(self.vector("x" * mean, self.role(role), 0), apart)
 
     def place(self, label: str, x: Each, later: bool = False) -> Place:
         """A new point of every client, at x."""
-        slope = self.vector(f"gradient {label}", later=later)
+        slope = self.each(f"gradient {label}", later=later)
         if len(self.inside) > 1 and (later or self.grouped):
-            f = tuple(self.value(label, g) if g in self.groups else Expression() for g in range(2))
+            f = tuple(self.value("f", self.role(label), g) if g in self.groups else Expression() for g in range(2))
         else:
-            f = (self.value(label),) * len(self.inside)
+            f = (self.value("f", self.role(label), 0),) * len(self.inside)
         return Place(label, x, slope, f)
 
     def points(self) -> dict[int, Place]:
@@ -144,7 +154,7 @@ class _Link:
         run, number, result = self.run, self.number, dict[int, Place]()
         for j in remembered(run, self.k, self.noisy):
             if self.independent(j, self.k):
-                x = self.vector(f"x {j}") if j % run.tau else self.common(f"x {j}")
+                x = self.each(f"x {j}") if j % run.tau else self.common(f"x {j}")
                 if j % run.tau and run.server != 1:  # the server's step makes a mean's small way long
                     x = Each(result[j - j % run.tau].x.mean + number(1 / run.server) * x.mean, x.apart)
             else:
@@ -163,7 +173,7 @@ class _Link:
     def program(self) -> Link:
         run, number, k = self.run, self.number, self.k
         zero, average = Each(Moment(), self.none), run.measure == "average"
-        star = Place("*", zero, self.vector("s", mean=run.biased), (Expression(),) * len(self.inside))
+        star = Place("*", zero, self.each("s", mean=run.biased), (Expression(),) * len(self.inside))
         points = self.points()
         total = self.common("sum") if average and k else zero
         after = self.noise(self.after(points[k], run.sizes[k]))
@@ -188,17 +198,19 @@ class _Link:
             before[0] = begun(run, before[0], self.value_of(points[0]), number)
         if run.by_coins and k % run.tau == 0:
             before = before[: 2 + len(self.variances)]
-        vectors, rows = tuple(sorted(self.vectors, reverse=True)), (*self.constraints, *self.inequalities(pairs))
-        both = tuple(before), tuple(reached)
-        return Link(vectors, tuple(self.values), rows, {}, number, True, before=both[0], after=both[1])
+        K, told = number(run.L - run.mu), len(self.inside) > 1
+        for (one, other), group in product(pairs, self.groups):
+            self.interpolate(permutations((one.of(group), other.of(group)), 2), 0 * K, K, group if told else -1)
+        parts = self.parts() | {"vectors": tuple(sorted(self.vectors, reverse=True))}
+        return Link(**parts, apart=True, before=tuple(before), after=tuple(reached))
 
     def noise(self, after: Each) -> Each:
         """A step with noise, if it has any, which has no inner product with the vectors before it."""
         if not self.noisy:
             return after
         old, size = list(self.vectors), -self.number(self.run.sizes[self.k])
-        self.variances = [self.value("variance", kind) for kind in (0, 1)]
-        noise = self.vector("noise") if self.run.sampling or not self.last else self.common("noise")
+        self.variances = [self.value("f", self.role("variance"), kind) for kind in (0, 1)]
+        noise = self.each("noise") if self.run.sampling or not self.last else self.common("noise")
         squares = [noise.mean.squared, self.product(noise, noise)]
         for kind in (0, 1):
             most = self.variances[kind] - squares[kind]
@@ -209,7 +221,7 @@ class _Link:
         return after.plus(noise, size, self.number(Fraction(1)))
 
     def of(self, symbol: Symbol) -> Moment:
-        return Moment({symbol: self.number(Fraction(1))})
+        return Moment({symbol: self.unit})
 
     def of_draw(self) -> Iterator[Constraint]:
         """What is 0, as what was before the draw does not depend on it."""
@@ -226,7 +238,7 @@ class _Link:
         """Where a step leads: at a round's end to the mean of those drawn."""
         if not self.last:
             return after
-        mean, server = part(after.of(0), "x") if self.draws else after.mean, self.number(self.run.server)
+        mean, server = after.of(0).part("x") if self.draws else after.mean, self.number(self.run.server)
         if self.run.server != 1:
             mean = server * mean + (1 - server) * points[self.k + 1 - self.run.tau].x.mean
         return Each(mean, self.none)
@@ -251,15 +263,6 @@ class _Link:
     def value_of(self, place: Place) -> Expression:
         """F, over all clients."""
         return Expression.mean(self.shares, place.f) if len(set(map(id, place.f))) > 1 else place.f[0]
-
-    def inequalities(self, pairs: list[tuple[Place, Place]]) -> Iterator[Constraint]:
-        """Those of each pair of points, in both directions, for the clients of each group."""
-        K = self.number(self.run.L - self.run.mu)
-        for (one, other), group in product(pairs, self.groups):
-            for a, b in ((one, other), (other, one)):
-                row = interpolation(a.of(group), b.of(group), 0 * K, K)
-                client = group if len(self.inside) > 1 else -1
-                yield Constraint("interpolation", client, f"{a.label}|{b.label}", row)
 
     def kept(self, k: int, points: dict[int, Place], goal: list[Place], total: Each) -> list[Expression]:
         """What a potential before step k is made of, the squares of x and s first."""
@@ -288,9 +291,9 @@ class _Link:
         """The inner products of means over a group, and of deviations inside one."""
         means = list[Moment]()
         for v in vectors:
-            both = [part(v.of(group), "x") for group in (0, 1)]
+            both = [v.of(group).part("x") for group in (0, 1)]
             means += both if v.mean.terms and v.apart[0].terms else both[:1]
-        several = [means, *([part(v.apart[g], "yz"[g]) for v in vectors] for g in (0, 1) if self.inside[g])]
+        several = [means, *([v.apart[g].part("yz"[g]) for v in vectors] for g in (0, 1) if self.inside[g])]
         for letter in several:
             for a, b in combinations_with_replacement([v for v in letter if v.terms], 2):
                 yield a @ b

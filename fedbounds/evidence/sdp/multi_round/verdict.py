@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 import sympy as sp
 
 from fedbounds.evidence.sdp.multi_round import steps
-from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, joined, verify
+from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, joined, upper_bound, verify
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.sampled_clients import in_fractions, sampled
-from fedbounds.evidence.sdp.multi_round.upper_bounds import upper_bound
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.theory.claim import Claim

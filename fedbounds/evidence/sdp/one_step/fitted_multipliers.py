@@ -102,7 +102,7 @@ def on_kernel(
 ) -> dict[str, Any] | None:
     """The same of constraints ``active`` (m,) in a known worst case, on whose ``kernel`` (r, n) S vanishes."""
     search = _Search(lhs, rhs, setting, None)
-    return search.solved([k for k, orbit in enumerate(search.orbits) if active[orbit].all()], kernel)
+    return search.solved([k for k, orbit in enumerate(search.orbits) if active[list(orbit)].all()], kernel)
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,9 @@ class _Search:
         return self.model(None, exact)
 
     @cached_property
-    def orbits(self) -> list[list[int]]:
+    def orbits(self) -> tuple[tuple[int, ...], ...]:
         """The constraints that exchanges of clients make equal."""
-        orbit = exchange(*self.model(self.points(LOOK)[0], float)).orbit
-        return [np.flatnonzero(orbit == k).tolist() for k in range(max(orbit) + 1)]
+        return exchange(*self.model(self.points(LOOK)[0], float)).orbits
 
     def points(self, shares: Sequence[Fraction]) -> list[Fraction | None]:
         """Points of the interval."""
@@ -147,7 +146,7 @@ class _Search:
     def sample(self, x: Fraction | None) -> Sample:
         """The programme at a point in floats."""
         if x not in self.samples:
-            self.samples[x] = Sample.of(*self.model(x, float), self.orbits)
+            self.samples[x] = Sample.of(*self.model(x, float))
         return self.samples[x]
 
     def proves(self, support: Sequence[int], points: Sequence[Fraction | None], error: float) -> bool:

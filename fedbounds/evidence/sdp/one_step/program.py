@@ -20,22 +20,14 @@ from fedbounds.errors import reject
 from fedbounds.evidence.sdp.one_step.coefficients import value_of
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 from fedbounds.evidence.sdp.one_step.point_expressions import ALWAYS, Expressions, Reader, points_in
-from fedbounds.evidence.sdp.program import (
-    Arithmetic,
-    Constraint,
-    Expression,
-    Point,
-    Program,
-    Symbol,
-    Vector,
-    interpolation,
-)
+from fedbounds.evidence.sdp.program import Arithmetic, Constraint, Draft, Expression, Point, Program, Vector
 from fedbounds.theory import points as at
 from fedbounds.theory.symbols import QUANTITIES
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")
-G_SQ, SIGMA_SQ = (Expression({(Symbol(name),): 1}) for name in ("G_sq", "sigma_sq"))
+# The order of vectors (w_t0; gradients at w_t^i, w_t and w*; minimisers, offsets, other gradients) and of values.
+ORDER = ("w0", *"ghsuyq", *"fven", "sigma_sq", "G_sq", "r")
 Quantities = Mapping[str, Callable[[], Expression]]
 Points = tuple[tuple[Point, ...], ...]
 
@@ -61,7 +53,6 @@ def build(
     i has the variance n_i as a value of its own: conditionally unbiased noise, independent over clients, adds
     eta^2 sum_i alpha_i^2 n_i to ||w_{t+1} - w*||^2, with n_i <= sigma^2 and ||grad F_i(w_t^i)||^2 + n_i <= G^2.
     """
-    vectors, values = _symbols(setting)
     writer = _Writer(setting, number)
     points, iterates = writer.points()
     reader = writer.reader(points, iterates)
@@ -72,18 +63,19 @@ def build(
         raise reject("a quantity of one's own needs a name that the model does not use", taken[0], "choose another")
     for name, expression in {**ALWAYS, **(written or {})}.items():
         quantities[name] = functools.partial(reader.form, expression)
-    vectors, values = (*vectors, *writer.slopes), (*values, *writer.levels)
-    constraints = tuple(writer.constraints(points, quantities, bounds))
+    writer.constrain(points, quantities, bounds)
     weights = tuple(zip(setting.alpha, setting.p, strict=True))
-    return Model(vectors, values, constraints, quantities, number, weights=weights, setting=setting, points=points)
+    return Model(**writer.parts(ORDER), quantities=quantities, weights=weights, setting=setting, points=points)
 
 
 def entries(setting: Setting, further: int = 0) -> int:
     """How many numbers the model at a setting is made of, without building it; with so many ``further`` points."""
-    vectors, values = _symbols(setting)
-    here = _last(setting) + 1 + len(_skewed_times(setting)) + 2 + further
-    rows = setting.N * here**2 + 2 * setting.N + here
-    return rows * ((len(vectors) + further * setting.N) ** 2 + len(values) + further * setting.N)
+    N, steps, skewed = setting.N, _last(setting) + 1, len(_skewed_times(setting))
+    here = steps + skewed + 2 + further
+    several, free = (N > 1) * (2 * N - 1), (setting.local == "any") * (N - 1)
+    vectors = 1 + N * (steps + skewed + further) + several + free
+    values = N * (steps + skewed + further + (N > 1)) + 1 + (setting.gradients == "stochastic") * (N + 1)
+    return (N * here**2 + 2 * N + here) * (vectors**2 + values)
 
 
 def size(model: Model) -> Expression:
@@ -96,27 +88,6 @@ def _last(setting: Setting) -> int:
     return 0 if setting.local == "any" else setting.step
 
 
-def _symbols(setting: Setting) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
-    """Vectors: w_t0; gradients g at w_t^i, h at w_t, s at w*; minimisers u; offsets y. Values: f, v, e, n, bounds."""
-    clients, inside, steps = range(setting.N), _skewed_times(setting), range(_last(setting) + 1)
-    several, noisy, free = setting.N > 1, setting.gradients == "stochastic", setting.local == "any"
-
-    def each(letter: str, times: Collection[int]) -> list[Symbol]:
-        return [Symbol(letter, i, k) for i in clients for k in times]
-
-    def once(letter: str, used: bool, without: int = -1) -> list[Symbol]:
-        return [Symbol(letter, i) for i in clients if used and i != without]
-
-    vectors = [Symbol("w0"), *each("g", steps), *each("h", inside), *once("s", True, _largest(setting.p))]
-    vectors += once("u", several) + once("y", free, _largest(setting.alpha))
-    values = each("f", steps) + each("v", inside) + once("e", several) + once("n", noisy)
-    return tuple(vectors), (*values, *[Symbol("sigma_sq")] * noisy, Symbol("G_sq"))
-
-
-def _largest(weights: tuple[Fraction, ...]) -> int:
-    return max(range(len(weights)), key=lambda i: weights[i])
-
-
 def _skewed_times(setting: Setting) -> tuple[int, ...]:
     """Local steps k whose virtual iterate needs values of its own: those where rho_bar constrains it."""
     if setting.alpha == setting.p:
@@ -126,19 +97,21 @@ def _skewed_times(setting: Setting) -> tuple[int, ...]:
     return tuple(range(1, setting.step + 1)) if setting.how.skew == "all-steps" else ()
 
 
-class _Writer:
+class _Writer(Draft):
     """The numbers of a setting in one arithmetic, and what is written with them."""
 
     def __init__(self, setting: Setting, number: Arithmetic) -> None:
-        self.setting, self.number, self.unit = setting, number, number(Fraction(1))
+        super().__init__(number)
+        self.setting = setting
         self.alpha, self.p, self.eta = (
             [number(v) for v in given] for given in (setting.alpha, setting.p, setting.eta)
         )
         self.mu, self.L, self.rho_bar = map(number, (setting.mu, setting.L, setting.rho_bar))
         self.clients, self.last, self.any = range(setting.N), _last(setting), setting.local == "any"
         self.noisy = setting.gradients == "stochastic"
-        self.slopes: list[Symbol] = []
-        self.levels: list[Symbol] = []
+        self.noise = [self.value("n", i) if self.noisy else Expression() for i in self.clients]
+        self.sigma_sq = self.value("sigma_sq") if self.noisy else Expression()
+        self.G_sq = self.value("G_sq")
 
     def reader(self, points: Points, iterates: list[Vector]) -> Reader:
         """What reads expressions of points, at those that every model has."""
@@ -156,81 +129,56 @@ class _Writer:
         xs, k, there = reader.vectors(place), len(reader.points_at), list[Point]()
         for i, mine in enumerate(points):
             x = xs[i % len(xs)]
-            new = Point(f"at{k}", x, self.vector("q", i, k), self.value("r", i, k))
-            there.append(next((q for q in mine if q.x.terms == x.terms), new))
-            if there[-1] is new:
-                self.slopes.append(Symbol("q", i, k))
-                self.levels.append(Symbol("r", i, k))
+            known = next((q for q in mine if q.x.terms == x.terms), None)
+            there.append(known or self.point(f"at{k}", x, "qr", i, k))
         reader.points_at[place] = there
         return tuple((*([q] if q not in mine else []), *mine) for q, mine in zip(there, points, strict=True))
-
-    def vector(self, letter: str, client: int = -1, step: int = -1) -> Vector:
-        return Vector({Symbol(letter, client, step): self.unit})
-
-    def value(self, letter: str, client: int = -1, step: int = -1) -> Expression:
-        return Expression({(Symbol(letter, client, step),): self.unit})
-
-    def noise(self, i: int) -> Expression:
-        """The variance of client i's stochastic gradient at w_t^i, which is 0 where gradients are full."""
-        return self.value("n", i) if self.noisy else Expression()
 
     def weights(self, k: int) -> list[Any]:
         """Those of the virtual iterate after k local steps."""
         return self.p if self.setting.how.virtual == "p" and k > 0 else self.alpha
 
-    def balanced(self, letter: str, weights: tuple[Fraction, ...]) -> list[Vector]:
-        """A vector a client with sum_i weight_i vector_i = 0: the others express that of the largest weight."""
-        pivot = _largest(weights)
-        others = [i for i in self.clients if i != pivot]
-        share = [self.number(weights[i] / weights[pivot]) for i in others]
-        rest = -Vector.mean(share, [self.vector(letter, i) for i in others])
-        return [rest if i == pivot else self.vector(letter, i) for i in self.clients]
-
     def points(self) -> tuple[tuple[tuple[Point, ...], ...], list[Vector]]:
         """Every client's points, and the virtual iterates w_t0 .. w_t."""
-        start, steps = self.vector("w0"), range(self.last + 1)
-        if self.any:
-            local = [[start + offset] for offset in self.balanced("y", self.setting.alpha)]
-            iterates = [start]
-        else:
-            local = [[start] for _ in self.clients]
-            for i, x in enumerate(local):
-                for k, eta in enumerate(self.eta[:-1]):
-                    x.append(x[-1] - eta * self.vector("g", i, k))
-            iterates = [Vector.mean(self.weights(k), [x[k] for x in local]) for k in steps]
-        slopes, points = self.balanced("s", self.setting.p), []
-        for i in self.clients:
-            mine = [Point(f"x{k}", local[i][k], self.vector("g", i, k), self.value("f", i, k)) for k in steps]
-            for k in _skewed_times(self.setting):
-                mine.append(Point(f"w{k}", iterates[k], self.vector("h", i, k), self.value("v", i, k)))
+        start = self.vector(["w0"])
+        offsets = self.balanced("y", self.setting.alpha) if self.any else [Vector()] * self.setting.N
+        x, iterates, slopes = [start + offset for offset in offsets], [start], self.balanced("s", self.setting.p)
+        points = [list[Point]() for _ in self.clients]
+        for k in range(self.last + 1):
+            for i, mine in enumerate(points):
+                mine.append(self.point(f"x{k}", x[i], "gf", i, k))
+                x[i] = x[i] - self.eta[k] * mine[-1].g
+            iterates.append(Vector.mean(self.weights(k + 1), x))
+        for i, mine in enumerate(points):
+            mine += [self.point(f"w{k}", iterates[k], "hv", i, k) for k in _skewed_times(self.setting)]
+            # A single client has its minimiser at w*; two points there would leave the feasible set without interior.
             if self.setting.N > 1:
                 mine.append(Point("star", Vector(), slopes[i], self.value("e", i)))
-            # A single client has its minimiser at w*; two points there would leave the feasible set without interior.
             minimiser = self.vector("u", i) if self.setting.N > 1 else Vector()
-            points.append((*mine, Point("own", minimiser, Vector(), Expression())))
-        return tuple(points), iterates
+            mine.append(Point("own", minimiser, Vector(), Expression()))
+        return tuple(map(tuple, points)), iterates[:-1]
 
-    def constraints(
-        self, points: tuple[tuple[Point, ...], ...], quantities: Quantities, bounds: Collection[str]
-    ) -> Iterator[Constraint]:
+    def constrain(self, points: Points, quantities: Quantities, bounds: Collection[str]) -> None:
+        """Add what holds on the class."""
         for i, mine in enumerate(points):
-            for a, b in permutations(mine, 2):
-                yield Constraint("interpolation", i, f"{a.label}|{b.label}", interpolation(a, b, self.mu, self.L))
+            self.interpolate(permutations(mine, 2), self.mu, self.L, i)
+        self.constraints += [*self.of_gradients(points, quantities, bounds), *self.skews(points)]
+
+    def of_gradients(self, points: Points, quantities: Quantities, bounds: Collection[str]) -> Iterator[Constraint]:
+        """Bounds of gradients and of their noise."""
         visited = [(i, q) for i, mine in enumerate(points) for q in mine if q.label.startswith("x")]
         for i, q in visited if "G_sq" in bounds else ():
-            yield Constraint("gradient", i, q.label, G_SQ * self.unit - q.g.squared - self.noise(i))
-        yield from self.skews(points)
-        if self.noisy:
-            for i in self.clients:
-                yield Constraint("noise", i, "", self.noise(i))
-                if "sigma_sq" in bounds:
-                    yield Constraint("variance", i, "", SIGMA_SQ * self.unit - self.noise(i))
+            yield Constraint("gradient", i, q.label, self.G_sq - q.g.squared - self.noise[i])
+        for i, noise in enumerate(self.noise) if self.noisy else ():
+            yield Constraint("noise", i, "", noise)
+            if "sigma_sq" in bounds:
+                yield Constraint("variance", i, "", self.sigma_sq - noise)
         if "G_sq" in bounds and self.noisy and self.any:
             # By Minkowski and Assumption 4, E||w_t^i - w_t0||^2 <= (sum_j eta_j)^2 G^2, and the mean w_t is nearer.
             reach = self.number(sum(self.setting.eta[:-1], Fraction(0)) ** 2)
             yield Constraint("drift", -1, "w0", reach * quantities["G_sq"]() - quantities["drift"]())
 
-    def skews(self, points: tuple[tuple[Point, ...], ...]) -> Iterator[Constraint]:
+    def skews(self, points: Points) -> Iterator[Constraint]:
         """sum alpha e_i - rho_bar sum p e_i >= 0 at w_t, and rho_tilde sum p e_i - sum alpha e_i >= 0 at w*."""
         setting, pairs = self.setting, list(zip(self.alpha, self.p, strict=True))
 
@@ -247,7 +195,7 @@ class _Writer:
             if any(weight < 0 for weight in high):
                 yield Constraint("rho_tilde", -1, "star", at("star", list(map(self.number, high))))
 
-    def quantities(self, points: tuple[tuple[Point, ...], ...], iterates: list[Vector]) -> Quantities:
+    def quantities(self, points: Points, iterates: list[Vector]) -> Quantities:
         """What certificates are about, by name."""
         setting, alpha, p, eta, w = self.setting, self.alpha, self.p, self.eta[-1], iterates[-1]
         local = [next(q for q in mine if q.label == f"x{self.last}") for mine in points]
@@ -265,7 +213,7 @@ class _Writer:
             return [(q.x - w).squared for q in local]
 
         def moved() -> Expression:
-            noise = mean([eta**2 * a**2 for a in alpha], [self.noise(i) for i in self.clients])
+            noise = mean([eta**2 * a**2 for a in alpha], self.noise)
             return Vector.mean(after, [q.x - eta * q.g for q in local]).squared + noise
 
         # The round of a single client is a run of gradient descent from w_0.
@@ -276,8 +224,8 @@ class _Writer:
             "Delta_next": moved,
             "Delta_start": lambda: iterates[0].squared,
             "spread": lambda: mean(equal, spread()),
-            "G_sq": lambda: G_SQ * self.unit,
-            "sigma_sq": lambda: SIGMA_SQ * self.unit if self.noisy else Expression(),
+            "G_sq": lambda: self.G_sq,
+            "sigma_sq": lambda: self.sigma_sq,
             FREE_BIAS: lambda: mean(alpha, [q.f for q in star]),
             "own": lambda: mean(equal, [q.f for q in star]),
             "star_grad_sq": lambda: mean(p, [q.g.squared for q in star]),

@@ -47,21 +47,20 @@ class Sample:
     lin: Array
     target: Form
     scale: Array
-    top: float
     packed: tuple[Array, Array, Array]
     sizes: tuple[int, ...]
 
     @staticmethod
-    def of(model: Model, gap: Expression, orbits: Sequence[Sequence[int]]) -> Sample:
+    def of(model: Model, gap: Expression) -> Sample:
         """The sample of a programme in which ``gap`` >= 0 is to be proved."""
         cut, (whole, values) = exchange(model, gap), model.form(gap)
-        quad, lin = (np.stack([rows[orbit].sum(axis=0) for orbit in orbits]) for rows in (model.quad, model.lin))
+        quad, lin = map(np.stack, zip(*map(model.form, cut.sums(model)), strict=True))
         size = np.maximum(np.abs(quad).max(axis=(1, 2)), np.abs(lin).max(axis=1, initial=0))
         size[size == 0] = 1.0  # a row in which all cancels
         top = max(np.abs(whole).max(), np.abs(values).max(initial=0)) or 1.0
         quad, lin, target = quad / size[:, None, None], lin / size[:, None], Form(whole / top, values / top)
         packed = cut.packed(quad), cut.packed(target.quad), cut.packed(np.eye(len(whole)))
-        return Sample(quad, lin, target, top / size, float(top), packed, cut.sizes)
+        return Sample(quad, lin, target, top / size, packed, cut.sizes)
 
     def smallest(self, support: Sequence[int], cost: float = 0.0) -> tuple[float, Array]:
         """(y, the rows' multipliers) of a proof of the target plus y times the unit matrix, for the smallest y."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,10 +18,10 @@ from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate, names_in
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.sdp.interpolants import Interpolant
 from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
 from fedbounds.evidence.sdp.one_step.point_expressions import of_weights
 from fedbounds.evidence.sdp.one_step.program import Model
-from fedbounds.evidence.sdp.simplex import simplex_maxima, with_ridge
 from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, Optimum, Problem
@@ -35,44 +36,28 @@ FLAT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Interpolant:
-    """F(x) = mu/2 ||x||^2 + the largest convex (L - mu)-smooth function through ``x``, ``g`` (k, d) and ``f`` (k,).
+class InterpolatedProblem(Problem):
+    """Clients that are interpolants through ``points``, the last of each its minimiser with F_i* = 0, and w* = 0.
 
-    With h_j, s_j the data less those of mu/2 ||x||^2 and K = L - mu, it is the convex hull of the parabolas
-    h_j + <s_j, x - x_j> + K/2 ||x - x_j||^2, that is min over the simplex of
-    K/2 ||x - sum_j l_j c_j||^2 + sum_j l_j m_j with c_j = x_j - s_j / K, m_j = h_j - ||s_j||^2 / (2K)
-    (Taylor, Hendrickx, Glineur, 2017).
+    Points are positions (k, d), gradients (k, d) and values (k,); ``curvatures`` are mu and L.
     """
 
-    x: Array
-    g: Array
-    f: Array
-    mu: float
-    L: float
-
-    def __call__(self, x: Array) -> tuple[float, Array]:
-        """(F(x), grad F(x)) at one point (d,)."""
-        K = self.L - self.mu
-        s = self.g - self.mu * self.x
-        offsets = self.x - s / K - x
-        minima = self.f - self.mu / 2 * (self.x**2).sum(axis=1) - (s**2).sum(axis=1) / (2 * K)
-        (weights,) = simplex_maxima(with_ridge(K * offsets @ offsets.T), -minima[None])
-        away = -weights @ offsets
-        value = K / 2 * away @ away + weights @ minima + self.mu / 2 * x @ x
-        return float(value), K * away + self.mu * x
-
-
-@dataclass(frozen=True, eq=False)
-class InterpolatedProblem(Problem):
-    """Clients that are interpolants, the last point of each its minimiser with F_i* = 0, and w* = 0."""
-
     kind: ClassVar[str] = "interpolated"
-    clients: tuple[Interpolant, ...] = field(repr=False)
+    points: tuple[tuple[Array, Array, Array], ...] = field(repr=False)
     p: Array = field(repr=False)
+    curvatures: tuple[float, float]
+
+    @cached_property
+    def clients(self) -> tuple[Interpolant, ...]:
+        """The losses."""
+        mu, L = self.curvatures
+        return tuple(
+            Interpolant.through(x, g - mu * x, f - mu / 2 * (x**2).sum(axis=1), mu, L) for x, g, f in self.points
+        )
 
     @property
     def d(self) -> int:
-        return int(self.clients[0].x.shape[1])
+        return int(self.points[0][0].shape[1])
 
     @property
     def sizes(self) -> Indices:
@@ -104,7 +89,7 @@ class InterpolatedProblem(Problem):
         """w* for p, w_i* for a unit vector: the minimisers that are among the data."""
         weights = np.asarray(weights, dtype=float)
         if self.N > 1 and weights.max() == 1.0:
-            return Optimum(self.clients[int(np.argmax(weights))].x[-1], 0.0, 0.0)
+            return Optimum(self.points[int(np.argmax(weights))][0][-1], 0.0, 0.0)
         if not np.array_equal(weights, self.p):
             what = "an interpolated problem has the minimisers w* and every w_i* only"
             raise reject(what, weights, "ask for p or a unit vector")
@@ -112,14 +97,17 @@ class InterpolatedProblem(Problem):
         return Optimum(origin, float(self.p @ self.losses(origin)), 0.0)
 
     def constants(self) -> Mapping[str, Constant]:
-        note, first = "prescribed to the interpolation", self.clients[0]
-        return {name: Constant(getattr(first, name), Provenance.EXACT, note) for name in ("L", "mu")}
+        note = "prescribed to the interpolation"
+        named = zip(("mu", "L"), self.curvatures, strict=True)
+        return {name: Constant(value, Provenance.EXACT, note) for name, value in named}
 
     def _each(self, x: Array) -> tuple[Array, Array]:
         x = np.broadcast_to(x, (*np.shape(x)[:-2], self.N, self.d))
         values, grads = np.empty(x.shape[:-1]), np.empty(x.shape)
-        for index in np.ndindex(*x.shape[:-1]):
-            values[index], grads[index] = self.clients[index[-1]](x[index])
+        for i, client in enumerate(self.clients):
+            of_client = client(x[..., i, :].reshape(-1, self.d))
+            values[..., i] = of_client[0].reshape(x.shape[:-2])
+            grads[..., i, :] = of_client[1].reshape(*x.shape[:-2], self.d)
         return values, grads
 
 
@@ -147,7 +135,7 @@ class Replay:
 
     def to_json(self) -> dict[str, object]:
         """The instance's data as JSON: per client the points, gradients and values it interpolates."""
-        clients = [{"x": c.x.tolist(), "g": c.g.tolist(), "f": c.f.tolist()} for c in self.problem.clients]
+        clients = [{"x": x.tolist(), "g": g.tolist(), "f": f.tolist()} for x, g, f in self.problem.points]
         return {"start": self.start.tolist(), "clients": clients, "lhs": self.lhs, "rhs": self.rhs}
 
 
@@ -156,13 +144,13 @@ def rebuild(model: Model, solution: Solution) -> tuple[InterpolatedProblem, Arra
     eigenvalues, vectors = np.linalg.eigh(solution.gram)
     large = eigenvalues > FLAT * eigenvalues[-1]
     frame = vectors[:, large] * np.sqrt(eigenvalues[large])
-    setting, clients = model.setting, []
-    for points in model.points:
-        x, g = (np.stack([model.coordinates(getattr(q, name)) for q in points]) @ frame for name in "xg")
-        f = np.array([model.form(q.f).lin @ solution.values for q in points])
-        clients.append(Interpolant(x, g, f, float(setting.mu), float(setting.L)))
+    setting, points = model.setting, []
+    for several in model.points:
+        x, g = (np.stack([model.coordinates(getattr(q, name)) for q in several]) @ frame for name in "xg")
+        points.append((x, g, np.array([model.form(q.f).lin @ solution.values for q in several])))
     p = np.array([float(v) for v in setting.p])
-    return InterpolatedProblem(tuple(clients), p), frame[model.basis.index("w0")]
+    problem = InterpolatedProblem(tuple(points), p, (float(setting.mu), float(setting.L)))
+    return problem, frame[model.basis.index("w0")]
 
 
 def replay(claim: Claim, model: Model, solution: Solution) -> Replay:

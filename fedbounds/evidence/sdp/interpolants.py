@@ -1,7 +1,8 @@
-"""Concave quadratic functions on a simplex: the weights of the pieces of a smooth convex function."""
+"""The smallest smooth convex function through given points."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,36 @@ POSITIVE, UPWARDS = 1e-13, 1e-12
 CHANGES = 200
 
 
-def with_ridge(G: Array) -> Array:
-    """G with a little on its diagonal."""
-    return np.asarray(G + RIDGE * np.abs(G).max() * np.eye(len(G)))
+@dataclass(frozen=True, eq=False)
+class Interpolant:
+    """F(x) = mu/2 ||x||^2 + the smallest convex K-smooth function through k points, K = L - mu.
+
+    Without mu/2 ||x||^2, c_j and h_j being the gradients and values there, it is
+
+        max over the simplex of  l . (b + C x) - l G l/2,   G = C C^T/K,   b_j = h_j - <c_j, x_j> + G_jj/2
+
+    (Taylor, Hendrickx, Glineur, 2017), convex and K-smooth whatever the data are, also where G has a larger diagonal.
+    ``slopes`` C (k, d), ``offsets`` b (k,).
+    """
+
+    mu: float
+    slopes: Array
+    offsets: Array
+    G: Array
+
+    @staticmethod
+    def through(x: Array, slopes: Array, values: Array, mu: float, L: float) -> Interpolant:
+        """The function through points x (k, d) with these slopes C and values h."""
+        G = slopes @ slopes.T / (L - mu)
+        G = G + RIDGE * np.abs(G).max() * np.eye(len(G))
+        return Interpolant(mu, slopes, values - (slopes * x).sum(axis=1) + np.diag(G) / 2, G)
+
+    def __call__(self, x: Array) -> tuple[Array, Array]:
+        """(F, grad F) at x (B, d): (B,), (B, d)."""
+        heights = self.offsets + x @ self.slopes.T
+        weights = simplex_maxima(self.G, heights)
+        values = (weights * (heights - weights @ self.G / 2)).sum(axis=1)
+        return values + self.mu / 2 * (x**2).sum(axis=1), weights @ self.slopes + self.mu * x
 
 
 def simplex_maxima(G: Array, heights: Array) -> Array:
