@@ -133,16 +133,22 @@ def values(claim: Claim, reading: Reading, names: set[str], rng: np.random.Gener
     even = np.ones(SAMPLES) if a.equal_p in claim.assumptions_in(reading) else rng.random(SAMPLES)
     drawn["p_min"] = even / drawn["N"]  # as where one client has 1 - even more than the others
     drawn["p_sq"] = (1 + (drawn["N"] - 1) * (1 - even) ** 2) / drawn["N"]
-    drawn["pi_min"], drawn["pi_max"] = few, 1 + drawn["N"] * (1 - few)
-    drawn["rho_bar"] = drawn["pi_min"] + (drawn["pi_max"] - drawn["pi_min"]) * rng.random(SAMPLES)
-    drawn["rho_tilde"] = drawn["rho_bar"] + (drawn["pi_max"] - drawn["rho_bar"]) * rng.random(SAMPLES)
+    drawn["pi_min"] = few
+    # By pi-max, which is proved, no ratio is larger than 1/p_min - (N - 1) pi_min.
+    drawn["pi_max"] = 1 + (1 / drawn["p_min"] - (drawn["N"] - 1) * few - 1) * rng.random(SAMPLES)
+    share, further = rng.random((2, SAMPLES))
     drawn["sigma_p_sq"] = drawn.get("sigma_sq", 1.0) * drawn["p_sq"]
     drawn["eta_0"] = drawn["eta"] = 2.5 * rng.random(SAMPLES) / drawn["L"]
-    kept = np.ones(SAMPLES, dtype=bool)
-    for part in (part for item in claim.assumptions_in(reading) for part in item.parts):
+    every = [part for item in claim.assumptions_in(reading) for part in item.parts]
+    for part in every:
         if part.sign == "=" and part.left.is_Symbol:
             drawn[part.left.name] = np.broadcast_to(evaluate(part.right, drawn), SAMPLES).astype(float)
-        elif {s.name for s in part.left.free_symbols | part.right.free_symbols} <= drawn.keys() and part.sign != "=":
+    # The skews are means of ratios.
+    drawn["rho_bar"] = drawn["pi_min"] + (drawn["pi_max"] - drawn["pi_min"]) * share
+    drawn["rho_tilde"] = drawn["rho_bar"] + (drawn["pi_max"] - drawn["rho_bar"]) * further
+    kept = np.ones(SAMPLES, dtype=bool)
+    for part in every:
+        if {s.name for s in part.left.free_symbols | part.right.free_symbols} <= drawn.keys() and part.sign != "=":
             kept &= evaluate(part.left, drawn) <= evaluate(part.right, drawn)
     return {name: column[kept] for name, column in drawn.items()}
 

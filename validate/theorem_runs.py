@@ -167,7 +167,7 @@ def searched(claim: Claim) -> tuple[Status, float | None, str]:
     ratio = 1 / closest if closest > CLOSE else None
     if verdict.status is Status.REFUTED:
         return verdict.status, ratio, f"`{claim.key}`: refuted by an instance in fractions: {verdict.detail}."
-    if "limits" not in verdict.data:
+    if "searched" not in verdict.data:
         return verdict.status, None, f"`{claim.key}`: the search in fractions says nothing: {verdict.detail}."
     tail = "none came close" if closest else str(verdict.data.get("approach") or verdict.detail)
     tail = tail if ratio is None else f"the closest instance has bound over value {ratio:.4g}"

@@ -27,33 +27,23 @@ from fedbounds.theory.verdict import Status, Verdict
 
 @dataclass(frozen=True)
 class Grid:
-    """Where one-round claims are put to the SDP, and how many of the certified settings get tight constants."""
+    """Where claims about one round, or about whole runs of so many ``rounds``, are put to the SDP."""
 
     kappas: tuple[int, ...]
     taus: tuple[int, ...]
     weights: tuple[tuple[tuple[str, str], tuple[str, str]], ...]
-    tight: int
     rounds: tuple[int, ...] = (1, 2, 4)
 
 
 EVEN, UNEVEN, BIASED = ("1/2", "1/2"), ("9/10", "1/10"), ("3/4", "1/4")
 GRIDS = {
-    "small": Grid((2, 10, 100), (1, 2, 4), ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN)), 2),
+    "small": Grid((2, 10, 100), (1, 2, 4), ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN))),
     "large": Grid(
         (2, 3, 10, 30, 100, 1000),
         (1, 2, 3, 4, 6),
         ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN), (EVEN, UNEVEN)),
-        12,
         (1, 2, 4, 8),
     ),
-}
-# What a certificate combines, in words, by the first word of its label.
-FACTS = {
-    "interpolation": "that F_i is smooth and strongly convex, between pairs of points (interpolation inequalities)",
-    "gradient": "||grad F_i||^2 <= G^2 at the local models",
-    "noise": "that variances are at least 0",
-    "variance": "that variances are at most sigma^2",
-    "drift": "Minkowski's inequality for the drift",
 }
 # First step sizes in units of 1/L, where a claim about a whole run leaves them open, the largest first.
 FIRST_STEPS = (Fraction(1), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8), Fraction(1, 32))

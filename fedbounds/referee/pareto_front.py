@@ -73,7 +73,7 @@ def front(claim: Claim, reading: Reading) -> Iterator[Constants]:
     """
     if not applies(claim, reading):
         return
-    for setting in settings(claim, reading, Grid((KAPPA,), (TAU,), WEIGHTS, 0)):
+    for setting in settings(claim, reading, Grid((KAPPA,), (TAU,), WEIGHTS)):
         seen = list[Mapping[str, Fraction]]()
         with contextlib.suppress(InputError, ZeroDivisionError):
             every = {name: split(claim, setting, name).stated for name in _lowerable(claim)}
@@ -124,7 +124,7 @@ def in_kappa(claim: Claim, reading: Reading, weights: tuple[tuple[str, str], tup
     alpha, p = (tuple(map(Fraction, shares)) for shares in weights)
     for term in _lowerable(claim):
         with contextlib.suppress(InputError, ZeroDivisionError):
-            places = [*settings(claim, reading, Grid(PLACES, (TAU,), (weights,), 0))]
+            places = [*settings(claim, reading, Grid(PLACES, (TAU,), (weights,)))]
             fit = fitted([tight_value(claim, place, term) for place in places])
             stated = split(claim, places[0], term).stated if places else Fraction(0)
             if fit is None or not all(0 < fit.subs(kappa, x) < stated for x in PLACES):

@@ -1,7 +1,8 @@
-"""What a regime is, how to write one in a line, a suite of them run once each, and a claim's sides in each."""
+"""What a regime is, how to write one in a line, a suite of them run once each, and a claim examined in each."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence.assumption_checks import with_quantities_if_needed
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
+from fedbounds.evidence.evaluate import Numbers, steps_asked
 from fedbounds.evidence.measured_run import MeasuredRun, Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
@@ -156,35 +157,42 @@ def _possible_tunings(planned: Experiment, claim: Claim) -> dict[str, Numbers]:
     return {**short, "T_run": planned.total_steps, "gap_0": float(planned.problem.gap(planned.start[None])[0])}
 
 
-# A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.
-NEGLIGIBLE = 1e-9
-# Thousands of examinations share one table, so each is decided far from a false alarm.
+# Many examinations share one trial, so each is decided far from a false alarm.
 ERROR_RATE = 1e-6
 
 
-@dataclass(frozen=True)
-class RegimeRun:
-    """A regime where the claim applies: its run, and the claim's own sides there.
+def with_definitions(claim: Claim, reading: Reading) -> Claim:
+    """The claim with its repair and definitions already substituted: the same statement, quicker to evaluate.
 
-    Its mutants share the left side and the values of symbols, so that mostly their right side alone is evaluated.
+    The repair's and the step size's assumptions become its own.
     """
-
-    regime: Regime
-    run: MeasuredRun
-    sides: empirical.Comparison
-
-    def compared(self, read: Claim) -> np.ndarray:
-        """The right side of such a mutant: in more digits where a horizon's may have been lost by cancelling."""
-        with np.errstate(all="ignore"):
-            rhs = np.broadcast_to(evaluate(read.sides(self.run.reading).rhs, self.sides.values), self.sides.lhs.shape)
-        lost = read.scope == "horizon" and (self.sides.lhs > rhs).any()
-        return empirical.compare(read, self.run).rhs if lost else rhs
+    left, _, terms = claim.sides(reading)
+    stated = claim.assumptions_in(reading)
+    return replace(claim, lhs=left, terms=terms, assumptions=stated, definitions={}, eta=None, repair=None)
 
 
-def examined(claim: Claim, run: MeasuredRun) -> Verdict | None:
-    """The verdict, or None where a mutant is undefined on the run (a division by zero)."""
-    try:
-        with np.errstate(all="ignore"):
-            return empirical.examine(claim, run, ERROR_RATE)
-    except InputError:
-        return None
+def verdicts_in(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[Regime, Verdict]]:
+    """The claim examined, assumptions included, in every regime that did not diverge and where it is defined."""
+    read = with_definitions(claim, reading)
+    for regime in suite.regimes:
+        run = suite.run(regime, reading, claim)
+        verdict = None
+        if run is not None:
+            with contextlib.suppress(InputError), np.errstate(all="ignore"):
+                verdict = empirical.examine(read, run, ERROR_RATE)
+        if verdict is not None:
+            yield regime, verdict
+
+
+def after_the_start(claim: Claim, reading: Reading, suite: Suite, names: Set[str]) -> dict[str, float]:
+    """The smallest bound over measured at T > 0 in each named regime: at T = 0 every such bound is met."""
+    read, result = with_definitions(claim, reading), {}
+    for regime in suite.regimes:
+        run = suite.run(regime, reading, claim) if regime.name in names else None
+        if run is not None:
+            sides = empirical.compare(read, run)
+            lhs, rhs = (side.mean(axis=0) for side in (sides.lhs, sides.rhs))
+            chosen = (sides.times > 0) & (lhs > 0)
+            if chosen.any():
+                result[regime.name] = float(min(rhs[chosen] / lhs[chosen]))
+    return result

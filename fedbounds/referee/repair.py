@@ -202,10 +202,13 @@ class Repairs:
         Of those proved none stays of which another one says more.
         """
         low, high, best = 0, len(ladder) - 1, None
+        plain = ladder.plain if isinstance(ladder, Ladder) else None
+        # The strongest first, then 1, then the weakest; once one is proved half way.
+        ahead = [0, *([] if plain is None else [plain]), high]
         try:
             while low <= high and not self.late:
-                # The strongest first, then the weakest; between those two half way.
-                middle = low if best is None and low == 0 else high if best is None else (low + high) // 2
+                begun = best is not None
+                middle = (low + high) // 2 if begun else next(k for k in ahead if low <= k)
                 change, changed = ladder[middle]
                 if middle == 0 and any(self.says_more(item.claim, changed) for item in proved):
                     return True
@@ -293,7 +296,7 @@ def _attacked(claim: Claim, trial: Trial, seconds: float) -> Trial:
 
 def withstood(trial: Trial) -> bool:
     """Whether a search compared both sides of a claim and nothing violates it, in floats neither."""
-    searched = trial.finished and any("limits" in verdict.data for verdict in trial.verdicts)  # of the search alone
+    searched = trial.finished and any("searched" in verdict.data for verdict in trial.verdicts)  # of the search alone
     return searched and trial.outcome in (Outcome.OPEN, Outcome.PROVED) and trial.violation_in_floats is None
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import sympy as sp
 
+from fedbounds.referee.changed_terms import BASES, Part, parts, scaled, scaled_term, slipped
 from fedbounds.referee.implication import USUAL, granted
-from fedbounds.referee.mutants import BASES, Part, parts, scaled, scaled_term, slipped
 from fedbounds.referee.sharpen import limited
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
@@ -81,6 +81,12 @@ class Ladder(Sequence[Any]):
         values = self._values
         return values.fitted if isinstance(values, Ladder) else self._several and values[0] != 1
 
+    @property
+    def plain(self) -> int | None:
+        """Where 1 stands among its numbers, if it does: most terms have it."""
+        values = self._values
+        return values.plain if isinstance(values, Ladder) else next((k for k, x in enumerate(values) if x == 1), None)
+
     def __len__(self) -> int:
         """So many."""
         return len(self._values)
@@ -115,7 +121,7 @@ def candidates(
     powers = [[change] for part in nonzero for change in _to_a_power(claim, part)]
     for name, stated in claim.terms.items():
         term = sp.sympify(stated)
-        others = (*(other for _, other in slipped(term)), *(term * factor for factor in FACTORS))
+        others = (*slipped(term), *(term * factor for factor in FACTORS))
         powers += [[_in_place(claim, name, other)] for other in others]
     yield powers
     stated = {*claim.terms.values(), claim.lhs}
@@ -141,13 +147,20 @@ def _about(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iter
 
 def _borrowed(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Change]:
     """A term of a shipped theorem about the same in place of the one of its name, or added."""
-    mine = claim.sides(reading).terms
+    mine, fair = claim.sides(reading).terms, a.unbiased in claim.assumptions_in(reading)
     for other, how in _about(claim, reading, shipped):
-        for name, term in other.sides(how).terms.items():
+        for name, stated in other.sides(how).terms.items():
+            term = _with_fair_weights(stated) if fair else stated
             if name not in mine:
                 yield _change(claim, f"{term} added, as in {other.key}", terms={**claim.terms, name: term})
             elif term != mine[name]:
                 yield _in_place(claim, name, term)
+
+
+def _with_fair_weights(term: sp.Expr) -> sp.Expr:
+    """A term where alpha = p, so that ratios of weights are 1."""
+    even = sp.sympify(term).subs(dict.fromkeys(WEIGHTS, 1))
+    return even.replace(sp.Min, lambda *of: sp.Integer(1) if 1 in of else sp.Min(*of))
 
 
 def _shorter_steps(claim: Claim) -> Iterator[list[Change]]:
@@ -225,14 +238,14 @@ def _in_place(claim: Claim, name: str, term: sp.Expr) -> Change:
 
 def _times(claim: Claim, part: Part, factor: sp.Expr, words: str = "") -> Change:
     words = words or f"times {factor}"
-    return f"{part.label}: {words}", lambda: scaled(claim, part, factor, words).claim
+    return f"{part.label}: {words}", lambda: scaled(claim, part, factor, words)
 
 
 def _to_a_power(claim: Claim, part: Part) -> Iterator[Change]:
     """A part times or over a power of tau, N, kappa, eta L, T, or the step alone."""
     eta = s.eta if claim.scope == "step" else s.eta_0
     weights = WEIGHTS if {symbol.name for symbol in WEIGHTS} & claim.symbols else ()
-    for base in (*BASES.values(), *weights, eta, *(s.L * s.eta_0,) * (eta == s.eta_0)):
+    for base in (*BASES, *weights, eta, *(s.L * s.eta_0,) * (eta == s.eta_0)):
         if eta == s.eta or not base.has(s.eta):
             yield from (_times(claim, part, base**power) for power in POWERS)
     yield from (_times(claim, part, (s.tau - 1) ** n) for n in (1, 2))

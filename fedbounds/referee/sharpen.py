@@ -24,8 +24,8 @@ from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight_value
 from fedbounds.plugins import claims
 from fedbounds.referee.certificate_settings import BIASED, EVEN, Grid, settings
+from fedbounds.referee.changed_terms import parts, scaled_term
 from fedbounds.referee.implication import SLACK, Shipped, never_negative
-from fedbounds.referee.mutants import parts, scaled_term
 from fedbounds.referee.pareto_front import Constants
 from fedbounds.referee.stage_context import in_time
 from fedbounds.theory import assumptions as a
@@ -42,7 +42,7 @@ WIDENED = " times the right side"
 MULTIPLES = (sp.Rational(3, 2), *(sp.Integer(2) ** k for k in range(1, 8)))
 # Where worst cases are asked for, and the denominators of what is needed there.
 FINE = 10**6
-PLACES = Grid((2, 100), (1, 4), ((EVEN, EVEN), (BIASED, EVEN)), 0)
+PLACES = Grid((2, 100), (1, 4), ((EVEN, EVEN), (BIASED, EVEN)))
 # Limits on steps, each wider than the one before.
 STEP_LIMITS = (a.quarter_steps, a.small_steps, a.steps_up_to_2_over_L_plus_mu)
 # What every problem has: L >= mu and tau >= 1.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,45 +18,52 @@ from fedbounds.evidence.kernel import found_proof
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, not_expressed
-from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
+from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import certificate_settings, limit_cases
-from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
+from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
-from fedbounds.referee.implication import PROVERS, inherited
-from fedbounds.referee.mutants_in_regimes import (
-    Row,
-    after_the_start,
-    in_words,
-    mutant_rows,
-    regime_runs_of,
-    verdicts_in,
-)
-from fedbounds.referee.neighbours import FIRST, neighbours
+from fedbounds.referee.implication import PROVERS, USUAL, inherited
+from fedbounds.referee.regime import after_the_start, verdicts_in
 from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import is_outcome, refute
-from fedbounds.referee.stage_context import Case, StageResult, left_open
+from fedbounds.referee.sharpen import Sharpening
+from fedbounds.referee.stage_context import (
+    PROOFS,
+    Case,
+    StageResult,
+    TimeSpent,
+    at_most,
+    left_open,
+    processor_seconds,
+)
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.path_quantities import is_free
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, word
 
+# Processor seconds after which no further proof with more assumptions is begun, and for first stronger statements, or
+# for a multiple of the right side.
+NEAR_SECONDS, FIRST = 20.0, 3.0
+# What a line of proved neighbours begins with.
+PROVED = "proved "
 # Of a regime the bound over what is measured, its name and the status of the claim.
 Regimes = list[tuple[float, str, Status]]
-CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
 def read_back(case: Case) -> StageResult:
     """What the claim speaks of, and which evidence cannot express it."""
     claim, reading = case.claim, case.reading
-    inner = "".join(f", and there only {a.statement}" for a in claim.assumptions_in(reading) if a.bounds_steps)
+    limits = (item.statement for item in claim.assumptions_in(reading) if item.bounds_steps)
+    inner = "".join(f", and there only {limit}" for limit in limits)
     speaks = f"speaks of {claim.coverage(reading).words()}{inner}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
@@ -130,7 +138,8 @@ def _in_regimes(case: Case, seen: Regimes, lacking: str, failed: Counter[str], e
     if not held:
         return StageResult((detail, *lines), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
     if case.claim.scope == "horizon" and ended:
-        held = after_the_start(regime_runs_of(case.claim, case.reading, case.suite), {name for _, name, _ in held})
+        later = after_the_start(case.claim, case.reading, case.suite, {name for _, name, _ in held})
+        held = [(ratio, name, Status.HOLDS) for name, ratio in later.items()]
     closest, where, _ = min(held, default=(math.inf, "", Status.HOLDS))
     after = " after the start" * (case.claim.scope == "horizon")
     near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"] * (ended and math.isfinite(closest))
@@ -153,41 +162,35 @@ def certificates(case: Case) -> StageResult:
     if not applies(case.claim, case.reading):
         return certificate_settings.examined(case, GRIDS[case.budget])
     result: list[Verdict] = []
-    labels: list[set[str]] = []
     settings_json = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
     certificate, usable = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
     for piece in case.work.each("certificates", certificate, settings_json, usable):
-        (verdict,) = verdicts_from([piece["verdict"]])
+        (verdict,) = verdicts_from([piece])
         if verdict.status is Status.REFUTED:
             return StageResult((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
         result.append(verdict)
-        labels.append(set(piece["facts"]))
-        case.so_far(lambda: _at_settings(result, labels))
-    return _at_settings(result, labels)
+        case.so_far(lambda: _at_settings(result))
+    return _at_settings(result)
 
 
-def _at_settings(verdicts: list[Verdict], labels: list[set[str]]) -> StageResult:
-    """How many settings are certified, and by which facts."""
+def _at_settings(verdicts: list[Verdict]) -> StageResult:
+    """How many settings are certified."""
     verdicts = [v for v in verdicts if v.status is not Status.NOT_APPLICABLE]
     held = [v for v in verdicts if v.status is Status.HOLDS]
     open_ = Counter(v.detail for v in verdicts if v.status is Status.UNDECIDED)
     lines = [f"certified at {len(held)} of the {len(verdicts)} settings that meet its assumptions"]
-    if any(labels):
-        used = sorted({FACTS.get(label, f"the definition of {label}") for label in set.union(*labels)})
-        lines.append(f"a proof would combine, with these settings' weights: {'; '.join(used)}")
     lines += [f"undecided at {count}: {why}" for why, count in open_.items()]
     return StageResult(tuple(lines), tuple(verdicts))
 
 
 def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
-    """The verdict on the class at one setting, and the facts that its proof there combines."""
-    verdict, certificate = examination(claim, Setting.from_json(place))
+    """The verdict on the class at one setting."""
+    verdict, _ = examination(claim, Setting.from_json(place))
     verdict = replace(verdict, data={"setting": place, **verdict.data})
     if verdict.tightness == math.inf and verdict.status is not Status.REFUTED:
         nothing = "its left side is 0 all over the class, so nothing was tested"
-        verdict, certificate = replace(verdict, status=Status.VACUOUS, detail=nothing, tightness=None), None
-    facts = sorted({label.split()[0] for label in certificate.multipliers}) if certificate is not None else []
-    return {"verdict": verdict.to_json(), "facts": facts}
+        verdict = replace(verdict, status=Status.VACUOUS, detail=nothing, tightness=None)
+    return verdict.to_json()
 
 
 def search(case: Case, budget: Budget | None = None) -> StageResult:
@@ -204,77 +207,58 @@ def search(case: Case, budget: Budget | None = None) -> StageResult:
 
 def _searched(verdict: Verdict) -> StageResult:
     """What a search found, in sentences."""
-    if "limits" not in verdict.data:
+    if "searched" not in verdict.data:
         return StageResult((verdict.detail,), (verdict,))
-    approach = str(verdict.data["approach"])
-    rest = verdict.detail.replace(f": {approach}", "").split("; ")
-    lines = [f"not refuted among {verdict.data['limits']}", approach, *rest]
-    if "unconfirmed" in verdict.data:  # a violation is said first
-        lines = [approach, f"searched: {verdict.data['limits']}", *(line for line in rest if line != approach)]
-    return StageResult(tuple(lines), (verdict,))
+    approach = verdict.data["approach"]
+    return StageResult(tuple(verdict.detail.replace(f": {approach}", f"; {approach}").split("; ")), (verdict,))
 
 
-def constants(case: Case) -> StageResult:
-    """The smallest constant of each term at some of the certified settings, and the terms that are needed at none."""
-    held = [
-        v for v in case.verdicts if v.evidence is Evidence.SDP and v.status is Status.HOLDS and "setting" in v.data
-    ]
-    if not held:
-        return StageResult(("no setting is certified, so no constant is known to be tight",))
-    count = min(GRIDS[case.budget].tight, len(held))
-    chosen = [held[round(k * (len(held) - 1) / max(count - 1, 1))] for k in range(count)]
-    tasks = [(verdict.data["setting"], term) for verdict in chosen for term in case.claim.terms]
-    constants_there: list[Any] = []
-    for piece in case.work.each("constants", partial(_constant, case.claim), tasks):
-        constants_there.append(piece)
-        case.so_far(lambda: _tight(case.claim, constants_there))
-    return _tight(case.claim, constants_there)
+def neighbours(case: Case) -> StageResult:
+    """With which further assumptions, or which multiple of its bound, an open claim is proved; what a proved one does
+    not need."""
+    lines: list[str] = []
+    if case.claim.kind is Kind.INEQUALITY:
+        if not case.proved:
+            reporting = replace(case, so_far=lambda _: case.so_far(lambda: StageResult(tuple(lines))))
+            lines.extend(_if_also(reporting))
+        best = Sharpening.within(FIRST, case.claim, case.reading)
+        with contextlib.suppress(TimeSpent), at_most(FIRST):
+            best.soon(next(v for v in case.verdicts if v.evidence in PROOFS)) if case.proved else best.begin()
+        lines += [f"{PROVED}{'too:' if case.proved else 'with'} {'; '.join(best.changes)}"] * bool(best.changes)
+    none = "nothing stronger is soon proved" if case.proved else "no usual assumption more was found to do"
+    return StageResult(tuple(lines) or (none,))
 
 
-def _tight(claim: Claim, constants: list[Any]) -> StageResult:
-    """The tight constants that were found."""
-    smallest = [piece["line"] for piece in constants if piece["line"] and piece["term"] != CONTRACTION]
-    largest = [piece["line"] for piece in constants if piece["line"] and piece["term"] == CONTRACTION]
-    needed = {piece["term"] for piece in constants if piece["needed"]}
-    spare = [term for term in claim.terms if term not in needed]
-    lines = (
-        ["the smallest constant with which it still holds for every problem there:", *smallest] if smallest else []
-    )
-    lines += ["the largest b in 1 - eta mu (1 + b rho_bar) with which it still holds:", *largest] if largest else []
-    lines += [f"terms that are needed at none of these settings: {', '.join(spare)}"] if spare else []
-    return StageResult(tuple(lines) or ("no constant is known at these settings",))
+def _if_also(case: Case) -> Iterator[str]:
+    """Further assumptions with which a claim is proved: one client, and few of the usual ones."""
+    end = processor_seconds() + NEAR_SECONDS
+    stated = {part for item in case.claim.assumptions_in(case.reading) for part in item.parts}
+    usual = tuple(item for item in USUAL if not stated.issuperset(item.parts))
+
+    def proved(*several: Assumption) -> bool:
+        case.so_far(lambda: StageResult(()))
+        return processor_seconds() < end and _is_proved(case, several)
+
+    if not stated.issuperset(a.one_client.parts) and proved(a.one_client):
+        yield f"{PROVED}if also {a.one_client.statement}"
+    enough: tuple[Assumption, ...] = next(((item,) for item in usual if proved(item)), ())
+    if not enough and len(usual) > 1 and proved(*usual):
+        enough = usual
+        for item in reversed(usual):
+            fewer = tuple(other for other in enough if other is not item)
+            enough = fewer if proved(*fewer) else enough
+    if enough:
+        yield f"{PROVED}if also {' and '.join(item.statement for item in enough)}"
 
 
-def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
-    place, term = task
-    setting = Setting.from_json(place)
-    try:
-        constant = tight(claim, setting, term)
-    except (InputError, ZeroDivisionError):
-        return {"term": term, "needed": True, "line": ""}  # nothing is known of it
-    line = ""
-    if math.isfinite(constant.solver):
-        proved = "" if constant.certified is None else f", proved {float(constant.certified):.6g}"
-        weights = weights_in_words(setting.alpha, setting.p)
-        where = f"kappa = {setting.L / setting.mu}, tau = {setting.tau}, {weights}"
-        line = f"  {term}: stated {constant.stated:.6g}, tight {constant.solver:.6g}{proved} ({where})"
-    return {"term": term, "needed": constant.needed or math.isnan(constant.solver), "line": line}
-
-
-def strength(case: Case) -> StageResult:
-    """Which kinds of slips the regimes would have noticed in the claim, and by name those that they would not."""
-    if _needless(case):
-        return StageResult(("not counted, as no slip can be in a claim that is proved; the large budget counts",))
-    rows: list[Row] = []
-    for row in mutant_rows(case.claim, case.reading, case.suite):
-        rows.append(row)
-        case.so_far(lambda: StageResult(in_words(rows)))
-    return StageResult(in_words(rows))
-
-
-def _needless(case: Case) -> bool:
-    """Whether what the regimes would notice tells nothing: of a claim that is proved, unless more was asked for."""
-    return case.proved and case.budget == "small"
+def _is_proved(case: Case, several: tuple[Assumption, ...]) -> bool:
+    """Whether the prover proves a claim with further assumptions, which some known instance meets."""
+    claim, words = case.claim, " and ".join(item.statement for item in several)
+    with contextlib.suppress(InputError):  # assumptions that the claim has in other words
+        changed = replace(claim, key=f"{claim.key} (if also {words})", assumptions=(*claim.assumptions, *several))
+        proof = automatic.examine(changed, case.reading)
+        return proof is not None and verified_proofs.UNMET not in proof.detail
+    return False
 
 
 @dataclass(frozen=True)
@@ -298,16 +282,12 @@ STAGES = (
     Step("proof", proof, False, 20),
     Step("certificates", certificates, True, 25),
     Step("search", search, True, 30),
-    Step("constants", constants, False, 5),
-    Step("strength", strength, False, 30),
     Step("neighbours", neighbours, False, 30),
 )
 
 
 def with_estimate(step: Step, case: Case) -> Step:
     """The stage with the seconds that it takes on this claim, where those are not the ones measured on most."""
-    if step.examine is strength and _needless(case):
-        return replace(step, seconds=0)
     if step.examine is neighbours and case.proved:
         return replace(step, seconds=math.ceil(FIRST))
     if step.examine is not search or unexpressed(case.claim, case.reading) or case.claim.kind is Kind.RATE:

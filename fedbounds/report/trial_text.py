@@ -8,8 +8,7 @@ import sympy as sp
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
-from fedbounds.referee.mutants_in_regimes import SLIPS
-from fedbounds.referee.neighbours import PROVED
+from fedbounds.referee.stages import PROVED
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, terminal
 from fedbounds.report.counterexample_script import script_if_short
@@ -192,7 +191,6 @@ def _open(trial: Trial) -> list[str]:
     elif unconfirmed is None and trial.proof is None and not trial.certified:
         done = ", ".join(stage.name for stage in trial.stages if not stage.cut)
         lines.append(f"No violation in the stages that ended: {done or 'none'}.")
-    lines += [_sentence(line) for line in trial.lines_of("strength") if SLIPS in line]
     return lines
 
 

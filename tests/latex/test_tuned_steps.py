@@ -21,8 +21,7 @@ from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.latex.reader import read_text
 from fedbounds.referee import limit_cases
-from fedbounds.referee.mutants_in_regimes import verdicts_in
-from fedbounds.referee.regime import Suite
+from fedbounds.referee.regime import Suite, verdicts_in
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, examples

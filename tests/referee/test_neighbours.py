@@ -7,11 +7,11 @@ import sympy as sp
 
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import verified_proofs
-from fedbounds.referee import neighbours as stage
-from fedbounds.referee.neighbours import neighbours
+from fedbounds.referee import stages as stage
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.sharpen import NEAR, Sharpening
 from fedbounds.referee.stage_context import Case, Stage
+from fedbounds.referee.stages import neighbours
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a
@@ -41,7 +41,7 @@ def open_lines(claim, near=()):
     """The headline of a claim that a search did not refute, and what stands below it."""
     axes = {"N": only(2, 3), "tau": only(1, 10), "T": Span(1, 10), "kappa": Span(1, 10**6), "eta_L": Span(0, 2)}
     axes |= {"gradients": only("full"), "participation": Span(0, 1), "weights": only("fedavg")}
-    data = {"limits": "quadratics", "searched": [Coverage(axes).to_json()], "approach": "x"}
+    data = {"searched": [Coverage(axes).to_json()], "approach": "x"}
     verdict = Verdict(claim.key, "plain", Evidence.EXACT, Status.UNDECIDED, margin=0.1, data=data)
     stages = (Stage("search", 0.0, (), (verdict,)), Stage("neighbours", 0.0, near))
     return trial_text.verdict(Trial(claim, "plain", "small", 0, stages, finished=True))
@@ -104,7 +104,7 @@ LOOSE = Claim(
 
 def test_a_proved_claim_says_what_it_does_not_need_and_an_open_one_which_multiple_is_proved(monkeypatch):
     monkeypatch.setattr(stage, "FIRST", 60.0)  # a busy machine finds them too
-    monkeypatch.setattr(stage, "SECONDS", 0.0)
+    monkeypatch.setattr(stage, "NEAR_SECONDS", 0.0)
     proof = automatic.examine(LOOSE, PLAIN)
     found = neighbours(Case(LOOSE, PLAIN, "small", 0, Suite(()), (proof,)))
     too = "gradient: mean_slope_sq/(2*mu) in place of mean_slope_sq/mu"

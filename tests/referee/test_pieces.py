@@ -53,7 +53,7 @@ def found_with(claim, **pieces):
 def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
     few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1000, 30, rungs=2, seconds=0.3)
     monkeypatch.setitem(BUDGETS, "few", few)
-    monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
+    monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],)))
     path = tmp_path / "mine.py"
     path.write_text(OWN)
     distributed = pytest.importorskip("distributed")
@@ -85,7 +85,7 @@ def test_pieces_are_kept_for_this_trial_and_stage_alone(tmp_path):
 
 
 def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_path):
-    monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
+    monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],)))
     claim, file, computed = load_file(FOLDER / "true.py").DRIFT, tmp_path / "pieces.json", []
     case = stages.Case(claim, READINGS["plain"], "few", 0, Suite(()), work=WorkItems({"claim": "a"}, file))
     places = [setting.to_json() for setting in settings(claim, case.reading, stages.GRIDS["few"])]
@@ -94,7 +94,7 @@ def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_pa
 
     def compute(claim, place):
         computed.append(place)
-        return {"verdict": fresh.to_json(), "facts": []}
+        return fresh.to_json()
 
     monkeypatch.setattr(stages, "_certificate", compute)
     open_ = replace(fresh, detail="of the file", data={"setting": places[1]})
@@ -107,9 +107,7 @@ def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_pa
         (replace(open_, reading="sync"), 2),
         (replace(open_, data={"setting": places[0]}), 2),
     ):
-        result = [
-            {"verdict": item.to_json(), "facts": []} for item in (replace(fresh, evidence=Evidence.KERNEL), kept)
-        ]
+        result = [item.to_json() for item in (replace(fresh, evidence=Evidence.KERNEL), kept)]
         file.write_text(json.dumps(dict(zip(keys, result, strict=True))))
         computed.clear()
         said = stages.certificates(case)
@@ -131,7 +129,7 @@ def waiting(claim, place, certificate=stages._certificate, done=[]):
     return certificate(claim, place)
 
 limit_cases.STEPS = limit_cases.STEPS[:2]
-stages.GRIDS["small"] = certificate_settings.Grid((2, 10), (2, 4), (stages.GRIDS["small"].weights[0],), 1)
+stages.GRIDS["small"] = certificate_settings.Grid((2, 10), (2, 4), (stages.GRIDS["small"].weights[0],))
 if os.environ.get("WAITS"):
     stages._certificate = waiting
 """

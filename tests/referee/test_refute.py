@@ -95,9 +95,9 @@ def test_true_claims_are_not_refuted_and_say_how_close(key):
     verdict = found(key, reading, replace(TINY, generations=4, rungs=1, seconds=0.5))
     assert verdict.status is Status.UNDECIDED
     assert 0 < verdict.data["closest"] <= 1 + ROUNDING
-    assert "not refuted for" in verdict.detail and verdict.detail.endswith("this proves nothing")
+    assert "not refuted among" in verdict.detail and verdict.detail.endswith("this proves nothing")
     assert verdict.coverage.axes["gradients"] == {"full"} and verdict.coverage.axes["participation"] == {1}
-    assert "full gradients, C = 1" in summary(verdict)[2]
+    assert "(N = 2, d <= 1, T <= " in summary(verdict)[2]
     assert verdict.data["evaluations"] > 100
 
 

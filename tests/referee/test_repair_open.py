@@ -59,7 +59,7 @@ def attacks(monkeypatch):
     def attack(claim, trial, seconds):
         asked.append(claim.key)
         falls = claim.rhs.subs(s.pi_max, 1) < 1
-        verdict = Verdict("", "", Evidence.EXACT, Status.UNDECIDED, margin=1.0, data={"limits": "some"})
+        verdict = Verdict("", "", Evidence.EXACT, Status.UNDECIDED, margin=1.0, data={"searched": []})
         if falls:
             verdict = Verdict("", "", Evidence.EXACT, Status.REFUTED)
         return Trial(claim, "literal", "small", 0, (Stage("search", 1.0, (), (verdict,)),), finished=True)
@@ -118,9 +118,9 @@ def test_an_attack_that_compared_nothing_leaves_nothing_standing():
         stage = Stage("search", 1.0, (), (Verdict("", "", Evidence.EXACT, Status.UNDECIDED, **verdict),))
         return Trial(RATIO, "literal", "small", 0, (stage,), finished=True)
 
-    seen = {"margin": 1.0, "data": {"limits": "some"}}
+    seen = {"margin": 1.0, "data": {"searched": []}}
     assert repair.withstood(of(**seen)) and not repair.withstood(of(margin=1.0))
-    assert not repair.withstood(of(margin=-1.0, data={"limits": "some", "unconfirmed": {}}))
+    assert not repair.withstood(of(margin=-1.0, data={"searched": [], "unconfirmed": {}}))
     assert not repair.withstood(replace(of(**seen), finished=False))
     early = Stage("sanity", 1.0, (), (Verdict("", "", Evidence.EXACT, Status.REFUTED),))
     assert not repair.withstood(replace(of(**seen), stages=(early,)))  # no search was needed
@@ -132,7 +132,7 @@ def test_an_attack_tries_more_clients_and_longer_runs_than_the_small_budget(monk
     repair.thorough(SimpleNamespace(end=None))
     assert asked[0].clients == (2, 3, 4) and asked[0].longest == 2000 and asked[0].seconds == repair.MOST
     names = [stage.name for stage in repair.ATTACKS]
-    assert names[-1] == "search" and {"proof", "strength", "neighbours"}.isdisjoint(names)
+    assert names[-1] == "search" and {"proof", "neighbours"}.isdisjoint(names)
 
 
 def test_longer_steps_say_more():

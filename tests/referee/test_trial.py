@@ -17,7 +17,6 @@ from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
 from fedbounds.referee.implication import follows
-from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
@@ -73,7 +72,6 @@ def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(cl
 def test_gradient_descent_follows_from_a_proved_claim_and_is_certified_where_it_says():
     result = try_claim(TRUE.GRADIENT_DESCENT, suite=FEW)
     assert result.outcome is Outcome.PROVED and "fedavg-step" in result.proof.detail
-    assert result["strength"].lines[0].startswith("not counted")
     # tau = 1 is assumed, so that only uniform and uneven weights at three kappas are left of the grid.
     assert len(result.certified) == 6
     for verdict in result.certified:
@@ -210,7 +208,7 @@ def searched(**more):
         | {"participation": only(1), "weights": only("fedavg"), "problem": only("a quadratic")}
     )
     noisy = Coverage({**plain.axes, "gradients": only("stochastic"), "T": Span(1, 2)})
-    data = {"limits": "quadratics", "searched": [plain.to_json(), noisy.to_json()], "approach": "x", **more}
+    data = {"searched": [plain.to_json(), noisy.to_json()], "approach": "x", **more}
     return Verdict("drift-tight", "plain", Evidence.EXACT, Status.UNDECIDED, margin=0.1, data=data)
 
 
@@ -272,41 +270,16 @@ def test_a_violation_in_floats_alone_is_said_first_and_is_not_false():
     assert lines[1] == "Violated in floating point, not confirmed by exact arithmetic: it fails by 0.08."
 
 
-def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
-    terms = {
-        "bound": sp.log(symbols.tau)
-        * symbols.tau**2
-        * sp.Max(symbols.L, symbols.mu)
-        * symbols.eta
-        / symbols.N
-        * symbols.G_sq
-    }
-    result = list(slips(replace(TRUE.DRIFT, terms=terms)))
-    kinds = {kind(item.change) for item in result}
-    assert kinds == {
-        "logarithm dropped",
-        "mean for max",
-        "1/N dropped or added",
-        *(f"exponent of {name}" for name in ("tau", "kappa", "eta")),
-    }
-    run = replace(TRUE.DRIFT, scope="horizon", lhs=symbols.Delta_T, terms={"bound": symbols.T * symbols.G_sq})
-    assert "exponent of T" in {kind(slip.change) for slip in slips(run)}
-    assert all(item.claim.terms != terms and item.claim.lhs == TRUE.DRIFT.lhs for item in result)
-    assert kind("deleted") == "constant or sign" and kind("condition dropped") == "an assumption dropped"
-    assert kind("T read as T + 1") == "an index t for t + 1"
-
-
 def test_exact_instances_at_limits_are_a_test_and_named_where_they_are_the_only_one():
     first = stages.sanity(Case(TRUE.NOISY_DRIFT, READINGS["plain"], "small", 0, FEW))
     unmet = Verdict("identical-drift", "plain", Evidence.EMPIRICAL, Status.VACUOUS, detail="not refuted in 0")
     told = (
         Stage("sanity", 1.0, first.lines, first.verdicts),
         Stage("regimes", 1.0, ("not refuted in 0 of 49 regimes",), (unmet,)),
-        Stage("strength", 1.0, ("the regimes notice 18 of 26 false-looking mutants",)),
     )
     result = trial.Trial(TRUE.NOISY_DRIFT, "plain", "small", 0, told, True)
     assert result.outcome is Outcome.OPEN
-    _, first, compared, *rest, last = show.verdict(result)
+    _, first, compared, *_, last = show.verdict(result)
     assert (
         first
         == "Not covered: anything beyond the settings, instances and runs named below; the search compared nothing."
@@ -314,7 +287,7 @@ def test_exact_instances_at_limits_are_a_test_and_named_where_they_are_the_only_
     assert compared == (
         "Tried without a violation: 38 exact instances at limits (kappa = 1, Gamma = 0, noise, alpha = p)."
     )
-    assert last == "Surviving these tests is not a proof." and not any("18 of 26" in line for line in rest)
+    assert last == "Surviving these tests is not a proof."
     nothing = replace(result, stages=told[1:])
     assert nothing.outcome is Outcome.NOT_TESTED
     assert show.verdict(nothing)[1].startswith("Nothing was tested")
@@ -478,7 +451,7 @@ def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tm
     assert first == "2/L [plain]: FALSE at t = 0: lhs 1 > rhs 0, exactly."
     assert "in fractions" in by and sure == "The claim is false as stated." and blank == ""
     assert "  w0         (1)" in rest and "  right      0" in rest
-    assert "[3/10] sanity: dimensions agree" in result.stderr
+    assert "[3/8] sanity: dimensions agree" in result.stderr
     assert json.loads((out / "2-L-plain.json").read_text())["outcome"] == "FALSE"
     page = (out / "referee.html").read_text()
     assert "The instance, to be checked by hand" in page and page.count("<script") == 1

@@ -32,8 +32,7 @@ from fedbounds.evidence.symbolic.proof_state import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
 from fedbounds.referee.implication import inherited
-from fedbounds.referee.mutants import with_definitions
-from fedbounds.referee.regime import Regime, Suite
+from fedbounds.referee.regime import Regime, Suite, with_definitions
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import refute

@@ -23,12 +23,13 @@ from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.evidence.sdp.one_step.parameters import applies as has_model
 from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.plugins import claims
-from fedbounds.referee.mutants import parts, scaled, shifted, swapped
+from fedbounds.referee.changed_terms import parts, scaled
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, Scope, eta, eta_0, mu, tau
 from fedbounds.theory.verdict import Status, Verdict
+from validate.false_theorems.index_slips import shifted, swapped
 
 # A floating-point violation this small, relative to the sides, is not worth confirming in fractions.
 VISIBLE = 1e-6
@@ -235,7 +236,7 @@ def weakened(claim: Claim, reading: Reading, rng: np.random.Generator) -> tuple[
     if not safe:
         return None
     chosen = safe[int(rng.integers(len(safe)))]
-    return scaled(claim, chosen, factor).claim, f"{chosen.label} times {factor}"
+    return scaled(claim, chosen, factor), f"{chosen.label} times {factor}"
 
 
 def _never_negative(claim: Claim, reading: Reading, term: str) -> bool:
@@ -258,8 +259,8 @@ def perturbed(claim: Claim, reading: Reading, way: str, rng: np.random.Generator
     if way == "index":
         others = [*shifted(claim), *swapped(claim)]
         if others:
-            mutant = others[int(rng.integers(len(others)))]
-            return mutant.claim, f"{mutant.part}: {mutant.change}"
+            words, other = others[int(rng.integers(len(others)))]
+            return other, words
     factor = {
         "sign": sp.Integer(-1),
         "deleted": sp.Integer(0),
@@ -267,7 +268,7 @@ def perturbed(claim: Claim, reading: Reading, way: str, rng: np.random.Generator
     }.get(way, sp.Rational(max(1, round(1000 * 10 ** rng.uniform(-3, 0.5))), 1000))
     if claim.scope != "step":  # elsewhere no step size is that of the step
         factor = factor.xreplace({eta: 1 / L if claim.scope in ("point", "constant") else eta_0})
-    return scaled(claim, part, factor).claim, f"{part.label} times {factor}"
+    return scaled(claim, part, factor), f"{part.label} times {factor}"
 
 
 def replaced(claim: Claim, reading: Reading, gone: Assumption, factor: sp.Expr | None) -> Claim:

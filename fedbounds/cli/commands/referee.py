@@ -195,7 +195,7 @@ def _say(k: int, step: Step, stage: Stage | None) -> None:
         return
     say(f"{head}: {_first(stage.lines)} ({stage.seconds:.1f} s)")
     if any(verdict.status == "HOLDS" and verdict.evidence in ("symbolic", "kernel") for verdict in stage.verdicts):
-        say("A proof is found. What is left looks for contradictions, constants, neighbours: Ctrl-C keeps the proof.")
+        say("A proof is found. What is left looks for contradictions and stronger forms: Ctrl-C keeps the proof.")
 
 
 def _first(lines: Sequence[str]) -> str:

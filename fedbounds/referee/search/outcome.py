@@ -87,8 +87,6 @@ class Search:
 
 
 UNMET = "no instance met its assumptions"
-# Where a family with noise or absent clients differs from the first.
-OF_CHANCE = ("problem", "tau", "gradients", "participation", "T")
 
 
 def not_refuted(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[Outcome]) -> Verdict:
@@ -109,22 +107,19 @@ def not_refuted(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequen
     population = search.population(best)
     ratio = float(objectives(search.claim, search.reading, population, best.arm.scale).ratio[0])
     approach = _approach(best, ratio, best in unconfirmed)
-    first, *others = regions(shapes, search.by_family)
-    also = [Coverage({axis: part.axes[axis] for axis in OF_CHANCE}).words() for part in others]
-    beyond = region(shapes, search.by_family).words(search.claim.coverage(search.reading)).partition("; ")[2]
-    idle = len(tried) - len(shapes)
+    among, idle = limits(shapes, search.by_family), len(tried) - len(shapes)
     spent += f", in {idle} of which {UNMET} with sides not both 0" if idle else ""
-    detail = f"not refuted for {', nor for '.join([first.words(), *also])}: {approach}; {spent}"
-    if best in unconfirmed:
-        detail = f"{approach}; {detail.replace(f': {approach}', '')}"
+    head = f"not refuted among {among}: {approach}"
+    if best in unconfirmed:  # a violation is said first
+        head = f"{approach}; searched: {among}"
+    searched = regions(shapes, search.by_family)
     data: dict[str, Any] = {
         "closest": finite_or_none(ratio),
         "family": best.arm.label,
         "budget": search.budget.name,
         "evaluations": total,
-        "limits": limits(shapes, search.by_family),
         "approach": approach,
-        "searched": [part.to_json() for part in (first, *others)],
+        "searched": [part.to_json() for part in searched],
     }
     if best in unconfirmed:
         data["unconfirmed"] = {"margin": best.margin, "instance": _in_floats(search, best)}
@@ -135,9 +130,9 @@ def not_refuted(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequen
         Status.UNDECIDED,
         margin=best.margin,
         tightness=1 / ratio if math.isfinite(ratio) and ratio else None,
-        detail="; ".join(filter(None, (detail, beyond, search.left_out, "this proves nothing"))),
+        detail="; ".join(filter(None, (head, spent, search.left_out, "this proves nothing"))),
         data=data,
-        coverage=first,
+        coverage=searched[0],
     )
 
 
@@ -209,7 +204,15 @@ def fixed_points(claim: Claim, reading: Reading, extra: Sequence[ModuleType] = (
     return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data=data)
 
 
-def region(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> Coverage:
+def regions(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> list[Coverage]:
+    """What was searched: one set a family, without chance and for each kind of it; together they are no product."""
+    kinds: dict[tuple[str, bool, bool], list[Shape]] = {}
+    for s in sorted(shapes, key=_plainest):
+        kinds.setdefault((s.family, bool(s.noise), s.absent > 0), []).append(s)
+    return [_region(some, families) for some in kinds.values()]
+
+
+def _region(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> Coverage:
     """The experiments that shapes are made of: what a search of them spoke of, and no more."""
     words = dict.fromkeys(f"{families[s.family].what} in at most {s.d} coordinates" for s in shapes)
     axes: dict[str, Span | frozenset] = {
@@ -228,27 +231,21 @@ def region(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> C
     return Coverage(axes)
 
 
-def regions(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> list[Coverage]:
-    """What was searched: one set a family, without chance and for each kind of it; together they are no product."""
-    kinds = dict.fromkeys((s.family, bool(s.noise), s.absent > 0) for s in sorted(shapes, key=_plainest))
-    return [
-        region([s for s in shapes if (s.family, bool(s.noise), s.absent > 0) == kind], families) for kind in kinds
-    ]
-
-
 def _plainest(shape: Shape) -> tuple[bool, bool, bool]:
     return shape.family != "diagonal", bool(shape.noise), shape.absent > 0
 
 
 def limits(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> str:
     """The sizes beyond which nothing was searched, in a few words."""
+    by_family: dict[str, list[Shape]] = {}
+    for s in sorted(shapes, key=_plainest):
+        by_family.setdefault(s.family, []).append(s)
     words = []
-    for key in dict.fromkeys(s.family for s in sorted(shapes, key=_plainest)):
-        some = [s for s in shapes if s.family == key]
+    for key, some in by_family.items():
         clients = ", ".join(map(str, sorted({s.N for s in some})))
         noise = [kind for kind in dict.fromkeys(s.noise for s in some) if kind]
         more = f", {' and '.join(noise)} noise" if noise else ""
         more += ", absent clients" if any(s.absent for s in some) else ""
         d, total = max(s.d for s in some), max(s.total for s in some)
         words.append(f"{families[key].what} (N = {clients}, d <= {d}, T <= {total}{more})")
-    return "; ".join(words)
+    return ", ".join(words)

@@ -20,7 +20,7 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.referee.mutants import Part, scaled
+from fedbounds.referee.changed_terms import Part, scaled
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.constant import Provenance
@@ -90,7 +90,7 @@ def test_false_mutants_are_refuted(weighting, key, term, factor):
     claim, run = CLAIMS[key], seen(make(ridge_problem(1), weighting))
     assert expectation.examine(claim, run).status is Status.HOLDS
     part = Part(term, (), claim.terms[term], claim.terms[term])
-    verdict = expectation.examine(scaled(claim, part, factor).claim, run)
+    verdict = expectation.examine(scaled(claim, part, factor), run)
     assert verdict.status is Status.REFUTED and verdict.evidence is Evidence.EXPECTATION and verdict.margin < 0
 
 
