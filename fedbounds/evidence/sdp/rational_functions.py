@@ -213,6 +213,14 @@ def fraction(value: Any) -> Fraction:
     return Fraction(int(value.p), int(value.q))
 
 
+def value_at(value: Any, x: Fraction | None) -> Fraction:
+    """A function's value at a point; a number is its own."""
+    if isinstance(value, Function):
+        assert x is not None
+        return value.at(x)
+    return value if isinstance(value, Fraction) else fraction(value)
+
+
 def constant(value: Any) -> tuple[Any, Any]:
     """(num, den) of a number."""
     from flint import fmpq_poly

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.program import Expression, Program, exact
 from fedbounds.evidence.sdp.rational_functions import fraction
-from fedbounds.evidence.sdp.rational_interpolation import solution
 from fedbounds.evidence.sdp.solver import interior
 from fedbounds.evidence.sdp.verification import verify
 
@@ -81,3 +80,20 @@ def repaired(
     rows = [[*(column.get(key, zero) for column in columns), residual.get(key, zero)] for key in keys]
     moved = solution(rows) if columns else None
     return None if moved is None else [value + moved.get(j, 0) for j, value in enumerate(rounded)]
+
+
+def solution(rows: Sequence[Sequence[Any]]) -> dict[int, Any] | None:
+    """{pivot: value} of numbers' equations sum_j row_j x_j = row_-1 where all others are 0; None for no solution.
+
+    Pivots are the first columns that span, so one of every unknown means that the solution is the only one.
+    """
+    from flint import fmpq_mat
+
+    reduced, rank = fmpq_mat([list(row) for row in rows]).rref()
+    result = {}
+    for row in reduced.tolist()[:rank]:
+        pivot = next(k for k, value in enumerate(row) if value != 0)
+        if pivot == len(row) - 1:
+            return None
+        result[pivot] = row[-1]
+    return result

@@ -84,7 +84,7 @@ def test_definiteness_agrees_with_how_the_matrix_was_made(rows, k):
 def test_a_negative_multiplier_and_a_zero_pivot_prove_nothing():
     """Each where nothing else is wrong: -|x|^2 is minus a constraint, and 2 x y is of no sign."""
     x = Vector({Symbol("x"): exact(F(1))})
-    program = Program((Symbol("x"),), (), (Constraint("square", -1, "", x.squared),), {}, exact, apart=True)
+    program = Program((Symbol("x"),), (), (Constraint("square", -1, "", x.squared),), exact, apart=True)
     assert verify(program, x.squared, {"square": exact(F(1))})[0]
     assert verify(program, -x.squared, {"square": exact(F(-1))}) == (False, "the multiplier of square is negative")
     crossed, plain = ([[fmpq(v) for v in row] for row in S] for S in ([[0, 1], [1, 0]], [[0, 0], [0, 1]]))

@@ -18,8 +18,8 @@ from typing import Any
 
 from fedbounds.errors import InputError, readable, reject
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
-from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point, homogeneous, place
-from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, written_by
+from fedbounds.evidence.sdp.one_step.coverage import homogeneous, place
+from fedbounds.evidence.sdp.one_step.parameters import FUNCTIONS, Setting, at_point, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.point_expressions import points_in
 from fedbounds.evidence.sdp.one_step.program import build, entries
 from fedbounds.evidence.sdp.program import exact

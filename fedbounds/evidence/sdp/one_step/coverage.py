@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.errors import InputError, reject
+from fedbounds.errors import InputError, demand, reject
 from fedbounds.evidence.assumption_checks import in_fractions, unmet_assumptions
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.one_step.parameters import (
@@ -35,34 +35,26 @@ from fedbounds.theory.symbols import eta_0
 from fedbounds.theory.units import units_of
 from fedbounds.theory.verdict import Failure
 
-# What of a setting may be a function over an interval; weights and tau are not.
-FUNCTIONS = ("mu", "L", "rho_bar", "rho_tilde", "eta")
 # Squares and cubes of such numbers are floats, in which the solver computes.
 LARGEST = Fraction(10**100)
 # Numbers of a model that is still built (0.8 GB).
 MOST_ENTRIES = 10**8
 
 
-def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, ...] | None:
-    """The claim's own eta at the setting's steps, the round starting at t0 = ``start``.
+def setting_with_stated_steps(claim: Claim, setting: Setting, start: int = 0) -> Setting:
+    """The setting with the claim's own eta, the round starting at t0 = ``start``.
 
-    As stated; or, where only its assumptions bound it, the largest constant that they allow; None where there is
-    neither. Raises InputError where it is not rational.
+    As stated; or, where only its assumptions bound it, the largest constant that they allow; or as it is where the
+    claim leaves that open. Raises InputError where it is not rational.
     """
     if claim.eta is not None:
         values = numbers(setting)
         if isinstance(claim.eta, sp.Min) and eta_0 in claim.eta.args:  # any constant step up to a limit: the limit
             limit = rational(sp.Min(*set(claim.eta.args) - {eta_0}), values)
             values |= {} if limit is None else {"eta_0": limit}
-        return sizes_at(claim, values, start, len(setting.eta))
+        return replace(setting, eta=sizes_at(claim, values, start, len(setting.eta)))
     largest = largest_step(claim, setting)
-    return None if largest is None else (largest,) * len(setting.eta)
-
-
-def setting_with_stated_steps(claim: Claim, setting: Setting, start: int = 0) -> Setting:
-    """The setting with the claim's own step size, or as it is where the claim leaves that open."""
-    sizes = stated_steps(claim, setting, start)
-    return setting if sizes is None else replace(setting, eta=sizes)
+    return setting if largest is None else replace(setting, eta=(largest,) * len(setting.eta))
 
 
 def fraction(value: object) -> Fraction:
@@ -88,8 +80,8 @@ def round_settings(
     ``eta``, may be an interval "low..high" or "low..inf", without its lower end. ``rest`` goes to `round_setting`.
     Raises InputError where a number is no rational one or out of its range.
     """
-    if tau < 1 or start < 0 or (time is not None and time < 0):
-        raise reject("tau must be at least 1 and times non-negative", f"tau = {tau}, t = {time}", "mend them")
+    proper = tau >= 1 and start >= 0 and (time is None or time >= 0)
+    demand(proper, "tau must be at least 1 and times non-negative", f"tau = {tau}, t = {time}", "mend them")
     given = {name: value for name, value in rest.items() if value is not None}
     whole, size = ranged(given.get("kappa"), "kappa"), ranged(eta, "eta_L")
     if size is not None and whole is not None:
@@ -148,13 +140,10 @@ def _solutions(relation: sp.Expr, eta: sp.Symbol) -> sp.Set:
 
 def own_step(claim: Claim, setting: Setting) -> bool:
     """Whether the setting's step sizes are those that the claim is stated for, at some t0."""
-    formula, there, over = claim.steps, setting, setting.over
+    formula, over = claim.steps, setting.over
     if formula is None:
         return True
-    if over is not None:
-        there = replace(
-            setting, **at_point({name: getattr(setting, name) for name in FUNCTIONS}, next(over.inside()))
-        )
+    there = setting if over is None else setting.at(next(over.inside()))
     values = numbers(there) | {"eta_0": there.eta[0]}
     put = formula.xreplace({s: sp.Rational(values[s.name]) for s in formula.free_symbols if s.name != "t"})
     try:
@@ -164,17 +153,6 @@ def own_step(claim: Claim, setting: Setting) -> bool:
     times = [int(t) for t in starts if t.is_Integer and t >= 0]
     values = numbers(setting) | {"eta_0": setting.eta[0]}
     return any(sizes_at(claim, values, start, len(setting.eta)) == setting.eta for start in times)
-
-
-def at_point(given: Mapping[str, Any], point: Fraction) -> dict[str, Any]:
-    """The same numbers, each function of them at a point."""
-
-    def value(number: Any) -> Any:
-        if isinstance(number, tuple):
-            return tuple(map(value, number))
-        return number.at(point) if isinstance(number, Function) else number
-
-    return {name: value(item) for name, item in given.items()}
 
 
 def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:

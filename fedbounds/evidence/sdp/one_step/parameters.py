@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import sympy as sp
 
-from fedbounds.errors import reject
+from fedbounds.errors import demand, reject
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.one_step.point_expressions import number, written
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined
@@ -23,6 +23,8 @@ from fedbounds.theory.symbols import QUANTITIES, eta_0
 
 Local = Literal["steps", "any"]
 Gradients = Literal["full", "stochastic"]
+# What of a setting may be a function over an interval; weights and tau are not.
+FUNCTIONS = ("mu", "L", "rho_bar", "rho_tilde", "eta")
 # What the right-hand side of a one-round statement may be made of.
 FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
 # Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
@@ -59,53 +61,49 @@ class Setting:
     gradients: Gradients = "full"
 
     def __post_init__(self) -> None:
-        for wrong, what, received, remedy in self._checks():
-            if wrong:
-                raise reject(what, received, remedy)
-
-    def _checks(self) -> Iterator[tuple[bool, str, object, str]]:
-        """(whether it is so, what must be, what was received, the remedy) of everything that may be wrong."""
         for name, weights in (("alpha", self.alpha), ("p", self.p)):
-            lengths = f"{len(weights)} and {self.N}"
-            yield len(weights) != self.N or self.N == 0, "alpha and p need the same clients", lengths, "match them"
+            proper = len(weights) == self.N > 0
+            demand(proper, "alpha and p need the same clients", f"{len(weights)} and {self.N}", "match them")
             what, received = f"{name} must be non-negative and sum to exactly 1", ", ".join(map(str, weights))
-            yield min(weights) < 0 or sum(weights) != 1, what, received, "write weights as fractions such as 1/3"
-        given = f"mu = {self.mu}, L = {self.L}"
-        yield (
-            not 0 <= self.mu < self.L,
-            "mu must lie in [0, L)",
-            given,
-            "use kappa = L/mu above 1 (at 1 F_i is fixed)",
-        )
+            proper = min(weights) >= 0 and sum(weights) == 1
+            demand(proper, what, received, "write weights as fractions such as 1/3")
+        given, remedy = f"mu = {self.mu}, L = {self.L}", "use kappa = L/mu above 1 (at 1 F_i is fixed)"
+        demand(0 <= self.mu < self.L, "mu must lie in [0, L)", given, remedy)
         available = f"use one of {', '.join(READINGS)}"
-        yield self.reading not in READINGS, "reading must be a known name", self.reading, available
+        demand(self.reading in READINGS, "reading must be a known name", self.reading, available)
         what = f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes"
-        wrong = type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0
-        yield wrong, what, f"{len(self.eta)} of them", "use a local step s with 0 <= s < tau"
-        wrong = self.local not in ("steps", "any") or self.gradients not in ("full", "stochastic")
+        proper = type(self.tau) is int and 1 <= len(self.eta) <= self.tau and min(self.eta) > 0
+        demand(proper, what, f"{len(self.eta)} of them", "use a local step s with 0 <= s < tau")
+        self._check_models()
+        low, high = self.ratios
+        what, remedy = f"rho_bar must lie between 0 and max alpha_i/p_i = {high}", "no losses show such a skew"
+        demand(0 <= self.rho_bar <= high, what, self.rho_bar, remedy)
+        what = f"rho_tilde must be at least min alpha_i/p_i = {low}"
+        demand(self.rho_tilde is None or self.rho_tilde >= low, what, self.rho_tilde, remedy)
+
+    def _check_models(self) -> None:
+        proper = self.local in ("steps", "any") and self.gradients in ("full", "stochastic")
         what, received = (
             "local models are steps or any, gradients full or stochastic",
             f"{self.local}, {self.gradients}",
         )
-        yield wrong, what, received, "choose one of each"
+        demand(proper, what, received, "choose one of each")
         noisy = self.gradients == "stochastic"
         what = "local models of any kind, and noise, need a reading that bounds the skew at an alpha-weighted w_t"
         received = f"the reading {self.reading!r} at local step {self.step}"
         remedy = "use local steps with full gradients, or the repaired reading"
-        yield (self.local == "any" or noisy) and not self.knows_skew, what, received, remedy
+        demand((self.local != "any" and not noisy) or self.knows_skew, what, received, remedy)
         what, received = "after noisy steps local models are covered as any points only", f"local step {self.step}"
-        yield noisy and self.local == "steps" and self.step > 0, what, received, "use local models of any kind"
-        low, high = self.ratios
-        what = f"rho_bar must lie between 0 and max alpha_i/p_i = {high}"
-        yield not 0 <= self.rho_bar <= high, what, self.rho_bar, "no losses show such a skew"
-        what = f"rho_tilde must be at least min alpha_i/p_i = {low}"
-        wrong = self.rho_tilde is not None and self.rho_tilde < low
-        yield wrong, what, self.rho_tilde, "no losses show such a skew"
+        demand(not noisy or self.local == "any" or self.step == 0, what, received, "use local models of any kind")
 
     @property
     def knows_skew(self) -> bool:
         """Whether the reading bounds rho(t, w_t) at this step, for the alpha-weighted iterate."""
         return self.how.virtual == "alpha" and (self.how.skew == "all-steps" or self.step == 0)
+
+    def at(self, point: Fraction) -> Setting:
+        """The setting at a point of its interval."""
+        return replace(self, **at_point({name: getattr(self, name) for name in FUNCTIONS}, point))
 
     @property
     def N(self) -> int:
@@ -144,6 +142,17 @@ class Setting:
         return shaped(data, Setting, "a setting")
 
 
+def at_point(given: Mapping[str, Any], point: Fraction) -> dict[str, Any]:
+    """The same numbers, each function of them at a point."""
+
+    def value(number: Any) -> Any:
+        if isinstance(number, tuple):
+            return tuple(map(value, number))
+        return number.at(point) if isinstance(number, Function) else number
+
+    return {name: value(item) for name, item in given.items()}
+
+
 def round_setting(
     clients: int = 2,
     tau: int = 1,
@@ -163,14 +172,12 @@ def round_setting(
     By default it is the round's last step, with the step sizes of the theory's main bound, uniform weights, the
     rho_bar that every loss satisfies (min alpha_i/p_i), and every rho_tilde. ``eta`` is one constant step size.
     """
-    if clients < 1:
-        raise reject("a round needs at least one client", clients, "use --clients 2")
+    demand(clients >= 1, "a round needs at least one client", clients, "use --clients 2")
     step = tau - 1 if step is None else step
-    if not 0 <= step < tau:
-        raise reject(f"the local step must lie in 0..{tau - 1}", step, "choose a step of the round")
-    if kappa <= 1:
-        remedy = "at kappa = 1 every F_i is the same quadratic up to a shift"
-        raise reject("kappa = L/mu must exceed 1", kappa, remedy)
+    demand(0 <= step < tau, f"the local step must lie in 0..{tau - 1}", step, "choose a step of the round")
+    demand(
+        kappa > 1, "kappa = L/mu must exceed 1", kappa, "at kappa = 1 every F_i is the same quadratic up to a shift"
+    )
     N = clients if alpha is None else len(alpha)
     p = (Fraction(1, N),) * N if p is None else tuple(p)
     alpha = p if alpha is None else tuple(alpha)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, demand, reject
 from fedbounds.evidence.sdp.program import Expression, Point, Vector
 from fedbounds.theory import points as at
 from fedbounds.theory.point_values import PointFormula
@@ -35,7 +36,7 @@ def written(symbols: Iterable[sp.Symbol]) -> dict[str, sp.Expr]:
     quantities = [q for q in varying if q.statistic == "constant" or "step" in q.scopes]
     read = {q.name: q.expression for q in quantities if q.expression is not None and not _fault(q)}
     return {
-        name: item for name, item in read.items() if not item.has(*ABSENT) and _has_points(item) and _linear(item)
+        name: item for name, item in read.items() if not item.has(*ABSENT) and _has_points(item) and _is_form(item)
     }
 
 
@@ -44,37 +45,17 @@ def _fault(quantity: Quantity) -> str:
     return fault(quantity.expression, quantity.statistic == "constant")
 
 
-def _linear(expression: sp.Expr) -> bool:
-    """Whether an expression is a form: inner products and values, times numbers and weights, in sums and means."""
-    if isinstance(expression, sp.Add):
-        return all(map(_linear, expression.args))
-    if isinstance(expression, sp.Mul):
-        return _one_factor(expression, _linear, _has_points)
-    if isinstance(expression, Mean):
-        return _linear(sp.expand(expression.args[1]))
-    if isinstance(expression, Inner):
-        return all(map(_vector, expression.args))
-    return isinstance(expression, Loss) or expression == at.F_i_star
-
-
-def _vector(expression: sp.Expr) -> bool:
-    """Whether a vector is a sum of points and gradients, each times numbers and weights."""
-    if isinstance(expression, sp.Add):
-        return all(map(_vector, expression.args))
-    if isinstance(expression, sp.Mul):
-        return _one_factor(expression, _vector, at.is_vector)
-    return _vector(expression.args[1]) if isinstance(expression, Centre) else isinstance(expression, Grad | Vec)
-
-
-def _one_factor(product: sp.Expr, read: Callable[[Any], bool], there: Callable[[Any], bool]) -> bool:
-    """Whether one factor of a product is read so, and the others are numbers and whole powers of weights."""
-    inside = [factor for factor in product.args if there(factor)]
-    if len(inside) != 1 or not read(inside[0]):
-        return False
-    powers = (product / inside[0]).as_powers_dict()
-    of_weights = (at.p_i, at.weight_ratio)
-    plain = all(base in of_weights or not base.has(*of_weights, Mean, Inner, Vec, Loss) for base in powers)
-    return plain and all(power.is_Integer for power in powers.values())
+@lru_cache(maxsize=512)
+def _is_form(expression: sp.Expr) -> bool:
+    """Whether an expression is a form of one client: inner products and values in sums and means, times numbers."""
+    places = {part.args[0] for part in expression.atoms(Grad, Loss)}
+    here = dict.fromkeys((at.w, at.w_i, at.w_i_star, at.w_round), (Vector(),))
+    points = {place: [Point("", Vector(), Vector(), Expression())] for place in places}
+    one = Reader(here, dict.fromkeys((at.ALPHA, at.P), (1,)), lambda number: 1, points)
+    with contextlib.suppress(InputError):
+        one.form(expression)
+        return True
+    return False
 
 
 def number(quantity: Quantity, alpha: Sequence[Fraction], p: Sequence[Fraction]) -> Fraction | None:
@@ -132,8 +113,8 @@ class Reader:
         if isinstance(expression, sp.Add):
             return _sum(map(self.vectors, expression.args))
         if isinstance(expression, sp.Mul):
-            (vector,) = (factor for factor in expression.args if at.is_vector(factor))
-            return self.vectors(vector) * self._factor(expression / vector)
+            vector, factor = _split(expression, at.is_vector)
+            return self.vectors(vector) * self._factor(factor)
         if isinstance(expression, Centre):
             return self._mean(expression.args[0], self.vectors(expression.args[1]), Vector)
         if isinstance(expression, Grad):
@@ -146,8 +127,8 @@ class Reader:
         if isinstance(expression, sp.Add):
             return _sum(map(self._scalar, expression.args))
         if isinstance(expression, sp.Mul):
-            (form,) = (factor for factor in expression.args if factor.has(Vec, Loss, at.F_i_star))
-            return self._scalar(form) * self._factor(expression / form)
+            form, factor = _split(expression, _has_points)
+            return self._scalar(form) * self._factor(factor)
         if isinstance(expression, Inner):
             return np.atleast_1d(_INNER(*map(self.vectors, expression.args)))
         if isinstance(expression, Mean):
@@ -164,9 +145,10 @@ class Reader:
         ratio = alpha / p if factor.has(at.weight_ratio) else None
         total: Any = 1
         for base, power in factor.as_powers_dict().items():
-            if not power.is_Integer:
-                raise reject("a factor of a form must be a whole power", base**power, "use whole powers")
             value = {at.p_i: p, at.weight_ratio: ratio}.get(base)
+            plain = value is not None or not base.has(at.p_i, at.weight_ratio, Mean, Inner, Vec, Loss)
+            what = "a factor of a form must be a whole power of a number or of a weight"
+            demand(plain and power.is_Integer, what, base**power, "leave it out")
             value = np.array([self.numbers(base)], dtype=object) if value is None else value
             if power < 0 and any(item == 0 for item in value):
                 raise reject("a divisor is 0 at this setting", base, "choose weights that are all positive")
@@ -177,6 +159,13 @@ class Reader:
         shares = self.weights[weights]
         each = np.broadcast_to(items, (len(shares),))
         return _array([kind.mean(shares, list(each))])
+
+
+def _split(product: sp.Expr, there: Callable[[Any], bool]) -> tuple[sp.Expr, sp.Expr]:
+    """(the one factor of a product that is ``there``, the others)."""
+    inside = [factor for factor in product.args if there(factor)]
+    demand(len(inside) == 1, "a form must be linear in inner products and values", product, "leave it out")
+    return inside[0], product / inside[0]
 
 
 def _sum(items: Iterable[Any]) -> Any:

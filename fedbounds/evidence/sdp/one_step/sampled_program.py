@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from fedbounds.evidence.ball_arithmetic import in_bits
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.program import Expression, Form, exact
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, fraction
-from fedbounds.evidence.sdp.rational_interpolation import value_at
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, fraction, value_at
 from fedbounds.evidence.sdp.rounding import echelon
 from fedbounds.evidence.sdp.solver import conic
 from fedbounds.evidence.sdp.symmetry import exchange, triangles
