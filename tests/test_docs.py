@@ -10,7 +10,8 @@ import pytest
 from fedbounds.cli.adapter import Plugin
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from validate.ledger_page import PAGE, filled, marked
+from validate.ledger_page import PAGE
+from validate.markdown import filled, marked
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])

@@ -19,7 +19,7 @@ from fedbounds.study.compare import compare_at
 from fedbounds.study.comparison_rows import TheoremComparison
 from fedbounds.study.settings import Settings
 from validate import markdown
-from validate.ledger_page import filled
+from validate.markdown import filled
 from validate.runner import DOCS, IMAGES, RESULTS, options
 
 PAGE, KEPT = DOCS / "compare.md", RESULTS / "compare.json"

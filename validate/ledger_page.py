@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable
 
 import fedbounds
-from fedbounds.errors import reject
 from fedbounds.io import write_text
 from fedbounds.report.number_format import compact, counted
 from fedbounds.report.table import Table
@@ -18,25 +17,6 @@ from validate.runner import DOCS
 PAGE = DOCS / "ledger.md"
 HEAD = ("claim", "readings", "answer", "bound / measured", "proved or certified by", "refuted by")
 SIDES = re.compile(r"\S+ (?:\([^)]*\) )?(?:>|!=) \S+")
-
-
-def marked(name: str) -> re.Pattern[str]:
-    """What stands between the two marks of a name, with the marks."""
-    return re.compile(rf"(<!-- {name}: begin .*?-->\n)(.*?)(<!-- {name}: end -->)", re.DOTALL)
-
-
-def filled(page: str, table: str, name: str = "table") -> str:
-    """The page with what stands between its two marks replaced by the table."""
-    result, count = marked(name).subn(lambda match: f"{match[1]}\n{table.strip()}\n\n{match[3]}", page)
-    if count != 1:
-        raise reject("the page needs one pair of table marks", f"{count} pairs", "restore its file")
-    return result
-
-
-def markdown_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table in Markdown whose cells are Markdown already; a bar inside a cell would end it."""
-    first, *rest = (" | ".join(str(cell).replace("|", r"\|") for cell in line) for line in (list(head), *rows))
-    return "\n".join([f"| {first} |", "|" + "---|" * len(list(head)), *(f"| {line} |" for line in rest)])
 
 
 def answer(verdicts: list[Verdict]) -> str:
@@ -97,8 +77,8 @@ def remark_table(items: Iterable[Remarked]) -> Table:
 def write() -> None:
     """Fill docs/ledger.md with the ledger of the default study."""
     lines = fedbounds.ledger(fedbounds.check(claims="all"))
-    text = filled(PAGE.read_text(encoding="utf-8"), markdown.of_table(claim_table(lines)))
-    write_text(PAGE, filled(text, markdown.of_table(remark_table(remarked())), "remarks"))
+    text = markdown.filled(PAGE.read_text(encoding="utf-8"), markdown.of_table(claim_table(lines)))
+    write_text(PAGE, markdown.filled(text, markdown.of_table(remark_table(remarked())), "remarks"))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,31 @@
-"""Tables and blocks of a report as Markdown, for the pages of the documentation."""
+"""Tables and blocks of a report as Markdown, and their places in the pages of the documentation."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from fedbounds.errors import reject
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
+
+
+def marked(name: str) -> re.Pattern[str]:
+    """What stands between the two marks of a name, with the marks."""
+    return re.compile(rf"(<!-- {name}: begin .*?-->\n)(.*?)(<!-- {name}: end -->)", re.DOTALL)
+
+
+def filled(page: str, table: str, name: str = "table") -> str:
+    """The page with what stands between its two marks replaced by the table."""
+    result, count = marked(name).subn(lambda match: f"{match[1]}\n{table.strip()}\n\n{match[3]}", page)
+    if count != 1:
+        raise reject("the page needs one pair of table marks", f"{count} pairs", "restore its file")
+    return result
+
+
+def markdown_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown whose cells are Markdown already; a bar inside a cell would end it."""
+    first, *rest = (" | ".join(str(cell).replace("|", r"\|") for cell in line) for line in (list(head), *rows))
+    return "\n".join([f"| {first} |", "|" + "---|" * len(list(head)), *(f"| {line} |" for line in rest)])
 
 
 def of_table(table: Table) -> str:

@@ -10,8 +10,8 @@ from fedbounds.io import write_text
 from fedbounds.theory import assumptions, point_quantities, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.expressions import NEEDS_VALUE
-from validate.ledger_page import filled
-from validate.ledger_page import markdown_table as table
+from validate.markdown import filled
+from validate.markdown import markdown_table as table
 from validate.runner import DOCS
 
 # Abbreviations that one shipped claim defines.

@@ -16,8 +16,7 @@ from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
 from fedbounds.report.table import Table
 from fedbounds.theory.claim import statement
-from validate.ledger_page import filled
-from validate.markdown import of_table
+from validate.markdown import filled, of_table
 from validate.runner import DOCS, RESULTS
 from validate.theorem_others import OTHERS
 from validate.theorem_runs import ON_FEDAVG, Entry, entry

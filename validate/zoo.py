@@ -18,8 +18,7 @@ from fedbounds.plugins import algorithm_named, algorithms
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.report.table import Table
 from fedbounds.weightings.fedavg import FedAvg
-from validate.ledger_page import filled
-from validate.markdown import of_table
+from validate.markdown import filled, of_table
 from validate.runner import DOCS, IMAGES, RESULTS
 
 PAGE, PICTURE = DOCS / "zoo.md", IMAGES / "zoo.png"

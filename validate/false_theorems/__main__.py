@@ -21,7 +21,7 @@ from fedbounds.errors import reject
 from fedbounds.io import write_text
 from validate.false_theorems.evidences import Bench, Fate, tried
 from validate.false_theorems.specimens import specimen
-from validate.ledger_page import filled
+from validate.markdown import filled
 from validate.runner import DOCS, RESULTS, options
 
 Record = Mapping[str, Any]

@@ -1,42 +1,78 @@
-"""What the studies of this folder share: a command line, files, slopes with intervals, and panels."""
+"""What the studies of this folder share: their declaration, runs, slopes with intervals, and panels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedbounds.io import write, write_json
+from fedbounds.engine.simulate import simulate
+from fedbounds.io import write
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array, Problem
+from fedbounds.model.schedule import StepSize
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Weighting
 from fedbounds.report.figures.styles import DPI, PANEL, RC
-from validate.runner import RESULTS, options
+from fedbounds.study.objects_from_settings import build_problem, theory_step
+from fedbounds.study.settings import Settings
+from validate.runner import Study
 
-Array = NDArray[np.float64]
 Data = dict[str, Any]
+# The data of a line and what it looks like.
+Line = tuple[ArrayLike, ArrayLike, Data]
 
-OUT = RESULTS / "questions"
 CONFIDENCE = 0.95
 # Greyscale-safe: every line has its own dashes, so colour carries no information alone.
 BLACK, DARK, MIDDLE, LIGHT = "#000000", "#444444", "#777777", "#aaaaaa"
 DASH, DOT, DASHDOT = (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2))
 
 
+def study(about: str | None, key: str, run: Callable[..., Data], draw: Callable[[Data, Path], None]) -> Study:
+    """The study of a question, which prints its summary."""
+
+    def table(data: Data) -> str:
+        return "\n".join(f"{name}: {value}" for name, value in data["summary"].items())
+
+    return Study(about, f"questions/{key}", run, table, draw)
+
+
+def ridge(seed: int) -> Problem:
+    """Least squares with six heterogeneous clients and five coefficients."""
+    return build_problem(Settings(clients=6, dimension=5, samples=30, regularisation=0.3, seed=seed))
+
+
+def ran(
+    target: Problem,
+    weighting: Weighting,
+    tau: int,
+    total: int,
+    eta: StepSize | None = None,
+    replicates: int = 1,
+    batch: int | None = None,
+    **more: Any,
+) -> Trajectory:
+    """A run of about ``total`` steps with the corollary's step sizes, unless others are given."""
+    steps, rounds = eta or theory_step(target), total // tau
+    return simulate(Experiment(target, weighting, steps, tau, rounds, replicates, batch, **more))
+
+
 def slope(x: ArrayLike, y: ArrayLike) -> float:
     """The least-squares slope of log y on log x, points weighted by the length of log x they stand for."""
     log_x, log_y = np.log(x), np.log(y)
-    weight = np.sqrt(np.abs(np.gradient(log_x)))
-    design = np.stack([np.ones_like(log_x), log_x], axis=1) * weight[:, None]
-    return float(np.linalg.lstsq(design, log_y * weight, rcond=None)[0][1])
+    return float(np.polyfit(log_x, log_y, 1, w=np.sqrt(np.abs(np.gradient(log_x))))[0])
 
 
-def mean_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+def mean_interval(values: ArrayLike) -> tuple[float, float, float]:
     """(mean, low, high): Student's interval for the mean of independent values."""
     from scipy.stats import t
 
     x = np.asarray(values, dtype=float)
-    half = float(t.isf((1 - confidence) / 2, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
+    half = float(t.isf((1 - CONFIDENCE) / 2, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
     return float(x.mean()), float(x.mean()) - half, float(x.mean()) + half
 
 
@@ -47,9 +83,9 @@ def group_slopes(samples: Array, x: Array, groups: int) -> Data:
     return {"slope": middle, "low": low, "high": high, "groups": groups, "confidence": CONFIDENCE}
 
 
-def late(x: Array, factor: float = 10.0) -> NDArray[np.bool_]:
-    """Which x lie within ``factor`` of the last: the window a rate is read off."""
-    return np.asarray(x >= x[-1] / factor, dtype=bool)
+def late(x: Array) -> NDArray[np.bool_]:
+    """Which x lie in the last decade: the window a rate is read off."""
+    return np.asarray(x >= x[-1] / 10, dtype=bool)
 
 
 def thin(x: Array, count: int = 60) -> NDArray[np.int64]:
@@ -58,8 +94,9 @@ def thin(x: Array, count: int = 60) -> NDArray[np.int64]:
     return np.unique(np.searchsorted(x, wanted * (1 - 1e-12)).clip(0, len(x) - 1))
 
 
-def figure(path: Path, count: int, fill: Callable[..., None]) -> None:
-    """Draw ``count`` panels with ``fill(*axes)`` and write them as a PNG."""
+@contextmanager
+def figure(path: Path, count: int) -> Iterator[Sequence[Any]]:
+    """``count`` panels, which are written as a PNG once they are filled."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -67,16 +104,13 @@ def figure(path: Path, count: int, fill: Callable[..., None]) -> None:
     with mpl.rc_context(RC):
         sheet = Figure(figsize=(1.25 * PANEL[0] * count, 1.25 * PANEL[1]), layout="constrained", dpi=DPI)
         canvas = FigureCanvasAgg(sheet)
-        fill(*np.atleast_1d(sheet.subplots(1, count)))
+        yield np.atleast_1d(sheet.subplots(1, count))
         write(path, canvas.print_png)
 
 
-def command(name: str, run: Callable[..., Data], draw: Callable[[Data, Path], None]) -> Data:
-    """Parse --out, --seed and --small, run the study, write NAME.json and NAME.png, print the summary."""
-    chosen = options(None, out=OUT, seed=0, small=False)
-    data = run(small=chosen.small, seed=chosen.seed)
-    write_json(chosen.out / f"{name}.json", data)
-    draw(data, chosen.out / f"{name}.png")
-    for key, value in data["summary"].items():
-        print(f"{key}: {value}")
-    return data
+def panel(axes: Any, scale: str, lines: Sequence[Line], **labels: Any) -> None:
+    """Fill a panel: lines on axes of a ``scale`` (loglog, semilogx, semilogy), black unless said, and a legend."""
+    for x, y, look in lines:
+        getattr(axes, scale)(x, y, **{"color": BLACK, **look})
+    axes.set(**labels)
+    axes.legend(fontsize=7)

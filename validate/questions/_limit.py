@@ -69,7 +69,8 @@ def hard_limit(problem: Problem) -> Limit:
     return soft_limit(problem, COLD * float(problem.star_excess.max()))
 
 
-def _potential(problem: Problem, w: Array, temperature: float) -> float:
+def potential(problem: Problem, w: Array, temperature: float) -> float:
+    """Phi_T(w)."""
     e = problem.excess(w)
     return float(e.max() + temperature * np.log(problem.p @ np.exp((e - e.max()) / temperature)))
 
@@ -79,7 +80,7 @@ def _slope(problem: Problem, w: Array, temperature: float) -> float:
 
 
 def _newton(problem: Problem, w: Array, temperature: float, hessians: Array) -> Array:
-    value = _potential(problem, w, temperature)
+    value = potential(problem, w, temperature)
     for _ in range(NEWTON_STEPS):
         alpha, grads = softmax(problem, w, temperature), problem.grads(w)
         mean = alpha @ grads
@@ -87,7 +88,7 @@ def _newton(problem: Problem, w: Array, temperature: float, hessians: Array) -> 
         step = np.linalg.solve(np.tensordot(alpha, hessians, 1) + spread.T @ spread, mean)
         for k in range(HALVINGS):
             there = w - step / 2**k
-            lower = _potential(problem, there, temperature)
+            lower = potential(problem, there, temperature)
             if lower < value:
                 break
         else:  # the value is at its rounding, where the gradient still tells better from worse

@@ -6,12 +6,10 @@ twins   two clients f(w -/+ pi/2), f(u) = (u^2 + b sin^2 u)/2: each satisfies th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import sympy as sp
 
-from fedbounds.evidence.evaluate import Numbers, evaluate
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
 from validate.calibration import clopper_pearson
@@ -24,11 +22,6 @@ STEP, WIDTH = 1e-4, 20.0
 SINE = 3.0
 # The bound of the twins is followed up to this T; their iterates have stopped moving long before.
 HORIZON = 1e7
-
-
-def theorem_1_sides(values: Mapping[str, Numbers]) -> tuple[float, float]:
-    """(Delta_{t+1}, the right side of Theorem 1 in the claim's own terms) at given numbers."""
-    return float(values["Delta_next"]), float(evaluate(sp.Add(*claim_named("theorem-1").terms.values()), values))
 
 
 def bend_parts(w: Array, a: float) -> tuple[Array, Array, Array]:
@@ -62,48 +55,21 @@ def bend_constants(k: float, a: float) -> tuple[float, float]:
 def bend_search(count: int, seed: int) -> Data:
     """Points of the bend at which one small noiseless step breaks Theorem 1 (N = 1: Gamma = 0, rho = 1, tau = 1)."""
     rng = np.random.default_rng([seed, 2])
-    broken, examined, best = 0, 0, {"margin": np.inf}
+    broken, best = 0, {"margin": np.inf}
+    alone = {"eta": STEP, "L": 0.0, "tau": 1.0, "sigma_sq": 0.0, "Gamma": 0.0, "rho_bar": 1.0, "rho_tilde": 1.0}
     for _ in range(count):
         k, a, w = 10.0 ** rng.uniform(-1, 1), rng.uniform(0.5, 3.0), rng.normal(0, 4, 2)
         gradient, (L, mu) = bend_gradient(w, k, a), bend_constants(k, a)
         assert STEP * L < 1
         after = w - STEP * gradient
-        values = {
-            "Delta": float(w @ w),
-            "Delta_next": float(after @ after),
-            "eta": STEP,
-            "mu": mu,
-            "L": 0.0,
-            "tau": 1.0,
-        }
-        values |= {
-            "G_sq": float(gradient @ gradient),
-            "sigma_sq": 0.0,
-            "Gamma": 0.0,
-            "rho_bar": 1.0,
-            "rho_tilde": 1.0,
-        }
-        left, right = theorem_1_sides(values)
-        examined += 1
+        values = {**alone, "Delta": float(w @ w), "mu": mu, "G_sq": float(gradient @ gradient)}
+        left = float(after @ after)
+        right = float(evaluate(sp.Add(*claim_named("theorem-1").terms.values()), values))
         broken += left > right
         if (right - left) / left < best["margin"]:
-            best = {
-                "margin": (right - left) / left,
-                "eta": STEP,
-                "L": L,
-                "k": k,
-                "a": a,
-                "w": w.tolist(),
-                "left": left,
-                "right": right,
-                "mu": mu,
-            }
-    return {
-        "examined": examined,
-        "broken": broken,
-        "interval": list(clopper_pearson(broken, examined)),
-        "worst": best,
-    }
+            best = {"margin": (right - left) / left, "eta": STEP, "L": L, "k": k, "a": a, "w": w.tolist()}
+            best |= {"left": left, "right": right, "mu": mu}
+    return {"examined": count, "broken": broken, "interval": list(clopper_pearson(broken, count)), "worst": best}
 
 
 def bend_path(worst: Data, steps: int) -> Data:
@@ -143,18 +109,10 @@ def twins(share: float, start: float, steps: int) -> Data:
     bound = evaluate(sp.Add(*claim_named("corollary").sides(REPAIRED).terms.values()), values)
     held = np.array(gap)[np.minimum(T.astype(int), steps)]
     below = np.flatnonzero(bound < held)
-    return {
-        "share": share,
-        "start": start,
-        "mu": mu,
-        "L": L,
-        "T": T.tolist(),
-        "gap": held.tolist(),
-        "bound": bound.tolist(),
-        "end": gap[-1],
-        "slope_at_end": float(abs(w - offset - SINE / 2 * np.sin(2 * w))),
-        "below": float(T[below[0]]) if below.size else None,
-    }
+    ends = {"end": gap[-1], "slope_at_end": float(abs(w - offset - SINE / 2 * np.sin(2 * w)))}
+    ends["below"] = float(T[below[0]]) if below.size else None
+    curves = {"T": T.tolist(), "gap": held.tolist(), "bound": bound.tolist()}
+    return {"share": share, "start": start, "mu": mu, "L": L, **curves, **ends}
 
 
 def _weighted(share: float) -> tuple[tuple[float, float], ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,26 +22,13 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.study.objects_from_settings import build_problem
-from fedbounds.study.settings import Settings
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
-from validate.questions._common import (
-    BLACK,
-    DARK,
-    DASH,
-    DASHDOT,
-    DOT,
-    MIDDLE,
-    Data,
-    command,
-    figure,
-    slope,
-    thin,
-)
+from validate.questions import _common as common
+from validate.questions._common import DARK, DASH, DASHDOT, DOT, MIDDLE, Data, ran, ridge, slope
 
 BATCH = 4
 ERROR_RATE = 1e-3
@@ -52,13 +38,7 @@ SCALES = (1.0, 10.0, 100.0, 1000.0)
 SPIKES = (1, 2, 4, 8, 16, 32, 64, 128)
 CLAIMS = ("growth-step", "theorem-1", "sharper-step")
 SCHEMES = (FedAvg(), FedSoftMax(0.5), FedMax())
-
-
-def ridge(seed: int) -> LeastSquaresProblem:
-    """Six heterogeneous clients, five coefficients."""
-    made = build_problem(Settings(clients=6, dimension=5, samples=30, regularisation=0.3, seed=seed))
-    assert isinstance(made, LeastSquaresProblem)
-    return made
+REPAIRED = READINGS["repaired"]
 
 
 def growth_constants(problem: LeastSquaresProblem, batch: int) -> tuple[float, float]:
@@ -68,23 +48,17 @@ def growth_constants(problem: LeastSquaresProblem, batch: int) -> tuple[float, f
     lambda_max(H^-1 A H^-1)/b, and above it sigma_0^2 = (s + v'(b c H^2 - A)^-1 v)/b is the smallest that will do.
     """
     data = problem.kernel_data()
-    assert data is not None
     H, A, v, s = data.H, data.A, data.b, data.c
-    smallest = max(
-        float(np.linalg.eigvalsh(np.linalg.solve(h, np.linalg.solve(h, a).T)).max())
-        for h, a in zip(H, A, strict=True)
-    )
-    c = ROOM * smallest
+    inner = (np.linalg.solve(h, np.linalg.solve(h, a).T) for h, a in zip(H, A, strict=True))
+    c = ROOM * max(float(np.linalg.eigvalsh(matrix).max()) for matrix in inner)
     sigma = [si + vi @ np.linalg.solve(c * h @ h - a, vi) for h, a, vi, si in zip(H, A, v, s, strict=True)]
     return float(max(sigma)) / batch, c / batch
 
 
 def with_constants(run: MeasuredRun, sigma_0_sq: float, c: float) -> MeasuredRun:
     """The run with these growth constants in place of the general ones."""
-    exact = {
-        "sigma_0_sq": Constant(sigma_0_sq, Provenance.EXACT, "least squares, on R^d"),
-        "growth": Constant(c, Provenance.EXACT, "least squares, on R^d"),
-    }
+    known = {"sigma_0_sq": sigma_0_sq, "growth": c}
+    exact = {k: Constant(value, Provenance.EXACT, "least squares, on R^d") for k, value in known.items()}
     return replace(run, constants={**run.constants, **exact})
 
 
@@ -95,23 +69,17 @@ def steps(seed: int, total: int, replicates: int) -> Data:
     eta = InverseTime(target.mu, 4 * (1 + c) * target.L / target.mu)
     rows: list[Data] = []
     curves: Data = {}
-    for tau in (1, 5):
-        for scheme in SCHEMES:
-            trajectory = simulate(
-                Experiment(
-                    target, scheme, eta, tau, total // tau, replicates, BATCH, seed=seed, stride=max(1, total // 100)
-                )
-            )
-            run = with_constants(examine_run(trajectory, READINGS["repaired"]), sigma, c)
-            for key in CLAIMS:
-                verdict = examine(claim_named(key), run, ERROR_RATE)
-                rows.append({"tau": tau, "weighting": scheme.name, "claim": key, "status": str(verdict.status)})
-                sides = compare(claim_named(key), run)
-                change = sides.rhs.mean(axis=0) - trajectory.paths["alpha"].distance_sq[:, :-1].mean(axis=0)
-                rows[-1]["rhs_minus_lhs_at_end"] = float((sides.rhs - sides.lhs).mean(axis=0)[-1])
-                rows[-1]["added_at_end"] = float(change[-1])
-                if tau == 1 and scheme.name == "fedavg":
-                    curves[key] = (sides.rhs - sides.lhs).mean(axis=0).tolist()
+    for tau, scheme in ((tau, scheme) for tau in (1, 5) for scheme in SCHEMES):
+        trajectory = ran(target, scheme, tau, total, eta, replicates, BATCH, seed=seed, stride=max(1, total // 100))
+        run = with_constants(examine_run(trajectory, REPAIRED), sigma, c)
+        for key in CLAIMS:
+            verdict, sides = examine(claim_named(key), run, ERROR_RATE), compare(claim_named(key), run)
+            apart = (sides.rhs - sides.lhs).mean(axis=0)
+            added = sides.rhs.mean(axis=0) - trajectory.paths["alpha"].distance_sq[:, :-1].mean(axis=0)
+            row = {"tau": tau, "weighting": scheme.name, "claim": key, "status": str(verdict.status)}
+            rows.append(row | {"rhs_minus_lhs_at_end": float(apart[-1]), "added_at_end": float(added[-1])})
+            if tau == 1 and scheme.name == "fedavg":
+                curves[key] = apart.tolist()
     return {"rows": rows, "t": trajectory.times[:-1].tolist(), "excess": curves, "sigma_0_sq": sigma, "c": c}
 
 
@@ -122,10 +90,8 @@ def scales(seed: int, total: int, replicates: int) -> list[Data]:
     for scale in SCALES:
         w0 = target.w_star + scale * direction / np.linalg.norm(direction)
         eta = InverseTime(target.mu, 4 * target.L / target.mu)
-        trajectory = simulate(
-            Experiment(target, FedAvg(), eta, 1, total, replicates, BATCH, w0=w0, seed=seed, stride=total)
-        )
-        constants = examine_run(trajectory, READINGS["repaired"]).constants
+        trajectory = ran(target, FedAvg(), 1, total, eta, replicates, BATCH, w0=w0, seed=seed, stride=total)
+        constants = examine_run(trajectory, REPAIRED).constants
         rows.append({"scale": scale, "sigma_sq": constants["sigma_sq"].value, "G_sq": constants["G_sq"].value})
     return rows
 
@@ -153,7 +119,7 @@ def peaks(total: int) -> list[Data]:
     """max_t E||w_t - w*||^2 (no sampling: exact expectations) from ||w_0 - w*|| = 1, for both step sizes."""
     rows = []
     for n in SPIKES:
-        target = spiked(n) if n > 1 else LeastSquaresProblem([np.ones((1, 1))], [np.zeros(1)], 0.0)
+        target = spiked(n)
         c = growth_constants(target, 1)[1] / ROOM if n > 1 else 0.0
         result = []
         for gamma in (4.0, 4 * (1 + c)):
@@ -169,36 +135,21 @@ def run(small: bool = False, seed: int = 0) -> Data:
     checked, seen, tall = steps(seed, total, replicates), cloud(seed, points), peaks(total)
     needed = scales(seed, min(total, 200), replicates)
     inside = np.array(seen["variance"]) <= checked["sigma_0_sq"] + checked["c"] * np.array(seen["grad_sq"])
-    rows = checked["rows"]
-    worst = [r for r in tall if r["c"] > 0]
+    rows, worst, far = checked["rows"], tall[-1], needed[1:]
     summary = {
         "sigma_0^2 and c on R^d": [checked["sigma_0_sq"], checked["c"]],
         "points of the cloud inside": [int(inside.sum()), int(inside.size)],
         "sigma^2 that runs need, by distance of the start": [[r["scale"], r["sigma_sq"]] for r in needed],
-        "growth of that sigma^2, exponent": slope(
-            [r["scale"] for r in needed[1:]], [r["sigma_sq"] for r in needed[1:]]
-        ),
+        "growth of that sigma^2, exponent": slope([r["scale"] for r in far], [r["sigma_sq"] for r in far]),
         "growth-step statuses": sorted({r["status"] for r in rows if r["claim"] == "growth-step"}),
         "looseness at the end, Theorem 1 over growth-step, tau = 1": {
             w.name: _ratio(rows, w.name, "theorem-1") for w in SCHEMES
         },
-        "peak of E||w_t - w*||^2 at the largest c": [worst[-1]["c"], worst[-1]["paper"], worst[-1]["adapted"]],
+        "peak of E||w_t - w*||^2 at the largest c": [worst["c"], worst["paper"], worst["adapted"]],
     }
-    settings: Data = {
-        "total": total,
-        "replicates": replicates,
-        "batch": BATCH,
-        "seed": seed,
-        "error_rate": ERROR_RATE,
-    }
-    return {
-        "summary": summary,
-        "settings": settings,
-        "steps": checked,
-        "scales": needed,
-        "cloud": seen,
-        "peaks": tall,
-    }
+    settings = {"total": total, "replicates": replicates, "batch": BATCH, "seed": seed, "error_rate": ERROR_RATE}
+    found = {"steps": checked, "scales": needed, "cloud": seen, "peaks": tall}
+    return {"summary": summary, "settings": settings, **found}
 
 
 def _ratio(rows: list[Data], weighting: str, key: str) -> float:
@@ -209,47 +160,34 @@ def _ratio(rows: list[Data], weighting: str, key: str) -> float:
 
 def draw(data: Data, path: Path) -> None:
     """The cloud and its envelope; what each one-step bound gives away; the price in step size."""
-
-    def fill(left: Any, middle: Any, right: Any) -> None:
-        seen, checked = data["cloud"], data["steps"]
-        left.loglog(seen["grad_sq"], seen["variance"], ".", ms=3, color=MIDDLE)
-        x = np.geomspace(min(seen["grad_sq"]), max(seen["grad_sq"]), 200)
-        left.loglog(
-            x,
-            checked["sigma_0_sq"] + checked["c"] * x,
-            color=BLACK,
-            label=r"$\sigma_0^2 + c\,\Vert\nabla F_i\Vert^2$",
-        )
+    seen, checked = data["cloud"], data["steps"]
+    x = np.geomspace(min(seen["grad_sq"]), max(seen["grad_sq"]), 200)
+    t = np.array(checked["t"])
+    keep = common.thin(t[1:].astype(float)) + 1
+    rows = [r for r in data["peaks"] if r["c"] > 0]
+    c, paper, adapted = ([r[name] for r in rows] for name in ("c", "paper", "adapted"))
+    with common.figure(path, 3) as (left, middle, right):
         for row, dash in zip(data["scales"][::2], (DASH, DOT), strict=False):
             label = rf"$\sigma^2$ of a run from distance {row['scale']:g}"
             left.axhline(row["sigma_sq"], color=DARK, ls=dash, lw=1, label=label)
-        left.set(
-            xlabel=r"$\Vert\nabla F_i(w)\Vert^2$",
-            ylabel=r"$\mathbb{E}\Vert g_i - \nabla F_i\Vert^2$",
-            title="noise of minibatches",
-        )
-        left.legend(fontsize=7)
-        t = np.array(checked["t"])
-        keep = thin(t[1:].astype(float)) + 1
-        for (key, values), style in zip(checked["excess"].items(), ("-", DASH, DOT), strict=True):
-            middle.loglog(t[keep], np.array(values)[keep], ls=style, color=BLACK, label=key)
-        middle.set(xlabel="t", ylabel="right side minus left side", title=r"one step, FedAvg, $\tau = 1$")
-        middle.legend(fontsize=7)
-        rows = [r for r in data["peaks"] if r["c"] > 0]
-        c = [r["c"] for r in rows]
-        right.loglog(c, [r["paper"] for r in rows], color=BLACK, marker="o", label=r"$\gamma = 4L/\mu$")
-        right.loglog(
-            c, [r["adapted"] for r in rows], color=DARK, ls=DASHDOT, marker="s", label=r"$\gamma = 4(1+c)L/\mu$"
-        )
-        right.set(
-            xlabel="c",
-            ylabel=r"$\max_t\,\mathbb{E}\Vert w_t - w^\star\Vert^2/\Vert w_0 - w^\star\Vert^2$",
-            title="the price: smaller steps",
-        )
-        right.legend(fontsize=7)
+        envelope = checked["sigma_0_sq"] + checked["c"] * x
+        lines = [(seen["grad_sq"], seen["variance"], {"marker": ".", "ls": "", "ms": 3, "color": MIDDLE})]
+        lines += [(x, envelope, {"label": r"$\sigma_0^2 + c\,\Vert\nabla F_i\Vert^2$"})]
+        names = {"xlabel": r"$\Vert\nabla F_i(w)\Vert^2$", "ylabel": r"$\mathbb{E}\Vert g_i - \nabla F_i\Vert^2$"}
+        common.panel(left, "loglog", lines, **names, title="noise of minibatches")
+        lines = [
+            (t[keep], np.array(values)[keep], {"ls": style, "label": key})
+            for (key, values), style in zip(checked["excess"].items(), ("-", DASH, DOT), strict=True)
+        ]
+        title = r"one step, FedAvg, $\tau = 1$"
+        common.panel(middle, "loglog", lines, xlabel="t", ylabel="right side minus left side", title=title)
+        lines = [(c, paper, {"marker": "o", "label": r"$\gamma = 4L/\mu$"})]
+        lines += [(c, adapted, {"color": DARK, "ls": DASHDOT, "marker": "s", "label": r"$\gamma = 4(1+c)L/\mu$"})]
+        price = r"$\max_t\,\mathbb{E}\Vert w_t - w^\star\Vert^2/\Vert w_0 - w^\star\Vert^2$"
+        common.panel(right, "loglog", lines, xlabel="c", ylabel=price, title="the price: smaller steps")
 
-    figure(path, 3, fill)
 
+STUDY = common.study(__doc__, "q1", run, draw)
 
 if __name__ == "__main__":
-    command("q1", run, draw)
+    STUDY.main()

@@ -10,33 +10,17 @@ rates are measured.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical.bands import band
-from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Problem
+from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.weightings.fedsoftmax import FedSoftMax
-from validate.questions._common import (
-    BLACK,
-    DARK,
-    DASH,
-    DOT,
-    MIDDLE,
-    Array,
-    Data,
-    command,
-    figure,
-    group_slopes,
-    late,
-    slope,
-    thin,
-)
+from validate.questions import _common as common
+from validate.questions._common import BLACK, DARK, DASH, DASHDOT, DOT, MIDDLE, Data, group_slopes, late, slope, thin
 from validate.questions._limit import soft_limit
 
 TEMPERATURES = (0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)
@@ -53,22 +37,11 @@ def problem(apart: bool, noise: float = NOISE) -> Problem:
     return quadratic(SPECTRA, MINIMA if apart else np.zeros_like(MINIMA), SHARES, noise_std=noise)
 
 
-def simulated(target: Problem, temperature: float, tau: int, total: int, replicates: int, seed: int) -> Trajectory:
-    """FedSoftMax with the corollary's steps; full gradients where one replicate is asked for."""
-    return simulate(
-        Experiment(
-            problem=target,
-            weighting=FedSoftMax(temperature),
-            eta=theory_step(target),
-            tau=tau,
-            rounds=total // tau,
-            replicates=replicates,
-            batch_size=None if replicates == 1 else 1,
-            w0=np.array([2.0, -1.0]),
-            seed=seed,
-            stride=10,
-        )
-    )
+def ran(target: Problem, weighting: Weighting, tau: int, total: int, replicates: int, seed: int, stride: int):
+    """A run from (2, -1): equal seeds give equal noise, which there is where the problem has some."""
+    batch = 1 if target.noise_std.any() else None
+    w0 = np.array([2.0, -1.0])
+    return common.ran(target, weighting, tau, total, None, replicates, batch, w0=w0, seed=seed, stride=stride)
 
 
 def distances(trajectory: Trajectory, limit: Array) -> tuple[Array, Array]:
@@ -82,7 +55,7 @@ def noisy(apart: bool, total: int, replicates: int, seed: int) -> Data:
     """Decay of E||alpha_t - alpha_inf||_1 and of its mean square under noise, with bands and slopes."""
     target = problem(apart)
     limit = soft_limit(target, 1.0).alpha if apart else target.p
-    x, distance = distances(simulated(target, 1.0, 5, total, replicates, seed), limit)
+    x, distance = distances(ran(target, FedSoftMax(1.0), 5, total, replicates, seed, 10), limit)
     keep, window = thin(x), late(x)
     drawn = band(distance[:, keep], ERROR_RATE)
     return {
@@ -98,15 +71,11 @@ def noisy(apart: bool, total: int, replicates: int, seed: int) -> Data:
 def noiseless(tau: int, total: int) -> Data:
     """Decay of ||alpha_t - p||_1 without noise at Gamma = 0, and the exponent that linear contraction predicts."""
     target = problem(False, 0.0)
-    x, distance = distances(simulated(target, 1.0, tau, total, 1, 0), target.p)
+    x, distance = distances(ran(target, FedSoftMax(1.0), tau, total, 1, 0, 10), target.p)
     keep, window = thin(x), late(x)
-    predicted = -2 * float(np.linalg.eigvalsh(np.diag(SHARES @ SPECTRA)).min()) / target.mu
-    return {
-        "x": x[keep].tolist(),
-        "mean": distance[0, keep].tolist(),
-        "slope": slope(x[window], distance[0, window]),
-        "predicted": predicted,
-    }
+    predicted = -2 * float((SHARES @ SPECTRA).min()) / target.mu
+    rate = {"slope": slope(x[window], distance[0, window]), "predicted": predicted}
+    return {"x": x[keep].tolist(), "mean": distance[0, keep].tolist(), **rate}
 
 
 def fixed_points(total: int) -> list[Data]:
@@ -115,17 +84,10 @@ def fixed_points(total: int) -> list[Data]:
     rows = []
     for temperature in TEMPERATURES:
         limit = soft_limit(target, temperature)
-        end = simulated(target, temperature, 5, total, 1, 0).alpha[0, -1]
-        rows.append(
-            {
-                "temperature": temperature,
-                "alpha": limit.alpha.tolist(),
-                "residual": limit.residual,
-                "floor": limit.gap,
-                "distance_from_p": float(np.abs(limit.alpha - SHARES).sum()),
-                "distance_of_run": float(np.abs(end - limit.alpha).sum()),
-            }
-        )
+        end = ran(target, FedSoftMax(temperature), 5, total, 1, 0, 10).alpha[0, -1]
+        apart = {"distance_from_p": limit.alpha - SHARES, "distance_of_run": end - limit.alpha}
+        row = {"temperature": temperature, "alpha": limit.alpha.tolist(), "residual": limit.residual}
+        rows.append(row | {"floor": limit.gap} | {name: float(np.abs(d).sum()) for name, d in apart.items()})
     return rows
 
 
@@ -135,13 +97,11 @@ def run(small: bool = False, seed: int = 0) -> Data:
     rows = fixed_points(total)
     curves = {"Gamma > 0": noisy(True, total, replicates, seed), "Gamma = 0": noisy(False, total, replicates, seed)}
     quiet = noiseless(1, total)
+    from_p = [r["distance_from_p"] for r in rows]
     summary = {
         "largest fixed-point residual": max(r["residual"] for r in rows),
         "largest distance of a noiseless run's end from the fixed point": max(r["distance_of_run"] for r in rows),
-        "smallest and largest distance of the fixed point from p": [
-            min(r["distance_from_p"] for r in rows),
-            max(r["distance_from_p"] for r in rows),
-        ],
+        "smallest and largest distance of the fixed point from p": [min(from_p), max(from_p)],
         **{f"slope of E|alpha - limit|, {k}": v["slope"] for k, v in curves.items()},
         **{f"slope of E|alpha - limit|^2, {k}": v["slope_of_square"] for k, v in curves.items()},
         "slope without noise, Gamma = 0": [quiet["slope"], quiet["predicted"]],
@@ -152,36 +112,31 @@ def run(small: bool = False, seed: int = 0) -> Data:
 
 def draw(data: Data, path: Path) -> None:
     """Left: alpha_inf against 1/T. Right: distances to the limit, with bands."""
-
-    def fill(left: Any, right: Any) -> None:
-        rows = data["fixed_points"]
-        inverse = [1 / r["temperature"] for r in rows]
-        for i, dash in enumerate(("-", DASH, DOT, (0, (6, 2, 1, 2)))):
-            left.semilogx(
-                inverse, [r["alpha"][i] for r in rows], color=BLACK, ls=dash, marker="o", label=f"i = {i + 1}"
-            )
-            left.plot(0.7 * min(inverse), SHARES[i], marker="<", color=MIDDLE, clip_on=False)
-        left.set(xlabel="1/T", ylabel=r"$\alpha_\infty^i$ (arrows: $p_i$)", title=r"fixed point, $\Gamma > 0$")
-        left.legend(fontsize=7)
+    rows, quiet = data["fixed_points"], data["noiseless"]
+    inverse = [1 / r["temperature"] for r in rows]
+    with common.figure(path, 2) as (left, right):
+        lines = [
+            (inverse, [r["alpha"][i] for r in rows], {"ls": dash, "marker": "o", "label": f"i = {i + 1}"})
+            for i, dash in enumerate(("-", DASH, DOT, DASHDOT))
+        ]
+        labels = {"xlabel": "1/T", "ylabel": r"$\alpha_\infty^i$ (arrows: $p_i$)"}
+        common.panel(left, "semilogx", lines, **labels, title=r"fixed point, $\Gamma > 0$")
+        for share in SHARES:
+            left.plot(0.7 * min(inverse), share, marker="<", color=MIDDLE, clip_on=False)
+        lines = []
         for (name, curve), dash, shade in zip(data["noisy"].items(), ("-", DASH), (BLACK, DARK), strict=True):
-            label = {"Gamma > 0": r"noise, $\Gamma > 0$", "Gamma = 0": r"noise, $\Gamma = 0$"}[name]
-            right.loglog(
-                curve["x"], curve["mean"], color=shade, ls=dash, label=f"{label}: {curve['slope']['slope']:.2f}"
-            )
+            where = name.replace("Gamma", r"\Gamma")
+            label = f"noise, ${where}$: {curve['slope']['slope']:.2f}"
+            lines.append((curve["x"], curve["mean"], {"color": shade, "ls": dash, "label": label}))
             floor = np.maximum(curve["lower"], 0.2 * np.array(curve["mean"]))
             right.fill_between(curve["x"], floor, curve["upper"], color=shade, alpha=0.2, lw=0)
-        quiet = data["noiseless"]
         label = rf"no noise, $\Gamma = 0$: {quiet['slope']:.2f}"
-        right.loglog(quiet["x"], quiet["mean"], color=BLACK, ls=DOT, label=label)
-        right.set(
-            xlabel=r"$t + \gamma$",
-            ylabel=r"$\mathbb{E}\,\Vert\alpha_t - \alpha_\infty\Vert_1$",
-            title="distance to the limit, slopes over the last decade",
-        )
-        right.legend(fontsize=7)
+        lines.append((quiet["x"], quiet["mean"], {"ls": DOT, "label": label}))
+        labels = {"xlabel": r"$t + \gamma$", "ylabel": r"$\mathbb{E}\,\Vert\alpha_t - \alpha_\infty\Vert_1$"}
+        common.panel(right, "loglog", lines, **labels, title="distance to the limit, slopes over the last decade")
 
-    figure(path, 2, fill)
 
+STUDY = common.study(__doc__, "q3", run, draw)
 
 if __name__ == "__main__":
-    command("q3", run, draw)
+    STUDY.main()

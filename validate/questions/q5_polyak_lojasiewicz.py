@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical.comparison import examine
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claim_named, claims
-from fedbounds.study.objects_from_settings import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -32,7 +29,8 @@ from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from validate.calibration import clopper_pearson
 from validate.polyak_lojasiewicz import BentProblem
-from validate.questions._common import BLACK, DARK, DASH, DOT, LIGHT, Data, command, figure
+from validate.questions import _common as common
+from validate.questions._common import BLACK, DARK, DASH, DOT, LIGHT, Data
 from validate.questions._pl_examples import bend_path, bend_search, twins
 
 ERROR_RATE = 1e-6
@@ -59,22 +57,15 @@ def random_problem(rng: np.random.Generator) -> BentProblem:
     )
 
 
-def simulated(target: BentProblem, scheme: object, theory: bool, total: int, rng: np.random.Generator) -> Trajectory:
+def simulated(
+    target: BentProblem, scheme: Weighting, theory: bool, total: int, rng: np.random.Generator
+) -> Trajectory:
     """A run from a random start, with the corollary's steps or small constant ones."""
     noisy = bool(target.noise_std.any())
-    return simulate(
-        Experiment(
-            problem=target,
-            weighting=scheme,  # type: ignore[arg-type]
-            eta=theory_step(target) if theory else ConstantStep(10.0 ** rng.uniform(-4, 0) / target.L),
-            tau=int(rng.choice([1, 3])),
-            rounds=total // 3,
-            replicates=16 if noisy else 1,
-            batch_size=1 if noisy else None,
-            w0=rng.normal(0, 3, target.d),
-            seed=int(rng.integers(2**31)),
-        )
-    )
+    eta = None if theory else ConstantStep(10.0 ** rng.uniform(-4, 0) / target.L)
+    tau, replicates, batch = int(rng.choice([1, 3])), 16 if noisy else 1, 1 if noisy else None
+    w0, seed = rng.normal(0, 3, target.d), int(rng.integers(2**31))
+    return common.ran(target, scheme, tau, tau * (total // 3), eta, replicates, batch, w0=w0, seed=seed)
 
 
 def survey(count: int, total: int, seed: int) -> dict[str, Data]:
@@ -130,36 +121,29 @@ def run(small: bool = False, seed: int = 0) -> Data:
         "twins: mu and L": [pairs[0]["mu"], pairs[0]["L"]],
     }
     settings = {"instances": count, "total": total, "steps": steps, "seed": seed, "error_rate": ERROR_RATE}
-    return {
-        "summary": summary,
-        "settings": settings,
-        "statuses": plain,
-        "survey": result,
-        "bend": bend,
-        "bend_path": path,
-        "twins": pairs,
-    }
+    found = {"statuses": plain, "survey": result, "bend": bend, "bend_path": path, "twins": pairs}
+    return {"summary": summary, "settings": settings, **found}
 
 
 def draw(data: Data, path: Path) -> None:
     """A descent that goes away from w*; a mean of two good clients that is not good; how often claims fail."""
-
-    def fill(left: Any, middle: Any, right: Any) -> None:
-        descent = data["bend_path"]
-        t = np.arange(len(descent["gap"]))
-        left.semilogy(t, descent["distance_sq"], color=BLACK, label=r"$\Vert w_t - w^\star\Vert^2$")
-        left.semilogy(t, descent["gap"], color=DARK, ls=DASH, label=r"$F(w_t) - F^\star$")
-        left.set(xlabel="t", ylabel="squared distance, gap", title=f"bend: one client, $\\eta$ = {descent['eta']:g}")
-        left.legend(fontsize=7)
+    descent, names = data["bend_path"], list(data["survey"])
+    t = np.arange(len(descent["gap"]))
+    with common.figure(path, 3) as (left, middle, right):
+        lines = [(t, descent["distance_sq"], {"label": r"$\Vert w_t - w^\star\Vert^2$"})]
+        lines += [(t, descent["gap"], {"color": DARK, "ls": DASH, "label": r"$F(w_t) - F^\star$"})]
+        title = f"bend: one client, $\\eta$ = {descent['eta']:g}"
+        common.panel(left, "semilogy", lines, xlabel="t", ylabel="squared distance, gap", title=title)
         labels = (r"$p_1 = 1/2$, $w_0 = 0$", r"$p_1 = 0.45$, $w_0 = 0.8$", r"$p_1 = 0.45$, $w_0 = -0.8$")
-        for pair, dash, label in zip(data["twins"], ("-", DASH, DOT), labels, strict=True):
-            middle.loglog(pair["T"], np.maximum(pair["gap"], 1e-16), color=BLACK, ls=dash, label=label)
-        middle.loglog(pair["T"], data["twins"][1]["bound"], color=LIGHT, lw=2, label="corollary, second case")
-        middle.set(xlabel="T", ylabel=r"$F(w_T) - F^\star$", title="twins: FedAvg, full gradients")
-        middle.legend(fontsize=7)
-        names = list(data["survey"])
-        for y, name in enumerate(names):
-            result = data["survey"][name]
+        lines = [
+            (pair["T"], np.maximum(pair["gap"], 1e-16), {"ls": dash, "label": label})
+            for pair, dash, label in zip(data["twins"], ("-", DASH, DOT), labels, strict=True)
+        ]
+        bound = {"color": LIGHT, "lw": 2, "label": "corollary, second case"}
+        lines.append((data["twins"][1]["T"], data["twins"][1]["bound"], bound))
+        label, title = r"$F(w_T) - F^\star$", "twins: FedAvg, full gradients"
+        common.panel(middle, "loglog", lines, xlabel="T", ylabel=label, title=title)
+        for y, result in enumerate(data["survey"].values()):
             low, high = result["interval"]
             right.plot([low, high], [y, y], color=LIGHT, lw=4)
             right.plot(result["refuted"] / max(result["examined"], 1), y, "o", color=BLACK)
@@ -170,8 +154,8 @@ def draw(data: Data, path: Path) -> None:
         right.set_title("random bent problems, convexity struck out")
         right.invert_yaxis()
 
-    figure(path, 3, fill)
 
+STUDY = common.study(__doc__, "q5", run, draw)
 
 if __name__ == "__main__":
-    command("q5", run, draw)
+    STUDY.main()

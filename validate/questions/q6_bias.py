@@ -13,22 +13,20 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from fedbounds.engine.simulate import simulate
-from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Problem
+from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.study.objects_from_settings import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax
-from validate.questions._common import BLACK, DASH, DASHDOT, DOT, LIGHT, Array, Data, command, figure, mean_interval
-from validate.questions._limit import softmax
+from validate.questions import _common as common
+from validate.questions._common import BLACK, DASH, DASHDOT, DOT, LIGHT, Data
+from validate.questions._limit import potential, softmax
 
 LOGISTIC = {"problem": "logistic", "data": "digits", "clients": 20}
 PROBLEMS = {
@@ -54,21 +52,13 @@ def start_of(problem: Problem, name: str) -> Array:
 
 def path(problem: Problem, rule: Weighting, step: float, w0: Array, size: tuple[int, int], seed: int) -> Trajectory:
     """A run of ``size`` = (rounds, replicates), recorded at the ends of rounds."""
-    first = step / problem.L
-    return simulate(
-        Experiment(
-            problem=problem,
-            weighting=rule,
-            eta=lambda t: first * DECAY ** (t // TAU),
-            tau=TAU,
-            rounds=size[0],
-            replicates=size[1],
-            batch_size=BATCH,
-            w0=w0,
-            seed=seed,
-            stride=TAU,
-        )
-    )
+    first, rounds, replicates = step / problem.L, *size
+    more = {"w0": w0, "seed": seed, "stride": TAU}
+
+    def eta(t: int) -> float:
+        return first * DECAY ** (t // TAU)
+
+    return common.ran(problem, rule, TAU, rounds * TAU, eta, replicates, BATCH, **more)
 
 
 def reached(gap: Array, levels: Array) -> Array:
@@ -80,14 +70,10 @@ def reached(gap: Array, levels: Array) -> Array:
 def floor(problem: Problem, temperature: float) -> float:
     """F(w_inf) - F* at the minimiser of Phi_T(w) = T log sum_i p_i exp(e_i(w)/T), which FedSoftMax descends on."""
 
-    def potential(w: Array) -> tuple[float, Array]:
-        e = problem.excess(w)
-        value = e.max() + temperature * np.log(problem.p @ np.exp((e - e.max()) / temperature))
-        return float(value), softmax(problem, w, temperature) @ problem.grads(w)
+    def value(w: Array) -> tuple[float, Array]:
+        return potential(problem, w, temperature), softmax(problem, w, temperature) @ problem.grads(w)
 
-    result = minimize(
-        potential, problem.w_star, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14}
-    )
+    result = minimize(value, problem.w_star, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14})
     return float(problem.gap(result.x))
 
 
@@ -95,7 +81,7 @@ def _faster(ratios: Array) -> str:
     """faster, slower or even: whether the interval of the mean log ratio lies on one side of 0."""
     if len(ratios) < 2 or np.ptp(ratios) == 0:
         return "even" if ratios[0] == 0 else "faster" if ratios[0] < 0 else "slower"
-    _, low, high = mean_interval(ratios)
+    _, low, high = common.mean_interval(ratios)
     return "faster" if high < 0 else "slower" if low > 0 else "even"
 
 
@@ -164,26 +150,25 @@ def draw(data: Data, path: Path) -> None:
     shades = dict(zip(TEMPERATURES, ("-", DASH, DASHDOT, DOT, (0, (3, 1, 1, 1, 1, 1))), strict=True))
     marks = dict(zip(STEPS, "ovs", strict=True))
 
-    def fill(*axes: Any) -> None:
-        for axis, name in zip(axes, PROBLEMS, strict=True):
+    names = {"xlabel": "level / floor of FedSoftMax(T)", "ylabel": "rounds over FedAvg's", "ylim": (0.4, 200)}
+    with common.figure(path, len(PROBLEMS)) as panels:
+        for axis, name in zip(panels, PROBLEMS, strict=True):
             for T, step in product(TEMPERATURES, STEPS):
                 own = [r for r in data["cells"] if (r["problem"], r["T"], r["step"]) == (name, T, step)]
                 x, y = [r["level"] / r["floor"] for r in own], [r["ratio"] for r in own]
                 axis.loglog(x, y, ls=shades[T], marker=marks[step], ms=4, color=BLACK, alpha=0.8, lw=1)
             axis.axhline(1, color=LIGHT, lw=1)
             axis.axvline(1, color=LIGHT, lw=1)
-            axis.set(
-                xlabel="level / floor of FedSoftMax(T)", ylabel="rounds over FedAvg's", title=name, ylim=(0.4, 200)
-            )
+            axis.set(**names, title=name)
         for T, dash in shades.items():
-            axes[0].plot([], [], ls=dash, color=BLACK, label=f"T = {T:g}")
+            panels[0].plot([], [], ls=dash, color=BLACK, label=f"T = {T:g}")
         for step, mark in marks.items():
-            axes[-1].plot([], [], ls="", marker=mark, color=BLACK, label=rf"$\eta_0 = {step:g}/L$")
-        for axis in (axes[0], axes[-1]):
+            panels[-1].plot([], [], ls="", marker=mark, color=BLACK, label=rf"$\eta_0 = {step:g}/L$")
+        for axis in (panels[0], panels[-1]):
             axis.legend(fontsize=7)
 
-    figure(path, len(PROBLEMS), fill)
 
+STUDY = common.study(__doc__, "q6", run, draw)
 
 if __name__ == "__main__":
-    command("q6", run, draw)
+    STUDY.main()

@@ -9,8 +9,8 @@ from typing import Any
 from fedbounds import io
 from fedbounds.report.figures import styles
 from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, ORANGE
-from validate.ledger_page import filled
-from validate.ledger_page import markdown_table as table
+from validate.markdown import filled
+from validate.markdown import markdown_table as table
 from validate.runner import DOCS, IMAGES
 from validate.vision import measures, paper, verdicts
 from validate.vision.experiments import BASELINE, MAIN, SOFT, TEMPERATURES, WARMER
