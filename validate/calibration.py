@@ -1,6 +1,6 @@
 """Do the bands cover? Miss rates on each side, on processes whose mean is known exactly.
 
-    python -m validate.calibration --out validate/results        (about a minute on one core)
+    python -m validate.calibration        (about a minute on one core)
 
 Every process yields d (trials, R, m) with mean exactly 0 at every time. A band misses *above* its upper
 limit where upper < 0 (it would support HOLDS with a margin that is not there) and *below* its lower limit
@@ -11,9 +11,9 @@ replicate carries more of a column's variance than the reference law allows, it 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from fedbounds import io
 from fedbounds.evidence.empirical.band_validity import largest_share, share_limit
 from fedbounds.evidence.empirical.bands import critical_value
-from validate.runner import RESULTS, options
+from validate.markdown import markdown_table
+from validate.runner import Study
 
 Array = NDArray[np.float64]
 Process = Callable[[np.random.Generator, int, int, int], Array]
@@ -47,32 +48,12 @@ CHUNK = 2_000_000
 SEED = 20240607
 
 
-def gaussian(rng: np.random.Generator, trials: int, R: int, m: int) -> Array:
-    """Independent standard normal variables."""
-    return rng.standard_normal((trials, R, m))
+def of_normals(law: Callable[..., Array], count: int = 1) -> Process:
+    """Independent draws of a function of ``count`` standard normal variables."""
+    return lambda rng, *shape: law(*(rng.standard_normal(shape) for _ in range(count)))
 
 
-def chi_square(rng: np.random.Generator, trials: int, R: int, m: int) -> Array:
-    """Independent chi-square variables with one degree of freedom, minus 1: the reference law."""
-    return rng.standard_normal((trials, R, m)) ** 2 - 1
-
-
-def negative_chi_square(rng: np.random.Generator, trials: int, R: int, m: int) -> Array:
-    """The reference law mirrored."""
-    return 1 - rng.standard_normal((trials, R, m)) ** 2
-
-
-def chi_square_product(rng: np.random.Generator, trials: int, R: int, m: int) -> Array:
-    """Products of two independent chi-square variables, minus 1: skewness 8.8, beyond the reference."""
-    return (rng.standard_normal((trials, R, m)) * rng.standard_normal((trials, R, m))) ** 2 - 1
-
-
-def lognormal(rng: np.random.Generator, trials: int, R: int, m: int) -> Array:
-    """exp(Z) - sqrt(e): skewness 6.2, beyond the reference."""
-    return np.exp(rng.standard_normal((trials, R, m))) - np.exp(0.5)
-
-
-def _sgd(rng: np.random.Generator, shape: tuple[int, int, int], batch: int, decaying: bool, paired: bool) -> Array:
+def sgd(batch: int, decaying: bool, paired: bool) -> Process:
     """One-dimensional SGD on E[h] w^2/2 with additive noise of variance 1 from w_0 = 1.
 
     w_{t+1} = (1 - eta h) w_t - eta xi, where h = 1 (batch 0: Gaussian noise only) or the mean of ``batch``
@@ -80,38 +61,36 @@ def _sgd(rng: np.random.Generator, shape: tuple[int, int, int], batch: int, deca
     Delta_{t+1} = a Delta_t + eta^2 holds with equality. ``paired``: d_t = w_{t+1}^2 - (a w_t^2 + eta^2);
     otherwise d_t = w_{t+1}^2 - Delta_{t+1}, divided by Delta_{t+1}.
     """
-    trials, R, m = shape
-    w, delta, out = np.ones((trials, R)), 1.0, np.empty((m, trials, R))
-    for t in range(m):
-        eta = 1 / (t + 4) if decaying else 0.3
-        h = rng.chisquare(batch, (trials, R)) / batch if batch else 1.0
-        a = (1 - eta) ** 2 + (2 * eta**2 / batch if batch else 0.0)
-        new = (1 - eta * h) * w - eta * rng.standard_normal((trials, R))
-        delta = a * delta + eta**2
-        out[t] = new**2 - (a * w**2 + eta**2) if paired else new**2 / delta - 1
-        w = new
-    return out.transpose(1, 2, 0)
 
+    def process(rng: np.random.Generator, trials: int, R: int, m: int) -> Array:
+        w, delta, out = np.ones((trials, R)), 1.0, np.empty((m, trials, R))
+        for t in range(m):
+            eta = 1 / (t + 4) if decaying else 0.3
+            h = rng.chisquare(batch, (trials, R)) / batch if batch else 1.0
+            a = (1 - eta) ** 2 + (2 * eta**2 / batch if batch else 0.0)
+            new = (1 - eta * h) * w - eta * rng.standard_normal((trials, R))
+            delta = a * delta + eta**2
+            out[t] = new**2 - (a * w**2 + eta**2) if paired else new**2 / delta - 1
+            w = new
+        return out.transpose(1, 2, 0)
 
-def sgd(batch: int, decaying: bool, paired: bool) -> Process:
-    """The process of :func:`_sgd` with these settings."""
-    return lambda rng, trials, R, m: _sgd(rng, (trials, R, m), batch, decaying, paired)
+    return process
 
 
 PROCESSES: dict[str, Process] = {
-    "Gaussian": gaussian,
-    "chi-square": chi_square,
-    "negative chi-square": negative_chi_square,
+    "Gaussian": of_normals(lambda z: z),
+    # The reference law, and mirrored.
+    "chi-square": of_normals(lambda z: z**2 - 1),
+    "negative chi-square": of_normals(lambda z: 1 - z**2),
     "SGD distance": sgd(0, True, False),
     "SGD one-step difference": sgd(0, True, True),
     "minibatch distance, 1/t steps": sgd(1, True, False),
     "minibatch one-step difference, 1/t steps": sgd(1, True, True),
     "minibatch distance, constant step": sgd(1, False, False),
-    "lognormal": lognormal,
-    "chi-square product": chi_square_product,
+    # Of skewness 6.2 and 8.8, beyond the reference.
+    "lognormal": of_normals(lambda z: np.exp(z) - np.exp(0.5)),
+    "chi-square product": of_normals(lambda x, y: (x * y) ** 2 - 1, 2),
 }
-# Gaussian quadratic forms, for which the error rate is nominal; the other laws test what happens beyond them.
-COVERED = tuple(PROCESSES)[:5]
 
 
 def t_extremes(process: Process, R: int, m: int, trials: int, rng: np.random.Generator) -> Array:
@@ -130,22 +109,20 @@ def t_extremes(process: Process, R: int, m: int, trials: int, rng: np.random.Gen
     return np.concatenate(rows)
 
 
-def measure(process: str, R: int, m: int, trials: int, rng: np.random.Generator) -> list[dict[str, object]]:
+def measure(process: str, R: int, m: int, trials: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     """Misses on each side for both bands and both error rates on one cell, with Clopper-Pearson intervals."""
     from scipy.stats import t as student
 
     *sides, share = t_extremes(PROCESSES[process], R, m, trials, rng).T
     guarded = share > share_limit(R)
-    records: list[dict[str, object]] = []
+    records: list[dict[str, Any]] = []
     for rate in ERROR_RATES:
         level = rate / (2 * m)
         quantiles = {"student": float(student.isf(level, R - 1)), "ours": critical_value(R, level)}
         for band, q in quantiles.items():
-            counts = {name: int((side > q).sum()) for name, side in zip(("above", "below"), sides, strict=True)}
-            counts |= {
-                f"{name}_decided": int(((side > q) & ~guarded).sum())
-                for name, side in zip(("above", "below"), sides, strict=True)
-            }
+            missed = {name: side > q for name, side in zip(("above", "below"), sides, strict=True)}
+            missed |= {f"{name}_decided": side & ~guarded for name, side in missed.items()}
+            counts = {name: int(side.sum()) for name, side in missed.items()}
             records.append(
                 {"process": process, "R": R, "m": m, "error_rate": rate, "band": band, "quantile": q}
                 | {"trials": trials, "guarded": int(guarded.sum()), **counts}
@@ -154,7 +131,7 @@ def measure(process: str, R: int, m: int, trials: int, rng: np.random.Generator)
     return records
 
 
-def study(small: bool = False, seed: int = SEED) -> list[dict[str, object]]:
+def study(small: bool = False, seed: int = SEED) -> list[dict[str, Any]]:
     """All records; ``small`` takes two sizes and a hundredth of the numbers (for the tests)."""
     records = []
     for i, process in enumerate(PROCESSES):
@@ -164,30 +141,31 @@ def study(small: bool = False, seed: int = SEED) -> list[dict[str, object]]:
     return records
 
 
-def table(records: list[dict[str, object]], error_rate: float) -> str:
+def table(records: list[dict[str, Any]], error_rate: float) -> str:
     """A Markdown table in percent of trials; "(up to)" is the upper end of the 95% interval of a wrong verdict."""
 
-    def percent(record: dict[str, object], name: str) -> str:
-        return f"{100 * int(str(record[name])) / int(str(record['trials'])):.3g}"
+    def percent(record: dict[str, Any], name: str) -> str:
+        return f"{100 * record[name] / record['trials']:.3g}"
 
-    lines = [
-        "| process | R | m | trials | Student above | below | ours above | below | undecided | wrong above | (up to) "
-        "| wrong below | (up to) |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    chosen = [r for r in records if r["error_rate"] == error_rate]
+    rows, chosen = [], [r for r in records if r["error_rate"] == error_rate]
     for plain, ours in zip(chosen[::2], chosen[1::2], strict=True):
-        cells = [str(ours[key]) for key in ("process", "R", "m", "trials")]
+        cells = [ours[key] for key in ("process", "R", "m", "trials")]
         cells += [percent(record, side) for record in (plain, ours) for side in ("above", "below")]
         cells.append(percent(ours, "guarded"))
         for side in ("above_decided", "below_decided"):
-            upper = 100 * ours[f"{side}_interval"][1]  # type: ignore[index]
-            cells += [percent(ours, side), f"{upper:.2g}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+            cells += [percent(ours, side), f"{100 * ours[f'{side}_interval'][1]:.2g}"]
+        rows.append(cells)
+    wrong = ("undecided", "wrong above", "(up to)", "wrong below", "(up to)")
+    head = ("process", "R", "m", "trials", "Student above", "below", "ours above", "below", *wrong)
+    return markdown_table(head, rows)
 
 
-def picture(records: list[dict[str, object]], path: Path, error_rate: float = 1e-3) -> None:
+def tables(records: list[dict[str, Any]]) -> str:
+    """The table at every error rate."""
+    return "\n\n".join(f"nominal {100 * rate:g}%, in percent\n\n{table(records, rate)}" for rate in ERROR_RATES)
+
+
+def picture(records: list[dict[str, Any]], path: Path, error_rate: float = 1e-3) -> None:
     """Miss rates on the worse side at R = 64, m = 50: Student against ours, with 95% intervals."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -198,10 +176,9 @@ def picture(records: list[dict[str, object]], path: Path, error_rate: float = 1e
     names = list(PROCESSES)
     for band, shift, colour in (("student", -0.15, "tab:red"), ("ours", 0.15, "tab:blue")):
         for r in (r for r in chosen if r["band"] == band):
-            trials = int(str(r["trials"]))
-            misses = max(int(str(r[side])) for side in ("above", "below"))
+            misses, trials = max(r["above"], r["below"]), r["trials"]
             lo, hi = clopper_pearson(misses, trials)
-            y = names.index(str(r["process"])) + shift
+            y = names.index(r["process"]) + shift
             axes.plot([max(lo, 1e-6), hi], [y, y], color=colour)
             if misses:
                 axes.plot(misses / trials, y, "o", color=colour)
@@ -213,23 +190,7 @@ def picture(records: list[dict[str, object]], path: Path, error_rate: float = 1e
     io.write(path, FigureCanvasAgg(figure).print_png)
 
 
-def write(out: Path, small: bool = False) -> list[dict[str, object]]:
-    """Run the study; write calibration.json, calibration.txt and calibration.png into ``out``."""
-    records = study(small)
-    out.mkdir(parents=True, exist_ok=True)
-    text = "\n\n".join(f"nominal {100 * rate:g}%, in percent\n\n{table(records, rate)}" for rate in ERROR_RATES)
-    for name, content in (("calibration.json", json.dumps(records, indent=1)), ("calibration.txt", text + "\n")):
-        io.write_text(out / name, content)
-    picture(records, out / "calibration.png")
-    return records
-
-
-def main() -> None:
-    """Command line: --out DIR, --small."""
-    arguments = options(__doc__, out=RESULTS, small=False)
-    write(arguments.out, arguments.small)
-    print((arguments.out / "calibration.txt").read_text())
-
+STUDY = Study(__doc__, "calibration", study, tables, picture)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -1,6 +1,6 @@
 """How often does the checker cry wolf, or miss? Whole examinations of claims that hold with equality.
 
-    python -m validate.false_alarms --out validate/results        (about three minutes on one core)
+    python -m validate.false_alarms        (about three minutes on one core)
 
 Two clients of curvature h = 1, FedAvg, tau = 1 and Gaussian gradient noise, from w_0: with
 a_t = (1 - eta_t h)^2, E Delta_{t+1} = a_t Delta_t + eta_t^2 sum_i p_i^2 sigma_i^2 exactly. The left side is
@@ -14,10 +14,9 @@ equality is what a claim false by an arbitrarily small amount would get.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -25,7 +24,6 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath
@@ -36,7 +34,8 @@ from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, T, eta, gap,
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from validate.calibration import clopper_pearson
-from validate.runner import RESULTS, options
+from validate.markdown import markdown_table
+from validate.runner import Study
 
 ERROR_RATES = (5e-2, 1e-2, 1e-3)
 REPLICATES = (16, 64)
@@ -49,31 +48,23 @@ STEP = sp.Rational(3, 10)
 SHARES, NOISE = (0.7, 0.3), (1.0, 2.0)
 READING = READINGS["all-steps"]
 
+
+def equality(key: str, scope: Any, lhs: sp.Expr, terms: dict[str, sp.Expr]) -> Claim:
+    return Claim(key, "SGD on a quadratic", "validate/false_alarms.py", scope, lhs, terms, readings=("all-steps",))
+
+
 # E Delta_T = a^T Delta_0 + eta^2 sum_i p_i^2 sigma_i^2 (1 - a^T)/(1 - a), and F - F* = (L/2) Delta.
 SHRINK = (1 - STEP * L) ** 2
-EQUALITIES = {
-    "one step": Claim(
-        key="one-step-equality",
-        title="One step of SGD on a quadratic",
-        source="validate/false_alarms.py",
-        scope="step",
-        lhs=Delta_next,
-        terms={"contraction": (1 - eta * L) ** 2 * Delta, "variance": eta**2 * sigma_p_sq},
-        readings=("all-steps",),
-    ),
-    "horizon": Claim(
-        key="horizon-equality",
-        title="SGD on a quadratic with a constant step",
-        source="validate/false_alarms.py",
-        scope="horizon",
-        lhs=gap,
-        terms={
-            "start": L / 2 * SHRINK**T * Delta_0,
-            "variance": L / 2 * STEP**2 * sigma_p_sq * (1 - SHRINK**T) / (1 - SHRINK),
-        },
-        readings=("all-steps",),
-    ),
+RUN = {
+    "start": L / 2 * SHRINK**T * Delta_0,
+    "variance": L / 2 * STEP**2 * sigma_p_sq * (1 - SHRINK**T) / (1 - SHRINK),
 }
+ONE_STEP = {"contraction": (1 - eta * L) ** 2 * Delta, "variance": eta**2 * sigma_p_sq}
+EQUALITIES = {
+    "one step": equality("one-step-equality", "step", Delta_next, ONE_STEP),
+    "horizon": equality("horizon-equality", "horizon", gap, RUN),
+}
+FALSE = ("false_refuted", "false_margin", "false_holds")
 
 
 def mirrored(claim: Claim) -> Claim:
@@ -122,27 +113,7 @@ def _raw(path: VirtualPath, rows: slice) -> VirtualPath:
     return replace(path, **(kept | {"next_mean": kept["next_distance_sq"]}))
 
 
-@dataclass(frozen=True)
-class Cell:
-    """Counts over ``runs`` examinations of one equality at one size and error rate."""
-
-    claim: str
-    replicates: int
-    rounds: int
-    error_rate: float
-    runs: int
-    false_refuted: int
-    false_margin: int
-    false_holds: int
-
-    def to_json(self) -> dict[str, object]:
-        """The counts with 95% Clopper-Pearson intervals of their rates."""
-        names = ("false_refuted", "false_margin", "false_holds")
-        intervals = {f"{name}_interval": clopper_pearson(getattr(self, name), self.runs) for name in names}
-        return {**vars(self), **intervals}
-
-
-def measure(rounds: int, replicates: int, runs: int, seed: int = SEED) -> list[Cell]:
+def measure(rounds: int, replicates: int, runs: int, seed: int = SEED) -> list[dict[str, Any]]:
     """Examine both equalities and their mirror images on ``runs`` independent runs, at every error rate."""
     counts: dict[tuple[str, float], np.ndarray] = {
         (name, rate): np.zeros(3, dtype=int) for name in EQUALITIES for rate in ERROR_RATES
@@ -160,51 +131,36 @@ def measure(rounds: int, replicates: int, runs: int, seed: int = SEED) -> list[C
                 counts[name, rate] += (status is Status.REFUTED, other is Status.REFUTED, status is Status.HOLDS)
             done += 1
         chunk += 1
+    size = {"replicates": replicates, "rounds": rounds}
     return [
-        Cell(name, replicates, rounds, rate, done, *(int(k) for k in count)) for (name, rate), count in counts.items()
+        {"claim": name, **size, "error_rate": rate, "runs": done}
+        | {word: int(k) for word, k in zip(FALSE, count, strict=True)}
+        | {f"{word}_interval": clopper_pearson(int(k), done) for word, k in zip(FALSE, count, strict=True)}
+        for (name, rate), count in counts.items()
     ]
 
 
-def study(runs: int = RUNS) -> list[Cell]:
+def study(runs: int = RUNS) -> list[dict[str, Any]]:
     """Every size."""
     return [cell for rounds in ROUNDS for R in REPLICATES for cell in measure(rounds, R, runs)]
 
 
-def table(cells: list[Mapping[str, object]]) -> str:
+def table(cells: list[dict[str, Any]]) -> str:
     """A Markdown table of rates in percent with their intervals."""
-    lines = [
-        "| equality | replicates | steps | nominal, both sides | false REFUTED | false margin | HOLDS |",
-        "|---|---|---|---|---|---|---|",
+
+    def rate(cell: dict[str, Any], name: str) -> str:
+        low, high = cell[f"{name}_interval"]
+        return f"{100 * cell[name] / cell['runs']:.3g}% ({100 * low:.2g} to {100 * high:.2g})"
+
+    head = ("equality", "replicates", "steps", "nominal, both sides", "false REFUTED", "false margin", "HOLDS")
+    rows = [
+        (c["claim"], c["replicates"], c["rounds"], f"{100 * c['error_rate']:g}%", *(rate(c, name) for name in FALSE))
+        for c in cells
     ]
-    for cell in cells:
-        rates = []
-        for name in ("false_refuted", "false_margin", "false_holds"):
-            low, high = cell[f"{name}_interval"]  # type: ignore[misc]
-            share = 100 * int(str(cell[name])) / int(str(cell["runs"]))
-            rates.append(f"{share:.3g}% ({100 * low:.2g} to {100 * high:.2g})")
-        nominal = f"{100 * float(str(cell['error_rate'])):g}%"
-        cells_of_row = [cell["claim"], cell["replicates"], cell["rounds"], nominal, *rates]
-        lines.append(f"| {' | '.join(str(item) for item in cells_of_row)} |")
-    return "\n".join(lines)
+    return markdown_table(head, rows)
 
 
-def write(out: Path, runs: int = RUNS) -> list[Cell]:
-    """Run the study; write false_alarms.json and false_alarms.txt into ``out``."""
-    cells = study(runs)
-    records = [cell.to_json() for cell in cells]
-    out.mkdir(parents=True, exist_ok=True)
-    texts = {"false_alarms.json": json.dumps(records, indent=1) + "\n", "false_alarms.txt": table(records) + "\n"}
-    for name, content in texts.items():
-        write_text(out / name, content)
-    return cells
-
-
-def main() -> None:
-    """Command line: --out DIR, --runs N."""
-    arguments = options(__doc__, out=RESULTS, runs=RUNS)
-    write(arguments.out, arguments.runs)
-    print((arguments.out / "false_alarms.txt").read_text())
-
+STUDY = Study(__doc__, "false_alarms", study, table)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

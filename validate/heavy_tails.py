@@ -11,6 +11,8 @@ import numpy as np
 
 from fedbounds.evidence.empirical.band_validity import largest_share, share_limit
 from fedbounds.evidence.empirical.bands import Array, band
+from validate.markdown import markdown_table
+from validate.runner import options
 
 RATE, TRIALS, SEED = 1e-3, 10_000, 1
 Draw = Callable[[np.random.Generator, int], Array]
@@ -26,14 +28,9 @@ def pareto(index: float) -> Draw:
     return lambda rng, R: rng.pareto(index, R) - 1 / (index - 1)
 
 
-LAWS: dict[str, Draw] = {
-    "chi-square": lambda rng, R: rng.chisquare(1, R) - 1,
-    "lognormal, sigma = 1": lognormal(1),
-    "lognormal, sigma = 1.5": lognormal(1.5),
-    "lognormal, sigma = 2": lognormal(2),
-    "Pareto, index 2": pareto(2),
-    "Pareto, index 1.2": pareto(1.2),
-}
+LAWS: dict[str, Draw] = {"chi-square": lambda rng, R: rng.chisquare(1, R) - 1}
+LAWS |= {f"lognormal, sigma = {sigma:g}": lognormal(sigma) for sigma in (1, 1.5, 2)}
+LAWS |= {f"Pareto, index {index:g}": pareto(index) for index in (2, 1.2)}
 
 
 def rates(draw: Draw, R: int, rng: np.random.Generator, trials: int = TRIALS) -> tuple[float, float]:
@@ -51,12 +48,12 @@ def rates(draw: Draw, R: int, rng: np.random.Generator, trials: int = TRIALS) ->
 
 def main() -> None:
     """Print the table."""
-    rng = np.random.default_rng(SEED)
-    print("| law | replicates | wrong, % | undecided, % |\n|---|---|---|---|")
+    options(__doc__)
+    rng, rows = np.random.default_rng(SEED), []
     for R in (16, 64, 256):
-        for name, draw in LAWS.items():
-            wrong, undecided = rates(draw, R, rng)
-            print(f"| {name} | {R} | {100 * wrong:.3g} | {100 * undecided:.3g} |", flush=True)
+        found = {name: rates(draw, R, rng) for name, draw in LAWS.items()}
+        rows += [(name, R, *(f"{100 * share:.3g}" for share in shares)) for name, shares in found.items()]
+    print(markdown_table(("law", "replicates", "wrong, %", "undecided, %"), rows))
 
 
 if __name__ == "__main__":

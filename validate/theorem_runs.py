@@ -119,21 +119,8 @@ def experiments(claim: Claim) -> Iterator[tuple[str, Experiment]]:
             eta = ConstantStep(known["eta_0"]) if table is None else lambda t, table=table: float(table[t])
             name = "" if isinstance(weighting, FedAvg) else f"{weighting.name}, "
             name += f"{kind} clients, {'full gradients' if batch is None else 'noise'}, tau = {tau}, C = {share:g}"
-            yield (
-                name,
-                Experiment(
-                    problem,
-                    weighting,
-                    eta,
-                    tau=tau,
-                    rounds=ROUNDS,
-                    replicates=REPLICATES,
-                    batch_size=batch,
-                    w0=np.full(2, 3.0),
-                    participation=share,
-                    seed=SEED,
-                ),
-            )
+            more = {"w0": np.full(2, 3.0), "participation": share, "seed": SEED}
+            yield name, Experiment(problem, weighting, eta, tau, ROUNDS, REPLICATES, batch, **more)
 
 
 def on_runs(claim: Claim) -> tuple[set[Status], float | None, list[str]]:

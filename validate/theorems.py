@@ -1,35 +1,48 @@
 """The field's theorems side by side: each stated, tried, and how tight it is; writes docs/theorems.md and its pages.
 
 python -m validate.theorems            # some ten minutes: searches, runs, quadrature; then the page
-python -m validate.theorem_trials      # the referee on each, half a minute to ten a theorem; run it first
+python -m validate.theorems --trials   # the referee on each, half a minute to ten a theorem; run it first
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from fedbounds.io import write_text
+import fedbounds
+from fedbounds.io import read_json, write_json, write_text
 from fedbounds.plugins import claim_named
 from fedbounds.report.table import Table
+from fedbounds.report.trial_text import verdict
 from fedbounds.theory.claim import statement
+from fedbounds.theory.verdict import Status, word
 from validate.markdown import filled, of_table
-from validate.runner import DOCS, RESULTS
+from validate.runner import DOCS, RESULTS, options
 from validate.theorem_others import OTHERS
 from validate.theorem_runs import ON_FEDAVG, Entry, entry
-from validate.theorem_trials import kept
 
 # How the table calls a proof that Rocq checked.
 KERNEL = "proved (kernel)"
 PAGE, PAGES, KEPT = DOCS / "theorems.md", DOCS / "theorems", RESULTS / "theorems.json"
+TRIALS = RESULTS / "theorem_trials.json"
+# One theorem about FedAvg stands among the others on the page.
+TRIED = (*(key for _, keys, _ in ON_FEDAVG for key in keys), "pepit-sgd-step")
 
 
-def entries() -> list[Entry]:
-    """Every theorem, tried now."""
-    return [*(entry(*item) for item in ON_FEDAVG), *(other() for other in OTHERS)]
+def trial(key: str) -> dict[str, Any]:
+    """`fedbounds referee KEY` in the claim's last reading: its word, its three sentences, how close regimes came."""
+    (result,) = fedbounds.referee(key, claim_named(key).readings[-1])
+    said = str(result.outcome) if result.proof is None else word(Status.HOLDS, result.proof.evidence)
+    near = [line for line in result.lines_of("regimes") if line.startswith("bound over measured")]
+    return {"word": said, "said": verdict(result), "near": near}
+
+
+def kept() -> dict[str, dict[str, Any]]:
+    """The referee's answers so far."""
+    return read_json(TRIALS) if TRIALS.exists() else {}
 
 
 def status(one: Entry) -> str:
@@ -88,14 +101,8 @@ def slug(one: Entry) -> str:
 
 def page(one: Entry) -> str:
     """Statement, assumptions, what was tried, and what it comes to."""
-    lines = [
-        "<!-- by python -m validate.theorems -->",
-        "",
-        f"# {one.name}",
-        "",
-        f"Source: {escaped(one.source)}.",
-        "",
-    ]
+    lines = ["<!-- by python -m validate.theorems -->", "", f"# {one.name}", ""]
+    lines += [f"Source: {escaped(one.source)}.", ""]
     for claim in map(claim_named, one.keys):
         lines += [f"`{claim.key}`: {claim.title}", "", f"$$ {statement(claim)} $$", ""]
         lines += [f"Assumed: {', '.join(f'`{a.key}`' for a in claim.assumptions)}.", ""]
@@ -113,14 +120,18 @@ def pages(found: list[Entry]) -> dict[Path, str]:
 
 
 def recorded() -> list[Entry]:
-    return [
-        Entry(**{**load, "keys": tuple(load["keys"]), "tried": tuple(load["tried"])})
-        for load in json.loads(KEPT.read_text())
-    ]
+    stored = read_json(KEPT)
+    return [Entry(**{**one, "keys": tuple(one["keys"]), "tried": tuple(one["tried"])}) for one in stored]
 
 
 def main() -> None:
-    KEPT.write_text(json.dumps([asdict(item) for item in entries()], indent=1) + "\n")
+    chosen = options(__doc__, trials=False, only=TRIED)
+    if chosen.trials:
+        for key in chosen.only:
+            write_json(TRIALS, {**kept(), key: trial(key)})
+        return
+    every = [*(entry(*item) for item in ON_FEDAVG), *(other() for other in OTHERS)]
+    write_json(KEPT, [asdict(item) for item in every])
     for path, text in pages(recorded()).items():
         write_text(path, text)
 

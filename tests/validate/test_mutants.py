@@ -116,8 +116,8 @@ class TestFalseAlarms:
 
     def test_rates_are_within_the_nominal(self):
         for cell in false_alarms.measure(1, 16, 40):
-            assert cell.runs == 40
+            assert cell["runs"] == 40
             for name in ("false_refuted", "false_margin"):
-                low, high = cell.to_json()[f"{name}_interval"]
-                assert low <= cell.error_rate / 2 and 0 <= low <= high <= 1
-            assert cell.false_holds <= cell.false_margin or cell.claim == "horizon"
+                low, high = cell[f"{name}_interval"]
+                assert low <= cell["error_rate"] / 2 and 0 <= low <= high <= 1
+            assert cell["false_holds"] <= cell["false_margin"] or cell["claim"] == "horizon"
