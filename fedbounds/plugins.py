@@ -28,7 +28,8 @@ REGISTERED = ("claims", "weightings", "problems", "algorithms", "derivations")
 if TYPE_CHECKING:
     from fedbounds.model.algorithm import Algorithm
     from fedbounds.model.weighting import Weighting, WeightingPlugin
-    from fedbounds.theory.claim import Claim, Remark, Role
+    from fedbounds.theory.claim import Claim, Role
+    from fedbounds.theory.reading import Remark
 
     Theorem = str | Path | Claim | Iterable[Claim]
 

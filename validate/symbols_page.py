@@ -7,7 +7,7 @@ import functools
 import sympy as sp
 
 from fedbounds.io import write_text
-from fedbounds.theory import assumptions, point_quantities, symbols
+from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.expressions import NEEDS_VALUE
 from validate.markdown import filled
@@ -19,13 +19,21 @@ OF_ONE_CLAIM = NEEDS_VALUE - {"gamma"}
 PAGE = DOCS / "symbols.md"
 
 
+# Those that are written as expressions of points, and have no letter of their own.
+OF_POINTS = sorted(
+    name
+    for name, q in symbols.QUANTITIES.items()
+    if q.computed and q.expression is not None and name != "zeta_star_sq"
+)
+
+
 def formula(expression: sp.Basic) -> str:
     return f"${symbols.latex(expression)}$"
 
 
 def symbol_table(varying: bool) -> str:
     """Shipped symbols that vary, or those that do not: name, formula, meaning."""
-    hidden = OF_ONE_CLAIM | set(point_quantities.__all__)
+    hidden = OF_ONE_CLAIM | set(OF_POINTS)
     known = ((name, q) for name, q in symbols.QUANTITIES.items() if name not in hidden)
     shown = [(name, q) for name, q in known if bool(q.scopes) is varying]
     return table(("name", "symbol", "meaning"), [(f"`{name}`", formula(q), prose(q.meaning)) for name, q in shown])
@@ -33,7 +41,7 @@ def symbol_table(varying: bool) -> str:
 
 def point_table() -> str:
     """The expressions of points that have a name, in words."""
-    shown = [(name, symbols.QUANTITIES[name]) for name in point_quantities.__all__]
+    shown = [(name, symbols.QUANTITIES[name]) for name in OF_POINTS]
     return table(("name", "meaning"), [(f"`{name}`", prose(q.meaning)) for name, q in shown])
 
 

@@ -1,6 +1,6 @@
 """The paper's remarks that are no claims in terms; `derivations/checks.py` says what each is checked on."""
 
-from fedbounds.theory.claim import Remark
+from fedbounds.theory.reading import Remark
 
 FRAMEWORK, THEOREM = "Framework of analysis", "Main theorem and consequences"
 ERROR_FREE, GENERAL = "Error-free framework", "General framework"

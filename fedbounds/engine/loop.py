@@ -17,9 +17,9 @@ from fedbounds.engine.numpy_engine import Moments, NumpyEngine, round_weights
 from fedbounds.engine.parallel import default_threads, in_threads
 from fedbounds.engine.record import TimeGrid, check_distances, distance_sq, divergence_limit, make_time_grid
 from fedbounds.errors import reject
+from fedbounds.model import Progress
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, kernel_arrays
-from fedbounds.model.protocol import Progress
 
 
 @dataclass

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from fedbounds.errors import interruptible
-from fedbounds.model.protocol import Progress
+from fedbounds.model import Progress
 
 T = TypeVar("T")
 S = TypeVar("S")

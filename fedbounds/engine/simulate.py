@@ -25,9 +25,9 @@ from fedbounds.engine.record import (
     make_time_grid,
 )
 from fedbounds.errors import DivergedError, of_kind, reject
+from fedbounds.model import Progress
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
-from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances, Trajectory
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from operator import eq, le, lt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.ball_arithmetic import compared
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate
-from fedbounds.evidence.judge import Unmet
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
@@ -28,6 +27,13 @@ from fedbounds.theory.verdict import Failure
 NO_TIME = "at no time of the run"
 # A search in floating point stays this far, relatively, on the right side of a relation.
 NEGLIGIBLE = 1e-9
+
+
+class Unmet(NamedTuple):
+    """Assumptions of a claim that ``failed``, and keys of those that cannot be expressed, which are ``unknown``."""
+
+    failed: tuple[Failure, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def on_run(assumption: Assumption, run: MeasuredRun) -> Answer | None:

@@ -17,10 +17,9 @@ from fedbounds.engine.expectations import ENGINE, not_applicable, work
 from fedbounds.engine.quadratic_clients import hessians
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
-from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import difference
-from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, substitution, verdict
+from fedbounds.evidence.judge import OnRun, conclude, judge, substitution, verdict
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, rho_bar
 from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.model.experiment import Experiment
@@ -120,14 +119,12 @@ class Expected(OnRun):
         """The run with the claim's computed quantities."""
         return replace(self, run=with_quantities(claim, self.run))
 
-    def unmet(self, claim: Claim) -> Unmet:
-        """The assumptions that the run does not meet, or cannot express."""
-        return judged_on(claim, self.run)
-
     def refusal(self, claim: Claim) -> Verdict | None:
         """NOT_APPLICABLE to a claim about every point."""
         detail = "a claim about every point, not an expectation"
-        return _verdict(claim, self.run, Status.NOT_APPLICABLE, detail) if claim.scope == "point" else None
+        return (
+            verdict(claim, self.run.reading, Status.NOT_APPLICABLE, detail=detail) if claim.scope == "point" else None
+        )
 
     def rate(self, claim: Claim) -> Verdict:
         """Whether the run shows a floor."""
@@ -144,7 +141,7 @@ class Expected(OnRun):
     def decide(self, claim: Claim, sides: list[Pinned]) -> Verdict:
         """The decision at the worse end, or over the whole interval of rho_bar."""
         if any(not np.isfinite(side.rhs).all() for _, _, side in sides):
-            return _verdict(claim, self.run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
+            return verdict(claim, self.run.reading, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
         certain = np.ones(len(sides[0][2].times), dtype=bool)
         decided = [
             empirical.decide(at_end, run, side, side.band(empirical.CERTAIN, certain), certain)
@@ -281,7 +278,3 @@ def _power(base: Range, exponent: int) -> Range:
         straddles = (base[0] < 0) & (base[1] > 0)
         return np.where(straddles, 0.0, np.minimum(low, high)), np.maximum(low, high)
     return low, high
-
-
-def _verdict(claim: Claim, run: MeasuredRun, status: Status, detail: str) -> Verdict:
-    return verdict(claim, run.reading, status, detail=detail)

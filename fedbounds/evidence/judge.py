@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import sympy as sp
 
+from fedbounds.evidence.assumption_checks import Unmet, judged_on
 from fedbounds.evidence.evaluate import difference
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.weighting import as_weighting
@@ -20,16 +21,9 @@ from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 NOTHING_TESTED = "nothing was tested: no time or point was recorded"
-
-
-class Unmet(NamedTuple):
-    """Assumptions of a claim that ``failed``, and keys of those that cannot be expressed, which are ``unknown``."""
-
-    failed: tuple[Failure, ...] = ()
-    unknown: tuple[str, ...] = ()
 
 
 class Substitution(NamedTuple):
@@ -101,6 +95,10 @@ class OnRun(Judged):
 
     run: MeasuredRun
 
+    def unmet(self, claim: Claim) -> Unmet:
+        """The assumptions that the run does not meet, or cannot express."""
+        return judged_on(claim, self.run)
+
     def lacking(self, claim: Claim) -> tuple[str, ...]:
         """The computed quantities that have no value on the run."""
         return self.run.quantities.why(self.run.quantities.lacking)
@@ -168,17 +166,13 @@ def conclude(
         return Status.VACUOUS, "; both sides are 0 or below rounding wherever they were compared: nothing was tested"
     if not (holds | untested).all():
         return Status.UNDECIDED, ""
-    if has_unrecorded_steps(claim, run):
+    # Constants are extremes over every step, recorded or not.
+    if claim.scope != "constant" and len(run.trajectory.times) <= len(run.trajectory.eta):
         return Status.UNDECIDED, (
             f"; one step in {run.trajectory.experiment.stride} was recorded: a thinned run can refute, not hold"
         )
     words = f"; {untested.sum()} of {untested.size} compare nothing above rounding"
     return Status.HOLDS, words if untested.any() else ""
-
-
-def has_unrecorded_steps(claim: Claim, run: MeasuredRun) -> bool:
-    """Whether steps that a claim speaks of were not recorded; constants are extremes over every step."""
-    return claim.scope != "constant" and len(run.trajectory.times) <= len(run.trajectory.eta)
 
 
 def coverage_of(run: MeasuredRun) -> Coverage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -74,8 +74,8 @@ class MeasuredRun:
     def _constant_values(self) -> dict[str, Numbers]:
         experiment = self.trajectory.experiment
         share = 1.0 if experiment.everyone_present else experiment.participation
-        ratios = {"eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": self.once(_eta_growth)}
-        protocol = {"C": share, **ratios}
+        growth = self.once("growth", lambda: make_time_grid(experiment).eta_growth)
+        protocol = {"C": share, "eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": growth}
         return {**protocol, **{name: constant.value for name, constant in self.constants.items()}}
 
     def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:
@@ -141,17 +141,17 @@ class MeasuredRun:
         alone = (trajectory.alpha.max(axis=-1) == 1).all(axis=0) & (self.reading.virtual == "alpha")
         return np.asarray(aggregated | alone[rounds])
 
-    def once(self, find: Callable[..., V], *given: Any) -> V:
-        """find(run, *given), which depends on the trajectory and reading alone: once for all claims."""
-        if (find, given) not in self._results:
-            self._results[find, given] = find(self, *given)
-        result: V = self._results[find, given]
+    def once(self, key: Hashable, compute: Callable[[], V]) -> V:
+        """What depends on the trajectory and reading alone: computed once for all claims."""
+        if key not in self._results:
+            self._results[key] = compute()
+        result: V = self._results[key]
         return result
 
     @property
     def moments(self) -> PathMoments:
         """The moments of the virtual iterate's fields."""
-        return self.once(_moments)
+        return self.once("moments", lambda: self.trajectory.moments(self.reading.virtual))
 
     # What `fedbounds.theory.assumption.RunLike` asks of a run.
     def constant(self, name: str) -> Constant:
@@ -194,21 +194,9 @@ class MeasuredRun:
         return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
 
 
-def _moments(run: MeasuredRun) -> PathMoments:
-    return run.trajectory.moments(run.reading.virtual)
-
-
-def _eta_growth(run: MeasuredRun) -> float:
-    return make_time_grid(run.trajectory.experiment).eta_growth
-
-
-def _pairs(run: MeasuredRun) -> tuple[float, bool]:
-    return rho_pairs(run.trajectory)
-
-
 def with_pairs(run: MeasuredRun) -> dict[str, Constant]:
     """The run's constants plus rho_pairs, which costs a product over all visited pairs."""
-    value, complete = run.once(_pairs)
+    value, complete = run.once("pairs", lambda: rho_pairs(run.trajectory))
     provenance = Provenance.EXACT if complete else Provenance.BOUND
     note = "smallest over all pairs of visited weights and points" if complete else "bounded below by pi"
     return {**run.constants, "rho_pairs": Constant(value, provenance, note)}

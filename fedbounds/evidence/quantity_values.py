@@ -11,10 +11,9 @@ import math
 import os
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from numbers import Rational
 from typing import Any
 
@@ -32,12 +31,7 @@ IRRATIONAL = (np.sqrt, np.exp, np.log)
 
 
 class Exact(np.ndarray):
-    """Fractions and balls; what numpy calls a root is a fraction where it is one, and else a ball.
-
-    >>> x = np.array([Fraction(9, 4)]).view(Exact)
-    >>> np.sqrt(x)[0], np.linalg.norm(x), (x**0.5)[0], np.sqrt(x.astype(float))
-    (Fraction(3, 2), Fraction(9, 4), Fraction(3, 2), array([1.5]))
-    """
+    """Fractions and balls; what numpy calls a root is a fraction where it is one, and else a ball."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
         if ufunc is np.power and isinstance(inputs[1], float | Fraction) and inputs[1] == 0.5:
@@ -75,21 +69,13 @@ def _irrational(name: str, number: Any) -> Any:
     return Ball(result)
 
 
-@contextmanager
-def in_many_bits() -> Iterator[None]:
-    """Intervals of enough bits to compare short fractions with."""
-    with in_bits(max(ctx.prec, BITS)):
-        yield
-
-
 EXTREMES: dict[str, Callable[[Any], Any]] = {"largest": max, "smallest": min}
 # (probability, path) of each outcome; None for the probability where paths are repetitions, one row each.
 Paths = Callable[[], Iterable[tuple[Any, Path]]]
 
 # By how much of its size a path is moved, up, down and both ways, to see what a symbol looks at: comparisons flip.
 SHAKES = tuple((10.0**power, lean) for power in range(-6, 7) for lean in (1, -1, 0))
-MOVED = ("w", "X", "alpha", "X_next")
-ARRAYS = ("eta", "shares", *MOVED)
+ARRAYS = ("eta", "shares", "w", "X", "alpha", "X_next")
 # What problems compute of themselves once and keep, which one symbol's function must not change under another's.
 KEPT = ("w_star", "w_i_star", "F_i_star", "star_excess", "client_optima")
 
@@ -117,7 +103,7 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
     ``paths`` raises ValueError with the reason where it has none. A measured field has one value a step, and one at T
     too for a horizon: (T,), or (R, T) of repetitions. In fractions roots are balls where they are no fractions.
     """
-    with in_many_bits() if protocol.eta.dtype == object else contextlib.nullcontext():
+    with in_bits(max(ctx.prec, BITS)) if protocol.eta.dtype == object else contextlib.nullcontext():
         return _evaluated(claim, _read_only(losses), _sealed_path(protocol), paths, unknown)
 
 
@@ -203,7 +189,7 @@ def _measure(symbol: Quantity, drawn: list[tuple[Any, Path]], count: int | None,
 def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
     """The times at which a symbol's value stays as it was however the path is shaken: it hangs on the start alone."""
     same = np.ones(len(row), dtype=bool)
-    for shaken in (_Shaken(path, k) for k in range(len(SHAKES))):
+    for shaken in _shaken(path):
         try:
             with np.errstate(all="ignore"):
                 same &= np.atleast_1d(_on_path(symbol)(shaken))[: len(row)] == row
@@ -214,47 +200,20 @@ def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
     return same
 
 
-class _Shaken(Path):
-    """The ``k``-th way of shaking a path: other weights and, from t = 1 on, other models, drawn when looked at."""
-
-    path: Path
-    k: int
-
-    def __init__(self, path: Path, k: int) -> None:
-        super().__init__(path.tau, path.eta, path.losses)
-        for name in MOVED:
-            del vars(self)[name]
-        object.__setattr__(self, "path", path)
-        object.__setattr__(self, "k", k)
-
-    @cached_property
-    def w(self) -> Any:
-        return self._moved("w")
-
-    @cached_property
-    def X(self) -> Any:
-        return self._moved("X")
-
-    @cached_property
-    def alpha(self) -> Any:
-        rng, weights = self._rng("alpha"), self.path.alpha
-        random = rng.random(weights.shape)
-        alone = np.eye(weights.shape[-1])[rng.integers(weights.shape[-1], size=len(weights))]
-        return (random / random.sum(axis=-1, keepdims=True), alone, 0 * random, 0 * random + 1)[self.k % 4]
-
-    @cached_property
-    def X_next(self) -> Any:
-        return self._moved("X_next", first=0)
-
-    def _moved(self, name: str, first: int = 1) -> Any:
-        """Models that were moved, but for those at the start."""
-        (scale, lean), models = SHAKES[self.k], getattr(self.path, name).copy()
-        by = self._rng(name).normal(size=models[first:].shape)
-        models[first:] += scale * (lean * np.abs(by) if lean else by) * (1 + np.abs(models[first:]))
-        return models
-
-    def _rng(self, name: str) -> np.random.Generator:
-        return np.random.default_rng([self.k, MOVED.index(name)])
+def _shaken(path: Path) -> Iterator[Path]:
+    """The path with other weights and, from t = 1 on, other models, once for each of SHAKES."""
+    rng = np.random.default_rng(0)
+    random, clients = rng.random(path.alpha.shape), path.alpha.shape[-1]
+    alone = np.eye(clients)[rng.integers(clients, size=len(random))]
+    weights = (random / random.sum(axis=-1, keepdims=True), alone, 0 * random, 0 * random + 1)
+    models = {name: getattr(path, name) for name in ("w", "X", "X_next")}
+    moves = {name: rng.normal(size=x.shape) * (1 + np.abs(x)) for name, x in models.items()}
+    moves["w"][0] = moves["X"][0] = 0
+    for k, (scale, lean) in enumerate(SHAKES):
+        moved = {
+            name: x + scale * (lean * np.abs(moves[name]) if lean else moves[name]) for name, x in models.items()
+        }
+        yield replace(path, alpha=weights[k % len(weights)], **moved)
 
 
 def _single(row: Any) -> Any:

@@ -17,24 +17,24 @@ from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.weightings.multinomial import Multinomial
 
+# How the second moments were found.
+GIVEN, TOTAL = "given by the user", "largest total expectation over t and i"
+VISITED = "worst conditional expectation at the points visited, every step and replicate"
+
 
 def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Constant, Constant]:
     """(sigma_sq, G_sq, sum_i p_i^2 sigma_i^2) as the policy takes them; Assumptions 3 and 4."""
     extremes, problem = trajectory.extremes, trajectory.experiment.problem
     p = problem.p
     if policy.given:
-        sigma_sq = policy.sigma_sq or 0
-        return _three(Provenance.GIVEN, "given by the user", sigma_sq, policy.G_sq or 0, (p**2).sum() * sigma_sq)
-    per_client = extremes.sigma_i_sq.max(axis=0)
-    if trajectory.engine == EXPECTATIONS:
-        note = "largest total expectation over t and i"
+        per_client, most = np.full(len(p), policy.sigma_sq), policy.G_sq or 0
+        provenance, note = Provenance.GIVEN, GIVEN
     else:
-        note = "worst conditional expectation at the points visited, every step and replicate"
-    return _three(Provenance.EXACT, note, per_client.max(), extremes.G_sq.max(), p**2 @ per_client)
-
-
-def _three(provenance: Provenance, note: str, *values: float) -> tuple[Constant, Constant, Constant]:
-    sigma_sq, G_sq, sigma_p_sq = (Constant(float(value), provenance, note) for value in values)
+        per_client, most, provenance = extremes.sigma_i_sq.max(axis=0), extremes.G_sq.max(), Provenance.EXACT
+        note = TOTAL if trajectory.engine == EXPECTATIONS else VISITED
+    sigma_sq, G_sq, sigma_p_sq = (
+        Constant(float(value), provenance, note) for value in (per_client.max(), most, p**2 @ per_client)
+    )
     return sigma_sq, G_sq, sigma_p_sq
 
 

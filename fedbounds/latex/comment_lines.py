@@ -29,10 +29,10 @@ from fedbounds.plugins import algorithm_named
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import FEDAVG
+from fedbounds.theory.point_values import same_units
 from fedbounds.theory.quantity import Quantity, Scope, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, R, T, eta, eta_0, t, tau
-from fedbounds.theory.units import same_units
 
 RELATIONS = {"<=": sp.Le, "<": sp.Lt, "=": sp.Eq, ">=": sp.Ge, ">": sp.Gt}
 # A step line may name the step size that it gives.

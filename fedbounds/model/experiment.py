@@ -9,8 +9,8 @@ from typing import get_args
 import numpy as np
 
 from fedbounds.errors import reject
+from fedbounds.model import Engine
 from fedbounds.model.problem import Array, Problem, client_weights
-from fedbounds.model.protocol import Engine
 from fedbounds.model.schedule import StepSize
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 

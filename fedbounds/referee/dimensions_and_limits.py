@@ -16,10 +16,10 @@ from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.referee.stage_context import Case, StageResult
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.point_values import NUMBER, shown, units_of
 from fedbounds.theory.quantity import quantities_on_paths
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import L, eta, mu, tau
-from fedbounds.theory.units import NUMBER, shown, units_of
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 

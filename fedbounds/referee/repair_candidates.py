@@ -19,7 +19,7 @@ from fedbounds.referee.sharpen import limited
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, OwnSteps
-from fedbounds.theory.point_quantities import optimum_spread, p_sq, spread_of_optima
+from fedbounds.theory.path_quantities import optimum_spread, p_sq, spread_of_optima
 from fedbounds.theory.reading import READINGS, Reading
 
 # What authors leave out, beside what open claims are tried with.

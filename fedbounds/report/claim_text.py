@@ -20,7 +20,7 @@ from fedbounds.report.verdict_tables import SCOPES
 from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
-from fedbounds.theory.positivity import unknown_signs
+from fedbounds.theory.expressions import unknown_signs
 from fedbounds.theory.protocol_assumptions import constant_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, N, tau

@@ -16,7 +16,7 @@ from rich.progress import Progress as Bars
 from rich.table import Table as Rows
 from rich.text import Text
 
-from fedbounds.model.protocol import Progress
+from fedbounds.model import Progress
 from fedbounds.report.number_format import MISSING
 from fedbounds.report.table import Block, Bullets, Cell, Table
 

@@ -15,7 +15,7 @@ from fedbounds.theory.claim import Role
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.multi_round.program import Present, Run
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model import Progress
     from fedbounds.study.minimax_steps import Found
 
 # Steps of a run in all: beyond this each of the worst cases of a search takes seconds.

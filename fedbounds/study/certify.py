@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fedbounds.evidence.sdp.one_step.certificate import Certificate
     from fedbounds.evidence.sdp.one_step.parameters import Setting
     from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model import Progress
     from fedbounds.plugins import Theorem
 
 # What a setting has; the first of it are counts.

@@ -23,10 +23,10 @@ from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
 from fedbounds.evidence.run_constants import examine_run, with_quantities
+from fedbounds.model import Progress
 from fedbounds.model.algorithm import Algorithm
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.model.weighting import Weighting

@@ -18,9 +18,9 @@ from fedbounds.plugins import Plugins, claims_from, modules_from
 from fedbounds.study.release_evidence import keep, remembered
 from fedbounds.study.result import Result
 from fedbounds.study.result_table import Findings, flat
-from fedbounds.theory.claim import Claim, Remark
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.reading import READINGS
+from fedbounds.theory.reading import READINGS, Remark
 from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
 
 # Where evidence was found that is about no run.

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from fedbounds.errors import quoted, reject
 from fedbounds.io import Bounds, Misshapen, convert
-from fedbounds.model.protocol import Engine
+from fedbounds.model import Engine
 from fedbounds.plugins import nearest
 from fedbounds.theory.reading import ERROR_RATE
 

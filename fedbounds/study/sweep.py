@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fedbounds import io
 from fedbounds.errors import DivergedError, InputError, of_kind, readable, reject, whole
-from fedbounds.model.protocol import Progress
+from fedbounds.model import Progress
 from fedbounds.study import parallel
 from fedbounds.study.result_table import Tabled
 from fedbounds.study.settings import NAMES, Settings

@@ -15,7 +15,7 @@ from fedbounds.weightings.fedmax import FedMax
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.multi_round.program import Present
-    from fedbounds.model.protocol import Progress
+    from fedbounds.model import Progress
     from fedbounds.model.weighting import Weighting
     from fedbounds.study.worst_case_and_theorems import Sandwich
     from fedbounds.theory.claim import Claim

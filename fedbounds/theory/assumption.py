@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sympy.core.relational import Equality, GreaterThan, LessThan, Relational, StrictGreaterThan, StrictLessThan
 
 from fedbounds.theory.constant import Constant
+from fedbounds.theory.sample_path import ConvexLosses
 
 Array = NDArray[np.float64]
 Sign = Literal["<", "<=", "="]
@@ -38,20 +39,6 @@ class Answer(NamedTuple):
     observed: str
 
 
-class Losses(Protocol):
-    """The losses of a run, as an assumption may look at them (`fedbounds.model.problem.Problem`)."""
-
-    @property
-    def convex(self) -> bool: ...
-    @property
-    def d(self) -> int: ...
-    @property
-    def w_star(self) -> Array: ...
-    @property
-    def star_excess(self) -> Array: ...
-    def grads(self, w: Array) -> Array: ...
-
-
 class RunLike(Protocol):
     """A run in one reading, as an assumption may look at it (`fedbounds.evidence.measured_run.MeasuredRun`).
 
@@ -61,7 +48,7 @@ class RunLike(Protocol):
     """
 
     @property
-    def problem(self) -> Losses: ...
+    def problem(self) -> ConvexLosses: ...
     @property
     def start(self) -> Array: ...
     @property
@@ -89,25 +76,6 @@ class InstanceLike(Protocol):
     def functions(self) -> tuple[tuple[tuple[Fraction, ...], ...], ...]: ...
 
 
-class Objects(Protocol):
-    """What facts for a proof are made of: F_i, its gradients, inner products (`evidence.symbolic.definitions`).
-
-    ``eta_s`` is the step size of an earlier step of the round, ``share`` the client's p_i; ``noise`` and
-    ``stochastic`` belong to the gradient drawn at a point that a run visits; ``bias`` is sum_i (alpha_i - p_i) q_i.
-    """
-
-    eta_s: sp.Expr
-    share: sp.Expr
-
-    def value(self, point: sp.Expr) -> sp.Expr: ...
-    def gradient(self, point: sp.Expr) -> sp.Expr: ...
-    def noise(self, point: sp.Expr) -> sp.Expr: ...
-    def stochastic(self, point: sp.Expr) -> sp.Expr: ...
-    def inner(self, left: sp.Expr, right: sp.Expr) -> sp.Expr: ...
-    def norm_sq(self, vector: sp.Expr) -> sp.Expr: ...
-    def bias(self, quantity: sp.Expr) -> sp.Expr: ...
-
-
 class Part(NamedTuple):
     """One relation ``left sign right`` of an assumption, written with < or <= or =."""
 
@@ -123,7 +91,8 @@ class Assumption:
     ``relation`` is a sympy relation, or several in a tuple, between run symbols; symbols of a step (``eta``,
     ``t``) range over every step. A facet given beside it replaces what would follow from the relation: ``on_run``
     checks a run, ``exactly`` an instance and its constants in fractions, ``in_class`` says whether the class of
-    the SDP evidence builds it in, and ``gives`` is a fact for a proof, made of `Objects` and points. Evidence that
+    the SDP evidence builds it in, and ``gives`` is a fact for a proof, made of the objects that
+    `fedbounds.evidence.symbolic.definitions.Formal` lists, and of points. Evidence that
     has neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``observed`` is the
     message where it fails: a format string of the symbols' values there and of ``left`` and ``right``.
     ``tolerance`` is the relative rounding allowed for in <= and = where floats are compared.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.theory.assumption import Assumption, InstanceLike, Objects, Part, RunLike
+from fedbounds.theory.assumption import Assumption, InstanceLike, Part, RunLike
 from fedbounds.theory.protocol_assumptions import constant_steps as constant_steps
 from fedbounds.theory.protocol_assumptions import independent_selection as independent_selection
 from fedbounds.theory.protocol_assumptions import own_local_steps as own_local_steps
@@ -17,26 +17,8 @@ from fedbounds.theory.protocol_assumptions import projection as projection
 from fedbounds.theory.protocol_assumptions import weighting as weighting
 from fedbounds.theory.protocol_assumptions import with_replacement as with_replacement
 from fedbounds.theory.protocol_assumptions import without_replacement as without_replacement
-from fedbounds.theory.symbols import (
-    C,
-    G_sq,
-    Gamma,
-    L,
-    N,
-    eta,
-    eta_growth,
-    eta_ratio,
-    m,
-    mu,
-    mu_F,
-    p_min,
-    pi_max,
-    pi_min,
-    rho_bar,
-    rho_pairs,
-    sigma_sq,
-    tau,
-)
+from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.symbols import *
 
 # Gamma below this fraction of the largest e_i(w_0), or of what an error of this relative size in w* would
 # make of coinciding minima, is rounding.
@@ -66,29 +48,11 @@ def _strongly_convex(run: RunLike) -> Found:
     return constant.value > 0, f"mu = {constant.value:.6g} ({constant.provenance}) on R^d"
 
 
-def _moment(symbol: str) -> Callable[[RunLike], Found]:
-    """A bound on a moment: checked at the points visited."""
-
-    def check(run: RunLike) -> Found:
-        bound = run.constant(symbol).value
-        if run.moments_given:
-            seen = run.reached(symbol)
-            return seen <= bound, f"{symbol} = {bound:.6g} given; the run needs {seen:.6g}"
-        return True, f"{symbol} = {bound:.6g}, checked at the points visited (not on R^d)"
-
-    return check
-
-
-def _visited(symbol: str) -> Callable[[InstanceLike, Values], Found]:
-    """Of an instance the moments are those at the points visited, so they bound them by definition."""
-    return lambda instance, values: (True, f"{symbol} = {float(values[symbol]):.6g} at the points visited")
-
-
 def _at_least_zero(expression: sp.Expr) -> Part:
     return Part(sp.Integer(0), "<=", expression)
 
 
-def _above_tangent(o: Objects, x: sp.Expr, y: sp.Expr, curvature: sp.Expr) -> sp.Expr:
+def _above_tangent(o: Any, x: sp.Expr, y: sp.Expr, curvature: sp.Expr) -> sp.Expr:
     """F(y) - F(x) - <grad F(x), y - x> - (curvature/2) ||y - x||^2."""
     return o.value(y) - o.value(x) - o.inner(o.gradient(x), y - x) - curvature / 2 * o.norm_sq(y - x)
 
@@ -131,21 +95,34 @@ polyak_lojasiewicz = Assumption(
     exactly=lambda instance, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
     in_class=_of_the_class,
 )
-bounded_variance = Assumption(
-    "bounded-variance",
-    "E||g_i - grad F_i||^2 <= sigma^2 (Assumption 3)",
-    on_run=_moment("sigma_sq"),
-    exactly=_visited("sigma_sq"),
-    in_class=_of_the_class,
-    gives=lambda o, x: _at_least_zero(sigma_sq - o.norm_sq(o.noise(x))),
+
+
+def _bounded_moment(key: str, words: str, bound: Quantity, vector: Callable[[Any, sp.Expr], sp.Expr]) -> Assumption:
+    """A bound on the second moment of a vector, checked at the points visited, where an instance's is the largest."""
+    name = bound.name
+
+    def on_run(run: RunLike) -> Found:
+        value = run.constant(name).value
+        if run.moments_given:
+            seen = run.reached(name)
+            return seen <= value, f"{name} = {value:.6g} given; the run needs {seen:.6g}"
+        return True, f"{name} = {value:.6g}, checked at the points visited (not on R^d)"
+
+    return Assumption(
+        key,
+        words,
+        on_run=on_run,
+        exactly=lambda instance, values: (True, f"{name} = {float(values[name]):.6g} at the points visited"),
+        in_class=_of_the_class,
+        gives=lambda o, x: _at_least_zero(bound - o.norm_sq(vector(o, x))),
+    )
+
+
+bounded_variance = _bounded_moment(
+    "bounded-variance", "E||g_i - grad F_i||^2 <= sigma^2 (Assumption 3)", sigma_sq, lambda o, x: o.noise(x)
 )
-bounded_gradient = Assumption(
-    "bounded-gradient",
-    "E||g_i||^2 <= G^2 (Assumption 4)",
-    on_run=_moment("G_sq"),
-    exactly=_visited("G_sq"),
-    in_class=_of_the_class,
-    gives=lambda o, x: _at_least_zero(G_sq - o.norm_sq(o.stochastic(x))),
+bounded_gradient = _bounded_moment(
+    "bounded-gradient", "E||g_i||^2 <= G^2 (Assumption 4)", G_sq, lambda o, x: o.stochastic(x)
 )
 
 
@@ -230,39 +207,35 @@ homogeneous = Assumption(
     "homogeneous", "Gamma = 0", sp.Eq(Gamma, 0), on_run=_homogeneous, observed="Gamma = {Gamma:.4g}"
 )
 
-small_steps = Assumption("small-steps", "eta_t <= 1/L", sp.Le(eta * L, 1), observed="max_t eta_t L = {left:.4g}")
-steps_below_inverse_L = Assumption(
-    "eta-below-1/L", "eta_t < 1/L", sp.Lt(eta * L, 1), observed="max_t eta_t L = {left:.4g}"
+
+def _small(key: str, limit: str, relation: sp.Rel, product: str = "eta_t L") -> Assumption:
+    """A limit of the step sizes."""
+    return Assumption(key, f"eta_t {limit}", relation, observed=f"max_t {product} = {{left:.4g}}")
+
+
+small_steps = _small("small-steps", "<= 1/L", sp.Le(eta * L, 1))
+steps_below_inverse_L = _small("eta-below-1/L", "< 1/L", sp.Lt(eta * L, 1))
+quarter_steps = _small("quarter-steps", "<= 1/(4L)", sp.Le(eta * L, sp.Rational(1, 4)))
+steps_up_to_2_over_L_plus_mu = _small(
+    "eta-below-2/(L+mu)", "<= 2/(L + mu)", sp.Le(eta * (L + mu), 2), "eta_t (L + mu)"
 )
-steps_up_to_2_over_L_plus_mu = Assumption(
-    "eta-below-2/(L+mu)",
-    "eta_t <= 2/(L + mu)",
-    sp.Le(eta * (L + mu), 2),
-    observed="max_t eta_t (L + mu) = {left:.4g}",
+steps_below_2_over_L_plus_mu = _small(
+    "eta-strictly-below-2/(L+mu)", "< 2/(L + mu)", sp.Lt(eta * (L + mu), 2), "eta_t (L + mu)"
 )
-steps_below_2_over_L_plus_mu = Assumption(
-    "eta-strictly-below-2/(L+mu)",
-    "eta_t < 2/(L + mu)",
-    sp.Lt(eta * (L + mu), 2),
-    observed="max_t eta_t (L + mu) = {left:.4g}",
-)
-quarter_steps = Assumption(
-    "quarter-steps", "eta_t <= 1/(4L)", sp.Le(eta * L, sp.Rational(1, 4)), observed="max_t eta_t L = {left:.4g}"
-)
-slow_decay = Assumption(
-    "slow-decay",
-    "inside a round every earlier step size is at most 4 eta_t",
-    sp.Le(eta_ratio, 4),
-    observed="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
-    gives=lambda o: _at_least_zero(4 * eta - o.eta_s),
-)
-halving = Assumption(
-    "halving",
-    "inside a round every earlier step size is at most 2 eta_t",
-    sp.Le(eta_ratio, 2),
-    observed="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
-    gives=lambda o: _at_least_zero(2 * eta - o.eta_s),
-)
+
+
+def _decaying(key: str, most: int) -> Assumption:
+    """A limit on how fast step sizes fall inside a round."""
+    return Assumption(
+        key,
+        f"inside a round every earlier step size is at most {most} eta_t",
+        sp.Le(eta_ratio, most),
+        observed="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
+        gives=lambda o: _at_least_zero(most * eta - o.eta_s),
+    )
+
+
+slow_decay, halving = _decaying("slow-decay", 4), _decaying("halving", 2)
 equal_steps = Assumption(
     "equal-steps",
     "inside a round all step sizes are equal",
@@ -287,7 +260,8 @@ def _identical(run: RunLike) -> Found:
     """Gradients compared at w_0, w* and d + 1 points around them: for quadratics that decides it."""
     problem = run.problem
     reach = 1 + np.linalg.norm(run.start - problem.w_star)
-    around = np.random.default_rng(0).standard_normal((problem.d + 1, problem.d)) * reach
+    d = len(problem.w_star)
+    around = np.random.default_rng(0).standard_normal((d + 1, d)) * reach
     points = np.concatenate([[run.start, problem.w_star], problem.w_star + around])
     grads = problem.grads(points)
     apart = float(np.abs(grads - grads[:, :1]).max() / max(np.abs(grads).max(), np.finfo(float).tiny))

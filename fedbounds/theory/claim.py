@@ -135,7 +135,7 @@ class Claim:
         if isinstance(self.definitions, dict):
             object.__setattr__(self, "definitions", self.definitions | gamma_from_steps(self.eta, self.definitions))
         check_claim(self)
-        for item in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
+        for item in self._ever_assumed:
             if item.key == OWN_STEPS and not isinstance(item, OwnSteps):
                 raise reject(f"{self.key} may have no assumption {OWN_STEPS}", item.statement, "choose another key")
         warn_as_made(self)
@@ -159,12 +159,21 @@ class Claim:
     @cached_property
     def has_server_step(self) -> bool:
         """Whether it speaks of FedAvg with a server step eta_s, which runs and instances in fractions may have."""
-        repair = self.repair or Repair("")
-        sides = [self.lhs, *self.terms.values(), *self.definitions.values(), *filter(None, (self.eta,))]
-        sides += [*repair.substitutions.values(), *(q.expression for q in self.computed if q.expression is not None)]
-        spoken = {s.name for side in sides for s in sp.sympify(side).free_symbols}
-        spoken |= {name for item in (*self.assumptions, *repair.assumptions) for name in item.symbols()}
+        sides = (*self.expressions, *(q.expression for q in self.computed if q.expression is not None))
+        spoken = {s.name for side in sides for s in side.free_symbols}
+        spoken |= {name for item in self._ever_assumed for name in item.symbols()}
         return self.algorithm == FEDAVG and symbols.eta_s.name in spoken
+
+    @cached_property
+    def expressions(self) -> tuple[sp.Expr, ...]:
+        """Every expression that it is stated with, repaired or not, its assumptions apart."""
+        put = self.repair.substitutions.values() if self.repair else ()
+        sides = (self.lhs, *self.terms.values(), *self.definitions.values(), *put)
+        return tuple(map(sp.sympify, (*sides, *(() if self.eta is None else (self.eta,)))))
+
+    @property
+    def _ever_assumed(self) -> tuple[Assumption, ...]:
+        return (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
 
     def require_fedavg(self) -> None:
         """Refuse a claim about another algorithm, before a search on FedAvg's runs that could find nothing."""
@@ -247,30 +256,13 @@ class Claim:
     @cached_property
     def computed(self) -> tuple[Quantity, ...]:
         """The symbols of one's own in either side, repaired or not, the definitions, and the assumptions."""
-        assumed = (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
-        related = (side for item in assumed for part in item.parts for side in (part.left, part.right))
-        put, step = self.repair.substitutions.values() if self.repair else (), filter(None, (self.eta,))
-        return quantities_on_paths(self.lhs, *self.terms.values(), *self.definitions.values(), *put, *related, *step)
+        related = (side for item in self._ever_assumed for part in item.parts for side in (part.left, part.right))
+        return quantities_on_paths(*self.expressions, *related)
 
     @cached_property
     def symbols(self) -> frozenset[str]:
         """Names of the symbols that either side uses, the definitions not put in."""
         return frozenset(s.name for side in (self.lhs, *self.terms.values()) for s in sp.sympify(side).free_symbols)
-
-
-@dataclass(frozen=True)
-class Remark:
-    """A remark of a paper that no claim states in terms, examined by exact instances alone.
-
-    ``words`` are the paper's where they stand in quotation marks, ``reading`` how they are taken here.
-    ``undecided`` says why no instance can decide it, where that is so; else the counterexamples of its ``key`` do.
-    """
-
-    key: str
-    source: str
-    words: str
-    reading: str
-    undecided: str = ""
 
 
 def in_words(claim: Claim) -> str:

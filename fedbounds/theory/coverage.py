@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -160,7 +160,7 @@ def only(*values: object) -> frozenset[Any]:
 BEYOND: Mapping[tuple[str, object], str] = {
     ("gradients", only("full")): "stochastic gradients",
     ("gradients", only("stochastic")): "full gradients",
-    ("participation", only(1)): "partial participation",
+    **{("participation", region): "partial participation" for region in (Span(1, 1), only(1))},
 }
 OTHER = {"problem": "problems"}
 
@@ -183,15 +183,22 @@ def coverage_of_relations(parts: tuple[Part, ...]) -> Coverage:
     Read off relations between one symbol and a number, limits on eta L, the step size a claim asks for, and
     sigma^2 = 0; what cannot be read so restricts nothing.
     """
-    ends: dict[str, dict[str, Number]] = {}
-    axes: dict[str, Region] = {}
+    axes: dict[str, Any] = {}
     for part in parts:
         if part.sign == "=" and {part.left, part.right} == {symbols.sigma_sq, sp.Integer(0)}:
             axes["gradients"] = only("full")
         for axis, end, value in _ends(part):
-            regions = ends.setdefault(axis, {}).get(end, value)
-            ends[axis][end] = min(regions, value) if end == "high" else max(regions, value)
-    return Coverage(axes | {axis: Span(**result) for axis, result in ends.items()})  # type: ignore[arg-type]
+            axes[axis] = _narrowed(axes.get(axis, Span()), end, value, part.sign == "<")
+    return Coverage(axes)
+
+
+def _narrowed(span: Span, end: str, value: Number, strict: bool) -> Span:
+    """What of a span lies on the right side of a value, which is left out where ``strict``."""
+    if end == "low":
+        low, above = max((span.low, span.above), (value, strict))
+        return replace(span, low=low, above=above)
+    high, closed = min((span.high, not span.below), (value, not strict))
+    return replace(span, high=high, below=not closed)
 
 
 def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
@@ -214,7 +221,8 @@ def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
         slope = sp.Add(*(term for term in sp.Add.make_args(left.coeff(product, 1)) if term.is_Rational))
         signs = all(symbols.QUANTITIES.get(s.name) is s for s in left.free_symbols - {product})
         if slope > 0 and signs and all(term.is_nonnegative for term in sp.Add.make_args(left)):
-            yield "eta_L", "high", _plain(part.right / slope)
+            ends = ("high", "low") if part.sign == "=" and left == slope * product else ("high",)
+            yield from (("eta_L", end, _plain(part.right / slope)) for end in ends)
 
 
 def _largest_step(eta: sp.Expr) -> sp.Rational | None:
@@ -246,41 +254,34 @@ def _near(value: object, other: object) -> bool:
     """Whether numbers, or tuples of them, are the same up to a float's rounding, where one is a float."""
     if isinstance(value, tuple) and isinstance(other, tuple):
         return len(value) == len(other) and all(map(_near, value, other))
-    return (
-        isinstance(value, Number)
-        and isinstance(other, Number)
-        and (value == other or (float in (type(value), type(other)) and math.isclose(value, other, rel_tol=ROUNDING)))
-    )
+    if not (isinstance(value, Number) and isinstance(other, Number)):
+        return False
+    return value == other or (float in (type(value), type(other)) and math.isclose(value, other, rel_tol=ROUNDING))
 
 
 def _covers(region: Region, axis: str, claimed: Coverage | None) -> bool:
     """Whether the region holds all that the claim speaks of on this axis."""
-    if claimed is None or axis not in claimed.axes:
-        return False
-    wanted = claimed.axes[axis]
-    if isinstance(wanted, Along) or isinstance(region, Along):
+    wanted = None if claimed is None else claimed.axes.get(axis)
+    if wanted is None or isinstance(wanted, Along) or isinstance(region, Along):
         return False
     if isinstance(wanted, Span) and wanted.low == wanted.high:
         return wanted.low in region
     if isinstance(wanted, Span):
         if not isinstance(region, Span) or (region.constant and not wanted.constant):
             return False
-        inside = wanted.high in region or (wanted.below and wanted.high == region.high)
-        return wanted.low in region and inside
+        low = wanted.low in region or (wanted.above and wanted.low == region.low)
+        return low and (wanted.high in region or (wanted.below and wanted.high == region.high))
     return all(value in region for value in wanted)
 
 
 def _phrase(axis: str, region: Region) -> str:
     if not isinstance(region, frozenset):
         return f"{AXES[axis]} {region}"
-    values = " or ".join(sorted(_word(value) for value in region))
+    texts = (f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value) for value in region)
+    values = " or ".join(sorted(texts))
     if axis == "gradients":
         return f"{values} gradients"
     return f"{AXES[axis]} {values}" if axis in ("problem", "weights") else f"{AXES[axis]} = {values}"
-
-
-def _word(value: object) -> str:
-    return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 
 def _to_json(region: Region) -> Any:
@@ -313,7 +314,6 @@ def _from_json(data: Any) -> Region:
 def _read(value: Any, missing: float) -> Any:
     if value is None:
         return missing
-    if isinstance(value, dict):
-        sequence = value.get("sequence")
-        return Fraction(value["rational"]) if sequence is None else tuple(_read(item, missing) for item in sequence)
-    return value
+    if not isinstance(value, dict):
+        return value
+    return Fraction(value["rational"]) if "rational" in value else tuple(_read(x, missing) for x in value["sequence"])

@@ -5,20 +5,22 @@ from __future__ import annotations
 import difflib
 import typing
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
+import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from fedbounds.errors import InputError, StatementWarning, nearest, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.coverage import Coverage, Span
-from fedbounds.theory.positivity import unknown_signs
+from fedbounds.theory.point_values import have_units, same_units
 from fedbounds.theory.quantity import Quantity, Scope, quantities_on_paths
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.units import have_units, same_units
 
 UNITS = 'give units="as written"'
 # What a step size may be tuned to, known of a problem, a start and a horizon.
@@ -109,11 +111,7 @@ def check_symbols(claim: Any) -> None:
 
 
 def gamma_from_steps(eta: object, definitions: Mapping[Any, Any]) -> dict[sp.Expr, sp.Expr]:
-    """gamma as eta_0 determines it, where it stands in the step size and nothing defines it.
-
-    >>> gamma_from_steps(2 / (symbols.mu * (symbols.t + symbols.gamma)), {})
-    {gamma: 2/(eta_0*mu)}
-    """
+    """gamma as eta_0 determines it, where it stands in the step size and nothing defines it."""
     first = eta.subs(symbols.t, 0) if isinstance(eta, sp.Expr) else sp.Integer(0)
     if symbols.gamma in definitions or not first.has(symbols.gamma) or first.has(symbols.eta_0):
         return {}
@@ -182,8 +180,7 @@ def warn_as_made(claim: Any) -> None:
 
 def _not_finite(claim: Any) -> list[Any]:
     """The parts that have no value."""
-    parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), *filter(None, (claim.eta,)))
-    return [part for part in parts if sp.sympify(part).has(sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I)]
+    return [part for part in claim.expressions if part.has(sp.nan, sp.zoo, sp.oo, -sp.oo, sp.I)]
 
 
 def check_written(claim: Any) -> None:
@@ -204,10 +201,7 @@ def _of_sign(claim: Any, base: sp.Expr, name: str) -> str:
 
 
 def require_met(claim: Any, reading: Any) -> None:
-    """Refuse a claim whose assumptions contradict each other, as far as they limit one number each.
-
-    >>> require_met(claim_named("theorem-1"), READINGS["plain"])
-    """
+    """Refuse a claim whose assumptions contradict each other, as far as they limit one number each."""
     for axis, region in claim.coverage(reading).axes.items():
         if isinstance(region, Span) and region.low > region.high:
             what = f"an instance must be able to meet the assumptions of {claim.key}"
@@ -248,3 +242,59 @@ def check_relations(key: str, relation: object) -> None:
     for item in relation if isinstance(relation, tuple) else (relation,):
         for side in getattr(item, "args", ()):
             check_expression(key, side)
+
+
+# Points that are drawn to see a sign, and the symbols that are whole numbers at them.
+POINTS, WHOLE = 400, ("t", "T", "T_run", "R", "tau", "N", "m")
+
+
+def _facts(claim: Any) -> list[sp.Expr]:
+    """What a claim assumes not to be negative, of the first step too."""
+    parts = [part for assumption in claim.assumptions for part in assumption.parts]
+    facts = [part.right - part.left for part in parts if part.sign != "="]
+    return [*facts, *(fact.subs(symbols.eta, symbols.eta_0) for fact in facts)]
+
+
+def _bases(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
+    """What a side divides by or takes a root of and is not positive by its form, and the name of its term."""
+    for name, term in {"the left side": claim.lhs, **claim.terms}.items():
+        for power in sorted(sp.sympify(term).atoms(sp.Pow), key=str):
+            base, exponent = power.base, power.exp
+            odd = exponent.is_negative or (exponent.is_Rational and not exponent.is_Integer)
+            if odd and not (exponent.is_Integer and exponent % 2 == 0) and not base.is_nonnegative:
+                yield base, name
+
+
+def unknown_signs(claim: Any) -> Iterator[tuple[sp.Expr, str]]:
+    """What a side divides by or takes a root of and is negative at a drawn point that meets what is assumed."""
+    parts = (part for assumption in claim.assumptions for part in assumption.parts)
+    equal = {part.left: part.right for part in parts if part.sign == "=" and part.left.is_Symbol}
+    for base, name in _bases(claim):
+        least, *facts = (sp.sympify(item).subs(claim.definitions).subs(equal) for item in (base, *_facts(claim)))
+        drawn = _drawn(sorted(set().union(*(item.free_symbols for item in (least, *facts))), key=str))
+        with np.errstate(all="ignore"):
+            met = np.all([np.ones(POINTS), *(_at(fact, drawn) >= 0 for fact in facts)], axis=0)
+            if np.any(met & (_at(least, drawn) < 0)):
+                yield base, name
+
+
+def _at(expression: sp.Expr, values: Mapping[sp.Symbol, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """An expression of sums, products, powers, maxima and minima at points; nan of another."""
+    if expression.is_Symbol or expression.is_number:
+        return values[expression] if expression.is_Symbol else np.full(POINTS, float(expression))
+    parts = [_at(part, values) for part in expression.args]
+    join = {sp.Add: np.add, sp.Mul: np.multiply, sp.Pow: np.power, sp.Max: np.maximum, sp.Min: np.minimum}
+    how = join.get(expression.func)
+    return np.full(POINTS, np.nan) if how is None else reduce(how, parts)
+
+
+def _drawn(names: Sequence[sp.Symbol]) -> dict[sp.Symbol, NDArray[np.float64]]:
+    """Values of symbols at random, with L >= mu, times that are whole numbers, and steps about 1/L and far below."""
+    rng = np.random.default_rng(0)
+    powers = {symbol: 10.0 ** rng.uniform(-1, 1, POINTS) for symbol in names}
+    mu = 10.0 ** rng.uniform(-1, 1, POINTS)
+    L = mu * 10.0 ** rng.uniform(0, 2, POINTS)
+    values = {"mu": mu, "L": L} | {name: rng.choice([1.0, 2, 3, 5, 20], POINTS) for name in WHOLE}
+    values |= {name: 10.0 ** rng.uniform(-3, 1, POINTS) / L for name in ("eta", "eta_0")}
+    signs = {symbol: 1 if symbol.is_nonnegative else rng.choice([-1, 1], POINTS) for symbol in names}
+    return {symbol: values.get(symbol.name, powers[symbol] * signs[symbol]) for symbol in names}

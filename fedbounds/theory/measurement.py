@@ -18,11 +18,7 @@ V = TypeVar("V")
 
 
 class OnDemand(Mapping[str, V]):
-    """Values by name, each computed when it is first looked up: a claim names few of those that a run has.
-
-    >>> OnDemand({"L": lambda: 2.0})["L"]
-    2.0
-    """
+    """Values by name, each computed when it is first looked up: a claim names few of those that a run has."""
 
     def __init__(self, formulas: Mapping[str, Callable[[], V]]) -> None:
         self._formulas = formulas

@@ -23,6 +23,7 @@ from fedbounds.theory.quantity import (
     STEP,
     VALUE,
     Quantity,
+    constant,
     defined,
     largest,
     measured,
@@ -257,3 +258,47 @@ def dissimilarity(B_sq: Any, name: str = "G_B_sq") -> Quantity:
 
     meaning = f"smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = {B_sq}"
     return largest(name, beyond, latex="G_B^2", meaning=meaning, units=SLOPE_SQ, nonnegative=True)
+
+
+# Each of the following is one expression of points, which all kinds of evidence read.
+# Of the problem.
+p_sq = constant("p_sq", at.mean(at.p_i), meaning="sum_i p_i^2")
+optimum_spread = constant(
+    "optimum_spread", at.mean(at.norm_sq(at.w_i_star - at.w_star)), meaning="sum_i p_i ||w_i* - w*||^2"
+)
+spread_of_optima = constant(
+    "spread_of_optima",
+    at.mean(at.norm_sq(at.w_i_star - at.mean(at.w_i_star))),
+    meaning="variance of the w_i* under p",
+)
+optimum_to_mean = constant(
+    "optimum_to_mean", at.norm_sq(at.w_star - at.mean(at.w_i_star)), meaning="||w* - sum_i p_i w_i*||^2"
+)
+# At the virtual iterate.
+slope_sq = measured("slope_sq", at.mean(at.norm_sq(at.grad(at.w))), meaning="sum_i p_i ||grad F_i(w)||^2")
+mean_slope_sq = measured("mean_slope_sq", at.norm_sq(at.mean(at.grad(at.w))), meaning="||grad F(w)||^2")
+slope_variance = measured(
+    "slope_variance",
+    at.mean(at.norm_sq(at.grad(at.w) - at.mean(at.grad(at.w)))),
+    meaning="sum_i p_i ||grad F_i(w) - grad F(w)||^2",
+)
+mean_excess = measured("mean_excess", at.F(at.w) - at.mean(at.F_i_star), meaning="F(w) - sum_i p_i F_i*")
+moved_sq = measured("moved_sq", at.norm_sq(at.w_next - at.w), meaning="||w_{t+1} - w_t||^2")
+# At the local models.
+dispersion = measured(
+    "dispersion", at.mean(at.norm_sq(at.w_i - at.mean(at.w_i))), meaning="variance of the local models under p"
+)
+client_error = measured("client_error", at.mean(at.norm_sq(at.w_i - at.w_star)), meaning="sum_i p_i ||w_i - w*||^2")
+models_slope_sq = measured(
+    "models_slope_sq", at.mean(at.norm_sq(at.grad(at.w_i))), meaning="sum_i p_i ||grad F_i(w_i)||^2"
+)
+average_models_gap = measured(
+    "average_models_gap", at.F(at.mean(at.w_i)) - at.F_star, meaning="F(wbar) - F*, wbar = sum_i p_i w_i"
+)
+average_models_slope_sq = measured(
+    "average_models_slope_sq", at.norm_sq(at.mean(at.grad(at.mean(at.w_i)))), meaning="||grad F(wbar)||^2"
+)
+# Of the server's weights.
+chi_sq = measured("chi_sq", at.mean((at.weight_ratio - 1) ** 2), meaning="sum_i (alpha_i - p_i)^2/p_i")
+displaced_sq = measured("displaced_sq", at.norm_sq(at.w_alpha - at.w_star), meaning="||w_alpha - w*||^2")
+displaced_gap = measured("displaced_gap", at.F(at.w_alpha) - at.F_star, meaning="F(w_alpha) - F*")

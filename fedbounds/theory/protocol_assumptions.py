@@ -87,23 +87,16 @@ with_server_step = Assumption(
 )
 
 
-def other_algorithm(algorithm: str) -> Assumption:
-    """That a run is of the algorithm its claim is about: no evidence on FedAvg meets it."""
-    text = f"the algorithm is {algorithm}"
-    return Assumption("algorithm", text, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
-
-
 def of_the_algorithm(other: str, server_step: bool) -> tuple[Assumption, ...]:
-    """What a claim assumes of the algorithm: another one than FedAvg, unless "", or a server's step."""
-    return (other_algorithm(other),) if other else (with_server_step,) * server_step
+    """What a claim assumes of the algorithm: another one, unless "", which no evidence on FedAvg meets."""
+    if not other:
+        return (with_server_step,) * server_step
+    text = f"the algorithm is {other}"
+    return (Assumption("algorithm", text, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg),)
 
 
 def assumed_weightings(assumptions: Iterable[Assumption]) -> list[str]:
-    """The weightings that are assumed by name.
-
-    >>> assumed_weightings([weighting("fedmax:3"), constant_steps])
-    ['fedmax:3']
-    """
+    """The weightings that are assumed by name."""
     return [item.key.removeprefix(WEIGHTING) for item in assumptions if item.key.startswith(WEIGHTING)]
 
 

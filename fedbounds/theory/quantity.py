@@ -10,6 +10,7 @@ from __future__ import annotations
 import builtins
 import importlib
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -37,32 +38,8 @@ SHIPPED = f"{__package__}.symbols"
 ordering_of_classes.insert(ordering_of_classes.index("Symbol") + 1, "Quantity")
 
 
-class _Words:
-    """The docstring of a class, and of each of its instances: help(eta) says what eta is."""
-
-    def __init__(self, words: str) -> None:
-        self.words = words
-
-    def __get__(self, quantity: Any, of: type | None = None) -> str:
-        return self.words if quantity is None else described(quantity)
-
-
-def described(quantity: Any) -> str:
-    """What a quantity means, its scope and its units.
-
-    >>> from fedbounds.theory.symbols import eta
-    >>> described(eta).splitlines()[0]
-    'eta: step size.'
-    """
-    scopes = quantity.scopes
-    over = f"It varies over every {' and every '.join(scopes)}" if scopes else "It is one constant of a run"
-    where = f'so that a claim with it has scope="{scopes[0]}"' if scopes else "so that claims of every scope have it"
-    units = "" if quantity.units is None else f"\nUnits: metre^{quantity.units[0]} joule^{quantity.units[1]}."
-    return f"{quantity.name}: {quantity.meaning or 'a symbol of the author'}.\n{over}, {where}.{units}"
-
-
 class Quantity(sp.Symbol):
-    __doc__ = _Words("""A symbol with notation, meaning and facets; shipped ones stand in `fedbounds.theory.symbols`.
+    """A symbol with notation, meaning and facets; shipped ones stand in `fedbounds.theory.symbols`.
 
     ``units`` are powers of (metre, joule) with w in metres and F in joules. Facets, empty where that evidence
     cannot express the quantity: ``on_path`` gives its values on a `Path`, or of a constant on `Losses`; ``in_class``
@@ -70,7 +47,7 @@ class Quantity(sp.Symbol):
     is given as an expression of points, proofs read the same expression, and LaTeX, meaning and units follow.
     ``recorded`` maps a scope to the field in which engines record it, {} for a constant that every run gives; None
     where evidence computes it by ``on_path``. Raises InputError for a name that numpy, Python or a claim uses.
-    """)
+    """
 
     FACETS = ("on_path", "in_class", "in_proof", "in_rocq")
     __slots__ = ("latex", "meaning", "recorded", "statistic", "units", *FACETS)
@@ -138,7 +115,7 @@ class Quantity(sp.Symbol):
             return _shipped, (self.name,)
         names = ("on_path", "statistic", "latex", "meaning", "units", "recorded", "in_class", "in_proof", "in_rocq")
         facets = {name: getattr(self, name) for name in names}
-        return _rebuilt, (self.name, facets | dict(self._assumptions_orig))
+        return partial(Quantity, self.name, **facets, **self._assumptions_orig), ()
 
     @property
     def expression(self) -> sp.Expr | None:
@@ -188,10 +165,6 @@ def fault(expression: sp.Expr, constant: bool = False) -> str:
     other = next((number for number in numbers if (type(number), number) != (Quantity, _shipped(number.name))), None)
     inside = f"{other} is none of the shipped numbers: multiply by it outside of the quantity"
     return points.fault(expression, constant) or ("" if other is None else inside)
-
-
-def _rebuilt(name: str, declared: dict[str, Any]) -> Quantity:
-    return Quantity(name, **declared)
 
 
 def defined(

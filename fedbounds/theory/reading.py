@@ -35,3 +35,18 @@ READINGS = {
         Reading("repaired", "all-steps", "alpha", True, "all-steps, with the conditions the proof needs"),
     )
 }
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A remark of a paper that no claim states in terms, examined by exact instances alone.
+
+    ``words`` are the paper's where they stand in quotation marks, ``reading`` how they are taken here.
+    ``undecided`` says why no instance can decide it, where that is so; else the counterexamples of its ``key`` do.
+    """
+
+    key: str
+    source: str
+    words: str
+    reading: str
+    undecided: str = ""

@@ -34,6 +34,15 @@ class Losses(Protocol):
     def gap(self, w: Numbers) -> Numbers: ...
 
 
+class ConvexLosses(Losses, Protocol):
+    """The same, which say of themselves whether they are convex."""
+
+    @property
+    def convex(self) -> bool: ...
+    @property
+    def star_excess(self) -> Numbers: ...
+
+
 @dataclass(frozen=True)
 class Path:
     """One path of a run: step sizes ``eta`` (T,), virtual iterates ``w`` (T + 1, d), and before each step the local

@@ -15,7 +15,6 @@ import sympy as sp
 from fedbounds.theory import points as at
 from fedbounds.theory import sample_path as on
 from fedbounds.theory.path_quantities import *
-from fedbounds.theory.point_quantities import *
 from fedbounds.theory.quantity import (
     CURVATURE,
     LENGTH_SQ,

@@ -13,8 +13,8 @@ import torch
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import DivergedError, reject
 from fedbounds.io import read_json, write_json
+from fedbounds.model import Progress
 from fedbounds.model.problem import Array, Indices
-from fedbounds.model.protocol import Progress
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
 from fedbounds.vision import images, records, training
 from fedbounds.vision.images import Images

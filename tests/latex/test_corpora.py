@@ -19,7 +19,7 @@ from fedbounds.latex.statement import claim_of
 from fedbounds.plugins import claim_named
 from fedbounds.theory import points as at
 from fedbounds.theory import symbols as s
-from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.path_quantities import mean_slope_sq
 
 HERE = Path(__file__).parent
 PUBLIC = ("collected", "displays", "found", "fresh", "later", "from_memory")

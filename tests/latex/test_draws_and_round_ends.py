@@ -11,7 +11,7 @@ from fedbounds.latex.reader import read_text
 from fedbounds.report.claim_text import read_back
 from fedbounds.theory import points as at
 from fedbounds.theory import symbols as s
-from fedbounds.theory.point_quantities import slope_variance
+from fedbounds.theory.path_quantities import slope_variance
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 

@@ -20,7 +20,7 @@ from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import point_quantities as pq
+from fedbounds.theory import path_quantities as pq
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.points import grad, inner, mean, w, w_star
 from fedbounds.theory.quantity import measured

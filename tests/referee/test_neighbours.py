@@ -19,7 +19,7 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
-from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.path_quantities import mean_slope_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 

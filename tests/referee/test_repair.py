@@ -24,7 +24,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import slope_sq
+from fedbounds.theory.path_quantities import slope_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 
@@ -162,7 +162,7 @@ def test_a_changed_side_comes_before_a_condition_and_a_proof_before_a_guess():
 DRAFT = """
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import slope_sq
+from fedbounds.theory.path_quantities import slope_sq
 from fedbounds.theory.symbols import L, gap_t, zeta_star_sq
 
 DIVERSITY = Claim(

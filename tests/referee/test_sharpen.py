@@ -19,7 +19,7 @@ from fedbounds.referee.theorems import sharpen
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.path_quantities import mean_slope_sq
 from fedbounds.theory.reading import READINGS
 
 LOOSE = Claim(

@@ -31,8 +31,8 @@ from fedbounds.theory import quantity, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.point_values import units_of
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.units import units_of
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"

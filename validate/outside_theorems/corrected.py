@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import point_quantities as pq
+from fedbounds.theory import path_quantities as pq
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Delta_0, L, N, T, eta_0, gamma, m, mu, sigma_p_sq, t
 from validate.outside_theorems import vocabulary as v

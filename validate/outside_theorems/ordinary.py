@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import point_quantities as pq
+from fedbounds.theory import path_quantities as pq
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.points import F, F_star, grad, mean, norm_sq, w, w_i, w_next
 from fedbounds.theory.quantity import constant, measured

@@ -6,7 +6,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import point_quantities as pq
+from fedbounds.theory import path_quantities as pq
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.points import grad, mean, mean_alpha, norm_sq, w, w_i, w_round, w_star
 from fedbounds.theory.quantity import largest, measured

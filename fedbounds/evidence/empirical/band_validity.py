@@ -61,7 +61,7 @@ def distrust(
     columns = np.flatnonzero(np.isin(measurement.times(claim.scope), times))
     slopes = {index: slope[:, columns] for index, slope in _slopes(claim, run, measurement).items()}
     return (
-        run.once(_missed_noise, error_rate)
+        run.once(("missed", error_rate), lambda: _missed_noise(run, error_rate))
         or _dominated(run, times, columns, np.abs(difference), slopes)
         or _unseen_weights(run, columns, difference, slopes, refuted, error_rate)
         or _own_tails(claim, run, columns)
@@ -229,7 +229,7 @@ def value_rounding(difference: sp.Expr, values: Mapping[str, Numbers], base: Arr
 
 def position_rounding(run: MeasuredRun, count: int) -> Array:
     """delta^2 + 2 delta ||w_t - w*||, what an error delta of w does to it squared, at the first ``count`` times."""
-    return run.once(_position_rounding)[:, :count]
+    return run.once("rounding", lambda: _position_rounding(run))[:, :count]
 
 
 def _position_rounding(run: MeasuredRun) -> Array:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sympy as sp
 
-from fedbounds.evidence.assumption_checks import judged_on, with_quantities_if_needed
+from fedbounds.evidence.assumption_checks import with_quantities_if_needed
 from fedbounds.evidence.empirical.band_validity import distrust
 from fedbounds.evidence.empirical.bands import MIN_REPLICATES, Band, ComparedBands, columns_that_vary
 from fedbounds.evidence.empirical.decay import floor_fit
@@ -19,7 +19,7 @@ from fedbounds.evidence.empirical.sides import Comparison as Comparison
 from fedbounds.evidence.empirical.sides import Points, Worst, at_points
 from fedbounds.evidence.empirical.sides import compare as compare
 from fedbounds.evidence.evaluate import difference, evaluate, is_affine, names_in
-from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, verdict
+from fedbounds.evidence.judge import OnRun, conclude, judge, verdict
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import ERROR_RATE
@@ -53,16 +53,12 @@ class Sampled(OnRun):
         """The run with the claim's computed quantities, unless an assumption without them fails."""
         return replace(self, run=with_quantities_if_needed(claim, self.run))
 
-    def unmet(self, claim: Claim) -> Unmet:
-        """The assumptions that the run does not meet, or cannot express."""
-        return judged_on(claim, self.run)
-
     def refusal(self, claim: Claim) -> Verdict | None:
         """UNDECIDED where means of replicates do not stand for the two sides."""
         left, right, _ = claim.sides(self.run.reading)
         curved = claim.kind is not Kind.RATE and claim.scope != "point" and self.run.trajectory.random
         if curved and not is_affine(difference(left, right)):
-            return _verdict(claim, self.run, Status.UNDECIDED, detail=NOT_LINEAR)
+            return verdict(claim, self.run.reading, Status.UNDECIDED, detail=NOT_LINEAR)
         return None
 
     def rate(self, claim: Claim) -> Verdict:
@@ -92,7 +88,7 @@ class Sampled(OnRun):
         run = self.run
         certain = known_columns(claim, run, sides.times)
         if claim.computed and columns_that_vary(sides.lhs - sides.rhs, certain):
-            return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
+            return verdict(claim, run.reading, Status.UNDECIDED, detail=UNSTEADY)
         interval = sides.band(self.error_rate, certain)
         if self.compared is not None and claim.scope in ("step", "horizon"):
             self.compared[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
@@ -104,7 +100,8 @@ def _less_undefined(
 ) -> Verdict:
     """``result`` on the ``defined`` of ``total`` times, with what was left out; ``poles``: their number and first."""
     if result is None:
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
+        undefined = "the bound is infinite or undefined on this run"
+        return verdict(claim, run.reading, Status.NOT_APPLICABLE, detail=undefined)
     count, first = poles
     if count and result.status is Status.HOLDS:
         # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
@@ -151,9 +148,9 @@ def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, ce
             f"; at {agreeing.sum()} of {agreeing.size} times all replicates agree to rounding, which gives no band"
         )
     certain = bool(certain_columns.all())
-    return _verdict(
+    return verdict(
         claim,
-        run,
+        run.reading,
         status,
         margin=float(cells.relative[worst]),
         tightness=sides.tightness,
@@ -168,9 +165,9 @@ def decide_points(claim: Claim, run: MeasuredRun, points: Points, worst: Worst) 
     """HOLDS if lhs - rhs lies below 0 at every visited point, REFUTED if it lies above at one."""
     cells, (margin, _, t, lhs, rhs) = points.cells, worst
     status, grounds = conclude(claim, run, cells.refuted, cells.holds, cells.untested)
-    return _verdict(
+    return verdict(
         claim,
-        run,
+        run.reading,
         status,
         margin=margin,
         tightness=points.tightness,
@@ -195,16 +192,12 @@ def examine_rate(claim: Claim, run: MeasuredRun, error_rate: float, deterministi
     status = Status.REFUTED if fit.decision == "floor" else Status.UNDECIDED
     error = float("nan") if claim.floor is None else float(evaluate(claim.floor, run.values()).max())
     compared = f"; the error term is {error:.4g}" if np.isfinite(error) else ""
-    return _verdict(
+    return verdict(
         claim,
-        run,
+        run.reading,
         status,
         worst_t=int(trajectory.times[-1]),
         error_rate=0.0 if deterministic else error_rate,
         detail=fit.detail + compared,
         data={"floor": list(fit.c0), "slope": list(fit.c1), "span": float(fit.span), "error_term": error},
     )
-
-
-def _verdict(claim: Claim, run: MeasuredRun, status: Status, **fields: object) -> Verdict:
-    return verdict(claim, run.reading, status, **fields)

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from fedbounds.evidence.assumption_checks import NO_TIME, in_fractions, steps_of, unmet_assumptions
+from fedbounds.evidence.assumption_checks import NO_TIME, Unmet, in_fractions, steps_of, unmet_assumptions
 from fedbounds.evidence.ball_arithmetic import Undecided, compared
 from fedbounds.evidence.evaluate import names_in
 from fedbounds.evidence.exact.instance import Instance, no_fractions
 from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, before_a_run, run, runs
 from fedbounds.evidence.exact.stated_steps import holds_at_roots
-from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
+from fedbounds.evidence.judge import Judged, judge, substitution
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
@@ -141,7 +141,7 @@ class Exact(Judged):
         how = f"in ball arithmetic at {bits} bits" if bits else "exactly"
         written = (lambda x: f"{float(x):.6g}") if bits else short
         detail = f"lhs {written(worst.lhs)} {relation} rhs {written(worst.rhs)}, {how}"
-        if bits and not violated and len(sides) < (total := places(claim, self.record, self.reading)):
+        if bits and not violated and len(sides) < (total := len(spoken_of(claim, self.record, self.reading))):
             detail = f"no violation at the {len(sides)} of {total} places that are decided {how}"
             return _verdict(claim, self.reading, Status.UNDECIDED, detail)
         detail += "" if violated else "; holds on this instance, which proves nothing beyond it"
@@ -186,14 +186,9 @@ def violation(
                 if sides.violated(claim.kind):
                     return record, sides
                 decided += 1
-            if decided == places(claim, record, reading):
+            if decided == len(spoken_of(claim, record, reading)):
                 return None
     return None
-
-
-def places(claim: Claim, record: ExactRun, reading: Reading) -> int:
-    """At how many places a claim speaks of a run."""
-    return len(spoken_of(claim, record, reading))
 
 
 def spoken_of(claim: Claim, record: ExactRun, reading: Reading) -> Sequence[int]:

@@ -262,13 +262,7 @@ def _given(quantity: Any, bent: bool) -> bool:
 
 
 def degree(expression: sp.Expr, bent: bool = False) -> float:
-    """The degree of an expression in the local models, functions of one client's model being of degree 1.
-
-    >>> degree(at.norm_sq(at.grad(at.w))), degree(at.F(at.w), bent=True), degree(at.mean(at.F_i(at.w_i)), bent=True)
-    (2, inf, 1)
-    >>> degree(at.norm_sq(at.w_i_next - at.w_round)), degree(at.norm_sq(at.grad(at.w_0)))
-    (2, 0)
-    """
+    """The degree of an expression in the local models, functions of one client's model being of degree 1."""
     if isinstance(expression, Vec):
         return int(expression not in FIXED)
     if isinstance(expression, Grad | Loss):

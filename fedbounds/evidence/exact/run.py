@@ -41,19 +41,8 @@ MAX_BITS = 2**13
 BITS = (2**9, 2**10, 2**11, 2**12, 2**13)
 # The constants that hang on no step of a run.
 OF_THE_SETUP = (
-    "L",
-    "mu",
-    "Gamma",
-    "tau",
-    "N",
-    "T_run",
-    "p_min",
-    "eta_0",
-    "eta_s",
-    "eta_ratio",
-    "eta_growth",
-    "sigma_0_sq",
-    "growth",
+    *("L", "mu", "Gamma", "tau", "N", "T_run", "p_min", "eta_0", "eta_s", "eta_ratio", "eta_growth"),
+    *("sigma_0_sq", "growth"),
 )
 
 V = TypeVar("V")

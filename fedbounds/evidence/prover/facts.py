@@ -24,7 +24,7 @@ from fedbounds.evidence.symbolic.definitions import (
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.units import powers
+from fedbounds.theory.point_values import powers
 from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq
 
 L, mu = sy.L, sy.mu

@@ -30,7 +30,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.normal_form import spread
-from fedbounds.theory.point_quantities import client_error
+from fedbounds.theory.path_quantities import client_error
 from fedbounds.theory.reading import Reading
 
 # What an induction bounds at the end of a run, and at every t by the sequence that it follows.

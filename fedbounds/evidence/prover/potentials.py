@@ -23,7 +23,7 @@ from fedbounds.evidence.prover.step_facts import SLACK, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import GAP_NEXT, W_NEXT, W_STAR, W_T, P, W
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.path_quantities import mean_slope_sq
 from fedbounds.theory.vectors import norm_sq
 
 

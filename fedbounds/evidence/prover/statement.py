@@ -17,8 +17,8 @@ from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, W_ALPHA, W_NEXT, W_STAR, P, W, X, Y, grad, loss
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.point_values import powers
 from fedbounds.theory.points import weight_ratio
-from fedbounds.theory.units import powers
 from fedbounds.theory.vectors import Centre, Grad, Noise, Vec
 
 # Degrees of the multipliers that are tried, the simple first; then with squares of vectors times letters.

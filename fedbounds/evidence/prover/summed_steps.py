@@ -32,7 +32,7 @@ from fedbounds.evidence.symbolic.definitions import (
     W,
     X,
 )
-from fedbounds.evidence.symbolic.proof_objects import KEY, sums_of, weights_of
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, sums_of, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.normal_form import normal
 from fedbounds.theory.quantity import Quantity
@@ -74,8 +74,8 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     """Proofs of a claim about one such sum, or about the mean with its weights."""
     for q, (now, last, term) in _summed(setting).items():
         share = sp.cancel(setting.claim.lhs / q)
-        mean = KEY if weights_of(q) is not None else "average" if q == sy.average_gap else ""
-        share = share / {KEY: sy.eta_sum, "average": T}.get(mean, 1)
+        mean = WEIGHTED_AVERAGE if weights_of(q) is not None else "average" if q == sy.average_gap else ""
+        share = share / {WEIGHTED_AVERAGE: sy.eta_sum, "average": T}.get(mean, 1)
         if share.has(q) or not share.free_symbols <= {T, sy.eta_sum}:
             continue
         varies = setting.claim.eta is None or setting.eta.has(sy.t)

@@ -27,7 +27,7 @@ from fedbounds.evidence.symbolic.definitions import (
     X,
     grad,
 )
-from fedbounds.evidence.symbolic.proof_objects import KEY, weights_of
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Centre, Inner
 
@@ -40,7 +40,7 @@ def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
     left, one = setting.claim.lhs, sp.Integer(1)
     mean = next((q for q in setting.claim.computed if weights_of(q) is not None), None)
     if mean is not None and left in (mean, T * mean):
-        yield from _sums(setting, right, (weights_of(mean), WEIGHTED, WEIGHTED_T), d.premise(KEY))
+        yield from _sums(setting, right, (weights_of(mean), WEIGHTED, WEIGHTED_T), d.premise(WEIGHTED_AVERAGE))
     elif left in (sy.average_gap, T * sy.average_gap):
         yield from _sums(setting, right, (one, GAPS, sy.gap_sum), d.premise("average"))
     elif left in (sy.gap_sum, sy.gap_sum / T):

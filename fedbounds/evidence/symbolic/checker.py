@@ -75,15 +75,11 @@ def _scope(
     universe = admit_assumptions(derivation, claim, reading)
     abbreviations = dict(derivation.abbreviations)
     schedule = _schedule(derivation, claim, abbreviations)
-    alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
+    # Where alpha = p, of all clients, both virtual iterates are one.
+    alpha_weighted = reading.virtual == "alpha" or {shipped.unbiased.key, definitions.ALL_PRESENT} <= universe.keys()
     states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe, claim)
     sums = sums_of(claim)
     return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {}, sums=sums), claim
-
-
-def _one_iterate(universe: Mapping[str, Assumption]) -> bool:
-    """Whether both virtual iterates are one by assumption: alpha = p, of all clients."""
-    return {shipped.unbiased.key, definitions.ALL_PRESENT} <= universe.keys()
 
 
 def _schedule(

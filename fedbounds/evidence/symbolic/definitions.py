@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import drawn_clients, weight_ratios
+from fedbounds.evidence.symbolic import weight_definitions
 from fedbounds.evidence.symbolic.proof_objects import *
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
@@ -23,7 +23,10 @@ from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq
 
 
 class Formal:
-    """What an assumption's ``gives`` may speak of: see `fedbounds.theory.assumption.Objects`."""
+    """What an assumption's ``gives`` may speak of: F_i, its gradients, inner products.
+
+    ``eta_s`` is the step size of an earlier step of the round, ``share`` the client's p_i.
+    """
 
     x, w_star, eta_s, share = X, W_STAR, ETA_S, SHARE
     value, gradient = staticmethod(loss), staticmethod(grad)
@@ -212,7 +215,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(sy.eta_ratio * sy.eta - ETA_S),
         ),
         define("past-steps", "the steps s of the round before t have s >= 0", lambda o: non_negative(M_S - sy.gamma)),
-        *weight_ratios.DEFINITIONS,
+        *weight_definitions.OF_RATIOS,
         define(
             "independent-clients",
             "the clients' noises are independent",
@@ -223,7 +226,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             "F is convex: at the mean of w_0, ..., w_{T-1} it is at most the mean of its values there",
             lambda o: non_negative(gap_sum - sy.T * average_gap),
         ),
-        *drawn_clients.DEFINITIONS,
+        *weight_definitions.OF_DRAWN_CLIENTS,
         define(
             "client-variances",
             "E||noise_i||^2 <= sigma_i^2, a bound of each client's own",
@@ -278,15 +281,12 @@ def meaning_of(quantity: Quantity, scope: str = "") -> sp.Expr | None:
         return None
     scheduled = [symbol for symbol in expression.free_symbols if getattr(symbol, "scopes", ())]
     if when == "step":
-        return _stepped(expression) if all("step" in symbol.scopes for symbol in scheduled) else None
+        if not all("step" in symbol.scopes for symbol in scheduled):
+            return None
+        return expression.xreplace({points.w_i_next: X - sy.eta * G})  # before they are averaged
     # At T the round that began is the next one, not that of the steps before.
     unknown = scheduled or expression.has(*BEFORE_A_STEP, START)
     return None if unknown else expression.xreplace({W: W_T})
-
-
-def _stepped(expression: sp.Expr) -> sp.Expr:
-    """The same with the local models after a step, before they are averaged, written out."""
-    return expression.xreplace({points.w_i_next: X - sy.eta * G})
 
 
 STATES = {

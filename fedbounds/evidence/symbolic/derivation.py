@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, final
+from typing import Literal
 
 import sympy as sp
 
@@ -18,7 +18,6 @@ from fedbounds.theory.claim import Claim
 Relation = Literal["<=", "=", ">=", "<", ">", "->"]
 
 
-@final
 @dataclass(frozen=True)
 class Premise:
     """What the assumption or definition of that key gives at the points named."""
@@ -28,7 +27,6 @@ class Premise:
     why: str = ""
 
 
-@final
 @dataclass(frozen=True)
 class Square:
     """||v||^2 >= 0, or x^2 >= 0: what Young, Jensen and Cauchy-Schwarz inequalities come down to."""
@@ -38,7 +36,6 @@ class Square:
     vector: bool = True
 
 
-@final
 @dataclass(frozen=True)
 class CauchySchwarz:
     """||sum_i v_i q_i||^2 <= (sum_i v_i) sum_i v_i ||q_i||^2 for the weights v_i = alpha_i - pi p_i >= 0."""
@@ -47,7 +44,6 @@ class CauchySchwarz:
     why: str = "Cauchy-Schwarz for the weights alpha - pi p"
 
 
-@final
 @dataclass(frozen=True)
 class MeanCauchySchwarz:
     """||sum_i p_i c_i v_i||^2 <= (sum_i p_i c_i^2) sum_i p_i ||v_i||^2 for numbers c_i and vectors v_i."""
@@ -57,7 +53,6 @@ class MeanCauchySchwarz:
     why: str = "Cauchy-Schwarz over the clients"
 
 
-@final
 @dataclass(frozen=True)
 class Young:
     """2 <u, v> + c (s + ||v||^2) >= 0 in the p-mean, as step ``label`` shows ||u||^2 <= c^2 s there; c >= 0."""
@@ -70,7 +65,6 @@ class Young:
     why: str = "Young's inequality"
 
 
-@final
 @dataclass(frozen=True)
 class Given:
     """1 > 0: with a non-negative multiplier, a term that is non-negative on sight."""
@@ -78,7 +72,6 @@ class Given:
     why: str = "non-negative on sight"
 
 
-@final
 @dataclass(frozen=True)
 class Extreme:
     """a - Min(a, ...) >= 0 or Max(a, ...) - a >= 0, for a symbol that abbreviates the extreme."""
@@ -88,7 +81,6 @@ class Extreme:
     why: str = "definition of the extreme"
 
 
-@final
 @dataclass(frozen=True)
 class Hypothesis:
     """The line that the induction of that label shows, at time t: to be shown there, or shown before."""
@@ -97,7 +89,6 @@ class Hypothesis:
     why: str = "induction hypothesis"
 
 
-@final
 @dataclass(frozen=True)
 class Earlier:
     """The inequality or identity of an earlier step of the same derivation."""
@@ -105,7 +96,6 @@ class Earlier:
     label: str
 
 
-@final
 @dataclass(frozen=True)
 class Cited:
     """The last line of another derivation; ``discharged`` maps an assumption of it to the step that shows it here."""
@@ -114,7 +104,6 @@ class Cited:
     discharged: Mapping[str, str] = field(default_factory=dict)
 
 
-@final
 @dataclass(frozen=True)
 class Averaged:
     """sum_i weights_i (sum of multiplier * fact): non-negative since the weights are."""
@@ -123,7 +112,6 @@ class Averaged:
     uses: tuple[Use, ...]
 
 
-@final
 @dataclass(frozen=True)
 class Beyond:
     """sum_i (alpha_i - pi p_i) (sum of multiplier * fact): non-negative since pi is the smallest alpha_i/p_i."""
@@ -158,7 +146,6 @@ def as_use(use: Written) -> Use:
     return (sp.sympify(use[0]), use[1]) if isinstance(use, tuple) else (sp.Integer(1), use)
 
 
-@final
 @dataclass(frozen=True)
 class Condition:
     """A symbol (or ``Slack`` value) of its own for what a premise or an earlier step shows non-negative.
@@ -170,7 +157,6 @@ class Condition:
     shown: Premise | Earlier
 
 
-@final
 @dataclass(frozen=True)
 class Case:
     """One case of a distinction: the symbol that its condition gives, and what is combined under it."""
@@ -179,7 +165,6 @@ class Case:
     uses: tuple[Use, ...]
 
 
-@final
 @dataclass(frozen=True)
 class Cases:
     """Two cases of an expression x: x >= 0 and x <= 0, or, where the step ``zero`` shows x >= 0, x > 0 and x = 0.
@@ -194,7 +179,6 @@ class Cases:
     zero: str = ""
 
 
-@final
 @dataclass(frozen=True)
 class Induction:
     """For every time T: step ``base`` is the line at T = 0, step ``step`` carries it from t to t + 1.
@@ -208,7 +192,6 @@ class Induction:
     local: bool = False
 
 
-@final
 @dataclass(frozen=True)
 class Every:
     """c <= Min(a, ...) or Max(a, ...) <= c, for the extreme a symbol abbreviates: one step an argument."""
@@ -217,7 +200,6 @@ class Every:
     labels: tuple[str, ...]
 
 
-@final
 @dataclass(frozen=True)
 class Limit:
     """The limit of the left side as ``symbol`` tends to ``point``, where it is continuous, or to infinity."""
@@ -226,7 +208,6 @@ class Limit:
     point: sp.Expr
 
 
-@final
 @dataclass(frozen=True)
 class Divisor:
     """x > 0, as the step ``label`` shows x >= 0 and the claim divides by x: where x = 0 it says nothing."""
@@ -237,7 +218,6 @@ class Divisor:
 Rule = Cases | Induction | Every | Limit | Divisor
 
 
-@final
 @dataclass(frozen=True)
 class Display:
     """A line of the paper that is wrong: its right side, ours minus it, and why ours is right."""
@@ -247,7 +227,6 @@ class Display:
     correction: str
 
 
-@final
 @dataclass(frozen=True)
 class Step:
     """``lhs relation rhs`` because of a combination of facts, or by a rule.
@@ -287,7 +266,6 @@ def case(symbol: sp.Symbol, *uses: Written) -> Case:
     return Case(symbol, tuple(as_use(use) for use in uses))
 
 
-@final
 @dataclass(frozen=True)
 class Derivation:
     """A proof: its steps, what it is about, and the symbols of its own.

@@ -20,7 +20,7 @@ from sympy.core.cache import clear_cache
 from sympy.core.relational import Relational
 
 from fedbounds.evidence.symbolic import definitions, derivation
-from fedbounds.evidence.symbolic.proof_objects import SO_FAR
+from fedbounds.evidence.symbolic.proof_objects import F_MIN, OWN, SHARE, START, SUM_SO_FAR, W_STAR, P
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.plugins import foreign
 from fedbounds.theory import symbols as sy
@@ -33,7 +33,7 @@ from fedbounds.theory.normal_form import depends
 from fedbounds.theory.point_values import PointFormula, StepSum, WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
-from fedbounds.theory.vectors import Excess, Noise, Positive, Ratio, Slack, Value, Vec, Weights
+from fedbounds.theory.vectors import Noise, Value, Vec, Weights
 
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
 SYMBOLS = (sp.Symbol, Quantity)
@@ -54,13 +54,6 @@ def in_time(exponent: sp.Basic) -> bool:
     slope, start = exponent.coeff(symbol), exponent.subs(symbol, 0)
     whole = isinstance(slope, sp.Integer) and isinstance(start, sp.Integer)
     return bool(whole and exponent == slope * symbol + start and slope > 0 and start >= 0)
-
-
-def claim_sides(claim: Claim) -> list[sp.Expr]:
-    """Every expression that a claim is stated with, its assumptions apart."""
-    put = claim.repair.substitutions.values() if claim.repair else ()
-    sides = (claim.lhs, *claim.terms.values(), *put, *claim.definitions.values(), claim.eta or 0)
-    return [sp.sympify(side) for side in sides]
 
 
 def require_exact(*sides: sp.Basic) -> None:
@@ -138,7 +131,7 @@ def moving(expression: sp.Expr) -> set[str]:
 
 
 def _moves(name: str) -> bool:
-    return name in MOVING or name.endswith(SO_FAR) or (name in RECORDED and bool(RECORDED[name].recorded))
+    return name in MOVING or name.endswith(SUM_SO_FAR) or (name in RECORDED and bool(RECORDED[name].recorded))
 
 
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
@@ -239,35 +232,30 @@ def _symbol(thing: sp.Symbol) -> sp.Symbol:
     return made
 
 
-X, k = definitions.X, sy.local_step
-# What such a line may speak of.
-NAMED = {
-    X,
-    definitions.START,
-    definitions.W_STAR,
-    definitions.OWN,
-    definitions.P,
-    definitions.SHARE,
-    definitions.F_MIN,
-}
+# What a line about local models may speak of beside them.
+OF_MODELS = {START, W_STAR, OWN, P, SHARE, F_MIN}
+STEPPED_MODEL = definitions.X - sy.eta * definitions.G
 
 
 def of_models_at_end(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
     """A line in the local models at T, within one round, as it is at its start, at t, and after the step from t."""
-    at_T = definitions.X_T
-    meaning = scope.unfolded(line)
-    named = meaning.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)
-    if not named <= (NAMED - {X}) | {at_T} or moving(meaning) - {sy.T.name}:
+    meaning, at_T = scope.unfolded(line), definitions.X_T
+    if not _named(meaning) <= OF_MODELS | {at_T} or moving(meaning) - {sy.T.name}:
         raise Unproved(f"a line in the models at T speaks of these, their start, T and constants alone: {line}")
-    model = (definitions.START, X, X - sy.eta * definitions.G)[place]
+    model = (START, definitions.X, STEPPED_MODEL)[place]
     return line.xreplace({at_T: model, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
 
 
 def in_a_round(line: sp.Expr, place: int, scope: Context) -> sp.Expr:
     """A line in the local models at a round's start, at t, and after the step from t."""
-    named = line.atoms(Vec, Noise, Weights, Value, Slack, Ratio, Excess, Positive)
-    if definitions.ALL_PRESENT not in scope.universe or moving(line) - {k.name} or not named <= NAMED:
+    X, k = definitions.X, sy.local_step
+    present = definitions.ALL_PRESENT in scope.universe
+    if not present or moving(line) - {k.name} or not _named(line) <= OF_MODELS | {X}:
         raise Unproved(f"an induction over local steps speaks of local models, their start and k alone: {line}")
-    places: tuple[dict[sp.Basic, sp.Expr], ...]
-    places = ({X: definitions.START, k: sp.Integer(0)}, {}, {X: X - sy.eta * definitions.G, k: k + 1})
-    return line.xreplace(places[place])
+    model, step = (START, X, STEPPED_MODEL)[place], (sp.Integer(0), k, k + 1)[place]
+    return line.xreplace({X: model, k: step})
+
+
+def _named(line: sp.Expr) -> set[sp.Basic]:
+    """The vectors, weights and values in a line, which have names."""
+    return set(line.atoms(Vec, Noise, Weights, Value))

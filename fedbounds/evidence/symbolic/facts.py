@@ -19,7 +19,7 @@ from fedbounds.evidence.symbolic.expressions import (
 )
 from fedbounds.evidence.symbolic.gate import admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.permitted_assumptions import given, in_expectation, require_own_words, takes_points
-from fedbounds.evidence.symbolic.proof_objects import KEY, X_T, WeightedMean
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, X_T, WeightedMean
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -151,7 +151,7 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     if step.because.local:  # type: ignore[union-attr]
         return in_a_round(scope.unfolded(statement), place, scope)
     sequences = {**definitions.SEQUENCES, **scope.sums, **scope.derivation.sequences}
-    weighted = getattr(scope.universe.get(KEY), "gives", None)
+    weighted = getattr(scope.universe.get(WEIGHTED_AVERAGE), "gives", None)
     if type(weighted) is WeightedMean:
         sequences[definitions.WEIGHTED_T] = weighted.sequence
     # A number of its own in the place of each: at 0 what multiplies it would not be looked at.

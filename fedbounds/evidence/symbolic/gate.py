@@ -18,7 +18,6 @@ from fedbounds.evidence.symbolic.expressions import (
     FUNCTIONS,
     NUMBERS,
     SIGNS,
-    claim_sides,
     in_time,
     indices,
     moving,
@@ -27,7 +26,7 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
-from fedbounds.evidence.symbolic.proof_objects import SO_FAR, summand_of, weights_of
+from fedbounds.evidence.symbolic.proof_objects import SUM_SO_FAR, summand_of, weights_of
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
@@ -99,7 +98,7 @@ def _admit_own(symbol: Any, role: str) -> None:
         if symbol in VALUES or not _well_named(symbol):
             raise Unproved(f"{symbol} has a meaning already")
         return
-    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL or symbol.name.endswith(SO_FAR):
+    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL or symbol.name.endswith(SUM_SO_FAR):
         raise Unproved(f"{symbol} has a meaning already, or is no symbol")
     if not _declared(symbol):
         raise Unproved(f"{symbol} must be declared real, nonnegative or positive, and no more")
@@ -135,15 +134,15 @@ def meaningful(derivation: Derivation) -> set[sp.Basic]:
 
 def _admit_claim(claim: Claim) -> set[sp.Basic]:
     """The symbols that a claim is stated with; Unproved where it is not exact, or one is an object of the proofs."""
-    require_exact(*claim_sides(claim))
-    symbols = {symbol for side in claim_sides(claim) for symbol in side.free_symbols}
+    require_exact(*claim.expressions)
+    symbols = {symbol for side in claim.expressions for symbol in side.free_symbols}
     extra = claim.repair.assumptions if claim.repair else ()
     related = {
         symbol for item in (*claim.assumptions, *extra) for part in item.facts() for symbol in part.right.free_symbols
     }
 
     def of_proofs(symbol: sp.Symbol) -> bool:
-        return symbol.name.endswith(SO_FAR) or (type(symbol) is sp.Symbol and symbol in definitions.OWN_SYMBOLS)
+        return symbol.name.endswith(SUM_SO_FAR) or (type(symbol) is sp.Symbol and symbol in definitions.OWN_SYMBOLS)
 
     if taken := sorted(map(str, filter(of_proofs, symbols | related))):
         raise Unproved(f"{', '.join(taken)} is an object of the proofs: give the claim's own another name")

@@ -10,7 +10,15 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.evidence.symbolic.drawn_clients import (
+from fedbounds.evidence.symbolic.expressions import (
+    clear_sympy_caches,
+    indices,
+    rebuilt,
+)
+from fedbounds.evidence.symbolic.gate import meaningful
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, WeightedMean, weights_of
+from fedbounds.evidence.symbolic.proof_state import Context, Unproved
+from fedbounds.evidence.symbolic.weight_definitions import (
     OF_DRAWN_BY_P,
     OF_DRAWN_MODELS,
     OF_DRAWN_WEIGHTS,
@@ -18,17 +26,6 @@ from fedbounds.evidence.symbolic.drawn_clients import (
     OF_DRAWS_BY_P,
     OVER_DRAWS,
 )
-from fedbounds.evidence.symbolic.expressions import (
-    clear_sympy_caches,
-    indices,
-    rebuilt,
-    require_exact,
-    shown_non_negative,
-    shown_positive,
-)
-from fedbounds.evidence.symbolic.gate import meaningful
-from fedbounds.evidence.symbolic.proof_objects import KEY, WeightedMean, weights_of
-from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
@@ -37,8 +34,14 @@ from fedbounds.theory.assumptions import SHIPPED
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
-OF_ANY_DRAWS = {*OF_DRAWS, *OF_DRAWN_WEIGHTS, *OF_DRAWN_MODELS, *OF_DRAWN_BY_P, *OF_DRAWS_BY_P, "one-drawn-client"}
 OF_ONE_FUNCTION = ("one-function", "one-function-apart", "next-gaps", "mean-gap")
+OF_ONE_ROUND = ("first-round", "first-round-start")
+OF_ONE_STEP = ("single-step", "single-step-gradients")
+# Definitions that only an assumption of the claim grants: see `granted_by`.
+GRANTED = {
+    *(*OF_DRAWS, *OF_DRAWN_WEIGHTS, *OF_DRAWN_MODELS, *OF_DRAWN_BY_P, *OF_DRAWS_BY_P, "one-drawn-client"),
+    *(*OF_ONE_FUNCTION, *OF_ONE_ROUND, *OF_ONE_STEP, "no-noise", "gradient-dominance", "common-optimum"),
+}
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
 PRESENT = Assumption(
     definitions.ALL_PRESENT,
@@ -53,7 +56,7 @@ def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Read
     universe = granted(reading, claim)
     for assumption in (*stated, *derivation.assumes):
         key = assumption.key
-        if key in (*definitions.DEFINITIONS, KEY):
+        if key in (*definitions.DEFINITIONS, WEIGHTED_AVERAGE):
             raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
         if SHIPPED.get(key, assumption) is not assumption:
             raise Unproved(f"{key} is the name of another assumption")
@@ -69,24 +72,16 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     sigma^2 = 0, that Gamma = 0, that the F_i are one function, T > 0, and that its divisors are not 0, a claim says.
     """
     by = granted_by(reading, claim)
-    lacking = {
-        "rho-bar": reading.skew != "all-steps",
-        **dict.fromkeys(("single-step", "single-step-gradients"), "single-step" not in by),
-        **{key: key not in by for key in ("no-noise", "gradient-dominance")},
-        "common-optimum": "common-optimum" not in by,
-        **dict.fromkeys(("first-round", "first-round-start"), "first-round" not in by),
-        **dict.fromkeys(OF_ONE_FUNCTION, "one-function" not in by),
-        **{key: key not in by for key in OF_ANY_DRAWS},
-        "some-time": claim is None or not _divides_by_time(claim, reading),
-    }
-    result = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    lacking = GRANTED - by.keys() | ({"rho-bar"} if reading.skew != "all-steps" else set())
+    lacking |= {"some-time"} if claim is None or not _divides_by_time(claim, reading) else set()
+    result = {key: definition for key, definition in definitions.DEFINITIONS.items() if key not in lacking}
     for x in _divisors(claim, reading) if claim is not None else ():
         key = divisor_key(x)
         result[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
     for q in claim.computed if claim is not None else ():
         if (weights := weights_of(q)) is not None:
             words = f"F is convex: at the mean of w_t, t < T, with weights {weights} it is at most that mean of F"
-            result[KEY] = Assumption(KEY, words, gives=WeightedMean(q, weights))
+            result[WEIGHTED_AVERAGE] = Assumption(WEIGHTED_AVERAGE, words, gives=WeightedMean(q, weights))
     if claim is not None and "first-step" in by:
         first = sp.sympify(claim.eta).subs(sy.t, 0)
         result["first-step"] = Assumption(
@@ -105,30 +100,27 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
         )
 
     alone = those((sy.N, 1))
-    result = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
-    result["single-step-gradients"] = result["single-step"]
+    one_step = those((sy.tau, 1))
+    result = {"no-noise": those((sy.sigma_sq, 0)), **dict.fromkeys(OF_ONE_STEP, alone | one_step)}
     result["gradient-dominance"] = frozenset(item.key for item in stated if item == shipped.polyak_lojasiewicz)
     result |= dict.fromkeys(OF_ONE_FUNCTION, frozenset(item.key for item in stated if item == shipped.identical))
     result["common-optimum"] = those((sy.Gamma, 0)) | result["one-function"]
     if claim is not None and claim.scope == "horizon":
         within = Part(sy.T, "<=", sy.tau)
-        result["first-round"] = frozenset(item.key for item in stated if within in item.parts)
+        result |= dict.fromkeys(OF_ONE_ROUND, frozenset(item.key for item in stated if within in item.parts))
     keys = {item.key for item in stated}
     drawn = _drawn(stated)
     # Of those drawn twice the p-weighted iterate makes too little.
     twice = shipped.with_replacement in stated and reading.virtual == "alpha"
     by_p = frozenset({shipped.with_replacement.key} if twice else ())
     result |= dict.fromkeys(OF_DRAWN_MODELS, drawn or by_p) | dict.fromkeys(OF_DRAWN_BY_P, by_p)
-    one_step = those((sy.tau, 1))
     result |= dict.fromkeys(OF_DRAWS_BY_P, by_p and one_step and by_p | one_step)
     if drawn:
         result |= dict.fromkeys(OF_DRAWN_WEIGHTS, drawn) | dict.fromkeys(OF_DRAWS, one_step and drawn | one_step)
     alone_drawn = those((sy.m, 1))
     several = result.get("drawn-clients")
     result["one-drawn-client"] = several | alone_drawn if several and alone_drawn else frozenset()
-    result["first-step"] = (
-        frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
-    )
+    result["first-step"] = frozenset({OWN_STEPS} & keys if claim is not None and claim.eta is not None else ())
     result |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
     return {key: grounds for key, grounds in result.items() if grounds}
 
@@ -184,8 +176,9 @@ def _divides_by_time(claim: Claim, reading: Reading) -> bool:
 
 
 def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
-    """What an assumption gives at points: by its own function, or its relation."""
-    if assumption.gives is not None:
+    """What an assumption gives at points: by its own function, or where it is stated as a relation by that alone."""
+    shipped_so = assumption in (SHIPPED.get(assumption.key), definitions.DEFINITIONS.get(assumption.key))
+    if assumption.gives is not None and (shipped_so or not assumption.parts):
         try:
             part = assumption.gives(definitions.Formal(), *points)
         except (TypeError, KeyError, AttributeError) as fault:
@@ -193,11 +186,10 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
             raise Unproved(f"{assumption.key} gives nothing at {where}") from fault
         if type(part) is not Part or type(part.sign) is not str or part.sign not in ("<", "<=", "="):
             raise Unproved(f"{assumption.key} gives no Part")
-        if assumption not in (SHIPPED.get(assumption.key), definitions.DEFINITIONS.get(assumption.key)):
+        if not shipped_so:
             clear_sympy_caches()
             part = Part(*rebuilt(tuple(part)))
             _require_some_step(assumption, part, points)
-        _require_follows(assumption, part)
         return part
     facts = assumption.facts()
     if points and points[-1] in (sy.eta_0, definitions.ETA_S):
@@ -256,43 +248,5 @@ def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
 def _require_some_step(assumption: Assumption, part: Part, points: tuple[Any, ...]) -> None:
     """Raise where a fact of nobody's relation is about each earlier step of a round, of which there may be none."""
     about = definitions.S in indices(sp.sympify(part.right - part.left))
-    if about and not assumption.parts and not any(definitions.S in indices(sp.sympify(point)) for point in points):
+    if about and not any(definitions.S in indices(sp.sympify(point)) for point in points):
         raise Unproved(f"{assumption.key} speaks of earlier steps of a round, and the first step has none")
-
-
-def _require_follows(assumption: Assumption, part: Part) -> None:
-    """Raise unless what an assumption gives is a positive multiple of its relation, or weaker on sight.
-
-    A limit c on eta_ratio is one on each eta_s/eta_t of the round: c eta_t - eta_s >= 0.
-    """
-    if not assumption.parts or SHIPPED.get(assumption.key) is assumption:
-        return
-    require_exact(*(side for part in assumption.parts for side in (part.left, part.right)))
-    value = sp.expand(sp.sympify(part.right - part.left))
-    facts = [(sp.expand(fact.right), fact.sign) for fact in assumption.facts()]
-    facts += [
-        (sp.expand(sy.eta * fact.subs(sy.eta_ratio, definitions.ETA_S / sy.eta)), sign)
-        for fact, sign in facts
-        if sp.diff(fact, sy.eta_ratio).is_negative and sign != "="
-    ]
-    if not any(_no_stronger(value, part.sign, fact, sign) for fact, sign in facts):
-        raise Unproved(f"0 {part.sign} {value}, which {assumption.key} gives, does not follow from its relation")
-
-
-def _no_stronger(value: sp.Expr, wanted: str, fact: sp.Expr, sign: str) -> bool:
-    """Whether ``0 wanted value`` follows from ``0 sign fact`` on sight, once a term is cancelled."""
-    coefficients = value.as_coefficients_dict()
-    for term, coefficient in fact.as_coefficients_dict().items():
-        factor = coefficients.get(term, 0) / coefficient
-        if not factor or (not factor.is_positive and sign != "="):
-            continue
-        rest = sp.expand(value - factor * fact)
-        if wanted == "=":
-            enough = rest == 0 and sign == "="
-        elif wanted == "<" and sign != "<":
-            enough = shown_positive(rest)
-        else:
-            enough = shown_non_negative(rest)
-        if enough:
-            return True
-    return False

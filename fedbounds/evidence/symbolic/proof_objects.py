@@ -28,77 +28,6 @@ from fedbounds.theory.vectors import (
     random,
 )
 
-__all__ = [
-    "ALPHA",
-    "AT_PI",
-    "AWAY_0",
-    "DELTA",
-    "ETA_S",
-    "F_MIN",
-    "GAPS",
-    "GAP_NEXT",
-    "GAP_OF_MODELS",
-    "GAP_OF_MODELS_NEXT",
-    "GAP_OF_MODELS_T",
-    "G_S",
-    "LAMBDA",
-    "MODELS",
-    "MODELS_NEXT",
-    "MODELS_T",
-    "MOVED",
-    "M_S",
-    "NOISE",
-    "NOISE_0",
-    "OTHERS",
-    "OWN",
-    "OWN_SYMBOLS",
-    "POTENTIAL_NEXT",
-    "POTENTIAL_T",
-    "POWERS",
-    "SHARE",
-    "SHIPPED_OWN",
-    "SIGMA_I",
-    "SLOPE_0",
-    "START",
-    "STEPPED",
-    "STEPS",
-    "TOP_SHARE",
-    "WEIGHTED",
-    "WEIGHTED_T",
-    "W_ALPHA",
-    "W_NEXT",
-    "W_PLUS",
-    "W_STAR",
-    "W_T",
-    "X_NEXT",
-    "X_S",
-    "X_T",
-    "Z_SQ",
-    "G",
-    "I",
-    "P",
-    "S",
-    "U",
-    "W",
-    "X",
-    "Y",
-    "define",
-    "excess",
-    "falling",
-    "gap",
-    "grad",
-    "left_in_round",
-    "loss",
-    "n",
-    "non_negative",
-    "of_all",
-    "potential_weight",
-    "ratio",
-    "rho",
-    "sums_of",
-    "zero",
-]
-
 I, S, ALPHA, P = points.I, points.S, points.ALPHA, points.P
 LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("lambda_i", "others"))
 U = Weights(sp.Symbol("u_s"), S)
@@ -241,11 +170,11 @@ def define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
 
 t, T = sy.t, sy.T
 # What grants the fact; no assumption may have this name.
-KEY = "weighted-average"
+WEIGHTED_AVERAGE = "weighted-average"
 
 
 # What the name of a sum over s < t ends with, where that over s < T has the name before.
-SO_FAR = "_so_far"
+SUM_SO_FAR = "_so_far"
 
 
 def summand_of(quantity: sp.Basic) -> sp.Expr | None:
@@ -264,7 +193,7 @@ def sums_of(claim: Claim | None) -> dict[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Exp
     # What the claim speaks of by itself is at T, as is what else is known at no step alone.
     terms = {q: term for q, term in terms.items() if term is not None and not term.has(*spoken) and _of_step(term)}
     so_far = {
-        q: sp.Symbol(f"{q.name}{SO_FAR}", **{"nonnegative" if q.is_nonnegative else "real": True}) for q in terms
+        q: sp.Symbol(f"{q.name}{SUM_SO_FAR}", **{"nonnegative" if q.is_nonnegative else "real": True}) for q in terms
     }
     return {q: (sp.Integer(0), so_far[q], so_far[q] + term) for q, term in terms.items()}
 

@@ -16,8 +16,8 @@ from fedbounds.theory.verdict import Verdict
 
 Show = Callable[[sp.Expr], str]
 TICK, CROSS = "✓", "✗"
-# Characters of LaTeX after which a long right-hand side continues on the next line.
-LINE = 110
+# Terms of a right side on one line of LaTeX.
+TERMS = 2
 PREAMBLE = r"""\documentclass{article}
 \usepackage{amsmath,amssymb}
 \usepackage[margin=2cm]{geometry}
@@ -87,9 +87,7 @@ def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
         body += [rf"\paragraph{{{title.capitalize()}.}}", *_listed(items)]
     for step in _examined(checked):
         mark = r"$\checkmark$" if checked.outcomes[step.label].ok else r"$\times$ (undecided)"
-        left, right = _latex(step.lhs, notation), _broken(step.rhs, notation)
-        line = rf"{left} {chr(92) * 2 if len(left) > LINE else ''}&{RELATIONS[step.relation]} {right}"
-        body += [rf"\paragraph{{{mark} Step {escape(step.label)}.}}", r"\begin{align*}", line, r"\end{align*}"]
+        body += [rf"\paragraph{{{mark} Step {escape(step.label)}.}}", _line(step, notation)]
         body += _listed(_remarks(step, checked, show))
     body += [r"\paragraph{Findings.}", *_listed(derivation.findings)] if derivation.findings else []
     ending = rf"\paragraph{{Verdict.}} {escape(verdict_line(checked, verdict))}"
@@ -174,26 +172,23 @@ def names(checked: Checked) -> dict[str, str]:
 
 
 def _latex(expression: sp.Expr, notation: dict[str, str]) -> str:
-    names = {s: notation[s.name] for s in expression.atoms(sp.Symbol) if s.name in notation}
-    return str(sp.latex(expression, symbol_names=names))
+    return str(sp.latex(expression, symbol_names=_printed(expression, notation)))
+
+
+def _printed(expression: sp.Basic, notation: dict[str, str]) -> dict[sp.Symbol, str]:
+    """LaTeX of each symbol in an expression that has one."""
+    return {s: notation[s.name] for s in expression.atoms(sp.Symbol) if s.name in notation}
 
 
 def _listed(items: Sequence[str]) -> list[str]:
     return [r"\begin{itemize}", *(rf"\item {escape(item)}" for item in items), r"\end{itemize}"]
 
 
-def _broken(expression: sp.Expr, notation: dict[str, str]) -> str:
-    """An expression over as many lines as its terms need."""
-    lines, length = [""], 0
-    for index, term in enumerate(expression.as_ordered_terms()):
-        text = _latex(term, notation)
-        text = text if index == 0 or text.lstrip().startswith("-") else f"+ {text}"
-        if length and length + len(text) > LINE:
-            lines.append("")
-            length = 0
-        lines[-1] += f" {text}"
-        length += len(text)
-    return (r"\\ &\quad ").join(lines)
+def _line(step: d.Step, notation: dict[str, str]) -> str:
+    """The step as a display, its right side over as many lines as its terms need."""
+    names = _printed(step.lhs, notation) | _printed(step.rhs, notation)
+    display = str(sp.multiline_latex(step.lhs, step.rhs, TERMS, settings={"symbol_names": names}))
+    return display.replace(" = & ", f" {RELATIONS[step.relation]} & ", 1)
 
 
 def escape(text: str) -> str:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Container, Iterable, Mapping
-from fractions import Fraction
 from functools import lru_cache
 from types import ModuleType
-from typing import Any
 
 import sympy as sp
 
@@ -24,16 +22,13 @@ from fedbounds.evidence.symbolic.expressions import rebuilt
 from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck, Unproved
 from fedbounds.plugins import claims, nearest, registered
-from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import SHIPPED
-from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
+from fedbounds.theory.coverage import Coverage, coverage_of_relations
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 GROUP = "fedbounds.derivations"
-COUNTS = ("tau", "N", "T", "gradients")
 # Said of a proof whose assumptions may contradict each other.
 UNMET = "; no instance is known to meet these"
 
@@ -190,30 +185,9 @@ def _on_their_word(checked: Checked) -> str:
 
 
 def _covered(claim: Claim, reading: Reading) -> Coverage:
-    """The experiments that a claim's assumptions describe, of tau, N, T and the gradients too."""
-    spoken = {axis: region for axis, region in claim.coverage(reading).axes.items() if axis in COUNTS}
-    return Coverage({**spoken, **covers(claim.assumptions_in(reading)).axes})
-
-
-def covers(assumptions: Iterable[Assumption]) -> Coverage:
-    """The experiments that a claim's assumptions describe, on the axes of a coverage that they speak of."""
-    axes: dict[str, Span | frozenset[Any]] = {}
-    limits: list[Span] = []
-    for left, sign, right in (part for assumption in assumptions for part in assumption.parts):
-        if (left, sign, right) == (sy.C, "=", 1):
-            axes["participation"] = only(1)
-        elif left in (sy.pi_min, sy.pi_max) and (sign, right) == ("=", 1):
-            axes["weight_ratio"] = Span(1, 1)
-        elif left == sy.eta * sy.L and right.is_Rational:
-            limit = Fraction(int(right.p), int(right.q))
-            limits.append(Span(limit, limit) if sign == "=" else Span(high=limit, below=sign == "<"))
-        elif right == sy.eta * sy.L and left.is_Rational:
-            limits.append(Span(low=Fraction(int(left.p), int(left.q)), above=sign == "<"))
-    if limits:
-        low = max(limits, key=lambda span: (span.low, span.above))
-        high = min(limits, key=lambda span: (span.high, not span.below))
-        axes["eta_L"] = Span(low.low, high.high, low.above, high.below)
-    return Coverage(axes)
+    """The experiments that the assumptions describe; of steps what limits eta L alone, as runs have no eta L."""
+    assumed = [item for item in claim.assumptions_in(reading) if item.key != OWN_STEPS and not item.bounds_steps]
+    return coverage_of_relations(tuple(part for item in assumed for part in item.parts))
 
 
 def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:

@@ -15,7 +15,7 @@ from fedbounds.referee.stage_context import Stage
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import point_quantities as pq
+from fedbounds.theory import path_quantities as pq
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS

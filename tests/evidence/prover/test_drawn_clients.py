@@ -18,7 +18,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import average_models_gap, dispersion, p_sq
+from fedbounds.theory.path_quantities import average_models_gap, dispersion, p_sq
 from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, Delta_T, L, N, T, eta_0, gap_t, m, mu, sigma_sq, zeta_sq

@@ -10,7 +10,7 @@ from fedbounds.evidence.symbolic.permitted_assumptions import given, granted
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.normal_form import normal
-from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.path_quantities import mean_slope_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, L, T, eta_0, gap, gap_0
 from fedbounds.theory.vectors import Inner

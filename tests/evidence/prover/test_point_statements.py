@@ -10,7 +10,7 @@ from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.derivation import ONE, Derivation, premise, step
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import point_quantities as pq
+from fedbounds.theory import path_quantities as pq
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.points import F, F_i, F_star, grad, mean, norm_sq, w, w_i, w_i_star, w_star
 from fedbounds.theory.quantity import measured

@@ -15,7 +15,7 @@ from fedbounds.latex import reader
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.path_quantities import mean_slope_sq
 from fedbounds.theory.point_values import StepSum
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS

@@ -9,7 +9,7 @@ from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.point_quantities import client_error, p_sq
+from fedbounds.theory.path_quantities import client_error, p_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
     Delta,

@@ -21,7 +21,7 @@ from fedbounds.referee.trial import Outcome
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.point_quantities import mean_slope_sq
+from fedbounds.theory.path_quantities import mean_slope_sq
 from fedbounds.theory.points import mean, norm_sq, w_i_star, w_star
 from fedbounds.theory.protocol_assumptions import without_replacement
 from fedbounds.theory.quantity import constant

@@ -20,7 +20,7 @@ from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import examination, examine
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import point_quantities as pq
+from fedbounds.theory import path_quantities as pq
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.points import grad, inner, mean, mean_alpha, norm_sq, p_i, w, w_i, w_star, weight_ratio

@@ -55,7 +55,7 @@ from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.coverage import Span, only
+from fedbounds.theory.coverage import Span, coverage_of_relations
 from fedbounds.theory.quantity import constant, measured
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, norm_sq
@@ -531,14 +531,14 @@ def test_an_assumption_about_a_defined_symbol_is_another_under_another_definitio
 
 def test_a_coverage_is_no_wider_than_the_assumptions():
     def covers(*relations):
-        return symbolic.covers([Assumption("k", "", relation) for relation in relations]).axes
+        return coverage_of_relations(tuple(part for r in relations for part in Assumption("k", "", r).parts)).axes
 
     turn = sy.eta * sy.L
     assert covers(sp.Eq(turn, 1))["eta_L"] == Span(1, 1)
     assert covers(sp.Ge(turn, 1))["eta_L"] == Span(low=1)
     assert covers(sp.Le(turn, QUARTER), sp.Le(turn, 1))["eta_L"] == Span(high=Fraction(1, 4))
     assert covers(sp.Lt(turn, QUARTER))["eta_L"] == Span(high=Fraction(1, 4), below=True)
-    assert covers(sp.Eq(sy.C, 1))["participation"] == only(1)
+    assert covers(sp.Eq(sy.C, 1))["participation"] == Span(1, 1)
 
 
 def test_a_claim_speaks_of_no_less_than_its_relations_admit():

@@ -18,7 +18,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Coverage, Region, Span, only
 from fedbounds.theory.expressions import require_own
-from fedbounds.theory.point_quantities import mean_slope_sq, p_sq
+from fedbounds.theory.path_quantities import mean_slope_sq, p_sq
 from fedbounds.theory.points import never_negative
 from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading

@@ -30,9 +30,9 @@ from fedbounds.io import as_fraction
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.coverage import Along, Coverage, Region, Span, only, weights_in_words
+from fedbounds.theory.point_values import units_of
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import eta_0
-from fedbounds.theory.units import units_of
 from fedbounds.theory.verdict import Failure
 
 # Squares and cubes of such numbers are floats, in which the solver computes.

@@ -1,35 +1,14 @@
-"""What it means that m of N clients are drawn uniformly: moments of a mean over the draw, whatever came before it."""
+"""What weights are by definition: what the ratios alpha_i/p_i are between, what a skew is, and means over a draw."""
 
 from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.proof_objects import (
-    ALPHA,
-    MODELS_NEXT,
-    MODELS_T,
-    NOISE,
-    OWN,
-    SHARE,
-    START,
-    STEPPED,
-    W_NEXT,
-    W_PLUS,
-    W_STAR,
-    X_T,
-    G,
-    P,
-    W,
-    X,
-    define,
-    grad,
-    non_negative,
-    of_all,
-    zero,
-)
+from fedbounds.evidence.symbolic.proof_objects import *
 from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.vectors import Centre, Inner, Mean, Noise, Value, Vec, Weights, norm_sq
+from fedbounds.theory.assumption import Part
+from fedbounds.theory.vectors import Centre, Inner, Mean, Noise, Ratio, Value, Vec, Weights, norm_sq
 
 # What a claim grants that draws m of N clients for each round.
 MOMENTS = ("drawn-weights-mean", "drawn-weights", "drawn-weights-at-most", "drawn-at-end")
@@ -70,7 +49,44 @@ def _of_several(v: sp.Expr) -> sp.Expr:
     return (sy.N - sy.m) * Mean(P, norm_sq(v)) + sy.N * (sy.m - 1) * norm_sq(Centre(P, v))
 
 
-DEFINITIONS = (
+def _skew(at: sp.Symbol) -> sp.Expr:
+    if at not in (sy.rho_bar, sy.rho_tilde, rho):
+        raise KeyError(at)
+    return at
+
+
+def _ratio(kappa: sp.Expr) -> sp.Expr:
+    if type(kappa) is not Ratio:
+        raise KeyError(kappa)
+    return kappa
+
+
+OF_RATIOS = (
+    define("least-ratio", "pi <= alpha_i/p_i", lambda o, k: non_negative(_ratio(k) - sy.pi_min)),
+    define("largest-ratio", "alpha_i/p_i <= Pi", lambda o, k: non_negative(sy.pi_max - _ratio(k))),
+    define("weights-sum", "sum_i p_i (alpha_i/p_i) = sum_i alpha_i = 1", lambda o, k: zero(1 - Mean(P, _ratio(k)))),
+    define("weight-at-most-one", "alpha_i <= 1", lambda o, k: non_negative(1 - _ratio(k) * SHARE)),
+    define("least-p", "p_i >= min p", lambda o: non_negative(SHARE - sy.p_min)),
+    define("least-p-at-Pi", "p_i >= min p for the client of ratio Pi", lambda o: non_negative(TOP_SHARE - sy.p_min)),
+    define(
+        "weights-sum-at-Pi",
+        "the weights sum to 1 at the client and time where Pi is attained",
+        lambda o: zero(1 - (sy.N - 1) * Mean(OTHERS, AT_PI * SHARE) - sy.pi_max * TOP_SHARE),
+    ),
+    define(
+        "skew",
+        "rho sum_i p_i e_i = sum_i alpha_i e_i where the skew rho is taken",
+        lambda o, at: zero(Mean(P, ratio(_skew(at)) * excess(at)) - at * Mean(P, excess(at))),
+    ),
+    define(
+        "skew-denominator",
+        "sum_i p_i e_i > 0 where a skew is taken (by convention it is 1 where all e_i vanish)",
+        lambda o, at: Part(sp.Integer(0), "<", Mean(P, excess(_skew(at)))),
+    ),
+)
+
+# Where m of N clients are drawn: moments of a mean over the draw, whatever came before it.
+OF_DRAWN_CLIENTS = (
     define(
         "drawn-clients",
         "m of N clients, drawn uniformly whatever came before, make one local step: two of them both take part "

@@ -1,9 +1,21 @@
-"""Lemma 2: how far the local models of a round drift from the virtual iterate."""
+"""Lemma 1 bounds a squared gradient by the gap, Lemma 2 how far the local models drift from the virtual iterate."""
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Repair, Role
 from fedbounds.theory.symbols import *
 
+LEMMA_1 = Claim(
+    key="lemma-1",
+    title="Smoothness bounds the gradient",
+    source="Lemma 1",
+    scope="point",
+    lhs=grad_sq,
+    terms={"gap": 2 * L * excess},
+    assumptions=(a.smooth,),
+    readings=("literal",),
+    roles=(Role.HEADLINE,),
+    remark="True on all of R^d; false where f is only known on a restricted domain.",
+)
 LEMMA_2 = Claim(
     key="lemma-2",
     title="Discrepancy of the local models",
@@ -16,4 +28,4 @@ LEMMA_2 = Claim(
     repair=Repair("a step may be bounded by a later eta_t only if steps shrink slowly", (a.slow_decay,)),
     roles=(Role.YARDSTICK, Role.HEADLINE),
 )
-CLAIMS = (LEMMA_2,)
+CLAIMS = (LEMMA_1, LEMMA_2)
