@@ -13,7 +13,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import without_facets
 from fedbounds.plugins import claim_named, modules_from
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.budget import BUDGETS, Budget
 from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.refute import refute
@@ -177,8 +177,9 @@ def test_a_study_has_what_files_bring(files):
     assert answers["softened", "tilts"] is answers["tilted", "softens"] is Status.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize(("key", "jobs"), [("tilts", 1), ("tilts", 2), ("opposes", 1), ("above-highest", 1)])
-def test_the_search_and_fractions_have_what_files_bring(files, key, jobs):
+@pytest.mark.parametrize(("key", "jobs"), [("tilts", 2), ("opposes", 1), ("above-highest", 1)])
+def test_the_search_and_fractions_have_what_files_bring(files, key, jobs, monkeypatch):
+    monkeypatch.setitem(BUDGETS, "small", Budget("small", 8, 4, 1, (2,), (1,), 20, 500, 30, seconds=1.0))
     (verdict,) = fedbounds.refute(key, plugins=files, jobs=jobs)
     assert verdict.status is Status.REFUTED
     assert (verdict.data["instance"]["weighting"] == "tilted") == (key == "tilts")

@@ -34,15 +34,6 @@ def suite():
     return Suite(REGIMES)
 
 
-def refuting(suite, claim, reading):
-    names = []
-    for regime in suite.regimes:
-        run = suite.run(regime, reading, claim)
-        if empirical.examine(claim, run, ERROR_RATE).status is Status.REFUTED:
-            names.append(regime.name)
-    return names
-
-
 STEEPER = {**SHARPER_STEP.terms, "contraction": (1 - 3 * eta * mu * (1 + rho_bar)) * Delta}
 WRONG = {
     "lemma-2 with 15 for 16": (
@@ -56,7 +47,9 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_false_variants_are_refuted(suite, name):
-    assert refuting(suite, *WRONG[name])
+    claim, reading = WRONG[name]
+    runs = (suite.run(regime, reading, claim) for regime in suite.regimes)
+    assert any(empirical.examine(claim, run, ERROR_RATE).status is Status.REFUTED for run in runs)
 
 
 def test_parts_are_terms_and_every_addend():
