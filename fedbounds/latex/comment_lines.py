@@ -71,6 +71,7 @@ class CommentLines:
             equal=equal,
             shared=not {"equal-selection", *SELECTIONS}.isdisjoint(words),
             from_w_0=from_w_0,
+            together="one-local-step" in words,
             steps=steps,
         )
 

@@ -15,6 +15,7 @@ from fedbounds.latex.grammar import Leaf, Tree, parsed, product, terms_or_pieces
 from fedbounds.latex.letter_meanings import Notation, letter
 from fedbounds.latex.tokens import Token, spelled, wrong
 from fedbounds.theory import points as at
+from fedbounds.theory.normal_form import depends
 
 Read = tuple[sp.Expr, int]  # a value, and the place behind it
 UNREAD = sp.Dummy("unread", positive=True)  # stands for a letter whose error is kept
@@ -193,6 +194,8 @@ def _function(name: Any, point: Any, gradient: bool, notation: Notation) -> sp.E
     if index not in ([], [notation.client]):
         raise wrong(_at(name, notation), "F has the index of a client or none", f"write F_{notation.client}")
     of_client = (at.grad if gradient else at.F_i)(where)
+    if not index and depends(where, at.I):
+        return of_client.func(of_client.args[0], sums.OF_ALL)
     return of_client if index else at.mean(of_client)
 
 

@@ -35,15 +35,16 @@ MEAN = rf"(\\frac\{{\\eta(_\{{t\}})?\}}\{{N\}}|\\eta(_\{{t\}})?\\frac\{{1\}}\{{N
 AT_W_T = r"\\nabla F_\{[ijkmn]\}\(w_\{t\}\)"
 P_I = r"p_\{[ijkmn]\}"
 APART = rf"{SUM}{P_I}<norm{AT_W_T}-\\nabla F\(w_\{{t\}}\)norm>\^\{{2\}}<=\\zeta\^\{{2\}}$"
+WEIGHT = r"(p_\{[ijkmn]\}|\\alpha_(\{[ijkmn]\}|\{t\}\^\{[ijkmn]\}))"
 STEPS_TO_T = r"\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})"
 MODEL = re.compile(
-    rf"F(\(w\))?={SUM}p_\{{[ijkmn]\}}F_\{{[ijkmn]\}}(\(w\))?$|{SUM}p_\{{[ijkmn]\}}=1$|p_\{{[ijkmn]\}}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
+    rf"F(\(w\))?={SUM}p_\{{[ijkmn]\}}F_\{{[ijkmn]\}}(\(w\))?$|{SUM}{WEIGHT}=1$|{WEIGHT}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
     rf"|w_\{{t\+1\}}\^\{{[ijkmn]\}}=w_\{{t\}}\^\{{[ijkmn]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ijkmn]\}}=w_\{{0\}}$"
     rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ijkmn]\}}w_\{{t\}}\^\{{[ijkmn]\}}$|[ijkmn]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$|[ijkmn]=1,(2,)?\\[lc]?dots,N$"
     rf"|{APART}|\\bar\{{w\}}_\{{T\}}(\^\{{\\eta\}})?:?={STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}/{STEPS_TO_T}\\eta_\{{t\}}$"
     rf"|\\bar\{{w\}}_\{{T\}}(\^\{{\\eta\}})?:?=\\frac\{{{STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}\}}\{{{STEPS_TO_T}\\eta_\{{t\}}\}}$"
     r"|\\mathbb\{E\}\[?g_\{t\}\^\{[ijkmn]\}\]?=\\nabla F_\{[ijkmn]\}\(w_\{t\}\^\{[ijkmn]\}\)$"
-    r"|[w,]+\\in\\mathbb\{R\}\^\{d\}$|\\alpha_\{t\}\^\{[ijkmn]\}<=(\\Pip_\{[ijkmn]\}|p_\{[ijkmn]\}\\Pi)$"
+    r"|[wvu,]+\\in\\mathbb\{R\}\^\{d\}$|\\alpha_\{t\}\^\{[ijkmn]\}<=(\\Pip_\{[ijkmn]\}|p_\{[ijkmn]\}\\Pi)$"
 )
 
 # How the steps are counted, by the number of the first point.

@@ -13,6 +13,7 @@ import sympy as sp
 
 from fedbounds.errors import Gathered
 from fedbounds.latex.grammar import OVER_CLIENTS, condition
+from fedbounds.latex.stochastic_gradients import AT_W_T, GRADIENT
 from fedbounds.latex.sums import (
     ALPHA_I,
     ETA_AVERAGE,
@@ -33,11 +34,12 @@ from fedbounds.theory.vectors import Vec
 # A step size without an index: one for all steps.
 CONSTANT_STEP = sp.Symbol("eta", positive=True)
 POINTS = {"t": at.w, "t+1": at.w_next, r"\star": at.w_star, r"\alpha": at.w_alpha, "0": at.w_0}
+ANY_POINT = Vec(sp.Symbol("w_{}"))
 # A client's model after the last local step of the first round.
 AFTER_A_ROUND = Vec(sp.Symbol(r"w_{\tau}"), at.I)
 ROUND_START = Vec(sp.Symbol(r"w_{r\tau}"))
 AFTER_THE_ROUND = Vec(sp.Symbol(r"w_{(r+1)\tau}"), at.I)
-LOCAL = {"t": at.w_i, "t+1": at.w_i_next, r"\star": at.w_i_star, r"\tau": AFTER_A_ROUND, "0": at.w_0}
+LOCAL = {"": at.w_i, "t": at.w_i, "t+1": at.w_i_next, r"\star": at.w_i_star, r"\tau": AFTER_A_ROUND, "0": at.w_0}
 LOCAL |= {r"(r+1)\tau": AFTER_THE_ROUND}
 # The index of an expectation over who is drawn.
 DRAWN = re.compile(r"(S|\\mathcal\{S\})(_\{[tr]\})?")
@@ -68,7 +70,7 @@ class Notation:
 
     Where ``averages``, what is written as an average over clients is the one that a run visits; where ``of_steps`` a
     line says that a bar is the mean over steps; where ``equal`` all clients have one weight, where ``shared``
-    those selected. ``steps`` are the first
+    those selected, ``together`` where local models are w_t. ``steps`` are the first
     and last term of sums over all steps: where they end at T itself, the author's T + 1 is the number of steps.
     """
 
@@ -81,6 +83,7 @@ class Notation:
     equal: bool = False
     shared: bool = False
     from_w_0: bool = False
+    together: bool = False
     steps: tuple[str, str] = STEPS[0]
     tokens: Sequence[Token] = field(default=(), repr=False)
     faults: Gathered = field(default_factory=Gathered, repr=False)
@@ -121,6 +124,7 @@ class Notation:
 def shipped_names() -> dict[tuple[str, str], sp.Expr]:
     """(name, index) -> value of every quantity that is a letter: sigma is the root of sigma^2."""
     names: dict[tuple[str, str], sp.Expr] = {(r"\kappa", ""): L / mu, (r"\eta", ""): CONSTANT_STEP, ("e", ""): sp.E}
+    names |= {("v", ""): at.v, ("u", ""): at.u}
     for quantity in QUANTITIES.values():
         first, *scripts = one_spelling(scanned(quantity.latex, 1))
         below = "".join(spelled(script.inside) for script in scripts if script.text == "_")
@@ -147,6 +151,11 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
         if not notation.averages:
             raise wrong(name, "g_t is the mean of the clients' gradients by p_i here", "assume unbiased")
         return GRADIENTS[name.text], ()
+    indices = {index for script in scripts for index in spelled(script.inside).split(",")}
+    if name.text in GRADIENT and indices - {AT_W_T} in ({notation.client}, {notation.client, "t"}):
+        if AT_W_T in indices and not notation.together:
+            raise wrong(name, "a run draws gradients at the clients' models", "write g_i(w_t^i), or \\tau = 1")
+        return (at.w_i - at.w_i_next) / eta, ()  # by what it does to the model
     if name.text == "F":
         star = {spelled(script.inside) for script in scripts}
         if star & LEAST_VALUE:
@@ -156,7 +165,6 @@ def letter(name: Token, scripts: Sequence[Token], notation: Notation) -> tuple[s
     by_client = {("p", notation.client): at.p_i, (r"\sigma", notation.client): SIGMA_I}
     by_client[r"\sigma", rf"{notation.client},\star"] = SIGMA_STAR
     meanings = {**notation.names, **by_client}
-    indices = {index for script in scripts for index in spelled(script.inside).split(",")}
     if name.text == r"\alpha" and indices in ({notation.client}, {notation.client, "t"}):
         return ALPHA_I, ()
     below = notation.bound(below, name)

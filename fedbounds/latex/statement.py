@@ -23,6 +23,7 @@ from fedbounds.latex.letter_meanings import AFTER_A_ROUND, AVERAGE, CONSTANT_STE
 from fedbounds.latex.marked_theorems import Theorem
 from fedbounds.latex.named_assumptions import every_key, what_constants_lack
 from fedbounds.latex.points_as_iterates import at_iterates
+from fedbounds.latex.stochastic_gradients import as_letters
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE, TO_T
 from fedbounds.latex.to_quantities import F_star_on_both_sides, Setting, in_quantities, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong
@@ -222,7 +223,7 @@ class _Reader:
         return {t: t + 1} if sums else {t: t + 1, T: T + 1}
 
     def _display(self) -> list[Token]:
-        tokens = self.lines.words.of(self.theorem.stated())
+        tokens = as_letters(self.lines.words.of(self.theorem.stated()))
         tokens = without_conditions(tokens) if self.theorem.of("in") else tokens
         while tokens and tokens[-1].text in (".", ",", ";"):
             tokens.pop()

@@ -66,6 +66,8 @@ STEP_AVERAGE, ETA_AVERAGE = (Vec(sp.Symbol(name)) for name in (r"\bar{w}_{T}", r
 # The mean of w_1 ... w_T, and the last point.
 LATER_AVERAGE, W_T = Vec(sp.Symbol(r"\bar{w}_{1:T}")), Vec(sp.Symbol("w_{T}"))
 ALPHA_I, SIGMA_I, SIGMA_STAR = (Value(sp.Symbol(name), at.I) for name in ("alpha", "sigma", "sigma_star"))
+# The index of F where it is at a client's model.
+OF_ALL = sp.Symbol("all")
 # Weights of both kinds in one sum are p_i and their ratio.
 AS_RATIO = {ALPHA_I: at.p_i * at.weight_ratio}
 # Indices of norms that are those of vectors; of matrices the norm is that of their entries.
@@ -88,6 +90,8 @@ def summed(inner: sp.Expr, kind: Any, place: Token, equal: bool = False) -> sp.E
     if at.is_vector(inner):
         if equal and not inner.has(at.p_i):
             return m * at.mean_alpha(sp.expand(inner)) if kind is SelectedSum else N * at.mean(sp.expand(inner))
+        if kind is ClientSum and inner.has(ALPHA_I) and not (inner / ALPHA_I).has(ALPHA_I, at.p_i):
+            return at.mean_alpha(sp.expand(inner / ALPHA_I))
         if kind is not ClientSum or not inner.has(at.p_i):
             remedy = r"write \sum_i p_i w_t^i, or assume equal-p; of those selected, a selection"
             raise wrong(place, "a sum of vectors must have the weights p_i", remedy)

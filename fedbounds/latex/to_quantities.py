@@ -63,6 +63,8 @@ UNNAMED = "expected_"
 SQUARED = r"\mathbb{E}\|...\|^2, or its root \sqrt{\mathbb{E}\|...\|^2}"
 # Where all that is read is certain, an expectation is the value itself.
 CERTAIN = frozenset({"full-gradients", "full-participation"})
+# What makes weights random; where nothing is assumed of them, a statement of every weights is of each.
+DRAWN = {"unbiased", "equal-selection", "independent-selection", *SELECTIONS}
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class Setting:
 
     @property
     def certain(self) -> bool:
-        return self.assumed >= CERTAIN or self.assumed >= {"full-gradients", "one-client"}
+        fixed = "one-client" in self.assumed or self.assumed.isdisjoint(DRAWN)
+        return self.assumed >= CERTAIN or (fixed and "full-gradients" in self.assumed)
 
 
 @cache

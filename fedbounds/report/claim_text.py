@@ -21,9 +21,12 @@ from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
 from fedbounds.theory.expressions import unknown_signs
+from fedbounds.theory.points import u, v
 from fedbounds.theory.protocol_assumptions import constant_steps
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, N, tau
+from fedbounds.theory.vectors import Vec
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Hypotheses that authors have in mind and do not write.
@@ -34,6 +37,8 @@ WITHOUT = {
     full_participation: {"C", "m"},
     constant_steps: {"eta_0", "eta_ratio", "eta_growth"},
 }
+# Points that a statement means to be any.
+ANY_POINT = {v: "any point (on a run w_0 is tried)", u: "any point (on a run w_s is tried, s = floor(t/2))"}
 # Who may prove a claim.
 PROOFS = (Evidence.SYMBOLIC, Evidence.KERNEL)
 # Outcomes of chance that a longer run may have, to be run once more.
@@ -178,7 +183,12 @@ def explain(claim: Claim) -> dict[str, Any]:
             "substitutions": {str(symbol): str(value) for symbol, value in repair.substitutions.items()},
         },
         "symbols": {name: QUANTITIES[name].meaning for name in sorted(_used(claim)) if name in QUANTITIES}
-        | {symbol.name: symbol.meaning for symbol in claim.computed},
+        | {symbol.name: symbol.meaning for symbol in claim.computed}
+        | {
+            str(point): meant
+            for point, meant in ANY_POINT.items()
+            if any(point in _points(q) for q in claim.computed)
+        },
         "remark": claim.remark,
     }
 
@@ -214,6 +224,10 @@ def sides(claim: Claim) -> dict[str, Any]:
     """The left side, and per reading the terms of the right side with definitions put in, as plain formulas."""
     right = {name: {key: str(term) for key, term in claim.sides(READINGS[name]).terms.items()} for name in READINGS}
     return {"left": str(claim.lhs), "right": right}
+
+
+def _points(quantity: Quantity) -> set[Vec]:
+    return set() if quantity.expression is None else quantity.expression.atoms(Vec)
 
 
 def _used(claim: Claim) -> set[str]:

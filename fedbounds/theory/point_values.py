@@ -172,8 +172,10 @@ class _Values:
             if self.path.X_next is None:
                 raise ValueError("the local models after a step are not known on this path")
             return self.path.X_next
-        if atom == at.w_0:
+        if atom in (at.w_0, at.v):  # where any point may stand, one that the path has visited
             return self.path.w[..., :1, None, :]
+        if atom == at.u:
+            return self.path.w[..., np.arange(self.steps) // 2, None, :]
         if atom == at.w_round:
             return self.path.w[..., self.path.begun[: self.steps], None, :]
         if atom == at.w_alpha:

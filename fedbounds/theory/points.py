@@ -5,8 +5,9 @@
 
 ``w`` is the virtual iterate w_t, ``w_i`` the local models, ``w_star`` and ``w_i_star`` the minimisers of F and of
 F_i, ``w_alpha`` that of sum_i alpha_i F_i. ``w_next`` and ``w_i_next`` are the iterate and the local models after
-the step, the latter before they are averaged; ``w_round`` is the round's start and ``w_0`` the run's. Every kind of
-evidence takes a quantity's meaning from its one expression.
+the step, the latter before they are averaged; ``w_round`` is the round's start and ``w_0`` the run's. ``v`` and
+``u`` are any two further points, that no noise moves: what is said of them must hold of all. Every kind of evidence
+takes a quantity's meaning from its one expression.
 """
 
 from __future__ import annotations
@@ -38,11 +39,12 @@ w, w_next, w_star, w_alpha = (Vec(sp.Symbol(name)) for name in ("w", "w_next", "
 # Proofs call the round's start w_0.
 w_round, w_0 = (Vec(sp.Symbol(name)) for name in ("w_0", "w_start"))
 w_i, w_i_star, w_i_next = (Vec(sp.Symbol(name), I) for name in ("x", "w_own", "x_after"))
+v, u = ANY = tuple(Vec(sp.Symbol(name)) for name in ("v", "u"))
 # p_i, and alpha_i/p_i.
 p_i, weight_ratio = Slack(sp.Symbol("share"), I), WEIGHT_RATIO
 F_i_star = Value(sp.Symbol("F_min"), I)
 inner = Inner
-POINTS = (w, w_next, w_star, w_alpha, w_round, w_0, w_i, w_i_star, w_i_next)
+POINTS = (w, w_next, w_star, w_alpha, w_round, w_0, w_i, w_i_star, w_i_next, *ANY)
 WORDS = (ALPHA, P, *POINTS, p_i, weight_ratio, F_i_star)
 # LaTeX of the names, means with their sums.
 LATEX = {

@@ -16,7 +16,7 @@ import sympy as sp
 # Moments from which a vector is known: the round's start, this step, the next one, and some unrelated time.
 ROUND, NOW, NEXT, LATER = range(4)
 KNOWN = {
-    **dict.fromkeys(("w_star", "w_own", "w_plus", "w_alpha", "w_0", "w_start", "noise_0-drawn"), ROUND),
+    **dict.fromkeys(("w_star", "w_own", "w_plus", "w_alpha", "w_0", "w_start", "v", "u", "noise_0-drawn"), ROUND),
     **dict.fromkeys(("x", "w", "x_s", "g", "noise-drawn"), NOW),
     # At the round's first step noise_0 is the noise of this step.
     **dict.fromkeys(("w_next", "noise", "noise_0"), NEXT),

@@ -34,7 +34,7 @@ from fedbounds.weightings.multinomial import Multinomial
 # The fields of 2^s elements: their irreducible polynomials, bits of the coefficients.
 POLYNOMIALS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b1000011}
 # Points that do not move with the noise; and those of one client's path alone.
-FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0)
+FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0, at.v)
 OF_ONE = (at.w_i, at.w_i_next)
 # Shipped functions of a path that are quadratic in the averaged models, the losses only where F is quadratic.
 DISTANCES, LOSSES = (Delta_round, Delta_round_next), (gap_round, gap_round_next, gap_sum)

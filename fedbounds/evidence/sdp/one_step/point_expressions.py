@@ -26,7 +26,7 @@ from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 Expressions = Mapping[str, sp.Expr]
 # Those that every model has, and words that a model has no point for.
 ALWAYS: dict[str, sp.Expr] = {q.name: q.expression for q in (Delta, drift, Gamma)}
-ABSENT = (at.w_next, at.w_i_next, at.w_0, at.w_alpha)
+ABSENT = (at.w_next, at.w_i_next, at.w_0, at.w_alpha, *at.ANY)
 _INNER = np.frompyfunc(operator.matmul, 2, 1)
 
 

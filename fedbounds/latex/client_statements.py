@@ -1,0 +1,136 @@
+"""Statements about each client alone, or about F at the clients' models, as statements about means over clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import sympy as sp
+
+from fedbounds.latex.formulas import Term
+from fedbounds.latex.letter_meanings import ANY_POINT, CONSTANT_STEP
+from fedbounds.latex.sums import (
+    ALPHA_I,
+    OF_ALL,
+    SIGMA_I,
+    ClientSum,
+    DrawExpect,
+    SelectedSum,
+    fixed_sign,
+    summed,
+)
+from fedbounds.latex.to_quantities import Setting, meanings_of_latex
+from fedbounds.latex.tokens import wrong
+from fedbounds.theory import points as at
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import full_participation, identical, one_local_step
+from fedbounds.theory.normal_form import depends
+from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.symbols import G_sq, L, N, eta, mu, sigma_sq
+from fedbounds.theory.vectors import Centre, Grad, Loss, Mean, Vec
+
+Sides = tuple[list[Term], list[Term]]
+# The points of one client's step, and what else a statement about it may have.
+OF_ONE_STEP = {ANY_POINT, at.w_i, at.w_i_next, at.w_star, at.w_i_star, *at.ANY}
+CONSTANTS = {L, mu, eta, CONSTANT_STEP, sigma_sq, G_sq}
+MIXED = (Mean, Centre, ClientSum, SelectedSum, DrawExpect, at.p_i, ALPHA_I, SIGMA_I, at.ALPHA)
+# Where w* is each client's own minimiser.
+SHARED = {"homogeneous", "identical", "one-client"}
+
+
+def formula_of(*sides: Sequence[Term]) -> sp.Tuple:
+    """The terms of both sides in one expression."""
+    return sp.Tuple(*(term.value for side in sides for term in side))
+
+
+def _with(sides: Sides, change: Callable[[sp.Expr], sp.Expr]) -> Sides:
+    left, right = ([Term(change(term.value), term.place) for term in side] for side in sides)
+    return left, right
+
+
+def _named_freely(sides: Sides, point: sp.Expr) -> Sides | None:
+    """The sides with an unused name of any point in place of a point; None where all are used."""
+    unused = [name for name in at.ANY if not formula_of(*sides).has(name)]
+    return _with(sides, lambda x: fixed_sign(x.xreplace({point: unused[0]}))) if unused else None
+
+
+def of_clients_together(sides: Sides, setting: Setting) -> tuple[Sides, list[Assumption]]:
+    """A statement about each client, or about F at their models, as one about means, and what this limits."""
+    if formula_of(*sides).has(at.w_i) and formula_of(*sides).has(ANY_POINT):
+        sides = _named_freely(sides, ANY_POINT) or sides  # w_t is a mean of the models
+    sides, limits = _of_one_function(sides, setting)
+    return _of_each_client(sides, setting) or (sides, limits)
+
+
+def of_any_models(sides: Sides) -> bool:
+    """Whether the models of one moment are spoken of, of whatever values: beside L, mu and N, no constant of a run.
+
+    What holds of every such models on average holds of each: steps and noise, of which only means are bounded, do not
+    occur.
+    """
+    points, constants = (formula_of(*sides).atoms(kind) for kind in (Vec, Quantity))
+    return points <= {at.w, at.w_i, at.w_star, at.w_i_star, *at.ANY} and at.w_i in points and constants <= {L, mu, N}
+
+
+def _of_one_function(sides: Sides, setting: Setting) -> tuple[Sides, list[Assumption]]:
+    """F at the clients' models as F_i there, which it is where they are one function, and what this limits.
+
+    A statement about F and any models, in which no F_i occurs, is about one function whatever the clients have.
+    """
+    changed = [term for side in sides for term in side if term.value.has(OF_ALL)]
+    each = _with(sides, lambda x: x.xreplace({OF_ALL: at.I}))
+    if not changed or "identical" in setting.assumed:
+        return each, []
+    formula = formula_of(*sides).replace(_is_of_F, lambda x: sp.S.Zero)
+    of_clients = formula.has(at.w_i_star, at.F_i_star) or any(x.args[1] == at.I for x in formula.atoms(Loss, Grad))
+    if of_clients or not of_any_models(each):
+        what, remedy = "F at each client's model is no quantity of the table", "write F_i there, or assume identical"
+        raise wrong(changed[0].place, what, remedy)
+    return each, [identical]
+
+
+def _is_of_F(x: sp.Basic) -> bool:
+    """Whether it is F or its gradient at a point of all."""
+    return (
+        isinstance(x, Mean | Centre) and isinstance(x.args[1], Loss | Grad) and not depends(x.args[1].args[0], at.I)
+    )
+
+
+def _of_each_client(sides: Sides, setting: Setting) -> tuple[Sides, list[Assumption]] | None:
+    """A statement about one client's function and step as one about the clients' mean, and what this limits.
+
+    The two say the same: one client alone is a mean over N = 1. Where clients differ, w* and w_t are then any points,
+    as the other clients, of which nothing is said, may put them anywhere. None where more than that is spoken of.
+    """
+    formula, assumed = formula_of(*sides), setting.assumed
+    further = {x for x in formula.free_symbols if isinstance(x, Quantity)} - CONSTANTS
+    if further or formula.has(*MIXED) or not depends(formula.xreplace(meanings_of_latex()), at.I):
+        return None
+    moved = formula.has(at.w_i, at.w_i_next)
+    apart = [at.w_star] * assumed.isdisjoint(SHARED)
+    apart += [at.w] * (moved and not formula.has(at.w_i_next) and one_local_step.key not in assumed)
+    for point in apart:
+        renamed = _named_freely(sides, point) if formula_of(*sides).has(point) else sides
+        if renamed is None:
+            return None
+        sides = renamed
+    if not formula_of(*sides).atoms(Vec) <= {*OF_ONE_STEP, *[at.w] * (not moved)}:
+        return None
+    left, right = (
+        [
+            Term(summed(sp.expand(at.p_i * term.value), ClientSum, term.place), term.place)
+            if depends(term.value, at.I)
+            else term
+            for term in side
+        ]
+        for side in squared(sides)
+    )
+    steps = formula.has(at.w_i_next) and full_participation.key not in assumed
+    return (left, right), [full_participation] * steps
+
+
+def squared(sides: Sides) -> Sides:
+    """A norm that is at most a multiple of another as their squares, which proofs know."""
+    factors = {x for side in sides for term in side for x in sp.Mul.make_args(term.value)}
+    roots = any(isinstance(x, sp.Pow) and x.exp == sp.S.Half for x in factors)
+    single = all(len(side) == 1 and side[0].value.is_nonnegative for side in sides)
+    return _with(sides, lambda x: x**2) if roots and single else sides
