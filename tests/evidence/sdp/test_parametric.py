@@ -19,6 +19,7 @@ from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, subj
 from fedbounds.evidence.sdp.one_step.certificate import read as read_file
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
+from fedbounds.evidence.sdp.one_step.fitted_multipliers import fitted
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
@@ -28,9 +29,11 @@ from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
 from fedbounds.report.verdict_tables import evidence_cell
 from fedbounds.study import ledger
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.quantity import measured
-from fedbounds.theory.symbols import L, gone_sq, mu
+from fedbounds.theory.symbols import Delta, Delta_next, L, drift, eta, gone_sq, mu, sigma_sq
+from fedbounds.theory.symbols import L as smoothness
 from fedbounds.theory.verdict import Evidence, Status
 
 FILE = Path(__file__).resolve().parents[3] / "derivations" / "certificates" / "parametric.jsonl"
@@ -365,3 +368,40 @@ def test_refuted_where_a_number_refutes_and_nothing_holds_on_the_whole():
     for kappa in ("1..inf", "9..11"):
         (setting,) = round_settings(false, time=2, tau=3, kappa=kappa)
         assert examination(false, setting)[0].status is Status.UNDECIDED
+
+
+FOUND = (
+    *("lemma-1", "lemma-2-skewed-tau3", "sharper-step-skewed-tau3", "star-step-one-client-tau3"),
+    *("fedavg-step-fedavg-tau3", "fedavg-step-eta-k10", "star-step-eta-skewed-k10", "lemma-2-exact-tau6"),
+    *("local-descent-2", "theorem-1-fedavg-tau3", "theorem-1-small-client-tau3"),
+)
+
+
+def again(certificate):
+    """The certificate with multipliers that are found."""
+    multipliers = fitted(certificate.lhs, certificate.numbers(certificate.rhs), certificate.parameters)
+    return convert({**plain(certificate), "multipliers": plain(multipliers)}, Certificate)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_shipped_certificates_are_found_again(name):
+    result = again(SHIPPED[name])
+    assert check(result) == (True, "verified")
+    assert len(result.multipliers) <= len(SHIPPED[name].multipliers)
+
+
+def test_nothing_is_found_for_what_is_false():
+    one = SHIPPED["star-step-eta-skewed-k10"]
+    less = {name: value * F(9, 10) for name, value in one.numbers(one.rhs).items()}
+    assert fitted(one.lhs, less, one.parameters) is None
+
+
+def test_a_claim_without_known_multipliers_is_certified_over_an_interval():
+    """One step towards w* with half of the gap to spare, in no derivation's multipliers."""
+    bound = (1 - eta * mu) ** 2 * Delta + 2 * (1 - eta * mu) * eta * smoothness * drift + 2 * eta**2 * sigma_sq
+    terms = dict(zip(("contraction", "drift", "noise"), bound.args, strict=True))
+    own = Claim("own", "", "", "step", Delta_next, terms, assumptions=claim_named("fedavg-step").assumptions)
+    (setting,) = round_settings(own, time=1, tau=2, kappa="1..inf", eta="1/2")
+    verdict, certificate = examination(own, setting)
+    assert verdict.status is Status.HOLDS and certificate is not None
+    assert check(certificate, {"own": own}) == (True, "verified")

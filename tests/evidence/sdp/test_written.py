@@ -1,5 +1,6 @@
 """Certificates read quantities from the expressions of points that they are written as."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction as F
 
@@ -8,25 +9,64 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.exact.compare import examine as exactly
+from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import without_facets
 from fedbounds.evidence.kernel import claim_statement, point_statement
+from fedbounds.evidence.sdp.multi_round import verdict as of_runs
 from fedbounds.evidence.sdp.multi_round.claim_at_run import ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
+from fedbounds.evidence.sdp.one_step.coverage import coverage, homogeneous
 from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.point_expressions import number, written
 from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.tight_constants import split, tight
 from fedbounds.evidence.sdp.one_step.verdict import examination, examine
 from fedbounds.evidence.sdp.program import exact
+from fedbounds.referee.certificate_settings import GRIDS, runs
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import path_quantities as pq
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_values import PointFormula
-from fedbounds.theory.points import grad, inner, mean, mean_alpha, norm_sq, p_i, w, w_i, w_star, weight_ratio
+from fedbounds.theory.points import (
+    F as objective,
+)
+from fedbounds.theory.points import (
+    F_star,
+    grad,
+    inner,
+    mean,
+    mean_alpha,
+    norm_sq,
+    p_i,
+    w,
+    w_i,
+    w_star,
+    weight_ratio,
+)
 from fedbounds.theory.quantity import constant, measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, N, eta, gap_t, mu, tau, zeta_star_sq
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_0,
+    Delta_next,
+    Delta_T,
+    G_sq,
+    Gamma,
+    L,
+    N,
+    drift,
+    eta,
+    gap,
+    gap_t,
+    mu,
+    sigma_sq,
+    tau,
+    zeta_star_sq,
+)
 from fedbounds.theory.verdict import Status
 
 P = (F(1, 3), F(2, 3))
@@ -165,3 +205,106 @@ def test_what_needs_no_multipliers_is_proved_with_none(slope):
     verdict, certificate = examination(claim(left, right), setting)
     assert verdict.status is Status.HOLDS and not certificate.multipliers
     assert examine(claim(left, right / 2), setting).status is not Status.HOLDS
+
+
+V = measured("V", mean(norm_sq(grad(w) - grad(w_star))))
+EQUAL = round_setting(2, 1)
+
+
+@pytest.mark.parametrize(("less", "needed"), [(0, 2), (V / 2, 3)])
+def test_a_quantity_on_either_side_has_its_part_in_the_constant(less, needed):
+    """V <= 2 L gap is tight; with half of V taken off the right side, 3 is."""
+    terms = {"gap": 4 * L * gap_t, **({"less": -less} if less else {})}
+    claim = Claim("v", "", "", "step", V, terms, assumptions=(a.smooth, a.strongly_convex))
+    constant = tight(claim, EQUAL, "gap")
+    assert math.isclose(constant.solver, needed, rel_tol=1e-6)
+    if less:
+        assert split(claim, EQUAL, "gap").rhs(F(3))["V"] == F(-1, 2)
+
+
+@pytest.mark.parametrize(
+    ("left", "terms"),
+    [
+        (Delta_next, {"contraction": Gamma / L, "rest": Delta + 2 * eta**2 * sigma_sq}),
+        (Delta_next, {"contraction": Delta + Gamma / L}),
+        (drift, {"contraction": eta**2 * tau**2 * G_sq}),
+    ],
+)
+def test_a_contraction_is_a_multiple_of_the_distance(left, terms):
+    of_class = (a.smooth, a.strongly_convex, a.bounded_variance, a.bounded_gradient)
+    claim = Claim("c", "", "", "step", left, terms, assumptions=of_class)
+    with pytest.raises(InputError, match="must be a multiple of Delta"):
+        tight(claim, EQUAL, "contraction")
+
+
+CONVEX = (a.smooth, a.strongly_convex, a.full_participation)
+PLAIN = READINGS["plain"]
+SHORT = round_setting(clients=2, tau=1, kappa=F(2), eta=F(1, 4))
+GSQ = measured("gsq", norm_sq(mean(grad(w))))
+GAP = measured("own_gap", objective(w) - F_star)
+LARGE = Instance(
+    curvatures=((F(2000),),) * 2, minima=((F(0),),) * 2, p=(F(1, 2),) * 2, w0=(F(1),),
+    eta=(F(1, 8000),), L=F(2000), mu=F(1000), weighting="fedavg",
+)  # fmt: skip
+
+
+def step(key, lhs, rhs):
+    return Claim(key, "", "", "step", lhs, {"bound": rhs}, assumptions=CONVEX, eta=1 / (4 * L))
+
+
+STEPS = [
+    step("gradient", GSQ, Delta),
+    step("gap", GAP, Delta / 2),
+    step("switch", Delta, Delta * sp.Min(1, 1000 / L)),
+    step("crafted", Delta, Delta * (1 + (L - 1) ** 2 * (L - 3) ** 2)),
+    step("root", Delta, Delta * sp.log(L + 1)),
+]
+
+
+def test_units_that_an_expression_has_not_are_refused():
+    with pytest.raises(InputError, match="leave units out"):
+        measured("squared_gradient", norm_sq(mean(grad(w))), units=(2, 0))
+
+
+@pytest.mark.parametrize("claim", STEPS, ids=lambda claim: claim.key)
+def test_a_claim_that_depends_on_the_unit_names_its_L(claim):
+    assert not homogeneous(claim, PLAIN)
+    assert "L" in coverage(claim, SHORT).axes
+
+
+@pytest.mark.parametrize("claim", STEPS[:3], ids=lambda claim: claim.key)
+def test_it_is_false_at_another_L(claim):
+    assert exactly(LARGE, claim, PLAIN).status is Status.REFUTED
+
+
+def test_a_claim_that_does_not_names_none():
+    claim = step("decrease", Delta, Delta * (1 + eta * L) * sp.Max(1, L * eta))
+    assert homogeneous(claim, PLAIN) and "L" not in coverage(claim, SHORT).axes
+
+
+QUIET = Assumption("quiet", "sigma^2 = 0", sp.Eq(sigma_sq, 0, evaluate=False))
+ONE = Assumption("one", "tau = 1", sp.Eq(tau, 1, evaluate=False))
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "named"),
+    [
+        (gap, Delta_0 / 2, True),
+        (Delta_T, sp.Min(1, 1000 / L) * Delta_0, True),
+        (gap, L * Delta_0 / 2, False),
+        (Delta_T, Delta_0 + 100 * zeta_star_sq / L**2, False),
+    ],
+)
+def test_a_certificate_of_a_whole_run_names_its_L_too(lhs, rhs, named):
+    assumed = (*CONVEX, a.unbiased, QUIET, ONE)
+    claim = Claim("whole", "", "", "horizon", lhs, {"bound": rhs}, assumptions=assumed, eta=1 / (2 * L))
+    run, first = next(iter(runs(claim, PLAIN, GRIDS["small"])))
+    verdict = of_runs.examine(claim, PLAIN, run, first)
+    assert verdict.status is Status.HOLDS
+    assert ("L" in verdict.coverage.axes) is named
+
+
+def test_a_gradient_at_a_point_with_a_gradient_inside_is_read():
+    ahead = measured("ahead", norm_sq(mean(grad(w - eta * mean(grad(w))))))
+    claim = Claim("ahead", "", "", "step", ahead, {"now": GSQ}, assumptions=CONVEX, eta=1 / (4 * L))
+    assert examine(claim, SHORT).status is Status.HOLDS
