@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.bound import solved
 from fedbounds.evidence.sdp.multi_round.links import gradient_program
-from fedbounds.evidence.sdp.multi_round.mirrored_clients import MirroredClients, rebuilt
+from fedbounds.evidence.sdp.multi_round.lower_bound import MirroredClients, rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.solver import Solved
 

@@ -15,8 +15,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round.bound import least, solved, verify
 from fedbounds.evidence.sdp.multi_round.bound import upper_bound as worst
 from fedbounds.evidence.sdp.multi_round.links import gradient_program, of_clients
-from fedbounds.evidence.sdp.multi_round.lower_bound import attained
-from fedbounds.evidence.sdp.multi_round.mirrored_clients import rebuilt
+from fedbounds.evidence.sdp.multi_round.lower_bound import attained, rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.report.best_method_text import answer, commands, table
 from fedbounds.report.figures.best_method_figure import labels, title

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
 
+from fedbounds.evidence.assumption_checks import in_fractions
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.multi_round.program import Measure, Run
 from fedbounds.evidence.sdp.one_step.coverage import homogeneous
@@ -40,8 +41,7 @@ ANYTHING = Fraction(10) ** 100
 SHARES = tuple(Fraction(k, 16) for k in range(17))
 
 
-@dataclass(frozen=True)
-class Bounded:
+class Bounded(NamedTuple):
     """a Delta_0 + b zeta_*^2 + c E||noise of the mean||^2 + d E||deviations from it||^2, claimed or proved."""
 
     a: Fraction
@@ -50,11 +50,11 @@ class Bounded:
     d: Fraction = Fraction(0)
 
     def times(self, scale: Fraction) -> Bounded:
-        return Bounded(scale * self.a, scale * self.b, scale * self.c, scale * self.d)
+        return Bounded(*(scale * number for number in self))
 
     def within(self, claimed: Bounded) -> bool:
         """Whether it is at most another."""
-        return all(getattr(self, name) <= getattr(claimed, name) for name in "abcd")
+        return all(number <= other for number, other in zip(self, claimed, strict=True))
 
 
 def applies(claim: Claim, reading: Reading) -> bool:
@@ -80,6 +80,10 @@ def strongly_convex(claim: Claim, reading: Reading) -> bool:
     return "strongly-convex" in {item.key for item in claim.assumptions_in(reading)}
 
 
+# Assumptions that the programmes have.
+BUILT_IN = {"smooth", "strongly-convex", "convex", "bounded-variance", "full-participation", "unbiased", "equal-p"}
+
+
 @dataclass(frozen=True)
 class ClaimAtRun:
     """A claim at a run."""
@@ -102,10 +106,8 @@ class ClaimAtRun:
         if run.present:
             K, N = run.present
             assert N is not None
-            constants |= (
-                {"C": Fraction(0), "q": Fraction(K)} if run.by_coins else {"C": Fraction(K, N), "m": Fraction(K)}
-            )
-            constants["N"] = Fraction(N)
+            drawn = {"q": Fraction(K)} if run.by_coins else {"m": Fraction(K)}
+            constants |= {"C": Fraction(0) if run.by_coins else Fraction(K, N), "N": Fraction(N), **drawn}
         else:
             constants |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
         path = Path(run.tau, np.array(run.sizes, dtype=object))
@@ -129,41 +131,20 @@ class ClaimAtRun:
     @property
     def narrower(self) -> bool:
         """Whether an assumption is not decided here, so that the class may be smaller than the programme's."""
-        built_in = {
-            "smooth",
-            "strongly-convex",
-            "convex",
-            "bounded-variance",
-            "full-participation",
-            "unbiased",
-            "equal-p",
-        }
         return any(
             self.holds(assumption) is None
-            and assumption.key not in built_in
+            and assumption.key not in BUILT_IN
             and not set(_relations(assumption)) & {sp.Eq(sy.Gamma, 0), sp.Eq(sy.sigma_sq, 0)}
             for assumption in self.assumptions
         )
 
     def holds(self, one: Assumption) -> bool | None:
         """Whether an assumption holds in every step; None where it is about more than step sizes and constants."""
-        run, answers = self.run, []
-        sizes = np.array(run.sizes, dtype=object)
-        ratio, growth = (of(sizes, run.tau) for of in (ratios_of_steps, growth_of_steps))
-        for t, size in enumerate(run.sizes):
-            values = {
-                **self.values,
-                "eta": size,
-                "t": Fraction(t),
-                "eta_ratio": max(ratio),
-                "eta_growth": max(growth),
-            }
-            for part in one.parts:
-                left, right = (_number(side, values) for side in (part.left, part.right))
-                if left is None or right is None:
-                    return None
-                answers.append({"<=": left <= right, "<": left < right, "=": left == right}[part.sign])
-        return all(answers) if answers else None
+        sizes = np.array(self.run.sizes, dtype=object)
+        ratio, growth = (max(of(sizes, self.run.tau)) for of in (ratios_of_steps, growth_of_steps))
+        values = {**self.values, "eta_ratio": ratio, "eta_growth": growth}
+        answer = in_fractions(one, ({**values, "eta": eta, "t": Fraction(t)} for t, eta in enumerate(sizes)))
+        return None if answer is None else answer.holds
 
     def claimed(self) -> Iterator[Bounded]:
         """What the claim's bound is at least, for all values of what is not known: of maxima several such."""
@@ -230,12 +211,8 @@ class ClaimAtRun:
 
     def to_json(self) -> dict[str, Any]:
         run = self.run
-        data = {
-            "rounds": run.rounds,
-            "tau": run.tau,
-            "kappa": str(run.L / run.mu) if run.mu else "inf",
-            "eta_0": str(self.eta_0),
-        }
+        kappa = str(run.L / run.mu) if run.mu else "inf"
+        data = {"rounds": run.rounds, "tau": run.tau, "kappa": kappa, "eta_0": str(self.eta_0)}
         return data | ({"participation": "q=" * run.by_coins + "{}/{}".format(*run.present)} if run.present else {})
 
     @property

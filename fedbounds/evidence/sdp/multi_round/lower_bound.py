@@ -9,7 +9,7 @@ much stand against the rest, with gradients that give the largest mean. Both Hes
 searched for then. Weights that depend on the losses are those of the run at hand. Where F is bounded the start always
 is, and one function on a line is tried besides: its curvature is L up to a point and mu beyond. Any run is a lower
 bound on the worst case, up to rounding: it is computed in floating point, and enclosed by `surely` where it is to
-refute.
+refute. What a solver's Gram matrix shows of a run of everybody is rebuilt by `rebuilt`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from fedbounds.engine.reference import algorithm_1
 from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Ball, enclosed, in_digits
 from fedbounds.evidence.exact.quadratics import Quadratics
+from fedbounds.evidence.sdp.multi_round.links import gradient_program
 from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.one_step.worst_instance import Interpolant, full_gradient_run
+from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.problems.quadratic import QuadraticProblem
@@ -40,6 +43,8 @@ SURE_DIGITS = 400
 DENOMINATOR = 10**6
 # By what the start is turned besides, as rounding decides which of two equal losses is the larger.
 ASIDE = np.array([[0.0], [1e-5], [-1e-5]])
+# Directions in which a solver's worst case extends less than this part of its largest are rounding.
+NOTHING = 1e-10
 # (which Hessian, -grad F_i(w*) along e_2 as a signed square over zeta_*^2, alpha, p).
 Client = tuple[int, Fraction, Fraction, Fraction]
 # A number, its cosine, sine and root, in floats and in intervals.
@@ -250,15 +255,54 @@ def symmetric(first: Array, mixed: Array, second: Array) -> Array:
 
 def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:
     """FedAvg, or the server's weights, with full gradients."""
-    sizes, alpha = ([float(item) for item in given] for given in (run.sizes, run.alpha))
-    weighting = run.rule or (Fixed(tuple(alpha)) if run.biased else FedAvg())
-    return Experiment(
-        problem,
-        weighting,
-        lambda t: sizes[min(t, run.T - 1)],
-        tau=run.tau,
-        rounds=run.rounds,
-        replicates=1,
-        batch_size=None,
-        w0=start,
+    weighting = run.rule or (Fixed(tuple(map(float, run.alpha))) if run.biased else FedAvg())
+    return full_gradient_run(problem, weighting, run.sizes, run.tau, run.rounds, start)
+
+
+@dataclass(frozen=True, eq=False)
+class MirroredClients:
+    """The first of two clients that are mirror images, and the start; ``means`` coordinates are those of the mean."""
+
+    first: Interpolant
+    start: Array
+    means: int
+
+    def run(self, run: Run, eta: Array, server: Array) -> Array:
+        """What R rounds measure at several step sizes, (B, 1) or (B, R), with those of the server (B,): (B,)."""
+        w = np.tile(self.start, (len(eta), 1))
+        for sizes in np.broadcast_to(eta, (len(eta), run.rounds)).T:
+            x = w
+            for _ in range(run.tau):
+                x = x - sizes[:, None] * self.first(x)[1]
+            w = w + server[:, None] * (np.where(np.arange(x.shape[1]) < self.means, x, 0.0) - w)
+        if run.measure == "distance":
+            return np.asarray((w**2).sum(axis=1))
+        return np.asarray(self.first(w)[0] - self.first(np.zeros((1, w.shape[1])))[0])
+
+
+def rebuilt(run: Run, solution: Solution, delta_0: float, zeta_sq: float) -> MirroredClients:
+    """The clients of a solver's worst case, where the two blocks are those of the run.
+
+    Points with the coordinates of means and deviations, in orthogonal spaces, are the first client's. Made sure
+    besides are the gradient at w* = 0, a deviation of length zeta_*, and ||w_0||: so every run is a lower bound on
+    its class, up to the rounding of the run.
+    """
+    program, frames = gradient_program(run, float, common=not zeta_sq), []
+    for block in program.blocks:
+        eigenvalues, vectors = np.linalg.eigh(solution.gram[np.ix_(block, block)])
+        large = eigenvalues > NOTHING * eigenvalues[-1]
+        frame = np.zeros((len(program.vectors), large.sum()))
+        frame[block] = vectors[:, large] * np.sqrt(eigenvalues[large])
+        frames.append(frame)
+    frame, means = np.hstack(frames), frames[0].shape[1]
+    x, c = (
+        np.stack([program.coordinates(getattr(point, name)) for point in program.points]) @ frame for name in "xg"
     )
+    c[-1, :means] = 0.0
+    c[-1] *= np.sqrt(zeta_sq) / (np.linalg.norm(c[-1]) or 1.0)
+    values = np.array([program.form(point.f).lin @ solution.values for point in program.points])
+    first = Interpolant.through(x, c, values, float(run.mu), float(run.L))
+    # At w* the piece of w* is the one that is active.
+    first.offsets[:] = np.minimum(first.offsets, first.offsets[-1] - first.G[-1, -1] + first.G[-1])
+    start = np.where(np.arange(x.shape[1]) < means, x[0], 0.0)
+    return MirroredClients(first, start * np.sqrt(delta_0) / np.linalg.norm(start), means)

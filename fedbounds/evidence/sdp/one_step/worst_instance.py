@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,8 +19,7 @@ from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate, names_in
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.sdp.interpolants import Interpolant
-from fedbounds.evidence.sdp.one_step.parameters import Setting, written_by
+from fedbounds.evidence.sdp.one_step.parameters import written_by
 from fedbounds.evidence.sdp.one_step.point_expressions import of_weights
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.solver import Solution
@@ -31,8 +31,86 @@ from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.sample_path import Path
 from fedbounds.theory.verdict import Failure
 
+# Added to the diagonal of G, relative to its largest entry, so that the weights are unique.
+RIDGE = 1e-9
+# Weights above this are positive, and slopes above this lead upwards, relative to the largest of G and b.
+POSITIVE, UPWARDS = 1e-13, 1e-12
+# Changes of the active pieces at one point: far more than there are pieces.
+CHANGES = 200
 # Directions in which the worst case extends less than this part of its largest are the solver's rounding.
 FLAT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolant:
+    """F(x) = mu/2 ||x||^2 + the smallest convex K-smooth function through k points, K = L - mu.
+
+    Without mu/2 ||x||^2, c_j and h_j being the gradients and values there, it is
+
+        max over the simplex of  l . (b + C x) - l G l/2,   G = C C^T/K,   b_j = h_j - <c_j, x_j> + G_jj/2
+
+    (Taylor, Hendrickx, Glineur, 2017), convex and K-smooth whatever the data are, also where G has a larger diagonal.
+    ``slopes`` C (k, d), ``offsets`` b (k,).
+    """
+
+    mu: float
+    slopes: Array
+    offsets: Array
+    G: Array
+
+    @staticmethod
+    def through(x: Array, slopes: Array, values: Array, mu: float, L: float) -> Interpolant:
+        """The function through points x (k, d) with these slopes C and values h."""
+        G = slopes @ slopes.T / (L - mu)
+        G = G + RIDGE * np.abs(G).max() * np.eye(len(G))
+        return Interpolant(mu, slopes, values - (slopes * x).sum(axis=1) + np.diag(G) / 2, G)
+
+    def __call__(self, x: Array) -> tuple[Array, Array]:
+        """(F, grad F) at x (B, d): (B,), (B, d)."""
+        heights = self.offsets + x @ self.slopes.T
+        weights = simplex_maxima(self.G, heights)
+        values = (weights * (heights - weights @ self.G / 2)).sum(axis=1)
+        return values + self.mu / 2 * (x**2).sum(axis=1), weights @ self.slopes + self.mu * x
+
+
+def simplex_maxima(G: Array, heights: Array) -> Array:
+    """argmax over the simplex of l . heights - l G l/2 for several heights (B, k): (B, k); G is positive definite.
+
+    Pieces become active one by one, those that lead upwards most first, and leave where their weight would be
+    negative.
+    """
+    scale = max(np.abs(G).max(), np.abs(heights).max(initial=0.0))
+    result: Array = np.eye(len(G))[np.argmax(heights - np.diag(G) / 2, axis=1)]
+    active: NDArray[np.bool_] = np.array(result > 0)
+    todo = np.arange(len(heights))
+    for _ in range(CHANGES):
+        if not todo.size:
+            break
+        weights, price = _stationary(G, heights[todo], active[todo])
+        before, mine = result[todo], active[todo]
+        falls = np.logical_and(mine, weights < 0)
+        ratios = np.where(falls, before / np.where(falls, before - weights, 1.0), 1.0)
+        moved = before + ratios.min(axis=1, keepdims=True) * (weights - before)
+        blocked = np.asarray(falls.any(axis=1))
+        stays = ~blocked[:, None] | (moved > POSITIVE)
+        result[todo] = np.where(blocked[:, None], np.where(stays, moved, 0.0), weights)
+        slopes = np.where(mine, -np.inf, heights[todo] - weights @ G - price[:, None])
+        upwards = ~blocked & (slopes.max(axis=1) > UPWARDS * scale)
+        active[todo] = np.logical_and(mine, stays)
+        active[todo[upwards], slopes[upwards].argmax(axis=1)] = True
+        todo = todo[blocked | upwards]
+    return result
+
+
+def _stationary(G: Array, heights: Array, active: NDArray[Any]) -> tuple[Array, Array]:
+    """(weights (B, k) with sum 1, multiplier (B,)) where the slope along active pieces is one number."""
+    k = len(G)
+    system = np.zeros((len(heights), k + 1, k + 1))
+    system[:, :k, :k] = np.where(active[:, :, None] & active[:, None, :], G, np.eye(k))
+    system[:, :k, k] = system[:, k, :k] = active
+    right = np.concatenate([np.where(active, heights, 0.0), np.ones((len(heights), 1))], axis=1)
+    solved = np.linalg.solve(system, right[..., None])[..., 0]
+    return solved[:, :k], solved[:, k]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +237,15 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
     if setting.local == "any":
         raise reject("a worst case is replayed as gradient steps", "local models of any kind", "use local steps")
     problem, start = rebuild(model, solution)
-    experiment = _experiment(setting, problem, start)
+    alpha = np.array(list(map(float, setting.alpha)))
+    experiment = full_gradient_run(
+        problem,
+        lambda p, excess, round, stream: np.broadcast_to(alpha, excess.shape).copy(),
+        setting.eta,
+        setting.tau,
+        1,
+        start,
+    )
     trajectory = simulate(experiment)
     run, path = examine_run(trajectory, setting.how, Policy()), trajectory.paths[setting.how.virtual]
     measured = {
@@ -169,8 +255,8 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
         "grad_sq": float(trajectory.grad_sq[0, s, 0]),
         "excess": float(trajectory.local_excess[0, s, 0]),
     }
-    models, X, alpha, _ = iterates(experiment)
-    along = Path(setting.tau, trajectory.eta, problem, models[setting.how.virtual][0], X[0], alpha[0])
+    models, X, weights, _ = iterates(experiment)
+    along = Path(setting.tau, trajectory.eta, problem, models[setting.how.virtual][0], X[0], weights[0])
     for name, expression in written_by(claim, setting.how).items():
         measured[name] = float(PointFormula(expression)(along)[s])
     forms = {name: model.form(model[name]) for name in measured}
@@ -192,15 +278,17 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
     return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed, unknown)
 
 
-def _experiment(setting: Setting, problem: InterpolatedProblem, start: Array) -> Experiment:
-    """One round with the setting's step sizes and fixed weights; later steps of the round repeat the last size."""
-    sizes, alpha = ([float(v) for v in given] for given in (setting.eta, setting.alpha))
+def full_gradient_run(
+    problem: Problem, weighting: Any, sizes: Sequence[Fraction], tau: int, rounds: int, start: Array
+) -> Experiment:
+    """An experiment with these step sizes, of which the last is repeated."""
+    eta = list(map(float, sizes))
     return Experiment(
         problem,
-        lambda p, excess, round, stream: np.broadcast_to(np.array(alpha), excess.shape).copy(),
-        lambda t: sizes[min(t, len(sizes) - 1)],
-        tau=setting.tau,
-        rounds=1,
+        weighting,
+        lambda t: eta[min(t, len(eta) - 1)],
+        tau=tau,
+        rounds=rounds,
         replicates=1,
         batch_size=None,
         w0=start,
