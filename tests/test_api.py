@@ -14,7 +14,7 @@ import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named
-from fedbounds.referee.search.budget import BUDGETS, Budget
+from fedbounds.referee.search.populations import BUDGETS, Budget
 from fedbounds.study.certify import tight as tight_constants
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import rho_bar, rho_tilde

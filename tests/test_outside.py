@@ -13,9 +13,9 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import without_facets
 from fedbounds.plugins import claim_named, modules_from
-from fedbounds.referee.search.budget import BUDGETS, Budget
 from fedbounds.referee.search.candidates import arms
 from fedbounds.referee.search.family import families
+from fedbounds.referee.search.populations import BUDGETS, Budget
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status

@@ -27,7 +27,7 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath
-from fedbounds.referee.regime import experiment, line
+from fedbounds.referee.regimes import experiment, line
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, T, eta, gap, sigma_p_sq

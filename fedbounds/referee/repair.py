@@ -28,7 +28,7 @@ from fedbounds.referee.dimensions_and_limits import misprints
 from fedbounds.referee.implication import CURVATURES, Shipped, never_negative
 from fedbounds.referee.repair_candidates import Change, Ladder, candidates
 from fedbounds.referee.screen import Screen, screen
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.stage_context import Case, Prover, StageResult, TimeSpent, at_most, in_time, processor_seconds
 from fedbounds.referee.stages import STAGES, search
 from fedbounds.referee.trial import Alternative, Outcome, Trial, try_claim
@@ -183,8 +183,13 @@ class Repairs:
         return self.other_runs[claim.steps]
 
     def useless(self, claim: Claim) -> bool:
-        """Whether it says nothing: its left side is on the right too, or is 0 where it speaks, not the right."""
+        """Whether it says nothing: its left side is on the right too, or is 0 where it speaks, not the right.
+
+        A claim that states 0 on the left says of its right side that it is not negative.
+        """
         left, right, _ = claim.sides(self.reading)
+        if left == 0:
+            return bool(right == 0)
         return (not left.is_Number and right.has(left)) or (right != 0 and self.runs_of(claim).trivial(claim))
 
     def says_more(self, other: Claim, claim: Claim, strictly: bool = False) -> bool:

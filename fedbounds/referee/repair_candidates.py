@@ -114,7 +114,7 @@ def candidates(
     signs = (_times(claim, part, sp.Integer(-1), "the sign changed") for part in wrong)
     alike = (change for differences, change in near if differences == 1)
     yield [[change] for change in (*alike, *_exchanged(claim), *signs)]
-    conditions = (*_assumed(claim, reading), *_other_steps(claim))
+    conditions = (*_assumed(claim, reading), *_other_steps(claim), *_steps_of_others(claim, reading, shipped))
     yield [[change] for change in (*_borrowed(claim, reading, shipped), *conditions)]
     whole = [_all_larger(claim)] * (len(claim.terms) > 1)
     yield [*whole, *_shorter_steps(claim), *filter(len, (_larger(claim, part) for part in nonzero))]
@@ -187,6 +187,16 @@ def _other_steps(claim: Claim) -> Iterator[Change]:
             yield _change(claim, f"as stated, for eta_t = {longer}", eta=longer, definitions=defined)
 
 
+def _steps_of_others(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[Change]:
+    """The steps of shipped theorems about the same, where a claim about a whole run states none."""
+    if claim.steps is not None or claim.scope != "horizon":
+        return
+    others = (other for other, _ in _about(claim, reading, shipped))
+    for other in {other.steps: other for other in others if other.steps is not None}.values():
+        defined = {**other.definitions, **claim.definitions}
+        yield _change(claim, f"as stated, for eta_t = {other.eta}", eta=other.eta, definitions=defined)
+
+
 def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Iterator[tuple[int, Change]]:
     """Shipped theorems about the same left side, with the number of differences."""
     left, _, mine = claim.sides(reading)
@@ -195,8 +205,10 @@ def _near(claim: Claim, reading: Reading, shipped: Mapping[str, Claim]) -> Itera
         terms, assumed = other.sides(how).terms, other.assumptions_in(how)
         more, fewer = ([*map(str, _unlike(these, those))] for these, those in ((terms, mine), (mine, terms)))
         missing = [item.statement for item in assumed if not granted(item, claim, stated)]
-        missing += [f"eta_t = {other.eta}"] * (other.eta is not None and other.steps != claim.steps)
         differences = max(len(more), len(fewer)) + len(missing)
+        if other.eta is not None and other.steps != claim.steps:
+            missing.append(f"eta_t = {other.eta}")
+            differences += claim.steps is not None  # it is a slip of its own to state none
         if 0 < differences <= DIFFERENCES:
             changes = [f"{' + '.join(more) or '0'} in place of {' + '.join(fewer) or '0'}"] * bool(more or fewer)
             changes += [f"if also {', '.join(missing)}"] * bool(missing)

@@ -17,9 +17,9 @@ from typing import Any
 
 from fedbounds import io
 from fedbounds.evidence.sdp.one_step.parameters import Setting
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.search.budget import BUDGETS, PROVED, Budget
+from fedbounds.referee.regimes import Suite
 from fedbounds.referee.search.candidates import Arm
+from fedbounds.referee.search.populations import BUDGETS, PROVED, Budget
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim

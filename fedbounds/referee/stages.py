@@ -26,10 +26,10 @@ from fedbounds.referee import certificate_settings, limit_cases
 from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, USUAL, inherited
-from fedbounds.referee.regime import after_the_start, verdicts_in
-from fedbounds.referee.search.budget import Budget
+from fedbounds.referee.regimes import after_the_start, verdicts_in
 from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.family import families
+from fedbounds.referee.search.populations import Budget
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.sharpen import Sharpening
 from fedbounds.referee.stage_context import (

@@ -19,11 +19,10 @@ from fedbounds.latex.reader import LATEX, read, read_each
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.pareto_front import front
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.sharpen import Sharpening
 from fedbounds.referee.stage_context import TimeSpent, WorkItems, at_most
 from fedbounds.referee.trial import Outcome, Progress, Trial, checked, try_claim

@@ -19,8 +19,7 @@ from fedbounds.engine.parallel import beside
 from fedbounds.errors import explained, nearest, of_kind, reject, whole
 from fedbounds.plugins import Plugins, claim_named, modules_from
 from fedbounds.referee.certificate_settings import GRIDS
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.referee.stage_context import INTERRUPTED, Case, Stage, StageResult, Watch, WorkItems, processor_seconds
 from fedbounds.referee.stages import STAGES, Step, certificates, neighbours, proof, sanity, with_estimate
 from fedbounds.study.contradictions import Alarm, alarms

@@ -20,8 +20,8 @@ from fedbounds.evidence.sdp.multi_round.verdict import meets
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
+from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption

@@ -14,7 +14,7 @@ from fedbounds.latex.writer import write
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import PROVERS
 from fedbounds.referee.limit_cases import battery
-from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import Suite
 from fedbounds.referee.stage_context import Case
 from fedbounds.referee.stages import read_back
 from fedbounds.theory.expressions import require_steps

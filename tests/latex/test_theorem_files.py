@@ -10,7 +10,7 @@ from fedbounds.latex.reader import read_text
 from fedbounds.latex.writer import write
 from fedbounds.plugins import claims
 from fedbounds.referee import stages
-from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import Suite
 from fedbounds.referee.stage_context import Case, Stage
 from fedbounds.referee.trial import Trial
 from fedbounds.report.claim_text import read_back

@@ -21,13 +21,11 @@ from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
 from fedbounds.latex.reader import read_text
 from fedbounds.referee import limit_cases
-from fedbounds.referee.regime import Suite, verdicts_in
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.regimes import REGIMES, Suite, verdicts_in
 from fedbounds.referee.search.candidates import Arm, examples
 from fedbounds.referee.search.family import Shape, families
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search
-from fedbounds.referee.search.populations import OUTSIDE, objectives
+from fedbounds.referee.search.populations import BUDGETS, OUTSIDE, objectives
 from fedbounds.referee.search.refute import _moved, _no_rounding
 from fedbounds.referee.search.rounding import AS_THEY_ARE, round_to
 from fedbounds.theory import assumptions as a

@@ -13,11 +13,9 @@ from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.evidence.prover import automatic
-from fedbounds.referee.regime import Suite, experiment, line
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.regimes import REGIMES, Suite, experiment, line
 from fedbounds.referee.search.family import Shape, decode, dimension, families
-from fedbounds.referee.search.populations import computed
+from fedbounds.referee.search.populations import BUDGETS, computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.stage_context import Case

@@ -7,8 +7,8 @@ import sympy as sp
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.referee import dimensions_and_limits
 from fedbounds.referee.search import refute as search
-from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
+from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim

@@ -16,8 +16,8 @@ from fedbounds.evidence.exact.instance_json import from_json, to_json
 from fedbounds.evidence.exact.run import BITS, runs
 from fedbounds.plugins import load_file
 from fedbounds.referee import limit_cases
-from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import families
+from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import path_quantities as pq

@@ -8,7 +8,7 @@ import sympy as sp
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.referee import stages as stage
-from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import Suite
 from fedbounds.referee.sharpen import NEAR, Sharpening
 from fedbounds.referee.stage_context import Case, Stage
 from fedbounds.referee.stages import neighbours

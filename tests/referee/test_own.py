@@ -22,11 +22,9 @@ from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.implication import follows
-from fedbounds.referee.regime import Suite, experiment, line
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.regimes import REGIMES, Suite, experiment, line
 from fedbounds.referee.search.family import Shape, decode, dimension, families
-from fedbounds.referee.search.populations import computed
+from fedbounds.referee.search.populations import BUDGETS, computed
 from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.stage_context import Case
 from fedbounds.referee.trial import Outcome, try_claim

@@ -19,9 +19,8 @@ from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import implication, limit_cases, stages, trial
 from fedbounds.referee.certificate_settings import Grid, settings
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.budget import BUDGETS, Budget
+from fedbounds.referee.regimes import REGIMES, Suite
+from fedbounds.referee.search.populations import BUDGETS, Budget
 from fedbounds.referee.stage_context import WorkItems
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.report import trial_text as show

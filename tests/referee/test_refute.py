@@ -21,11 +21,10 @@ from fedbounds.evidence.exact.instance_json import from_json, text
 from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims
 from fedbounds.referee.search import refute as module
-from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
 from fedbounds.referee.search.outcome import Outcome, _approach
-from fedbounds.referee.search.populations import OUTSIDE, objectives, simulate
+from fedbounds.referee.search.populations import BUDGETS, OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge

@@ -5,8 +5,7 @@ import pytest
 
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.plugins import claims
-from fedbounds.referee.regime import ERROR_RATE, Suite, prescribed_steps
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import ERROR_RATE, REGIMES, Suite, prescribed_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 from validate.false_theorems.shipped import shipped_regimes

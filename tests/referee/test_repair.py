@@ -132,6 +132,31 @@ def test_what_nobody_would_state_is_not_shown():
     assert not any(change.startswith("contraction") and "sign" in change for change in changes)
 
 
+def test_a_bound_below_by_0_says_something_and_0_below_0_nothing(search):
+    below = replace(DIVERSITY, lhs=sp.Integer(0))
+    assert not search.useless(below) and search.useless(replace(below, terms={"all": sp.Integer(0)}))
+
+
+def test_of_the_numbers_of_a_ladder_1_is_asked_second(search):
+    asked, numbers = [], [sp.Rational(1, 2), sp.Rational(2, 3), sp.Integer(1), sp.Integer(2), sp.Integer(3)]
+    ladder = repair_candidates.Ladder(lambda x: (str(x), replace(DIVERSITY, key=str(x))), numbers)
+    assert not search.prove(ladder[1:], [], lambda claim, reading: asked.append(claim.key))
+    assert asked == ["2/3", "1", "3"]
+
+
+def test_ratios_of_weights_are_1_where_clients_have_their_share():
+    contraction = (1 - s.eta * s.mu * sp.Min(s.rho_bar, 1 / (s.eta * s.mu))) * s.Delta
+    assert repair_candidates._with_fair_weights(contraction) == (1 - s.eta * s.mu) * s.Delta
+
+
+def test_a_whole_run_without_steps_gets_those_of_theorems_about_the_same():
+    corollary = claim_named("corollary")
+    free = replace(corollary, key="free", eta=None)
+    groups = repair.candidates(free, READINGS["repaired"], {"corollary": corollary})
+    changed = dict(change for group in groups for ladder in group for change in ladder)
+    assert changed[f"as stated, for eta_t = {corollary.eta}"]().steps == corollary.steps
+
+
 def found(rhs, outcome, *more):
     claim = replace(DIVERSITY, terms={"all": rhs}, assumptions=(*DIVERSITY.assumptions, *more))
     return repair.Alternative(f"{rhs} {outcome}", claim, outcome, "")

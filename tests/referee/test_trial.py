@@ -17,9 +17,8 @@ from fedbounds.latex.reader import read
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import dimensions_and_limits, limit_cases, stages, trial
 from fedbounds.referee.implication import follows
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.regimes import REGIMES, Suite
+from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.stage_context import Case, StageResult, Watch
 from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim

@@ -13,9 +13,8 @@ from fedbounds import plugins
 from fedbounds.evidence.assumption_checks import in_floats, in_fractions, penalty
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
-from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.family import Shape, decode, dimension, families
-from fedbounds.referee.search.populations import OUTSIDE, objectives
+from fedbounds.referee.search.populations import BUDGETS, OUTSIDE, objectives
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption

@@ -16,7 +16,7 @@ from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.symbolic.gate import admit
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import stages
-from fedbounds.referee.regime import Suite, experiment, line
+from fedbounds.referee.regimes import Suite, experiment, line
 from fedbounds.report.claim_text import explain
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity, symbols

@@ -7,8 +7,7 @@ import pytest
 from proofs import proved
 
 from fedbounds.plugins import claims
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.theory.claim import Kind
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import eta, sigma_sq

@@ -32,9 +32,8 @@ from fedbounds.evidence.symbolic.proof_state import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
 from fedbounds.referee.implication import inherited
-from fedbounds.referee.regime import Regime, Suite, with_definitions
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.regimes import REGIMES, Regime, Suite
+from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.study.contradictions import experiment_of
 from fedbounds.theory.claim import Claim
@@ -149,7 +148,6 @@ def _on_regimes(fate: Fate, bench: Bench) -> None:
     A HOLDS on a run says nothing of another run, so that a first refutation hides no unsound HOLDS.
     """
     claim, reading = fate.specimen.claim, fate.specimen.reading
-    plain = with_definitions(claim, reading)
     for kind, runs in (
         ("empirical", (bench.suite.run(regime, reading, claim) for regime in bench.suite.regimes)),
         ("expectation", (bench.expectations(regime, reading) for regime in bench.suite.regimes)),
@@ -157,7 +155,7 @@ def _on_regimes(fate: Fate, bench: Bench) -> None:
         for seen in runs:
             if seen is not None:
                 try:
-                    fate.note(kind, _judged(kind, plain, seen))
+                    fate.note(kind, _judged(kind, claim, seen))
                 except InputError:
                     fate.said.setdefault(kind, []).append("refused")
                 if not fate.specimen.true and fate.said[kind][-1] == "REFUTED":

@@ -5,7 +5,7 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.weighting import Weighting
-from fedbounds.referee.regime import Regime, Table, experiment, plane
+from fedbounds.referee.regimes import Regime, Table, experiment, plane
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fixed import Fixed

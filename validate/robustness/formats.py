@@ -257,10 +257,10 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import plugins
-    from fedbounds.referee.search.budget import BUDGETS
     from fedbounds.referee.search.candidates import arms
     from fedbounds.referee.search.family import dimension, families
     from fedbounds.referee.search.outcome import Outcome, Task
+    from fedbounds.referee.search.populations import BUDGETS
     from fedbounds.referee.search.refute import is_outcome
     from fedbounds.referee.stage_context import WorkItems
     from fedbounds.theory.reading import READINGS

@@ -18,7 +18,6 @@ from fedbounds.evidence.exact.population_measurement import Measured
 from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.plugins import user_weightings
-from fedbounds.referee.search.budget import FIRST, MOST_PATHS, Budget, cost, size
 from fedbounds.referee.search.family import (
     COINS,
     MANY_STEPS,
@@ -29,7 +28,18 @@ from fedbounds.referee.search.family import (
     dimension,
     families,
 )
-from fedbounds.referee.search.populations import Scale, constants_of, on_populations, scales, simulate
+from fedbounds.referee.search.populations import (
+    FIRST,
+    MOST_PATHS,
+    Budget,
+    Scale,
+    constants_of,
+    cost,
+    on_populations,
+    scales,
+    simulate,
+    size,
+)
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -42,10 +52,8 @@ from fedbounds.theory.reading import Reading
 TRIED = 64
 # Costs within this power of two are the same: plain shapes then come first.
 SAME_COST = 4
-# And of which the constants are asked that the user computes.
-FEW = 8
-# Rounds of the instances looked at.
-FEW_ROUNDS = 2
+# And of which the constants are asked that the user computes; rounds of the instances looked at.
+FEW, FEW_ROUNDS = 8, 2
 # Denominators in an instance of which only the assumptions are asked.
 CLOSE = 10**8
 # Rounds of drawn clients: each has an axis of its outcomes, even of one, and arrays have 32 axes.
@@ -172,11 +180,8 @@ def _met(criteria: _Criteria, budget: Budget, by_family: Mapping[str, InstanceFa
             for noise, (absent, q) in itertools.product(family.noises, selections):
                 shape = Shape(family.key, N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent, q=q)
                 shape = replace(shape, linear=family.linear, server=claim.has_server_step)
-                sizes = {
-                    "N": N,
-                    "tau": tau,
-                    "C": 0 if shape.coins else (N - absent) / N,
-                }  # which decide some relations without a run
+                # Sizes decide some relations without a run.
+                sizes = {"N": N, "tau": tau, "C": 0 if shape.coins else (N - absent) / N}
                 if penalty(assumed, {name: np.full((1, 1), size) for name, size in sizes.items()}, 1)[0] > 0:
                     continue
                 if shape.total > budget.longest or (shape.random and d > min((*budget.dimensions, 2))):

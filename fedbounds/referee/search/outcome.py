@@ -16,7 +16,6 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import BENT, Instance, no_fractions
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.plugins import user_weightings
-from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.candidates import Arm, admitted, without_penalty
 from fedbounds.referee.search.family import (
     MAX_CONDITION,
@@ -27,7 +26,7 @@ from fedbounds.referee.search.family import (
     Shape,
     decode,
 )
-from fedbounds.referee.search.populations import OUTSIDE, UNTESTED, objectives
+from fedbounds.referee.search.populations import OUTSIDE, UNTESTED, Budget, objectives
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only

@@ -20,10 +20,9 @@ from fedbounds.latex.reader import read_text
 from fedbounds.latex.writer import write
 from fedbounds.referee import limit_cases
 from fedbounds.referee.implication import follows
-from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.candidates import arms, examples
 from fedbounds.referee.search.family import COINS, families
-from fedbounds.referee.search.populations import simulate
+from fedbounds.referee.search.populations import BUDGETS, simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim

@@ -14,8 +14,7 @@ from fedbounds.evidence.sdp.multi_round.verdict import examine
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee.certificate_settings import GRIDS, examined, runs, tightness
-from fedbounds.referee.regime import Suite, verdicts_in
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import REGIMES, Suite, verdicts_in
 from fedbounds.referee.stage_context import Case
 from fedbounds.referee.trial import Outcome
 from fedbounds.theory import assumptions as a

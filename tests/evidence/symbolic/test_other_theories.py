@@ -17,7 +17,7 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.referee.regime import experiment, plane
+from fedbounds.referee.regimes import experiment, plane
 from fedbounds.testing import problems
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.reading import READINGS
