@@ -180,7 +180,7 @@ def verdicts_in(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[
 
 def after_the_start(claim: Claim, reading: Reading, suite: Suite, names: Set[str]) -> dict[str, float]:
     """The smallest bound over measured at T > 0 in each named regime: at T = 0 every such bound is met."""
-    result = {}
+    result: dict[str, float] = {}
     for regime in (regime for regime in suite.regimes if regime.name in names):
         if (run := suite.run(regime, reading, claim)) is not None:
             sides = empirical.compare(claim, run)
