@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from fedbounds.referee.theorems import refute as refute
     from fedbounds.referee.trial import Trial as Trial
     from fedbounds.study.bounds import bounds as bounds
-    from fedbounds.study.certify import certify as certify
-    from fedbounds.study.check_proofs import derive as derive
     from fedbounds.study.compare import compare as compare
     from fedbounds.study.ledger import ledger as ledger
+    from fedbounds.study.proofs_and_certificates import certify as certify
+    from fedbounds.study.proofs_and_certificates import derive as derive
     from fedbounds.study.result import Result as Result
     from fedbounds.study.run_study import check as check
     from fedbounds.study.sweep import sweep as sweep
@@ -49,10 +49,10 @@ _HOME = {
     "Verdict": "theory.verdict",
     "Weighting": "model.weighting",
     "bounds": "study.bounds",
-    "certify": "study.certify",
+    "certify": "study.proofs_and_certificates",
     "check": "study.run_study",
     "compare": "study.compare",
-    "derive": "study.check_proofs",
+    "derive": "study.proofs_and_certificates",
     "ledger": "study.ledger",
     "referee": "referee.theorems",
     "refute": "referee.theorems",

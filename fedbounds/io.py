@@ -94,8 +94,14 @@ def require_replaceable(path: str | Path) -> Path:
 
 
 @contextlib.contextmanager
-def locked(folder: str | Path) -> Iterator[Path]:
-    """Make ``folder`` and keep other processes out of it, until the block or this process ends, in whatever way."""
+def locked(folder: str | Path | None) -> Iterator[Path | None]:
+    """Make ``folder`` and keep other processes out of it, until the block or this process ends, in whatever way.
+
+    Nothing where no folder is asked for.
+    """
+    if folder is None:
+        yield None
+        return
     folder = require_writable(folder)
     with contextlib.ExitStack() as held:
         try:
@@ -117,8 +123,8 @@ def cache_folder() -> Path:
 
 
 def locked_file(path: Path | None) -> contextlib.AbstractContextManager[object]:
-    """The same for the folder of an output that may be replaced; nothing where none is asked for."""
-    return contextlib.nullcontext() if path is None else locked(require_replaceable(path).parent)
+    """The same for the folder of an output that may be replaced."""
+    return locked(None if path is None else require_replaceable(path).parent)
 
 
 def require_writable(folder: str | Path) -> Path:

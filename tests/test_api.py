@@ -15,7 +15,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named
 from fedbounds.referee.search.populations import BUDGETS, Budget
-from fedbounds.study.certify import tight as tight_constants
+from fedbounds.study.proofs_and_certificates import tight as tight_constants
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import rho_bar, rho_tilde
 from fedbounds.theory.verdict import Status
@@ -183,7 +183,7 @@ def test_a_sweep_is_the_tidy_table_of_its_cells(tmp_path):
     assert (tmp_path / "out" / "sweep.csv").is_file() and "Sweep" in repr(result)
 
 
-@pytest.mark.parametrize("name", ["fedbounds.study.certify", "fedbounds.study.run_study"])
+@pytest.mark.parametrize("name", ["fedbounds.study.proofs_and_certificates", "fedbounds.study.run_study"])
 def test_the_examples_of_docstrings_run(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.attempted and not result.failed

@@ -9,7 +9,7 @@ tau = 2), and a certificate in fractions proves it.
 
 import matplotlib.pyplot as plt
 
-from fedbounds.study.certify import tight
+from fedbounds.study.proofs_and_certificates import tight
 
 found = tight("lemma-2", "drift", over="kappa", tau=2)
 

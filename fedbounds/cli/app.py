@@ -22,7 +22,8 @@ from typing import Any
 import click
 
 from fedbounds.cli import INTERRUPTED
-from fedbounds.cli.adapter import Entry, Group, say
+from fedbounds.cli.adapter import Entry, Group, click_command
+from fedbounds.cli.commands import say
 from fedbounds.errors import DivergedError, InputError, StatementWarning, explained, interruptible, readable
 from fedbounds.plugins import nearest
 
@@ -67,8 +68,6 @@ class Commands(click.Group):
             nested = Commands(name, help=NESTED[name], short_help=NESTED[name])
             nested.prefix = f"{name} "
             return nested
-        # Loads the settings of a study, which help does not need.
-        from fedbounds.cli.click_commands import click_command
 
         return click_command(functions()[self.prefix + name])
 

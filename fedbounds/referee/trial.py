@@ -22,9 +22,8 @@ from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.referee.stage_context import INTERRUPTED, Case, Stage, StageResult, Watch, WorkItems, processor_seconds
 from fedbounds.referee.stages import STAGES, Step, certificates, neighbours, proof, sanity, with_estimate
-from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.identity import identity
-from fedbounds.study.ledger import ANYWHERE, Line
+from fedbounds.study.ledger import ANYWHERE, Alarm, Line, alarms
 from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.expressions import require_met, require_steps

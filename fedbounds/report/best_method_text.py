@@ -1,9 +1,11 @@
-"""The best method in words: the answer, its tables, and the commands that prove and run it."""
+"""The best method in words: the answer, its tables, a picture, and the commands that prove and run it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
 
 from fedbounds.report.number_format import downward, number, upward
 from fedbounds.report.terminal import plain_table
@@ -126,3 +128,22 @@ def remarks(result: Sequence[BestMethod]) -> list[str]:
             *(f"  {line}" for line in run),
         ]
     return lines
+
+
+def figure(result: Sequence[BestMethod]) -> Figure:
+    """The worst case of the best method over tau, or over clients a round, beside the best of the usual ones."""
+    made = Figure(figsize=(7.2, 3.8), layout="constrained")
+    axes, at, first = made.add_subplot(), range(len(result)), result[0]
+    over_clients = len({item.run.tau for item in result}) == 1 and bool(first.participation)
+    mark = ", certified" if all(item.certified for item in result) else ""
+    axes.plot(at, [item.usual_worst for item in result], "s--", label=f"best of the usual{mark}")
+    if not first.random:
+        axes.plot(at, [item.worst for item in result], "o-", label=f"best found{mark}")
+    lower = [item.lower for item in result if item.lower is not None]
+    if lower:
+        axes.plot(at, lower, "_", markersize=14, label="no method searched is below")
+    axes.set_xticks(at, [item.participation if over_clients else str(item.run.tau) for item in result])
+    axes.set(yscale="log", ylabel=f"worst {measured(first)}")
+    axes.set_xlabel("clients a round (K/N)" if over_clients else "local steps a round (tau)")
+    axes.legend()
+    return made

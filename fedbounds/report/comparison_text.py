@@ -135,21 +135,20 @@ def _theorem_row(row: TheoremRow) -> list[str | None]:
 
 def algorithm_table(comparison: TheoremComparison) -> Table:
     """A row an algorithm, the first at the target first."""
-    head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank")
+    head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem")
     rows = [*comparison.ranked, *(row for row in comparison.algorithms if row.central and row.curve)]
     caption = f"Algorithms at tau = {comparison.settings.tau}, each with its best constant step; "
     caption += f"rounds to {comparison.target:g} of ||w_0 - w*||^2"
-    return Table.of(head, (_algorithm(comparison, row) for row in rows), caption)
+    return Table.of(head, map(_algorithm, rows), caption)
 
 
-def _algorithm(comparison: TheoremComparison, row: AlgorithmRow) -> list[str | None]:
+def _algorithm(row: AlgorithmRow) -> list[str | None]:
     assert row.curve is not None
     line = row.curve
+    name = f"{row.algorithm} (every step)" if row.central else row.algorithm
     by_theorem = f"{_rounds_by_theorem(row.promised)} ({row.by})" if row.by else None
-    low, high = (0, 0) if row.central else comparison.rank(row)
-    rank = "yardstick" if row.central else str(low) if low == high else f"{low} to {high}"
     end = _within(line.mean[-1], line.upper[-1], line.mean[0])
-    return [row.algorithm, f"{row.step:.3g}/L", end, str(row.reached), by_theorem, rank]
+    return [name, f"{row.step:.3g}/L", end, str(row.reached), by_theorem]
 
 
 def notes(comparison: TheoremComparison) -> list[str]:
@@ -163,7 +162,7 @@ def notes(comparison: TheoremComparison) -> list[str]:
         f"error rate {settings.error_rate:g} a row, at all rounds at once.",
         "progress: log(start/bound) / log(start/measured).",
         "A round is reached from when on the mean stays at the "
-        "target. rank: the places that the limits leave; an algorithm that communicates after every step has none.",
+        "target. Every step: it communicates so often, and is a yardstick.",
         "A step that a theorem leaves free is the best for it of the powers of two over L, from 8/L down.",
         "Constants of bounds are those of the points visited, also beyond the rounds run.",
     ]

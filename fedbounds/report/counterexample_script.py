@@ -6,7 +6,6 @@ with its G^2, in six for the corollary with its w*, gaps, skews and seven consta
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
@@ -15,7 +14,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.engine.reference import algorithm_1
-from fedbounds.errors import InputError, reject
+from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import from_json
@@ -214,15 +213,6 @@ def stored_script(example: Counterexample) -> str:
     t, data = document.get("t"), {"instance": document["instance"]}
     verdict = Verdict(example.subject, document["reading"], Evidence.EXACT, Status.REFUTED, worst_t=t, data=data)
     return script(example.claim(), verdict)
-
-
-def script_if_short(claim: Claim, verdict: Verdict | None) -> str:
-    """The script of a refutation; nothing where it is none in fractions, or has no short script."""
-    if verdict is None or verdict.evidence is not Evidence.EXACT or "instance" not in verdict.data:
-        return ""
-    with contextlib.suppress(InputError):
-        return script(claim, verdict)
-    return ""
 
 
 def _weights(instance: Instance) -> list[Any] | None:

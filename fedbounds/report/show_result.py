@@ -20,8 +20,8 @@ from fedbounds.report.number_format import number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.report.verdict_tables import ledger_table
 from fedbounds.study import run_series
-from fedbounds.study.check_proofs import Proof
 from fedbounds.study.ledger import Line, ledger_lines
+from fedbounds.study.proofs_and_certificates import Proof
 from fedbounds.study.result import Result
 from fedbounds.study.result_table import Findings, Tabled
 from fedbounds.theory.verdict import Status

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import math
 import shutil
 import sys
 import textwrap
@@ -104,19 +103,18 @@ def columns() -> int:
 
 
 @contextlib.contextmanager
-def progress(enabled: bool = True, runs: int = 0, lines: bool = False, first: str = "") -> Iterator[Progress | None]:
+def progress(enabled: bool = True, lines: bool = False, first: str = "") -> Iterator[Progress | None]:
     """What is under way on standard error, fed by ``callback(name, done, total, note)``; None if nobody would see it.
 
-    On a terminal a bar that each name takes over from the one before, of several ``runs`` above one of them all, so
-    that any number of them takes two lines; elsewhere, if ``lines`` are wanted, a line now and then. ``first`` is
-    said once work begins, so not before an error in what was asked for.
+    On a terminal a bar that each name takes over from the one before; elsewhere, if ``lines`` are wanted, a line now
+    and then. ``first`` is said once work begins, so not before an error in what was asked for.
     """
     if enabled and sys.stderr.isatty():
         left = TimeRemainingColumn(elapsed_when_finished=True)
         columns = (TextColumn("{task.description}"), BarColumn(BAR), TextColumn("{task.percentage:>3.0f}%"), left)
         console = Console(stderr=True)
         with Bars(*columns, console=console, transient=True, speed_estimate_period=PERIOD) as bars:
-            yield _after(first, _bar(bars, runs))
+            yield _after(first, _bar(bars))
     else:
         yield _after(first, _line()) if enabled and lines else None
 
@@ -142,20 +140,14 @@ def _after(first: str, callback: Progress) -> Progress:
     return after
 
 
-def _bar(bars: Bars, runs: int) -> Progress:
-    current, whole = bars.add_task("", total=None), bars.add_task("", total=runs, visible=runs > 0)
-    shares: dict[str, float] = {}
+def _bar(bars: Bars) -> Progress:
+    current, names = bars.add_task("", total=None), set[str]()
 
     def callback(name: str, done: int, total: int, note: str = "") -> None:
-        fresh = name not in shares
-        shares[name] = done / max(total, 1)
-        if fresh:
+        if name not in names:
+            names.add(name)
             bars.reset(current, completed=done)
-        if fresh and done:  # what was done before this call is no measure of its speed
-            bars.reset(whole, completed=math.fsum(shares.values()))  # type: ignore[arg-type]
         bars.update(current, description=f"{name} {note}".rstrip(), completed=done, total=total or None)
-        finished = list(shares.values()).count(1.0)
-        bars.update(whole, description=f"{finished} of {runs} runs", completed=math.fsum(shares.values()))
 
     return callback
 

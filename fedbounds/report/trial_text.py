@@ -1,4 +1,4 @@
-"""A trial for people: the headline with what it covers, the details, and a page."""
+"""A trial for people: the headline with what it covers, and the details."""
 
 import re
 from collections.abc import Sequence
@@ -11,15 +11,13 @@ from fedbounds.referee.certificate_settings import tightness
 from fedbounds.referee.stages import PROVED
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, terminal
-from fedbounds.report.counterexample_script import script_if_short
-from fedbounds.report.html.templates import blocks_page
 from fedbounds.report.instance_text import instance
 from fedbounds.report.number_format import decimal_pair
-from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
+from fedbounds.report.table import Block, Bullets, Code
 from fedbounds.report.terminal_symbols import one_line, worded
 from fedbounds.report.trial_coverage import certified_settings, not_covered, tried
 from fedbounds.theory import assumptions
-from fedbounds.theory.claim import Claim, in_words, statement
+from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.coverage import only
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES
@@ -226,32 +224,13 @@ def _surely(shown: Verdict) -> str:
     )
 
 
-def blocks(trial: Trial) -> list[Block]:
-    """The statement, what it assumes, the verdict, a refutation's numbers, and what every stage found."""
-    assumed = tuple(item.statement for item in trial.claim.assumptions_in(READINGS[trial.reading]))
-    result: list[Block] = [
-        Heading(f"{trial.claim.title} [{trial.reading}]"),
-        Formula(statement(trial.claim)),
-        Bullets("Assumed", assumed),
-        "\n".join(verdict(trial)),
-    ]
-    if trial.refutation is not None and "lhs" in trial.refutation.data:
-        result += [
-            "The instance, to be checked by hand:",
-            Code("\n".join(instance(trial.refutation.data, _letters(trial)))),
-        ]
-    return result + _details(trial)
-
-
 def _details(trial: Trial) -> list[Block]:
     """What every stage found."""
     blocks: list[Block] = []
     for stage in trial.stages:
-        title = f"{stage.name} ({stage.seconds:.1f} s)"
         proof = stage.lines[1:] if stage.name == "proof" else ()
-        blocks += (
-            [Bullets(title, stage.lines[:1]), Code("\n".join(proof))] if proof else [Bullets(title, stage.lines)]
-        )
+        blocks.append(Bullets(f"{stage.name} ({stage.seconds:.1f} s)", stage.lines[:1] if proof else stage.lines))
+        blocks += [Code("\n".join(proof))] if proof else []
     return blocks
 
 
@@ -265,15 +244,3 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
     if not verbose:
         return text
     return f"{text}\n{terminal.to_text(_details(trial))}{claim_text.to_text(claim_text.explain(trial.claim))}"
-
-
-def to_html(trials: Sequence[Trial]) -> str:
-    """A page of trials, each with a refutation's script where there is a short one."""
-    parts: list[Block] = []
-    for trial in trials:
-        script = script_if_short(trial.claim, trial.refutation)
-        parts += blocks(trial)
-        parts += ["The same as a script of plain Python:", Code(script)] if script else []
-    keys = dict.fromkeys(trial.claim.key for trial in trials)
-    title = f"{', '.join(keys)}: {trials[0].outcome}" if len(trials) == 1 else f"{len(trials)} theorems on trial"
-    return blocks_page(title, parts)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from fedbounds.report.number_format import decimal_pair, number, readable, times
 from fedbounds.report.table import ORDER, Block, Bullets, Cell, Phrase, Table
-from fedbounds.study.contradictions import alarms
-from fedbounds.study.ledger import ANYWHERE, Line, Remarked
+from fedbounds.study.bounds import Bounds
+from fedbounds.study.ledger import ANYWHERE, Line, Remarked, alarms
 from fedbounds.study.objects_from_settings import target_units
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Span
@@ -172,6 +172,20 @@ def constants_table(result: Result) -> Table:
     caption = f"Constants, in the units of the loss that was minimised: {'; '.join(of_problem)}"
     caption += f". {units}" if (units := units_sentence(result)) else ""
     return Table.of(("constant", *(run.weighting for run in runs), "from"), body, caption)
+
+
+def bounds_blocks(bounds: Bounds) -> list[Block]:
+    """Every bound with its speed, error, value at T, and the rounds to epsilon if these are wanted."""
+    head = ["bound", "reading", "speed", "gamma", "error", f"at T = {bounds.T}"]
+    head += [] if bounds.epsilon is None else [f"rounds to {bounds.epsilon:g}"]
+    body = []
+    for row in bounds.values:
+        cells = [row.claim, row.reading, *(number(x) for x in (row.speed, row.gamma, row.error, row.bound))]
+        never = f"never: the error term alone is {number(row.error)}"
+        rounds = never if row.rounds_to_epsilon is None else str(row.rounds_to_epsilon)
+        body.append(cells if bounds.epsilon is None else [*cells, rounds])
+    table = Table.of(head, body, "E[F(w_T)] - F* <= speed/(T + gamma) + error")
+    return [table, *(["\n".join(f"Note: {note}." for note in bounds.notes)] if bounds.notes else [])]
 
 
 def counts_table(stored: SweepResult) -> Table:

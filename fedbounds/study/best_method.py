@@ -16,7 +16,7 @@ from fedbounds.theory.claim import Role
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.multi_round.program import Present, Run
     from fedbounds.model import Progress
-    from fedbounds.study.minimax_steps import Found
+    from fedbounds.study.least_worst_case import Found
 
 # Steps of a run in all: beyond this each of the worst cases of a search takes seconds.
 LONGEST, LONGEST_RANDOM = 24, 48
@@ -226,8 +226,7 @@ def _searched(
     run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction, by_round: bool
 ) -> tuple[Found, Found]:
     """(the best found, the best of the usual methods found)."""
-    from fedbounds.study.minimax_steps import best_steps
-    from fedbounds.study.step_and_weight_search import best_step, best_weights
+    from fedbounds.study.least_worst_case import best_step, best_steps, best_weights
 
     if run.p:
         return best_weights(run, delta_0, zeta_sq)

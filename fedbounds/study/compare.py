@@ -209,13 +209,9 @@ def _algorithm_row(
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
     line = error_curve(result.distance_sq, study.settings.error_rate, study.random(algorithm))
-    applying = [
-        theorem
-        for theorem in theorems
-        if theorem.curve and algorithm_named(theorem.algorithm, study.extra) == algorithm
-    ]
-    applying = [item for item in applying if item.consistent]
-    best = min(applying, key=lambda row_: math.inf if row_.promised is None else row_.promised, default=None)
+    applying = (item for item in theorems if item.consistent)
+    applying = (item for item in applying if algorithm_named(item.algorithm, study.extra) == algorithm)
+    best = min(applying, key=lambda item: math.inf if item.promised is None else item.promised, default=None)
     row = replace(row, step=step, curve=line, reached=line.reached(study.level))
     return row if best is None else replace(row, by=best.claim, promised=best.promised)
 

@@ -1,4 +1,4 @@
-"""What a comparison found: a row a theorem, a row an algorithm, and their ranking with what cannot be told apart."""
+"""What a comparison found: a row a theorem, a row an algorithm, the order of both, and the rounds to a level."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TheoremRow:
 class AlgorithmRow:
     """An algorithm with its best constant step, in units of 1/L; ``refused`` says why it was not run.
 
-    ``central``: it communicates after every local step, so that it has no rank. ``promised`` are the fewest rounds to
+    ``central``: it communicates after every local step, and stands apart. ``promised`` are the fewest rounds to
     the target by any theorem about it that applies, and ``by`` is that theorem.
     """
 
@@ -121,7 +121,7 @@ class TheoremComparison:
     @property
     def applying(self) -> list[TheoremRow]:
         """The theorems that have a number here: those that stand first, by the progress that they certify."""
-        rows = [row for row in self.theorems if row.curve is not None]
+        rows = (row for row in self.theorems if row.curve is not None)
         return sorted(rows, key=lambda row: (not row.consistent, -row.share[0], row.looseness))
 
     @property
@@ -131,8 +131,9 @@ class TheoremComparison:
     @property
     def ranked(self) -> list[AlgorithmRow]:
         """The algorithms that were run and communicate once a round, the first to reach the target first."""
-        rows = [row for row in self.algorithms if row.reached is not None and not row.central]
-        return sorted(rows, key=lambda row: _first(row.reached))
+        rows = ((row.reached, row) for row in self.algorithms if not row.central)
+        met = [(_inf(reached.first), sum(reached.between), row) for reached, row in rows if reached is not None]
+        return [row for *_, row in sorted(met, key=lambda item: item[:2])]
 
     @property
     def recommended(self) -> AlgorithmRow | None:
@@ -140,24 +141,10 @@ class TheoremComparison:
         arriving = [row for row in self.ranked if row.reached is not None and row.reached.first is not None]
         return min(arriving, key=_recommendation_order, default=None)
 
-    def rank(self, row: AlgorithmRow) -> tuple[int, int]:
-        """The best and the worst place that the bands leave an algorithm."""
-        early, late = row.reached.between  # type: ignore[union-attr]
-        others = [other.reached.between for other in self.ranked if other is not row and other.reached is not None]
-        ahead, behind = sum(b < early for _, b in others), sum(a > late for a, _ in others)
-        return 1 + ahead, len(others) + 1 - behind
-
     def to_json(self) -> dict[str, Any]:
-        rows = [
-            row.to_json() | ({"rank": list(self.rank(row))} if row in self.ranked else {}) for row in self.algorithms
-        ]
         data = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
-        return data | {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
-
-
-def _first(reached: Reached | None) -> tuple[float, float]:
-    assert reached is not None
-    return _inf(reached.first), sum(reached.between)
+        rows = {name: [row.to_json() for row in getattr(self, name)] for name in ("theorems", "algorithms")}
+        return data | rows
 
 
 def _recommendation_order(row: AlgorithmRow) -> tuple[float, bool, float]:

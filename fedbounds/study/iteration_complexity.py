@@ -72,17 +72,12 @@ def _left_side_target(claim: Claim, experiment: Experiment, level: float) -> flo
     return level if claim.lhs == Delta_T else level * experiment.problem.mu / 2
 
 
-def _formula(claim: Claim, run: MeasuredRun) -> Callable[[Array], Array] | None:
-    """The right-hand side as a function of rounds; None where it has symbols that vary along a run."""
-    values = run.values(claim.symbols)
-    complete = {symbol.name for symbol in claim.sides(run.reading).rhs.free_symbols} <= {*values, "T"}
-    return partial(_bound, claim, run, values) if complete else None
-
-
 def rounds_to_target(claim: Claim, run: MeasuredRun, bounds: Array, level: float) -> int | None:
     """The rounds to the target by a claim; within those run only, where its bound is not known beyond them."""
-    target, formula = _left_side_target(claim, run.trajectory.experiment, level), _formula(claim, run)
-    return stays_from(bounds, target) if formula is None else _falls_to(formula, target)
+    target, values = _left_side_target(claim, run.trajectory.experiment, level), run.values(claim.symbols)
+    if {symbol.name for symbol in claim.sides(run.reading).rhs.free_symbols} <= {*values, "T"}:
+        return _falls_to(partial(_bound, claim, run, values), target)
+    return stays_from(bounds, target)  # of symbols that vary along a run
 
 
 def _falls_to(bound: Callable[[Array], Array], level: float) -> int | None:

@@ -1,14 +1,15 @@
 """The ledger: every claim in every reading, with the verdicts of each kind of evidence, never merged into one tick.
 
 What is shipped (derivations, counterexamples, certificates) is verified again, without a solver or a search; what
-a study measured stands beside it.
+a study measured stands beside it. Where one kind says that a claim holds and another refutes it there, one of them is
+wrong: an alarm.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from fedbounds.study.release_evidence import keep, remembered
 from fedbounds.study.result import Result
 from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.reading import READINGS, Remark
-from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds
+from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.reading import ERROR_RATE, READINGS, Remark
+from fedbounds.theory.verdict import Evidence, Status, Verdict, grounds, word
 
 # Where evidence was found that is about no run.
 ANYWHERE = ""
@@ -38,10 +39,6 @@ class Line:
     def verdicts(self, kind: Evidence, weighting: str | None = None) -> list[Verdict]:
         """The verdicts of one kind of evidence, on the run of one ``weighting`` if it is given."""
         return [v for where, v in self.results if v.evidence is kind and weighting in (None, where)]
-
-    def under(self, status: Status) -> list[str]:
-        """The weightings under which a run gave ``status``, and ANYWHERE for evidence about no run."""
-        return list(dict.fromkeys(where for where, verdict in self.results if verdict.status is status))
 
     def proved(self) -> bool:
         """Whether a proof or a certificate supports the claim as read."""
@@ -247,3 +244,67 @@ def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
         record = kernel.of_certificate(certificate)
         result[about] = replace(verdict, detail=record, data={"kernel": True}) if record else verdict
     return tuple(result.values())
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A HOLDS whose coverage contains the instance of a refutation."""
+
+    line: Line
+    holds: Verdict
+    refuted: Verdict
+
+    def __str__(self) -> str:
+        holds, refuted = self.holds, self.refuted
+        covered = "" if holds.coverage is None else f" for {holds.coverage.words()}"
+        return (
+            f"{self.line.claim.key} [{self.line.reading}]: {word(holds.status, holds.evidence)}{covered} by "
+            f"{holds.evidence} evidence, REFUTED there by {refuted.evidence} evidence"
+            f"{f' ({refuted.detail})' if refuted.detail else ''}; one of them is wrong"
+        )
+
+
+def alarms(lines: Iterable[Line]) -> list[Alarm]:
+    """Every HOLDS of one kind whose coverage contains an instance that another kind refutes.
+
+    A statistical refutation counts if it stands at the rate of the whole study (Bonferroni over its verdicts).
+    """
+    lines = list(lines)
+    tested = sum(verdict.error_rate > 0 for line in lines for _, verdict in line.results)
+    return [alarm for line in lines for alarm in _contradictions(line, tested)]
+
+
+def _contradictions(line: Line, tested: int) -> Iterator[Alarm]:
+    verdicts = [verdict for _, verdict in line.results]
+    for refuted in verdicts:
+        if refuted.status is not Status.REFUTED or refuted.error_rate * tested > ERROR_RATE:
+            continue
+        instance = cache(partial(experiment_of, refuted))
+        for holds in verdicts:
+            if holds.status is Status.HOLDS and holds.evidence is not refuted.evidence and _covers(holds, instance):
+                yield Alarm(line, holds, refuted)
+
+
+def _covers(holds: Verdict, instance: Callable[[bool], Mapping[str, object]]) -> bool:
+    return holds.coverage is not None and holds.coverage.contains(instance("local_step" in holds.coverage.axes))
+
+
+def experiment_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object]:
+    """The experiment of a refutation: axis -> its value, or all its values; an axis that is not known is missing.
+
+    With ``one_step`` its step t alone, in its round, which is what a certificate speaks of.
+    """
+    instance = verdict.data.get("instance")
+    if verdict.evidence is Evidence.EXACT and isinstance(instance, Mapping):
+        from fedbounds.evidence.exact.counterexamples import reading_named
+        from fedbounds.evidence.exact.instance_json import from_json
+        from fedbounds.evidence.exact.run import runs
+
+        record = next(runs(from_json(instance)))
+        return record.place(reading_named(verdict.reading), verdict.worst_t if one_step else None)
+    axes = {} if verdict.coverage is None else verdict.coverage.axes
+    return {
+        axis: (region.low, region.high) if isinstance(region, Span) else tuple(region)
+        for axis, region in axes.items()
+        if isinstance(region, Span | frozenset)
+    }

@@ -11,14 +11,13 @@ from fedbounds import plugins
 from fedbounds.engine import memory
 from fedbounds.engine.contracts.problem import admitted
 from fedbounds.errors import reject
-from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import partition
-from fedbounds.problems.registry import problem_plugin
+from fedbounds.problems.registry import ProblemPlugin, problem_plugin
 from fedbounds.study.bounds import gamma_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
@@ -26,13 +25,8 @@ from fedbounds.theory.reading import READINGS
 GB = 1e9
 # The generators' data: problem they feed and the parameters their text takes.
 SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
-# What a study may be asked for in place of keys; a claim's source says who states it.
-GROUPS = {
-    "paper": "the paper's lemmas, theorem, corollary and rate",
-    "field": "theorems of other papers",
-    "ours": "what this package proves or proposes",
-    "all": "every claim about FedAvg",
-}
+# What a study may be asked for in place of keys: what the paper states of FedAvg, or every claim about it.
+GROUPS = ("paper", "all")
 DEFAULT_DATA = {"least-squares": "regression:1", "logistic": "synthetic:1,1", "quadratic": "quadratics:1"}
 
 
@@ -65,9 +59,12 @@ def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
         memory.require(_parts(settings, data))
     if plugin.from_clients is None:
         return admitted(_build_quadratic(settings, data, rng, plugin.from_quadratics))
-    clients = _client_data(settings, data, rng)
-    p = clients.p if settings.p is None else np.array(settings.p)
+    return _of_clients(plugin, _client_data(settings, data, rng), settings)
 
+
+def _of_clients(plugin: ProblemPlugin, clients: Any, settings: Settings) -> Problem:
+    assert plugin.from_clients is not None, "asked before the data are read"
+    p = clients.p if settings.p is None else np.array(settings.p)
     return admitted(plugin.from_clients(clients.features, clients.targets, settings.regularisation, p))
 
 
@@ -98,21 +95,12 @@ def _build_quadratic(
 
     kind, _, text = data.partition(":")
     if kind != "quadratics":
-        raise reject(
-            f"the {settings.problem} problem is generated", f"data {data!r}", "use --data quadratics:HETEROGENEITY"
-        )
+        what, remedy = f"the {settings.problem} problem is generated", "use --data quadratics:HETEROGENEITY"
+        raise reject(what, f"data {data!r}", remedy)
     heterogeneity = numbers(text or "1", 1, "quadratics")[0]
-    made = quadratics(
-        settings.N,
-        settings.dimension,
-        1.0,
-        settings.condition,
-        heterogeneity,
-        rng,
-        noise_std=settings.noise_std,
-        imbalance=settings.imbalance,
-        p=None if settings.p is None else np.array(settings.p),
-    )
+    sizes = settings.N, settings.dimension, 1.0, settings.condition, heterogeneity
+    p = None if settings.p is None else np.array(settings.p)
+    made = quadratics(*sizes, rng, noise_std=settings.noise_std, imbalance=settings.imbalance, p=p)
     if build is not None:
         return build(made)
     # Rotations of their own would make homogeneous clients differ.
@@ -133,9 +121,8 @@ def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any
         what, remedy = f"{kind} generates the data of each client", "leave the partition out, or name real data"
         raise reject(what, f"the partition {settings.partition!r}", remedy)
     if kind == "regression":
-        made = synthetic.federated_regression(
-            settings.N, settings.dimension, settings.samples, numbers(text or "1", 1, "regression")[0], rng
-        )
+        (spread,) = numbers(text or "1", 1, "regression")
+        made = synthetic.federated_regression(settings.N, settings.dimension, settings.samples, spread, rng)
     elif kind == "synthetic":
         alpha, beta = numbers(text or "1,1", 2, "synthetic")
         made = synthetic.synthetic(alpha, beta, settings.N, rng, d=settings.dimension, classes=5)
@@ -171,9 +158,8 @@ def problem_from(
         raise reject(
             "data feed a problem that is built from samples", repr(problem), 'use "least-squares" or "logistic"'
         )
-    clients = _shared_out(chosen, of_object(data, target, client), np.random.default_rng(chosen.seed))
-    p = clients.p if chosen.p is None else np.array(chosen.p)
-    return admitted(plugin.from_clients(clients.features, clients.targets, chosen.regularisation, p))
+    table = of_object(data, target, client)
+    return _of_clients(plugin, _shared_out(chosen, table, np.random.default_rng(chosen.seed)), chosen)
 
 
 def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any:
@@ -182,9 +168,8 @@ def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any
     from fedbounds.problems.data.dataset import as_binary, as_regression, owned, require_classes, split, standardise
 
     if table.owners is not None and settings.partition is not None:
-        raise reject(
-            "the data say who holds what", f"the partition {settings.partition!r} too", "leave one of them out"
-        )
+        received = f"the partition {settings.partition!r} too"
+        raise reject("the data say who holds what", received, "leave one of them out")
     if settings.problem == "logistic":
         require_classes(table)
         if settings.classes == "binary":
@@ -248,30 +233,15 @@ def build_step(settings: Settings, problem: Problem) -> StepSize:
     return theory_step(problem)
 
 
-def build_policy(settings: Settings) -> Policy:
-    return Policy(settings.sigma_sq, settings.G_sq)
-
-
 def build_experiment(settings: Settings, problem: Problem, weighting: Weighting) -> Experiment:
     w0 = None  # the origin
     if settings.w0_scale:
         direction = np.random.default_rng([settings.seed, 1]).standard_normal(problem.d)
         w0 = settings.w0_scale * direction / np.linalg.norm(direction)
-    return Experiment(
-        problem=problem,
-        weighting=weighting,
-        eta=build_step(settings, problem),
-        tau=settings.tau,
-        rounds=settings.rounds,
-        replicates=settings.replicates,
-        batch_size=settings.batch,
-        w0=w0,
-        replacement=settings.replacement,
-        participation=settings.participation,
-        seed=settings.seed,
-        stride=settings.stride,
-        engine=settings.engine,
-    )
+    same = ("tau", "rounds", "replicates", "replacement", "participation", "seed", "stride", "engine")
+    chosen: dict[str, Any] = {name: getattr(settings, name) for name in same}
+    eta = build_step(settings, problem)
+    return Experiment(problem=problem, weighting=weighting, eta=eta, batch_size=settings.batch, w0=w0, **chosen)
 
 
 def fitting_stride(settings: Settings, experiment: Experiment) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -21,7 +20,6 @@ from fedbounds.plugins import claim_named, modules_from, weighting_named
 from fedbounds.study.objects_from_settings import (
     GROUPS,
     build_experiment,
-    build_policy,
     build_problem,
     default_weightings,
     fitting_stride,
@@ -29,8 +27,6 @@ from fedbounds.study.objects_from_settings import (
 )
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim, Role
-
-OURS, YEAR = "This package", re.compile(r"\b(19|20)\d\d\b")
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ def resolve(
     chosen = Settings.of({name: value for name, value in named.items() if value not in (None, [])} | dict(settings))
     extra = modules_from(chosen.plugins)
     _check_names(chosen, extra, user_problem=isinstance(problem, Problem))
-    policy = build_policy(chosen)
+    policy = Policy(chosen.sigma_sq, chosen.G_sq)
     target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra)
     chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
@@ -128,13 +124,6 @@ def claims_in(group: str, extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
     if group == "paper" and not extra:
         return {claim.key: claim for claim in plugins.with_role(Role.HEADLINE)}
     every = plugins.on_fedavg(plugins.claims(extra))
-    if group == "all":
-        return every
     user_defined = {claim.key for module in extra for claim in getattr(module, "CLAIMS", ())}
-    ours = {key for key, claim in every.items() if claim.source.startswith(OURS) and key not in user_defined}
-    members = {
-        "paper": {key for key, claim in every.items() if Role.HEADLINE in claim.roles} | user_defined,
-        "field": {key for key, claim in every.items() if YEAR.search(claim.source)} - ours - user_defined,
-        "ours": ours,
-    }[group]
-    return {key: claim for key, claim in every.items() if key in members}
+    wanted = (key for key, claim in every.items() if Role.HEADLINE in claim.roles or key in user_defined)
+    return every if group == "all" else {key: every[key] for key in wanted}

@@ -53,7 +53,8 @@ class Tabled(abc.ABC):
             return io.write_json(path, rows)
         if path.suffix == ".csv":
             text = StringIO(newline="")
-            writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)))
+            names = list(dict.fromkeys(name for row in rows for name in row))
+            writer = csv.DictWriter(text, names, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
             return io.write_text(path, text.getvalue())

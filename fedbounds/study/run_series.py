@@ -15,10 +15,10 @@ import numpy as np
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Band
+from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.io import write, write_json
 from fedbounds.model.problem import Array
-from fedbounds.study.objects_from_settings import build_policy
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
@@ -66,20 +66,10 @@ SIDES = tuple(item.name for item in fields(SidesOverTime))
 
 def write_study(result: Result, drawn: Sequence[RunSeries], out: str | Path) -> Path:
     """Write ``result.json`` and ``trajectories.npz`` under ``out``, and return that folder."""
-    write_arrays(result, drawn, Path(out))
-    write_result(result, Path(out))
-    return Path(out)
-
-
-def write_arrays(result: Result, drawn: Sequence[RunSeries], out: Path) -> None:
-    """Write ``trajectories.npz`` in the folder ``out``."""
+    write_json(Path(out) / "result.json", result.to_json())
     named = {name: value for j, run in enumerate(result.runs) for name, value in _named(j, run, drawn[j])}
-    write(out / "trajectories.npz", lambda file: np.savez_compressed(file, allow_pickle=False, **named))
-
-
-def write_result(result: Result, out: Path) -> None:
-    """Write ``result.json`` in the folder ``out``."""
-    write_json(out / "result.json", result.to_json())
+    write(Path(out) / "trajectories.npz", lambda file: np.savez_compressed(file, allow_pickle=False, **named))
+    return Path(out)
 
 
 def series(result: Result) -> tuple[RunSeries, ...]:
@@ -129,7 +119,7 @@ def _compared(
     trajectory = run.trajectory
     if companion is not None:  # its record was not held
         trajectory = simulate(companion)
-    examined = examine_run(trajectory, READINGS[verdict.reading], build_policy(settings))
+    examined = examine_run(trajectory, READINGS[verdict.reading], Policy(settings.sigma_sq, settings.G_sq))
     sides = empirical.compare(claim, examined)
     sides = sides.at(sides.defined)
     certain = empirical.known_columns(claim, examined, sides.times)

@@ -61,13 +61,8 @@ def check(
 
 def run_request(request: Request, progress: Progress | None = None) -> Result:
     """The result of a study with the arrays of its runs, one weighting after the other."""
-    return _result(
-        request,
-        [
-            run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
-            for weighting in request.weightings
-        ],
-    )
+    ticks = [partial(progress, weighting.name) if progress else None for weighting in request.weightings]
+    return _result(request, [run_weighting(request, *pair) for pair in zip(request.weightings, ticks, strict=True)])
 
 
 def run_condensed(
@@ -107,15 +102,9 @@ def run_condensed(
 
 def _result(request: Request, runs: Sequence[WeightingRun]) -> Result:
     """The result of a study of the first weightings of a request."""
-    return Result(
-        facts_of(request.problem),
-        replace(request.settings, weightings=request.settings.weightings[: len(runs)]),
-        tuple(runs),
-        versions(),
-        request.problem,
-        request.claims,
-        request.objects,
-    )
+    settings = replace(request.settings, weightings=request.settings.weightings[: len(runs)])
+    facts = facts_of(request.problem)
+    return Result(facts, settings, tuple(runs), versions(), request.problem, request.claims, request.objects)
 
 
 def run_weighting(

@@ -7,6 +7,7 @@ sweep's TOML, the JSON of a result and the keywords of `check`, with the same ch
 from __future__ import annotations
 
 import functools
+import json
 import types
 import typing
 from collections.abc import Mapping
@@ -84,7 +85,7 @@ class Settings:
     imbalance: How unequal the p_i of generated quadratics are.
     p: Client weights p_i, instead of n_i/n.
     weightings: fedavg, fedmax[:K], fedsoftmax:T, power-of-choice:D,M, multinomial:M, fixed:A,...
-    claims: A claim, or paper (the default), field, ours, all; see fedbounds claims.
+    claims: A claim, or paper (the default) or all; see fedbounds claims.
     readings: plain, literal, sync, all-steps or repaired.
     tau: Local steps a round.
     rounds: Rounds; T = rounds * tau.
@@ -158,9 +159,11 @@ class Settings:
         """The clients that are made, or that data are dealt out to."""
         return self.clients or 10
 
-    def words(self) -> list[list[str]]:
-        """The flags that give these settings, with their values."""
-        return [pair for setting in settings().values() for pair in setting.words(getattr(self, setting.name))]
+    def to_toml(self) -> str:
+        """The settings that are not their defaults, as the lines of a file for ``check --config``."""
+        values = {name: value for name, value in self.to_json().items() if getattr(self, name) != DEFAULTS[name]}
+        values |= {"batch": FULL} if self.batch is None else {}
+        return "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items())
 
 
 NAMES = tuple(item.name for item in fields(Settings))
@@ -179,19 +182,6 @@ class Setting:
         """Its flag as it is typed: --name, or --on/--off."""
         return FLAGS.get(self.name, f"--{self.name.replace('_', '-')}")
 
-    def words(self, value: Any) -> list[list[str]]:
-        """The flags that give it this value, none where that is the default."""
-        if value == DEFAULTS[self.name]:
-            return []
-        if isinstance(value, bool):
-            on, _, off = self.spelling.partition("/")
-            return [[on if value else off]]
-        if self.several:
-            return [[self.spelling, item] for item in value]
-        if self.name == "batch" and value is None:
-            return [[self.spelling, FULL]]
-        return [[self.spelling, ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]]
-
     @property
     def choices(self) -> tuple[str, ...]:
         """The words that it may be, where it is one of a few."""
@@ -201,13 +191,20 @@ class Setting:
     def several(self) -> bool:
         return self.kind == Texts
 
+    @property
+    def scalar(self) -> type:
+        """The plain type that it is made of."""
+        kind: Any = self.kind
+        while parts := [part for part in typing.get_args(kind) if part is not types.NoneType]:
+            kind = parts[0]
+        return kind if isinstance(kind, type) else str
+
     def read(self, text: str) -> Any:
         """What ``text`` of a command line means: a number or numbers where the setting takes them."""
-        scalar = next((kind for kind in (int, float) if kind in _scalars(self.kind)), None)
         try:
-            if scalar is None:
+            if self.scalar not in (int, float):
                 return text
-            return [float(part) for part in text.split(",")] if _is_list(self.kind) else scalar(text)
+            return [float(part) for part in text.split(",")] if self.name == "p" else self.scalar(text)
         except ValueError:
             return text
 
@@ -261,19 +258,3 @@ def _words(kind: Any) -> str:
     if typing.get_origin(kind) is Literal:
         return f"one of {', '.join(typing.get_args(kind))}"
     return "true or false"
-
-
-def _scalars(kind: Any) -> set[Any]:
-    """The plain types that a type is made of."""
-    parts = [part for part in typing.get_args(kind) if part is not Ellipsis]
-    if typing.get_origin(kind) is Annotated:
-        parts = [kind.__origin__]
-    elif typing.get_origin(kind) is Literal:
-        return {str}
-    return set().union(*map(_scalars, parts)) if parts else {kind}
-
-
-def _is_list(kind: Any) -> bool:
-    if typing.get_origin(kind) is Annotated:
-        return _is_list(kind.__origin__)
-    return typing.get_origin(kind) is tuple or any(_is_list(part) for part in typing.get_args(kind) if part)

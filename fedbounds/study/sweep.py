@@ -1,19 +1,16 @@
 """Sweeps: every cell of a grid examined by ``check``, on all cores or on a cluster, each kept as it ends.
 
-The table is one SQLite file, a row of JSON a cell; the same call continues it after any end.
+A finished cell is a file of JSON, written whole or not at all; the same call continues after any end.
 """
 
 from __future__ import annotations
 
 import contextlib
-import csv
 import json
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,20 +27,21 @@ if TYPE_CHECKING:
     from fedbounds.study.result import Result
 
 
-TABLE = "sweep.sqlite"
-# The layout of the table; it changes when a reader of the old one would misunderstand the new one.
-FORMAT = 3
-# Seconds to wait for a reader of the table (a picture being drawn) to finish.
-PATIENCE = 30.0
+# The folder of the finished cells.
+CELLS = "cells"
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """A computed cell: its settings and a row of `MEASURED` a verdict, or the message of its failure."""
+    """A computed cell: its settings and a row of `MEASURED` a verdict, or the message of its failure.
+
+    ``version`` is that of fedbounds, which a sweep is not continued with another one of.
+    """
 
     settings: dict[str, Any]
     rows: tuple[dict[str, str | int | float | None], ...] = ()
     message: str | None = None
+    version: str = metadata.version("fedbounds")
 
 
 # What is measured: of a verdict, and of the run and the problem that it is about.
@@ -70,9 +68,8 @@ NOTHING = Summary(0, 0, 0)
 
 @dataclass(frozen=True, repr=False)
 class SweepResult(Tabled):
-    """What the table in ``folder`` holds: key -> cell in the order of their settings; and what the last run did."""
+    """The finished cells, key -> cell in the order of their settings; and what the last run did."""
 
-    folder: Path
     cells: dict[str, CellResult]
     summary: Summary = NOTHING
 
@@ -96,82 +93,29 @@ class SweepResult(Tabled):
         messages = Counter(cell.message for cell in self.cells.values() if cell.message is not None)
         return sorted(messages.items(), key=lambda item: (-item[1], item[0]))
 
-    def export(self, path: Path) -> Path:
-        """Write the rows as CSV; neither the number of workers nor interruptions change its bytes."""
-        text = StringIO(newline="")
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.rows())
-        return io.write_text(path, text.getvalue())
-
 
 def read_table(folder: str | Path, keys: Collection[str] | None = None) -> SweepResult:
-    """The table in ``folder``, also while a sweep runs or after it was killed; ``keys``: of these cells alone."""
-    path = Path(folder) / TABLE
-    if not path.is_file():
+    """The cells in ``folder``, also while a sweep runs or after it was killed; ``keys``: these alone."""
+    if not (Path(folder) / CELLS).is_dir():
         raise reject("a folder must hold a sweep", str(folder), f"run fedbounds sweep STUDY --out {folder} first")
-    with opened(path) as table:
-        _require_format(table)
-        cells = cells_of(table, path)
-    ordered = sorted(
-        ((key, cell) for key, cell in cells.items() if keys is None or key in keys),
-        key=lambda item: [*map(_order, _flat(item[1]).values())],
-    )
-    return SweepResult(Path(folder), dict(ordered))
+    wanted = ((key, cell) for key, cell in cells_in(Path(folder)).items() if keys is None or key in keys)
+    return SweepResult(dict(sorted(wanted, key=lambda item: [*map(_order, _flat(item[1]).values())])))
 
 
-@contextlib.contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The table at ``path``; what SQLite says of it is one sentence."""
-    try:
-        with contextlib.closing(sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)) as table:
-            # Committed cells survive a power cut, not only a killed process.
-            table.execute("PRAGMA synchronous = FULL")
-            yield table
-    except (sqlite3.Error, UnicodeDecodeError) as wrong:  # its message may quote any bytes of the file
-        remedy = "free some space or choose another folder; every cell finished before is kept"
-        raise reject(f"{path} must be a table that can be read and written", f"{wrong}", remedy) from wrong
-
-
-def prepare(table: sqlite3.Connection, path: Path, study: Grid) -> None:
-    """A table of this version that names the study, for whoever wants to repeat it."""
-    version = metadata.version("fedbounds")
-    if table.execute("PRAGMA user_version").fetchone() == (0,):
-        table.executescript(
-            "BEGIN; CREATE TABLE meta (name TEXT, value TEXT, UNIQUE (name, value));"
-            f"INSERT INTO meta VALUES ('version', '{version}');"
-            f"CREATE TABLE cells (key TEXT PRIMARY KEY, result TEXT); PRAGMA user_version = {FORMAT}; COMMIT;"
-        )
-    _require_format(table)
-    written_by = table.execute("SELECT value FROM meta WHERE name = 'version'").fetchall()
-    if written_by != [(version,)]:
-        received = f"{path} was computed by fedbounds {', '.join(str(value) for (value,) in written_by)}"
-        raise reject(received, f"version {version}", "use another folder for --out")
-    table.execute("INSERT OR IGNORE INTO meta VALUES ('study', ?)", (study.text,))
-
-
-def _require_format(table: sqlite3.Connection) -> None:
-    (version,) = table.execute("PRAGMA user_version").fetchone()
-    if version != FORMAT:
-        raise sqlite3.DatabaseError(f"it has format {version}; this version reads format {FORMAT}")
-
-
-def cells_of(table: sqlite3.Connection, path: Path) -> dict[str, CellResult]:
-    """The cells by their keys, each checked against its type: a file may come from anybody."""
-    cells, name = {}, f"a cell of {path}"
-    for key, text in table.execute("SELECT key, result FROM cells ORDER BY key"):
-        value = io.parse_json(text if isinstance(text, str) else "", name)
-        cells[io.shaped(key, str, name)] = cell = io.shaped(value, CellResult, name)
+def cells_in(folder: Path) -> dict[str, CellResult]:
+    """The finished cells by their keys, each checked against its type: a file may come from anybody."""
+    cells = {}
+    for path in sorted((folder / CELLS).glob("*.json")):
+        cells[path.stem] = cell = io.shaped(io.read_json(path), CellResult, f"{path}")
         if any(set(row) != set(MEASURED) for row in cell.rows):
-            raise reject(f"{name} must have the columns of a sweep", "others", "compute it again in another folder")
+            raise reject(f"{path} must have the columns of a sweep", "others", "compute it again in another folder")
         Settings.of(cell.settings)
     return cells
 
 
-def keep(table: sqlite3.Connection, key: str, cell: CellResult) -> None:
-    """Commit a finished cell: all of it or, whatever happens, nothing."""
-    text = json.dumps(io.plain(cell), sort_keys=True, allow_nan=False)
-    table.execute("INSERT OR REPLACE INTO cells VALUES (?, ?)", (key, text))
+def keep(folder: Path, key: str, cell: CellResult) -> None:
+    """Write a finished cell: all of it or, whatever happens, nothing."""
+    io.write_json(folder / CELLS / f"{key}.json", io.plain(cell))
 
 
 def _flat(cell: CellResult) -> dict[str, Any]:
@@ -199,11 +143,11 @@ def sweep(
     progress: Progress | None = None,
     compute: Callable[[Cell], CellResult] | None = None,
 ) -> SweepResult:
-    """Examine every cell of the grid in ``study`` (a TOML file) and keep the verdicts in one table in ``out``.
+    """Examine every cell of the grid in ``study`` (a TOML file) and keep the verdicts in ``out``.
 
-    The same call continues a sweep that was stopped, and computes cells that failed again. Each cell is committed as
-    it finishes. ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead;
-    ``compute`` replaces ``check`` (a picklable function). Writes sweep.sqlite and sweep.csv.
+    The same call continues a sweep that was stopped, and computes cells that failed again. Each cell is written as it
+    finishes. ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead;
+    ``compute`` replaces ``check`` (a picklable function). Writes a file a cell, and sweep.csv.
     Errors: InputError for a folder that cannot be written, a full disk or a cluster that cannot be reached.
 
     >>> print(Path("grid.toml").read_text())
@@ -216,23 +160,26 @@ def sweep(
     folder = Path(of_kind("the output of a sweep", out, (str, Path), "the path of a folder"))
     whole("jobs", jobs, -1)
     grid = study if isinstance(study, Grid) else read_grid(study)
-    with io.locked(folder), opened(folder / TABLE) as table:
-        prepare(table, folder / TABLE, grid)
-        before = cells_of(table, folder / TABLE)
+    with io.locked(folder):
+        before = cells_in(folder)
+        for cell in before.values():
+            if cell.version != CellResult.version:
+                received = f"{folder} was computed by fedbounds {cell.version}"
+                raise reject(received, f"version {CellResult.version}", "use another folder for --out")
         left = [cell for cell in grid.cells if cell.key not in before or before[cell.key].message is not None]
         total, done = len(grid.cells), len(grid.cells) - len(left)
         if progress is not None:
             progress("cells", done, total)
-        # Workers compute and this process alone writes, so a cell is in the table with all its rows or not at all.
+        # Workers compute and this process alone writes.
         with contextlib.closing(parallel.as_completed(compute or compute_cell, left, jobs, scheduler)) as outcomes:
             for k, outcome in outcomes:
                 died = isinstance(outcome, parallel.Died)
-                keep(table, left[k].key, CellResult(left[k].settings, message=str(outcome)) if died else outcome)
+                keep(folder, left[k].key, CellResult(left[k].settings, message=str(outcome)) if died else outcome)
                 done += 1
                 if progress is not None:
                     progress("cells", done, total)
     result = read_table(folder, [cell.key for cell in grid.cells])
-    result.export(folder / "sweep.csv")
+    result.save(folder / "sweep.csv")
     return replace(result, summary=Summary(total, len(left), sum(count for _, count in result.failures)))
 
 

@@ -13,8 +13,8 @@ import keyboard
 import pytest
 from click.testing import CliRunner
 
+from fedbounds.cli.adapter import CONTRADICTION
 from fedbounds.cli.app import main
-from fedbounds.cli.click_commands import CONTRADICTION
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import implication, limit_cases, stages, trial

@@ -11,7 +11,7 @@ import sympy as sp
 from click.testing import CliRunner
 
 import fedbounds
-from fedbounds.cli.click_commands import click_command
+from fedbounds.cli.adapter import click_command
 from fedbounds.cli.commands.refute import instance_text, summary
 from fedbounds.cli.commands.refute import refute as command
 from fedbounds.evidence.ball_arithmetic import Undecided, midpoint

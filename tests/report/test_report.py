@@ -3,13 +3,12 @@
 import itertools
 import json
 import re
-import shlex
+import tomllib
 import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
-from pathlib import Path
 
 import made_study
 import pytest
@@ -18,15 +17,15 @@ from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.io import parse_json
 from fedbounds.report.html import templates
-from fedbounds.report.html.study_sections import command, page, write_page
+from fedbounds.report.html.study_sections import page, write_page
 from fedbounds.study.ledger import ledger_lines
-from fedbounds.study.settings import NAMES, Settings
+from fedbounds.study.settings import Settings
+from fedbounds.study.study_file import settings_from
 from fedbounds.theory.claim import statement
 from fedbounds.theory.verdict import Evidence
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 HOSTILE = "<script>alert(1)</script>"
-OUT = Path("report.html")
 
 
 class Document(HTMLParser):
@@ -143,14 +142,15 @@ def test_every_claim_has_its_section_with_its_statement(html):
 def test_the_run_is_repeatable_from_the_page(html, written):
     part = html[html.index('id="run"') :]
     shown = unescape(re.search(r"<pre><code>(.*?)</code></pre>", part, re.DOTALL)[1])
-    words = words_of(shown)
-    assert words[-2:] == ["--report", str(written)] and parse(words).data == HOSTILE
+    assert tomllib.loads(shown)["data"] == HOSTILE
     assert "<li>seed: " in part and "<li>fedbounds: " in part
 
 
 def test_a_study_made_in_python_has_no_command(study):
-    result, _ = made_study.objects(*study)
-    assert command(result, OUT) and command(replace(result, objects=("problem",)), OUT) == ""
+    result, drawn = made_study.objects(*study)
+    lines = ledger_lines(result.claims, result.verdicts)
+    assert "Do it again: " in page(result, lines, drawn)
+    assert "no command repeats it" in page(replace(result, objects=("problem",)), lines, drawn)
 
 
 # ---- pieces ----
@@ -177,23 +177,7 @@ def test_prose_reads_as_the_paper_writes(text, shown):
     assert str(templates.prose(text)) == shown
 
 
-# ---- the command ----
-
-
-def words_of(shown):
-    """The words of a command as a shell reads it: a backslash at the end of a line joins it to the next."""
-    program, name, *words = shlex.split(shown.replace("\\\n", " "))
-    assert (program, name) == ("fedbounds", "check")
-    return words
-
-
-def parse(words):
-    """The settings that a command line gives, without running it."""
-    from fedbounds.cli.click_commands import click_command, given_settings
-    from fedbounds.cli.commands.check import check
-
-    with click_command(check).make_context("check", words) as context:
-        return Settings(**given_settings({k: v for k, v in context.params.items() if k in NAMES}))
+# ---- the file that repeats a study ----
 
 
 @pytest.mark.parametrize(
@@ -205,9 +189,9 @@ def parse(words):
         Settings(readings=("all-steps",), claims=("lemma-1",), seed=3, error_rate=1e-4, plugins=("my claims.py",)),
     ],
 )
-def test_the_command_repeats_the_settings(settings):
-    result, _ = made_study.objects(*made_study.study())
-    assert parse(words_of(command(replace(result, settings=settings), OUT))) == settings
+def test_the_file_repeats_the_settings(settings, tmp_path):
+    (tmp_path / "study.toml").write_text(f"# a study\n{settings.to_toml() or 'seed = 0'}")
+    assert Settings.of(settings_from(tmp_path / "study.toml")) == settings
 
 
 SCRIPT = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
@@ -233,7 +217,7 @@ def test_a_page_escapes_every_name_of_a_file():
     result["problem"]["kind"] = SCRIPT
     result["settings"]["data"] = SCRIPT
     results, drawn = made_study.objects(result, arrays)
-    html = page(results, ledger_lines(results.claims, results.verdicts), drawn, SCRIPT)
+    html = page(results, ledger_lines(results.claims, results.verdicts), drawn)
     assert html.count("<script>") == 1 and "<img src=x" not in html and 'href="javascript' not in html
     assert "script-src 'sha256-" in html
 

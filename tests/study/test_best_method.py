@@ -18,9 +18,8 @@ from fedbounds.evidence.sdp.multi_round.links import gradient_program, of_client
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, rebuilt
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.report.best_method_text import answer, commands, table
-from fedbounds.report.figures.best_method_figure import labels, title
 from fedbounds.study.best_method import best_method
-from fedbounds.study.minimax_steps import MEET, best_steps
+from fedbounds.study.least_worst_case import MEET, best_steps
 from fedbounds.study.worst_case import worst as study_of_worst
 from validate.best_methods import runs_of_quadratics
 
@@ -157,8 +156,7 @@ def call(*words):
 
 
 def test_the_command(tmp_path):
-    words = ("--rounds", "1", "--tau", "2", "--out", str(tmp_path / "picture"))
-    table = call(*words)
+    table = call("--rounds", "1", "--tau", "2", "--out", str(tmp_path / "picture"))
     assert table.exit_code == 0 and table.stdout.startswith("Best found") and len(table.stdout.splitlines()) <= 15
     assert (tmp_path / "picture.png").exists() and "no method below" in table.stdout
     (item,) = json.loads(call("--rounds", "1", "--tau", "2", "--format", "json").stdout)
@@ -192,8 +190,7 @@ def test_clients_a_round_at_a_number_of_uploads():
         assert again.worst == pytest.approx(item.worst, rel=1e-5) and again.lower <= item.worst
     assert f"--participation {several[0].participation}" in commands(several[0])[0]
     shown = table(several)
-    assert "clients" in shown and "2/4" in shown and labels(several) == ("K/N", ["1/4", "2/4"])
-    assert "K/N = 2/4" in title(several)
+    assert "clients" in shown and "2/4" in shown
 
 
 @pytest.mark.parametrize(

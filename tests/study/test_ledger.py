@@ -12,8 +12,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
 from fedbounds.study import release_evidence
-from fedbounds.study.contradictions import alarms, experiment_of
-from fedbounds.study.ledger import Line, ledger_lines, remarked, verified
+from fedbounds.study.ledger import Line, alarms, experiment_of, ledger_lines, remarked, verified
 from fedbounds.study.release_evidence import RECORD, keep, remember, remembered
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import AXES, Coverage, Span, only

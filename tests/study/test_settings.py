@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from fedbounds.cli import click_commands as options
+from fedbounds.cli import adapter as options
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.io import as_fraction

@@ -2,7 +2,6 @@ import json
 import os
 import resource
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -21,10 +20,12 @@ from fedbounds.study import sweep
 from fedbounds.study.run_study import check
 from fedbounds.study.settings import Settings
 from fedbounds.study.study_file import parse_grid, read_grid, settings_from
-from fedbounds.study.sweep import TABLE, Summary, opened, read_table
+from fedbounds.study.sweep import CELLS, Summary, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"problem": "quadratic", "clients": 3, "dimension": 2, "rounds": 6, "tau": 2, "replicates": 8}
+# Bytes of the largest file, where a disk is full.
+LARGEST = 11_000
 BASE = """
 [base]
 problem = "quadratic"
@@ -53,12 +54,9 @@ def made(log, seeds=12):
     return parse_grid(f"[base]\ndata = {json.dumps(str(log))}\n[grid]\nseed = {list(range(seeds))}")
 
 
-def stored(out, query="SELECT * FROM cells ORDER BY key"):
-    connection = sqlite3.connect(out / TABLE)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
+def stored(out):
+    """File -> text of every finished cell."""
+    return {path.name: path.read_text() for path in (out / CELLS).glob("*.json")}
 
 
 def computed(out):
@@ -67,7 +65,7 @@ def computed(out):
 
 
 def exported(study, out):
-    return read_table(out, [cell.key for cell in study.cells]).export(out / "sweep.csv").read_bytes()
+    return read_table(out, [cell.key for cell in study.cells]).save(out / "sweep.csv").read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -202,15 +200,11 @@ def command(study, out, *flags):
 
 
 def wait_for(out, count, seconds=300):
-    """Wait until ``count`` cells are in the table."""
+    """Wait until ``count`` cells are finished."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if (out / TABLE).exists():
-            try:
-                if stored(out, "SELECT count(*) FROM cells")[0][0] >= count:
-                    return
-            except sqlite3.OperationalError:
-                pass
+        if len(stored(out)) >= count:
+            return
         time.sleep(0.02)
     raise AssertionError("the sweep did not advance")
 
@@ -227,13 +221,13 @@ def test_killed_in_mid_run_and_continued_gives_the_same_bytes(tmp_path):
     wait_for(out, 2)
     os.killpg(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
-    before = dict.fromkeys(stored(out))
+    before = stored(out)
     done = computed(out)
     left = len(study.cells) - done
     assert 2 <= done < len(study.cells)
     assert sweep.sweep(study, out, jobs=2, progress=lambda *now: seen.append(now)).summary.computed == left
     assert seen == [("cells", k, 12) for k in range(done, 13)]
-    assert before.keys() <= dict.fromkeys(stored(out)).keys()
+    assert before.items() <= stored(out).items()
     sweep.sweep(study, tmp_path / "whole", jobs=1)
     assert exported(study, out) == exported(study, tmp_path / "whole")
 
@@ -292,7 +286,7 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     file.write_text(STUDY)
 
     def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, LARGEST))
 
     done = subprocess.run(
         command(file, out, "--jobs", "1", "--quiet"),
@@ -305,8 +299,7 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.strip().splitlines()
-    assert "sweep.sqlite" in line
-    assert "every cell finished before is kept" in line
+    assert "could not be written: File too large" in line
     assert 0 < len(stored(out)) < 12
     left = 12 - computed(out)
     assert sweep.sweep(parse_grid(STUDY), out, jobs=1).summary == Summary(12, left, 4)
@@ -317,9 +310,9 @@ def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="could not be written"):
         sweep.sweep(study, tmp_path / "file" / "out", jobs=1)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / TABLE).write_text("no database" * 100)
-    with pytest.raises(InputError, match="not a database"):
+    (tmp_path / "out" / CELLS).mkdir(parents=True)
+    (tmp_path / "out" / CELLS / "a.json").write_text("no cell" * 100)
+    with pytest.raises(InputError, match="must be readable JSON"):
         sweep.sweep(study, tmp_path / "out", jobs=1)
     with pytest.raises(InputError, match="must hold a sweep"):
         read_table(tmp_path)
@@ -332,8 +325,9 @@ def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
     with io.locked(tmp_path / "out"), pytest.raises(InputError, match="one process at a time"):
         sweep.sweep(study, tmp_path / "out", jobs=1)
     sweep.sweep(study, tmp_path / "out", jobs=1, compute=sweep_cells.quick)
-    with opened(tmp_path / "out" / TABLE) as table:
-        table.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'version'")
+    for name, text in stored(tmp_path / "out").items():
+        changed = json.loads(text) | {"version": "0.0.1"}
+        (tmp_path / "out" / CELLS / name).write_text(json.dumps(changed))
     with pytest.raises(InputError, match=r"computed by fedbounds 0\.0\.1"):
         sweep.sweep(study, tmp_path / "out", jobs=1)
 
@@ -361,24 +355,14 @@ def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE cells SET result = replace(result, '\"rounds\": 7', '\"rounds\": -7')",
-        "UPDATE cells SET result = replace(result, 'corollary', 'a\\u001b[2J')",
-        "UPDATE cells SET result = NULL",
-        "DROP TABLE cells",
-    ],
+    ("old", "new"),
+    [('"rounds": 7', '"rounds": -7'), ("corollary", "a\\u001b[2J"), ("{", ""), ('"status"', '"state"')],
 )
-def test_a_table_that_no_sweep_wrote_is_refused_in_one_sentence(tmp_path, change):
-    sweep.sweep(
-        parse_grid(f"[base]\nrounds = 7\ndata = {json.dumps(str(tmp_path))}"),
-        tmp_path,
-        jobs=1,
-        compute=sweep_cells.quick,
-    )
-    with sqlite3.connect(tmp_path / TABLE) as connection:
-        connection.execute(change)
-    connection.close()
+def test_a_cell_that_no_sweep_wrote_is_refused_in_one_sentence(tmp_path, old, new):
+    study = parse_grid(f"[base]\nrounds = 7\ndata = {json.dumps(str(tmp_path))}")
+    sweep.sweep(study, tmp_path, jobs=1, compute=sweep_cells.quick)
+    ((name, text),) = stored(tmp_path).items()
+    (tmp_path / CELLS / name).write_text(text.replace(old, new))
     with pytest.raises(InputError) as wrong:
         read_table(tmp_path)
     assert "\n" not in str(wrong.value)

@@ -35,7 +35,7 @@ from fedbounds.referee.implication import inherited
 from fedbounds.referee.regimes import REGIMES, Regime, Suite
 from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.search.refute import refute
-from fedbounds.study.contradictions import experiment_of
+from fedbounds.study.ledger import experiment_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict

@@ -192,7 +192,7 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.study import study_file, sweep
-    from fedbounds.study.sweep import MEASURED, TABLE, CellResult, read_table
+    from fedbounds.study.sweep import CELLS, MEASURED, CellResult, read_table
 
     text = """\
 [base]
@@ -220,13 +220,11 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
     sweep.sweep(study, out, jobs=1, compute=compute)
 
     def read(path: Path) -> None:
-        for journal in path.parent.glob(f"{TABLE}-*"):
-            journal.unlink()
-        stored = read_table(out)
-        stored.export(out / "table.csv")
+        read_table(out).save(out / "table.csv")
 
     yield Format("study.toml", study_file.read_grid, folder / "mutant.toml", toml_file), text.encode()
-    yield Format("sweep.sqlite", read, out / TABLE, flipped), (out / TABLE).read_bytes()
+    kept = out / CELLS / f"{study.cells[0].key}.json"
+    yield Format("cell.json", read, kept, json_file), kept.read_bytes()
 
 
 def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-from fedbounds.cli.adapter import command, show
+from fedbounds.cli.adapter import command
+from fedbounds.cli.commands import show
 
 FAILED = 1
 
@@ -105,7 +106,7 @@ def tight(
     out: Folder for the certificates, one a line, in a file a claim.
     """
     from fedbounds.report.terminal import plain_table, progress
-    from fedbounds.study.certify import tight as tight_constants
+    from fedbounds.study.proofs_and_certificates import tight as tight_constants
 
     rows = []
     with progress() as bar:

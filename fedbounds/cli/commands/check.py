@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import shutil
 from functools import partial
@@ -10,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fedbounds.cli import INTERRUPTED
-from fedbounds.cli.adapter import Place, command, say, show_as
+from fedbounds.cli.adapter import Place, command, given_settings
+from fedbounds.cli.commands import contradiction_code, say, show_as
 from fedbounds.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def check(
     fail_on: Exit with code 1 if a claim is refuted.
     show_constants: Print the constants of the problem and of every run alone.
     """
-    from fedbounds.cli.click_commands import contradiction_code, given_settings
     from fedbounds.io import locked, locked_file
     from fedbounds.report.check_text import check_blocks
     from fedbounds.report.verdict_tables import constants_table
@@ -54,7 +53,7 @@ def check(
     from fedbounds.study.study_file import settings_from
 
     chosen = ({} if config is None else settings_from(config)) | given_settings(flags)
-    with locked(out) if out is not None else contextlib.nullcontext(), locked_file(report):
+    with locked(out), locked_file(report):
         try:
             (result, drawn), code = _run(Settings.of(chosen), drawn=bool(out or report), quiet=quiet), 0
         except Interrupted as stopped:
@@ -115,9 +114,7 @@ def _write(
         from fedbounds.report.figures import study_figures
         from fedbounds.study import run_series
 
-        arrays = partial(run_series.write_arrays, result, drawn, out)
-        run_series.write_result(result, out)
-        paths = study_figures.draw(result, drawn, out, [arrays])
+        paths = study_figures.draw(result, drawn, out, [partial(run_series.write_study, result, drawn, out)])
         pictures = [path.name for path in paths if path.suffix == ".png"]
         if not quiet:
             say(f"Saved result.json, trajectories.npz and {len(pictures)} pictures in {out}:")

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from fedbounds.cli.adapter import command, say, show, show_as
+from fedbounds.cli.adapter import command
+from fedbounds.cli.commands import contradiction_code, say, show, show_as
 
 # What the modules that Rocq checks are called, by how their names begin.
 KINDS = {"proof": "theorems", "not": "negations", "instance": "counterexamples", "certificate": "certificates"}
@@ -131,7 +132,6 @@ def ledger(*, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "js
     two kinds of evidence contradict each other.
     """
     import fedbounds
-    from fedbounds.cli.click_commands import contradiction_code
     from fedbounds.report import verdict_tables as tables
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from fedbounds.cli import INTERRUPTED
-from fedbounds.cli.adapter import BAD_INPUT, command, say, say_faults, show, show_json
+from fedbounds.cli.adapter import BAD_INPUT, CONTRADICTION, command
+from fedbounds.cli.commands import say, say_faults, show, show_json
 
 if TYPE_CHECKING:
     from fedbounds.referee.stage_context import Stage
@@ -63,7 +63,7 @@ def referee(
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
-    out: Folder for results and their page; the same folder continues a long stage.
+    out: Folder for results; the same folder continues a long stage.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
     rocq: Seconds for Rocq, where it is installed, to check a proof that is found; 0: it is not asked.
@@ -99,9 +99,7 @@ def referee(
         faults.raise_all()
     say_faults(faults)
     progress = None if quiet else _say
-    with contextlib.ExitStack() as held:
-        if out is not None:
-            io.require_replaceable(held.enter_context(io.locked(out)) / "referee.html")
+    with io.locked(out):
         trials = fedbounds.referee(
             tuple(claims.values()),
             reading,
@@ -118,8 +116,6 @@ def referee(
             rocq=0 if script else rocq,
             each_followed=print_rest,
         ).items
-        if out is not None:
-            io.write_text(out / "referee.html", trial_text.to_html(trials))
     if format == "json":
         show_json([trial.to_json() for trial in trials])
     unread = f"{len(faults)} of {len(faults) + len(claims)}" * bool(faults)
@@ -140,7 +136,6 @@ def say_about_rocq(trial: Trial, seconds: float) -> None:
 
 def _code(trials: Sequence[Trial], fail_on: str | None, unread: str, saved: str) -> int:
     """The exit code of trials; what an interruption left, and what could not be read, is said."""
-    from fedbounds.cli.click_commands import CONTRADICTION
     from fedbounds.referee.trial import Outcome
 
     if not all(trial.finished or trial.fault for trial in trials):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import command, show
+from fedbounds.cli.adapter import command
+from fedbounds.cli.commands import contradiction_code, show
 
 if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
@@ -49,7 +50,6 @@ def refute(
     verify: Verify the shipped counterexamples exactly, all or those to CLAIM; search nothing.
     """
     import fedbounds
-    from fedbounds.cli.click_commands import contradiction_code
     from fedbounds.errors import reject
     from fedbounds.io import locked_file
     from fedbounds.plugins import claim_named

@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal
 
 import click
 
-from fedbounds.cli.adapter import command, say, show, show_json
+from fedbounds.cli.adapter import command
+from fedbounds.cli.commands import say, show, show_json
 from fedbounds.errors import reject
 from fedbounds.vision.settings import ImageSettings
 
@@ -142,7 +143,7 @@ def _experiment(
         pixels = images.load(settings.data, data_dir, checksum=checksum)
     experiment.deal(settings, pixels.train_labels, repetitions[0])
     try:
-        with locked(out), console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
+        with locked(out), console.progress(not quiet, lines=True) as bar:
             experiment.run_all(settings, pixels, rules, repetitions, out, threads or default_threads(), bar)
     except KeyboardInterrupt:
         say("Every finished run is kept: the same command goes on from there.")

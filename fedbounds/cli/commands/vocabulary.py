@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import BAD_INPUT, Place, command, say, show, show_json
+from fedbounds.cli.adapter import BAD_INPUT, Place, command
+from fedbounds.cli.commands import say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 

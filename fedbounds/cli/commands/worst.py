@@ -6,7 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fedbounds.cli.adapter import command, say, show, show_json
+from fedbounds.cli.adapter import command, given_settings
+from fedbounds.cli.commands import say, show, show_json
 
 if TYPE_CHECKING:
     from fedbounds.study.worst_case_and_theorems import Sandwich
@@ -27,7 +28,6 @@ def worst(*, format: Literal["table", "json"] = "table", quiet: bool = False, **
     does not exceed.
     """
     import fedbounds
-    from fedbounds.cli.click_commands import given_settings
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
     from fedbounds.study.worst_case import MEASURES, step_claim
@@ -100,11 +100,7 @@ def print_table(sandwiches: list[Sandwich], over: str, start: str, measured: str
 
 @command("Study a problem", more="fedbounds.study.best_method:best_method", but=("progress",))
 def design(
-    *,
-    out: Path | None = None,
-    format: Literal["table", "json"] = "table",
-    quiet: bool = False,
-    **options: Any,
+    *, out: Path | None = None, format: Literal["table", "json"] = "table", quiet: bool = False, **options: Any
 ) -> None:
     """Find the local step eta and the server's step eta_s whose worst case over a class of problems is the least.
 
@@ -114,8 +110,7 @@ def design(
 
     out: Write a picture over tau here, as PNG and SVG.
     """
-    from fedbounds.cli.click_commands import given_settings
-    from fedbounds.report.best_method_text import answer, remarks, table
+    from fedbounds.report.best_method_text import answer, figure, remarks, table
     from fedbounds.report.terminal import progress
     from fedbounds.study.best_method import best_method
 
@@ -129,7 +124,7 @@ def design(
         for line in remarks(result):
             say(line)
     if out is not None:
-        from fedbounds.report.figures.best_method_figure import draw
+        from fedbounds.report.figures.styles import save
 
-        for path in draw(result, out):
+        for path in save(lambda: figure(result), out.parent, out.stem):
             say(f"Wrote {path}.")

@@ -183,7 +183,7 @@ def weighted(result: Result, drawn: Drawn) -> tuple[Result, Drawn]:
 def ratio_figure(result: Result, drawn: Drawn, steps: styles.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
     steps = distinct(steps or styles.lines("step"), drawn)
-    title = styles.one_step_title(result, {key for key, _ in steps})
+    title = "One step: left side over right side (1 = tight, above 1 = violated)"
     figure, panels = panels_of(result, title, ("$t+1$", "left / right side"), "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
@@ -206,7 +206,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: styles.Lines | None = None
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     result, drawn = weighted(result, drawn)
-    figure, panels = panels_of(result, styles.skew_title(result), ("$t+1$", "skew"), sharex=True)
+    figure, panels = panels_of(result, "Skew: median and range over replicates", ("$t+1$", "skew"), sharex=True)
     for axes, run, items in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),

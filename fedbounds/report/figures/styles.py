@@ -2,7 +2,7 @@
 
 import io
 import itertools
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -125,7 +125,9 @@ def bounds_title(result: Result) -> str:
         run.weighting: run.decay.floor_low or 0.0 for run in result.runs if run.decay and run.decay.answer == "no"
     }
     main = main_bound()
-    ratios = _tightness(result, lambda claim, reading: (claim, reading) == (main.key, main.readings[-1]))
+    wanted = main.key, main.readings[-1], Evidence.EMPIRICAL
+    verdicts = [v for run in result.runs for v in run.verdicts if (v.claim, v.reading, v.evidence) == wanted]
+    ratios = [verdict.tightness for verdict in verdicts if verdict.tightness is not None]
     parts = []
     if floors:
         stall = "stall" if len(floors) > 1 else "stalls"
@@ -137,37 +139,6 @@ def bounds_title(result: Result) -> str:
         )
     title = "; ".join(parts) or "Measured suboptimality and the bounds on it"
     return title[:1].upper() + title[1:] if title.startswith("the ") else title
-
-
-def one_step_title(result: Result, claims: Collection[str]) -> str:
-    """How near the tightest of the claims that are drawn comes to what is measured."""
-    title = "One step: left side over right side (1 = tight, above 1 = violated)"
-    ratios = _tightness(result, lambda claim, _: claim in claims)
-    return f"{title}; nowhere above {number(1 / min(ratios), 2)}" if ratios and min(ratios) > 0 else title
-
-
-def skew_title(result: Result) -> str:
-    """The smallest rho_bar and the largest rho_tilde, with their weightings."""
-    low = min(((run.rho_bar, run.weighting) for run in result.runs if run.rho_bar is not None), default=None)
-    high = max(((run.rho_tilde, run.weighting) for run in result.runs if run.rho_tilde is not None), default=None)
-    if low is None or high is None:
-        return "Skew: median and range over replicates"
-    return (
-        f"Skew: at the iterates down to {number(low[0], 2)} ({low[1]}), "
-        f"at the optimum up to {number(high[0], 2)} ({high[1]})"
-    )
-
-
-def _tightness(result: Result, wanted: Callable[[str, str], bool]) -> list[float]:
-    """Bound over measured of every claim as read that is ``wanted``."""
-    return [
-        verdict.tightness
-        for run in result.runs
-        for verdict in run.verdicts
-        if wanted(verdict.claim, verdict.reading)
-        and verdict.evidence is Evidence.EMPIRICAL
-        and verdict.tightness is not None
-    ]
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -84,23 +83,14 @@ PageBlock = Block | Picture | Sortable
 
 
 def write_page(result: Result, lines: Sequence[Line], drawn: Drawn, out: Path) -> Path:
-    """Write the page of a study, with the command that makes it again."""
-    return write_text(out, page(result, lines, drawn, command(result, out)))
+    """Write the page of a study."""
+    return write_text(out, page(result, lines, drawn))
 
 
-def command(result: Result, out: Path) -> str:
-    """The command line that repeats a study, a flag a line, or nothing where a part of it was made in Python."""
-    if result.objects:
-        return ""
-    words = [*result.settings.words(), ["--report", str(out)]]
-    return " \\\n  ".join(["fedbounds check", *map(shlex.join, words)])
-
-
-def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "") -> str:
+def page(result: Result, lines: Sequence[Line], drawn: Drawn) -> str:
     """The report of a study as HTML: no file and no network beyond it is needed to read it.
 
-    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.run_series`), ``command`` what repeats
-    it.
+    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.run_series`).
     """
     claims = {line.claim.key: line.claim for line in lines}
     of_runs, of_claims = all_pictures(claims.values(), result, drawn)
@@ -120,12 +110,7 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     for claim, picture in zip(claims.values(), of_claims, strict=True):
         claim_lines = [line for line in lines if line.claim.key == claim.key]
         blocks += claim_blocks(claim, claim_lines, result, picture)
-    blocks += [
-        Heading("The run", 2, "run"),
-        *_command_blocks(command),
-        constants_table(result),
-        *of_runs,
-    ]
+    blocks += [Heading("The run", 2, "run"), *_recipe(result), constants_table(result), *of_runs]
     chosen = {name.replace("_", " "): setting(values) for name, values in result.settings.to_json().items()}
     engines = ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING
     settings = {**chosen, "engine used": engines, **result.versions}
@@ -158,10 +143,11 @@ def _head(result: Result) -> list[PageBlock]:
     return [f"{problem_sentence(result)}\n{constants_line}\n{protocol}, seed {settings.seed}"]
 
 
-def _command_blocks(command: str) -> list[PageBlock]:
-    if command:
-        return ["Do it again:", Code(command)]
-    return ["This study was made in Python from an object that no command line names, so no command repeats it."]
+def _recipe(result: Result) -> list[PageBlock]:
+    """The file that repeats a study."""
+    if result.objects:
+        return ["This study was made in Python from an object that no command line names, so no command repeats it."]
+    return ["Do it again: fedbounds check --config study.toml, where study.toml is", Code(result.settings.to_toml())]
 
 
 def claim_blocks(claim: Claim, lines: Sequence[Line], result: Result, picture: Picture | None) -> list[PageBlock]:

@@ -1,4 +1,4 @@
-"""One-round claims decided for a whole class of problems by certificates, and the smallest constants that hold."""
+"""Proofs checked step by step; one-round claims decided for a class by certificates, and the smallest constants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedbounds.errors import reject, whole
+from fedbounds.errors import of_kind, reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fedbounds.evidence.sdp.one_step.certificate import Certificate
     from fedbounds.evidence.sdp.one_step.parameters import Setting
     from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
+    from fedbounds.evidence.symbolic.proof_state import Checked
     from fedbounds.model import Progress
     from fedbounds.plugins import Theorem
 
@@ -175,3 +176,39 @@ def _of_tightened(item: Tightened) -> list[dict[str, Any]]:
             "needed": constant.needed,
         }
     ]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A derivation with every step checked, and the verdict on its claim (None for a result of its own)."""
+
+    checked: Checked
+    verdict: Verdict | None
+
+    def __str__(self) -> str:
+        from fedbounds.evidence.symbolic.render import render_text
+
+        return render_text(self.checked, self.verdict)
+
+
+def derive(name: str | None = None, *, plugins: Plugins = ()) -> Findings[Proof]:
+    """Check the proof of a claim, or the derivation, of that name (all, if none is given), step by step.
+
+    A plug-in's DERIVATIONS count too. ``print(found[0])`` prints a proof, ``found.to_latex()`` typesets it.
+
+    >>> derive("lemma-1")[0].verdict.status
+    <Status.HOLDS: 'HOLDS'>
+    """
+    from fedbounds.evidence.symbolic.verified_proofs import proofs
+
+    result = proofs(of_kind("a proof", name, str | None, "a name"), modules_from(plugins))
+    return Findings(tuple(Proof(*pair) for pair in result), _of_proof)
+
+
+def _of_proof(proof: Proof) -> list[dict[str, Any]]:
+    derivation, outcomes = proof.checked.derivation, proof.checked.outcomes.values()
+    data = {"claim": derivation.claim, "derivation": derivation.key, "steps": len(outcomes)}
+    verdict = {} if proof.verdict is None else flat(proof.verdict.to_json())
+    names = ("reading", "status", "detail")
+    message = {key: verdict.get(key) for key in names}
+    return [data | {"checked": sum(outcome.ok for outcome in outcomes)} | message]
