@@ -299,7 +299,7 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     assert done.returncode == 2
     assert done.stdout == ""
     (line,) = done.stderr.strip().splitlines()
-    assert "could not be written: File too large" in line
+    assert "could not be written, but received File too large" in line
     assert 0 < len(stored(out)) < 12
     left = 12 - computed(out)
     assert sweep.sweep(parse_grid(STUDY), out, jobs=1).summary == Summary(12, left, 4)

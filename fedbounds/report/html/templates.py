@@ -100,14 +100,10 @@ def notebook(blocks: Iterable[Block]) -> str:
 
 def blocks_page(title: str, blocks: Iterable[Any]) -> str:
     """The blocks, and pictures among them, as a page that needs no other file."""
-    return render("page_of_blocks.html.jinja", title=title, blocks=blocks)
-
-
-def render(name: str, **parts: Any) -> str:
-    """A template of this package with its parts, the style sheet and the script."""
     script = _asset("script.js")
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return template(name).render(style=_asset("style.css"), script=script, allowed=allowed, **parts)
+    parts = {"style": _asset("style.css"), "script": script, "allowed": allowed}
+    return template("page_of_blocks.html.jinja").render(title=title, blocks=blocks, **parts)
 
 
 def _asset(name: str) -> Markup:
