@@ -55,8 +55,21 @@ def strategy(name):
 VALUES = st.fixed_dictionaries({}, optional={name: strategy(name) for name in NAMES})
 
 
+def flags(name, value):
+    """The words of a command line that give a setting this value."""
+    setting = module.settings()[name]
+    if isinstance(value, bool):
+        on, _, off = setting.spelling.partition("/")
+        return [on if value else off]
+    if setting.several:
+        return [word for item in value for word in (setting.spelling, item)]
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return [setting.spelling, module.FULL if (name, value) == ("batch", None) else text]
+
+
 def by_flags(record):
-    words = [word for pair in record.words() for word in pair]
+    given = {name: value for name, value in vars(record).items() if value != module.DEFAULTS[name]}
+    words = [word for name, value in given.items() for word in flags(name, value)]
     with main.get_command(None, "check").make_context("check", words) as context:
         return Settings.of(options.given_settings({name: context.params[name] for name in NAMES}))
 
@@ -67,6 +80,8 @@ def test_every_way_in_gives_the_same_settings(values):
     record = Settings(**values)
     assert Settings.of(json.loads(json.dumps(record.to_json()))) == record
     assert by_flags(record) == record
+    grid = study_file.parse_grid(f"[base]\n{record.to_toml()}")
+    assert Settings.of(grid.cells[0].settings) == record
 
 
 BAD = [
