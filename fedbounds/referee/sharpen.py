@@ -23,10 +23,9 @@ from fedbounds.evidence.sdp.one_step.coverage import conditions
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.evidence.sdp.one_step.tight_constants import split, tight_value
 from fedbounds.plugins import claims
-from fedbounds.referee.certificate_settings import BIASED, EVEN, Grid, settings
+from fedbounds.referee.certificate_settings import BIASED, EVEN, Constants, Grid, settings
 from fedbounds.referee.changed_terms import parts, scaled_term
 from fedbounds.referee.implication import SLACK, Shipped, never_negative
-from fedbounds.referee.pareto_front import Constants
 from fedbounds.referee.stage_context import in_time
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols
@@ -275,7 +274,8 @@ class Sharpening:
         lines += [f"Its terms as they are: PROVED for {change}" for change in self.longer]
         lines += [f"{sharper}." for sharper in self.sharper]
         lines += [TOGETHER] * bool(self.front) + [f"  {point}" for point in self.front]
-        return "\n".join([*lines, f"Of the forms tried ({TRIED}) this is the strongest; others may be stronger."])
+        strongest = "this is the strongest; others" if self.finished else "some are left, which"
+        return "\n".join([*lines, f"Of the forms tried ({TRIED}) {strongest} may be stronger."])
 
     @property
     def _without_zeros(self) -> Claim:

@@ -18,7 +18,7 @@ from fedbounds.evidence.kernel import found_proof
 from fedbounds.latex.reader import LATEX, read, read_each
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
-from fedbounds.referee.pareto_front import front
+from fedbounds.referee.certificate_settings import front
 from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for

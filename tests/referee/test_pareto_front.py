@@ -11,8 +11,8 @@ from fedbounds.evidence.sdp.one_step.coverage import setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import examine
 from fedbounds.plugins import claim_named
-from fedbounds.referee import pareto_front
-from fedbounds.referee.pareto_front import KAPPA, TAU, WEIGHTS, front, in_kappa, kappa
+from fedbounds.referee import certificate_settings
+from fedbounds.referee.certificate_settings import KAPPA, TAU, WEIGHTS, front, in_kappa, kappa
 from fedbounds.referee.sharpen import TOGETHER, Sharpening
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -24,8 +24,8 @@ EVEN, SKEWED = (Fraction(1, 2),) * 2, (Fraction(9, 10), Fraction(1, 10))
 @pytest.fixture(scope="module")
 def points():
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(pareto_front, "WEIGHTS", WEIGHTS[1:])
-        patched.setattr(pareto_front, "in_kappa", lambda *_: ())
+        patched.setattr(certificate_settings, "WEIGHTS", WEIGHTS[1:])
+        patched.setattr(certificate_settings, "in_kappa", lambda *_: ())
         return list(front(claim_named("sharper-step"), HOW))
 
 

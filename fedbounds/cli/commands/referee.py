@@ -162,21 +162,31 @@ def sharpen(
 ) -> None:
     """Find the strongest form of THEOREM that is proved: smaller terms, fewer assumptions, longer steps.
 
-    Each change is kept if the statement with it is proved; changes that an instance refutes are named. Of a theorem
-    without proof it starts from a multiple of the right side that has one.
+    Each change is kept if the statement with it is proved. A theorem without proof is begun from a multiple of its
+    right side that has one.
 
     label: The claim of a file with this key, or label in LaTeX.
     seconds: Processor seconds to spend, about.
     """
+    from fedbounds.referee.sharpen import TOGETHER
     from fedbounds.referee.theorems import one_inequality
     from fedbounds.referee.theorems import sharpen as sharpened
+    from fedbounds.report.terminal_symbols import worded
 
-    one_inequality(theorem, reading, label, seconds, plugins)  # what is wrong with it is said alone
-    say(f"Up to about {seconds:g} s. Changes that are proved:")
-    result = sharpened(
-        theorem, reading, label=label, seconds=seconds, plugins=plugins, progress=lambda change: say(f"  {change}")
-    )
-    show_json(result.to_json()) if format == "json" else show(str(result))
+    claim, _ = one_inequality(theorem, reading, label, seconds, plugins)  # what is wrong with it is said alone
+    say(f"Up to about {seconds:g} s of processor time. Changes that are proved:")
+
+    def in_letters(lines: str) -> str:
+        return worded(lines, claim.lhs.free_symbols | claim.rhs.free_symbols)
+
+    def print_change(change: str) -> None:
+        say(f"  {in_letters(change)}")
+
+    result = sharpened(theorem, reading, label=label, seconds=seconds, plugins=plugins, progress=print_change)
+    if format == "json":
+        return show_json(result.to_json())
+    answer, together, front = str(result).partition(TOGETHER)  # a table names terms, which may be called as symbols
+    show(f"{in_letters(answer)}{together}{front}")
 
 
 def _say(k: int, step: Step, stage: Stage | None) -> None:

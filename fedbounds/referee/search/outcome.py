@@ -242,9 +242,10 @@ def limits(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> s
     words = []
     for key, some in by_family.items():
         clients = ", ".join(map(str, sorted({s.N for s in some})))
-        noise = [kind for kind in dict.fromkeys(s.noise for s in some) if kind]
-        more = f", {' and '.join(noise)} noise" if noise else ""
-        more += ", absent clients" if any(s.absent for s in some) else ""
-        d, total = max(s.d for s in some), max(s.total for s in some)
-        words.append(f"{families[key].what} (N = {clients}, d <= {d}, T <= {total}{more})")
+        longest = {"": max(s.total for s in some)}  # of all, and with each kind of chance
+        for s in some:
+            for kind in (f"{s.noise} noise" * bool(s.noise), "absent clients" * bool(s.absent)):
+                longest[kind] = max(longest.get(kind, 0), s.total)
+        sizes = [f"{kind} T <= {total}".strip() for kind, total in longest.items()]
+        words.append(f"{families[key].what} (N = {clients}, d <= {max(s.d for s in some)}, {', '.join(sizes)})")
     return ", ".join(words)
