@@ -20,7 +20,7 @@ from typing import Any
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
-from fedbounds.evidence.kernel.claim_statement import module_name
+from fedbounds.evidence.kernel.rocq_terms import module_name
 from fedbounds.evidence.prover import automatic
 from fedbounds.io import write_json
 from fedbounds.latex import reader

@@ -301,11 +301,13 @@ Ltac numbers := repeat match goal with |- context [fun i => ?f i] => change (fun
   end.
 Ltac sides := let E := fresh "E" in match goal with |- ?l <= ?r =>
   eassert (E : r - l = _) by normal; apply unshift; rewrite E; clear E end.
-Ltac added_up := apply Req_le; numbers; first [ring | field; apart].
+Ltac added_up := apply Req_le; try match goal with h : eta _ = _ |- _ => rewrite !h end; numbers; first [ring | field; apart].
 (* The hypotheses of a statement by their names, and what they say after one history. *)
 Ltac facts_named P M :=
   try match goal with h : smooth P _ |- _ => rename h into Hs end;
   try match goal with h : strongly_convex P _ |- _ => rename h into Hc end;
+  try match goal with h : smooth_below P _ |- _ => rename h into Hb end;
+  try match goal with h : dominated P _ |- _ => unfold dominated, loss in h; rename h into Hd end;
   try match goal with s : smooth P ?L, c : strongly_convex P ?mu |- _ => assert (HL : mu <= L) by lra end;
   try match goal with h : weights (N P) (p P), l : forall i, (i < N P)%nat -> ?q <= p P i, e : INR (N P) * ?q = 1 |- _ =>
     pose proof (equal_share P q h l e) as He' end.
@@ -323,6 +325,7 @@ Ltac at_history M c k Hck :=
     pose proof (fun f : nat -> V P => same_centre (N P) (alpha M c) (p P) f Ex) end;
   try match goal with h : bounded_variance M _ |- _ => pose proof (fun i => h c k i Hck) as Hv end;
   try match goal with h : bounded_gradient M _ |- _ => pose proof (fun i => proj1 h c k i Hck) as HG end;
+  try match goal with h : growing_variance M _ _ |- _ => pose proof (fun i => h c k i Hck) as Hg end;
   try match goal with h : variance_of_mean M _ |- _ => let all := fresh in
     destruct h as (Hun & v & all & Hvs); pose proof (fun i => all c k i Hck) as Hvi end;
   try match goal with h : uncorrelated M |- _ => pose proof (uncorrelated_square M c k Hck h) as Hu end;

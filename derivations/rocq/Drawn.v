@@ -74,6 +74,22 @@ Proof.
     + intros j Hj. rewrite expected_times. destruct (Nat.eqb i j) eqn:e; [apply Nat.eqb_eq in e; subst; unfold norm_sq|]; ring.
 Qed.
 
+(* The same of vectors at the model from which clients start. *)
+Lemma drawn_at_step share (y : V P -> nat -> V P) : drawn M share -> taken M = 0%nat ->
+  expected M (fun c k => ip (centre (N P) (alpha M c) (y (w M c k))) (centre (N P) (alpha M c) (y (w M c k))))
+  = expected M (fun c k => share * mean (N P) (p P) (fun i => ip (y (w M c k) i) (y (w M c k) i))
+      + (1 - share) * ip (centre (N P) (p P) (y (w M c k))) (centre (N P) (p P) (y (w M c k)))).
+Proof.
+  intros D one. pose proof (drawn_square share (fun X i => y (X i) i) D) as Q. unfold norm_sq in Q.
+  assert (Same : forall a c k, seen M c k ->
+    centre (N P) a (fun i => y (x M c k i) i) = centre (N P) a (y (w M c k))).
+  { intros a c k C. apply centre_same. intros i Hi. rewrite (one_model M ok one c k i C Hi). auto. }
+  rewrite (expected_ext _ (fun c k => ip (centre (N P) (alpha M c) (fun i => y (x M c k i) i)) (centre (N P) (alpha M c) (fun i => y (x M c k i) i))))
+    by (intros c k C; rewrite (Same _ c k C); reflexivity).
+  rewrite Q. apply expected_ext. intros c k C. rewrite (Same _ c k C). do 2 f_equal. apply mean_ext. intros i Hi.
+  rewrite (one_model M ok one c k i C Hi). reflexivity.
+Qed.
+
 (* A step of drawn clients: where all have the model w, it is in the mean that of these moments, and noise. *)
 Lemma drawn_after least share v (way : nat -> nat -> nat -> V P) :
   (forall c k i y, ip (way c k i) y = ip (w M c k) y - eta M * ip (grad P i (w M c k)) y - ip (w_star P) y) ->

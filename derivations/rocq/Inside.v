@@ -60,3 +60,12 @@ End Drift.
 Definition mean_noise_of c k s : V P := centre (N P) (alpha M c) (xi M c k s).
 Definition variance c k : R := given_past M c k (fun s => norm_sq (mean_noise_of c k s)).
 End Inside.
+
+(* Where alpha is p, the drift from the iterate that is weighted by p is the same. *)
+Lemma drift_by_p {P : Problem} (M : Step P) : ratio_at_least M 1 -> ratio_at_most M 1 -> drift_p M = drift M.
+Proof.
+  intros Hl Hm. unfold drift_p, drift, expected, since_start. apply mean_ext. intros c C. apply mean_ext. intros k _.
+  apply mean_ext. intros i _. replace (w_p M c k) with (w M c k); [reflexivity|].
+  apply same_point. intros y. unfold w, w_p. rewrite !ip_centre. apply sum_ext. intros j Hj.
+  pose proof (Hl c j C Hj). pose proof (Hm c j C Hj). replace (alpha M c j) with (p P j) by lra. reflexivity.
+Qed.

@@ -84,7 +84,8 @@ Proof.
 Qed.
 
 Ltac positive := first [lra | apply Rmult_lt_0_compat; positive | apply pow_lt; positive
-  | apply Rinv_0_lt_compat; positive | apply Rplus_lt_le_0_compat; [positive | not_negative] | nra]
+  | apply Rinv_0_lt_compat; positive | apply Rplus_lt_le_0_compat; [positive | not_negative]
+  | apply Rplus_le_lt_0_compat; [not_negative | positive] | nra]
 with not_negative := first [lra | apply Rplus_le_le_0_compat; not_negative | apply Rmult_le_pos; not_negative
   | apply pow_le; not_negative | apply Rlt_le, Rinv_0_lt_compat; positive | nra].
 Ltac open_fact := unfold tilt, level, excess, norm_sq, sub;

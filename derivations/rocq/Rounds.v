@@ -16,6 +16,23 @@ Definition path {P : Problem} (M : nat -> Step P) (T n : nat) (odds : nat -> R) 
 Definition gap_of_mean {P : Problem} (T n : nat) (odds : nat -> R) (W : nat -> nat -> V P) : R :=
   mean n odds (fun o => loss P (scale (/ INR T) (vsum T (fun t => W t o)))) - loss P (w_star P).
 
+(* The same of their mean with weights a; the expected least of what is measured at each of them. *)
+Definition gap_of_weighted {P : Problem} (T n : nat) (odds : nat -> R) (W : nat -> nat -> V P) (a : nat -> R) : R :=
+  mean n odds (fun o => loss P (scale (/ sum T a) (vsum T (fun t => scale (a t) (W t o))))) - loss P (w_star P).
+Fixpoint least (n : nat) (f : nat -> R) : R := match n with O => f O | Datatypes.S k => Rmin (least k f) (f k) end.
+Definition least_of {P : Problem} (T n : nat) (odds : nat -> R) (W : nat -> nat -> V P) (f : V P -> R) : R :=
+  mean n odds (fun o => least T (fun t => f (W t o))).
+
+(* Losses that are smooth and need not be convex lie within L/2 times the square of the way below their tangents too;
+   those of the mean are dominated by its gradient, and the noise may grow with a client's. *)
+Definition smooth_below (P : Problem) (L : R) : Prop := forall i u v, (i < N P)%nat ->
+  F P i u + ip (grad P i u) (sub v u) - L / 2 * norm_sq (sub v u) <= F P i v.
+Definition dominated (P : Problem) (mu : R) : Prop := forall v,
+  2 * mu * (loss P v - loss P (w_star P)) <= norm_sq (centre (N P) (p P) (fun i => grad P i v)).
+Definition growing_variance {P : Problem} (M : Step P) (sigma_0_sq growth : R) : Prop := forall c k i,
+  seen M c k -> (i < N P)%nat ->
+  given_past M c k (fun s => norm_sq (xi M c k s i)) <= sigma_0_sq + growth * norm_sq (grad P i (x M c k i)).
+
 (* A bound on how far the clients' gradients at the model are from their mean. *)
 Definition dissimilar {P : Problem} (M : Step P) (zeta_sq : R) : Prop := forall c k, seen M c k ->
   mean (N P) (p P) (fun i => norm_sq (sub (grad P i (w M c k)) (centre (N P) (p P) (fun j => grad P j (w M c k))))) <= zeta_sq.

@@ -104,6 +104,15 @@ Context {P : Problem} (M : nat -> Step P) (T tau : nat).
 Hypothesis ok : regular M T tau.
 Definition gap_next (M' : Step P) : R := expected M' (fun c k => given_past M' c k (fun s =>
   (- 1) * mean (N P) (p P) (fun i => F P i (w_star P)) + mean (N P) (p P) (fun i => F P i (w_next M' c k s)))).
+Definition slope_sq (M' : Step P) : R := expected M' (fun c k =>
+  ip (centre (N P) (p P) (fun i => grad P i (w M' c k))) (centre (N P) (p P) (fun i => grad P i (w M' c k)))).
+Definition slope_sq_next (M' : Step P) : R := expected M' (fun c k => given_past M' c k (fun s =>
+  ip (centre (N P) (p P) (fun i => grad P i (w_next M' c k s))) (centre (N P) (p P) (fun i => grad P i (w_next M' c k s))))).
+Lemma slope_after t : (t < T)%nat -> slope_sq (M (Datatypes.S t)) = slope_sq_next (M t).
+Proof.
+  intros Ht. destruct ok as (_ & Hf & _).
+  apply (Hf t Ht (fun v => ip (centre (N P) (p P) (fun i => grad P i v)) (centre (N P) (p P) (fun i => grad P i v)))).
+Qed.
 Lemma Delta_after t : (t < T)%nat -> Delta (M (Datatypes.S t)) = Delta_next (M t).
 Proof. intros Ht. destruct ok as (_ & Hf & _). apply (Hf t Ht (fun v => norm_sq (sub v (w_star P)))). Qed.
 Lemma gap_after t : (t < T)%nat -> gap_t (M (Datatypes.S t)) = gap_next (M t).
@@ -175,30 +184,67 @@ Proof.
   intros Hm Hc i u v Hi. pose proof (Hc i u v Hi) as A. pose proof (ip_pos _ (sub v u)) as B. fold (norm_sq (sub v u)) in B.
   assert (0 <= mu / 2 * norm_sq (sub v u)) by (apply Rmult_le_pos; lra). lra.
 Qed.
-Lemma scale_sum {V : Space} n a (f : nat -> V) : scale a (vsum n f) = centre n (fun _ => a) f.
+Lemma law_gap {P : Problem} (M : Step P) : expected M (fun _ _ => 1) = 1 ->
+  expected M (fun c k => loss P (w M c k)) = gap_t M + loss P (w_star P).
 Proof.
-  apply same_point. intros y. rewrite ip_scale, ip_centre. unfold mean. rewrite sum_times. f_equal.
-  induction n as [|n IH]; simpl; [apply ip_zero|]. rewrite ip_add, IH. reflexivity.
+  intros H1. unfold gap_t. rewrite <- (Rmult_1_r (loss P (w_star P))), <- H1, <- (expected_times M), <- (expected_plus M).
+  unfold expected. apply mean_ext. intros c _. apply mean_ext. intros k _. unfold loss. ring.
 Qed.
+Lemma weighted_gap {P : Problem} (M : nat -> Step P) T n odds W a : weights (N P) (p P) -> strongly_convex P 0 ->
+  (forall t, (t < T)%nat -> 0 <= a t) -> 0 < sum T a -> path M T n odds W ->
+  (forall t, (t < T)%nat -> expected (M t) (fun _ _ => 1) = 1) ->
+  sum T a * gap_of_weighted T n odds W a <= sum T (fun t => a t * gap_t (M t)).
+Proof.
+  intros Hp Hc Ha Hs (Ho & Hl) H1. set (A := sum T a) in *.
+  assert (Hw : weights T (fun t => / A * a t)).
+  { split; [intros; apply Rmult_le_pos; [apply Rlt_le, Rinv_0_lt_compat | apply Ha]; assumption|].
+    rewrite sum_times. fold A. field. lra. }
+  assert (Q : mean n odds (fun o => loss P (scale (/ A) (vsum T (fun t => scale (a t) (W t o)))))
+    <= mean T (fun t => / A * a t) (fun t => mean n odds (fun o => loss P (W t o)))).
+  { rewrite mean_swap. apply mean_le; [assumption|]. intros o _.
+    replace (scale (/ A) (vsum T (fun t => scale (a t) (W t o)))) with (centre T (fun t => / A * a t) (fun t => W t o));
+      [apply (loss_convex P _ T (fun t => W t o)); assumption|].
+    apply same_point. intros y. rewrite ip_centre, ip_scale. fold (centre T a (fun t => W t o)). rewrite ip_centre.
+    unfold mean. rewrite <- sum_times. apply sum_ext. intros. ring. }
+  assert (E : A * mean T (fun t => / A * a t) (fun t => mean n odds (fun o => loss P (W t o)))
+    = sum T (fun t => a t * gap_t (M t)) + A * loss P (w_star P)).
+  { replace (A * loss P (w_star P)) with (sum T (fun t => loss P (w_star P) * a t)) by (rewrite sum_times; apply Rmult_comm).
+    unfold mean at 1. rewrite <- sum_times, <- sum_plus. apply sum_ext. intros t Ht.
+    rewrite (Hl t (loss P) Ht), (law_gap (M t) (H1 t Ht)). field. lra. }
+  unfold gap_of_weighted. fold A. apply (Rmult_le_compat_l A) in Q; [|lra]. rewrite E in Q. lra.
+Qed.
+Lemma total_of a f : f 0%nat = 0 -> (forall m, f (Datatypes.S m) = f m + a m) -> forall m, sum m a = f m.
+Proof. intros Z E m. induction m as [|m IH]; simpl; [symmetry; exact Z|]. rewrite IH. symmetry. apply E. Qed.
 Lemma mean_gap {P : Problem} (M : nat -> Step P) T n odds W : weights (N P) (p P) -> strongly_convex P 0 -> (0 < T)%nat ->
   path M T n odds W -> (forall t, (t < T)%nat -> expected (M t) (fun _ _ => 1) = 1) ->
   INR T * gap_of_mean T n odds W <= sum T (fun t => gap_t (M t)).
 Proof.
-  intros Hp Hc HT (Ho & Hl) H1. assert (Ti : 0 < INR T) by (apply lt_0_INR; assumption).
-  assert (Ha : weights T (fun _ => / INR T)).
-  { split; [intros; apply Rlt_le, Rinv_0_lt_compat; assumption|]. rewrite sum_const. field. lra. }
-  assert (Q : mean n odds (fun o => loss P (scale (/ INR T) (vsum T (fun t => W t o))))
-    <= mean T (fun _ => / INR T) (fun t => mean n odds (fun o => loss P (W t o)))).
-  { rewrite mean_swap. apply mean_le; [assumption|]. intros o _. rewrite scale_sum. apply (loss_convex P _ T (fun t => W t o)); assumption. }
-  assert (E : mean T (fun _ => / INR T) (fun t => mean n odds (fun o => loss P (W t o)))
-    = / INR T * (sum T (fun t => gap_t (M t)) + INR T * loss P (w_star P))).
-  { unfold mean at 1. rewrite sum_times. f_equal. rewrite <- sum_const, <- sum_plus. apply sum_ext. intros t Ht.
-    rewrite (Hl t (loss P) Ht). unfold gap_t. fold (loss P).
-    rewrite <- (Rmult_1_r (loss P (w_star P))), <- (H1 t Ht), <- (expected_times (M t)), <- (expected_plus (M t)).
-    unfold expected. apply mean_ext. intros c _. apply mean_ext. intros k _. unfold loss. ring. }
-  rewrite E in Q. unfold gap_of_mean. apply (Rmult_le_compat_l (INR T)) in Q; [|lra].
-  replace (INR T * (/ INR T * (sum T (fun t => gap_t (M t)) + INR T * loss P (w_star P))))
-    with (sum T (fun t => gap_t (M t)) + INR T * loss P (w_star P)) in Q by (field; lra). lra.
+  intros Hp Hc HT Hw H1. assert (Ti : sum T (fun _ => 1) = INR T) by (rewrite sum_const; ring).
+  pose proof (weighted_gap M T n odds W (fun _ => 1) Hp Hc ltac:(intros; lra) ltac:(rewrite Ti; apply lt_0_INR; assumption) Hw H1) as B.
+  rewrite Ti, (sum_ext T (fun t => 1 * gap_t (M t)) (fun t => gap_t (M t))) in B by (intros; ring).
+  replace (gap_of_mean T n odds W) with (gap_of_weighted T n odds W (fun _ => 1)); [exact B|].
+  unfold gap_of_weighted, gap_of_mean. rewrite Ti. f_equal. apply mean_ext. intros o _.
+  assert (E : forall m, vsum m (fun t => scale 1 (W t o)) = vsum m (fun t => W t o))
+    by (induction m as [|m IH]; simpl; [reflexivity | rewrite IH, scale_one; reflexivity]).
+  rewrite E. reflexivity.
+Qed.
+
+(* The least of what is measured at each step of a run is at most the mean. *)
+Lemma least_under n f k : (k < n)%nat -> least n f <= f k.
+Proof.
+  induction n as [|n IH]; intros Hk; [lia|]. simpl. destruct (Nat.eq_dec k n) as [e|e]; [subst; apply Rmin_r|].
+  eapply Rle_trans; [apply Rmin_l | apply IH; lia].
+Qed.
+Lemma least_mean {P : Problem} (M : nat -> Step P) T n odds W f : (0 < T)%nat -> path M T n odds W ->
+  least_of T n odds W f <= / INR T * sum T (fun t => expected (M t) (fun c k => f (w (M t) c k))).
+Proof.
+  intros HT (Ho & Hl). assert (0 < INR T) by (apply lt_0_INR; assumption).
+  replace (sum T (fun t => expected (M t) (fun c k => f (w (M t) c k)))) with (mean n odds (fun o => sum T (fun t => f (W t o)))).
+  - apply (Rmult_le_reg_l (INR T)); [assumption|]. rewrite <- Rmult_assoc, Rinv_r, Rmult_1_l by lra.
+    unfold least_of. rewrite <- mean_times. apply mean_le; [assumption|]. intros o _. rewrite <- sum_const.
+    apply sum_le. intros t Ht. apply (least_under T (fun s => f (W s o)) t Ht).
+  - rewrite (sum_ext T _ (fun t => mean n odds (fun o => f (W t o)))) by (intros t Ht; symmetry; apply (Hl t f Ht)).
+    unfold mean. rewrite sum_swap. apply sum_ext. intros o _. symmetry. apply sum_times.
 Qed.
 
 (* A round of a run is a run of its own. *)
@@ -295,13 +341,16 @@ Qed.
 Ltac sign := first [assumption | match goal with h : forall t, (t <= _)%nat -> 0 <= _ |- _ => apply h; lia end | apply pos_INR | apply lt_0_INR; assumption | lra | apply Rlt_le; assumption
   | apply sum_positive; [assumption | intros; match goal with r : regular _ _ _ |- _ => apply (proj1 r); lia end]
   | apply mean_nonneg; [assumption | intros; apply ip_pos]
-  | apply sum_nonneg; intros; first [apply pos_INR | apply pow_le, pos_INR] | nonneg | positive
+  | apply sum_nonneg; intros; first [apply pos_INR | apply pow_le, pos_INR | apply pow2_ge_0] | nonneg | positive
   | eapply Rlt_le_trans; [|apply Rmax_l]; positive | eapply Rlt_le_trans; [|apply Rmax_r]; positive].
+Ltac step_weight reg s := first [apply (proj1 reg); lia | pose proof (pos_INR s); positive].
 Ltac extreme := first [apply Rmax_l | apply Rmax_r | apply Rmin_l | apply Rmin_r].
 Ltac step_size := first [assumption | match goal with
   | h : eta _ = _ |- eta _ = _ => rewrite h
   | h : forall u : nat, (u < ?T \/ u = 0)%nat -> eta (?M u) = @?f u |- eta (?M ?s) = _ => rewrite (h s) by (left; lia) end;
   first [reflexivity | f_equal; ring | do 2 f_equal; ring | field; apart_from_zero]].
+Ltac last_side Ok T := first [exact (Ok T (le_n T)) | assumption
+  | apply (le_INR 1); lia | lra | nra].
 Ltac step_side Ok t Ht := first [exact (Ok t (Nat.lt_le_incl _ _ Ht)) | assumption | lra | nra].
 Ltac equal_steps M s t Ht := match goal with h : forall u : nat, (u < _ \/ u = 0)%nat -> eta (M u) = _ |- _ =>
   rewrite (h s) by (left; lia); rewrite (h t (or_introl Ht)); lra end.

@@ -16,14 +16,18 @@ from types import MappingProxyType
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.evidence.kernel.rocq_terms import rocq
 from fedbounds.evidence.kernel.run_subject import FOLLOW, Subject, subject_of
-from fedbounds.evidence.symbolic.permitted_assumptions import granted_by
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.permitted_assumptions import given, granted_by
+from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols
-from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.expressions import require_own
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import norm_sq
 
 # Quantities of the model: their Rocq terms.
 MEASURED: Mapping[str, str] = {
@@ -56,6 +60,9 @@ TIED: Mapping[str, tuple[str, ...]] = {
     "zeta_sq": ("dissimilar M zeta_sq",),
     "p_min": ("(forall i, (i < N P)%nat -> p_min <= p P i)",),
     "eta_0": (),
+    "t": (),
+    "sigma_0_sq": (),
+    "growth": ("growing_variance M sigma_0_sq growth",),
 }
 # What each constant is of the numbers that are so tied.
 EXTREMES: Mapping[str, str] = {
@@ -73,6 +80,12 @@ OWNED: Mapping[str, Assumption] = {
     "sigma_p_sq": assumed.bounded_variance,
     "G_sq": assumed.bounded_gradient,
 }
+# Assumptions under which the bound above tangents says all of smoothness; what `Rounds.v` has the words of.
+CURVED = {assumed.strongly_convex, assumed.convex}
+OF_ROUNDS = ("dissimilar", "smooth_below", "dominated", "growing_variance")
+GROWING = Part(
+    norm_sq(definitions.NOISE), "<=", symbols.sigma_0_sq + symbols.growth * norm_sq(definitions.grad(definitions.X))
+)
 NATURAL = ("tau", "m")
 # What a claim about one point of a client may speak of, whoever takes part.
 OF_A_CLIENT = {"grad_sq", "excess", "L", "mu"}
@@ -93,9 +106,10 @@ def statement(
     require_own(claim)
     run, by_p = subject_of(claim), reading.virtual == "p"
     along = run is not None
-    if claim.scope == "constant" or claim.kind is not Kind.INEQUALITY or (along and by_p):
+    equal = claim.kind is Kind.IDENTITY and claim.scope == "step" and not attained
+    if claim.scope == "constant" or not (equal or claim.kind is Kind.INEQUALITY) or (along and by_p):
         what = f"a claim of scope {claim.scope} and kind {claim.kind} in the reading {reading.name}"
-        raise _cannot(claim, what, "inequalities of a step, and those of a horizon weighted by alpha, can be")
+        raise _cannot(claim, what, "what is said of a step, and inequalities of a horizon weighted by alpha, can be")
     measured = {**MEASURED, **beside, **(BY_P if by_p else {}), **(run.words if run else {})}
     tied = {**TIED, **(AT_STARTS if reading.skew == "sync" else {}), **({"tau": ()} if along else {})}
     stated = claim.sides(reading)
@@ -104,9 +118,14 @@ def statement(
     # Of drawn clients it is the draw that is unbiased: alpha = p in every round would contradict it.
     assumptions = [one for one in claim.assumptions_in(reading) if not (draws and one is assumed.unbiased)]
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
-    used |= {name for name, tie in OWNED.items() if tie in assumptions and name != "sigma_p_sq"}
+    dominated = assumed.polyak_lojasiewicz in assumptions and assumed.strongly_convex not in assumptions
+    owned = {**OWNED, **({"mu": assumed.polyak_lojasiewicz} if dominated else {})}
+    tied |= {"mu": ("dominated P mu",)} if dominated else {}
+    growing = next((one for one in assumptions if _grows(one)), None)
+    owned |= {} if growing is None else dict.fromkeys(("sigma_0_sq", "growth"), growing)
+    used |= {name for name, tie in owned.items() if tie in assumptions and name != "sigma_p_sq"}
     used |= {name for a in assumptions for name in a.symbols()}
-    _check_assumed(claim, assumptions, used, bool(draws))
+    _check_assumed(claim, assumptions, used, owned, bool(draws))
     weak = without_minima(claim, reading)
     used |= {"tau"} if along or (by_p and used & BY_P.keys()) else set()
     constants = sorted(used - measured.keys())
@@ -118,10 +137,14 @@ def statement(
     words = measured | {name: name for name in reals} | {name: f"INR {name}" for name in naturals}
     signs = [f"0 {'<' if getattr(symbols, name).is_positive else '<='} {name}" for name in reals]
     ordered = ["mu <= L"] if {"L", "mu"} <= set(constants) else []
-    relations = [line for assumption in assumptions for line in _relations(claim, assumption, words)]
+    ties_of_constants = (*owned.values(), assumed.convex, assumed.polyak_lojasiewicz)
+    related = [one for one in assumptions if not any(one is tie for tie in ties_of_constants)]
+    relations = [line for one in related for line in _relations(claim, one, words)]
     ties = [tie for name in constants for tie in tied[name]]
     steady = assumed.constant_steps in assumptions and not along and "G_sq" in used
     ties += ["(forall s, (s < taken M)%nat -> before M s = eta M)"] * steady
+    two_sided = assumed.smooth in assumptions and not {*assumptions} & CURVED and claim.scope != "point"
+    ties += ["smooth_below P L"] * two_sided
     merely_convex = assumed.convex in assumptions and assumed.strongly_convex not in assumptions
     shares = {"p_sq", "m"} | ({"N"} if assumed.equal_p in assumptions else set())
     apart = "sigma_sq" in used and bool(shares & used)
@@ -141,7 +164,9 @@ def statement(
     hypotheses = "".join(f"  {text} ->\n" for text in ("convex_" * weak + setting, *conditions))
     files = {
         " Horizon": along,
-        " Rounds": weak or "zeta_sq" in used or (run is not None and any("M" in one for one in run.further)),
+        " Rounds": weak
+        or any(one in text for one in OF_ROUNDS for text in ties)
+        or (run is not None and any("M" in one for one in run.further)),
         " Attained": attained,
     }
     files |= {" Independent": "sigma_p_sq" in constants or apart, " Drawn": bool(draws)}
@@ -157,7 +182,7 @@ def statement(
     return (
         f"{WRITTEN}{HEADER.format(further)}\n"
         f"Definition statement : Prop := forall (P : Problem) {subject}{binders},\n{hypotheses}"
-        f"  {place}{rocq(left, words)} <=\n     {total}.\n"
+        f"  {place}{rocq(left, words)} {'=' if equal else '<='}\n     {total}.\n"
     )
 
 
@@ -213,84 +238,8 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def safe_key(key: str) -> str:
-    """A claim's key, which may be any label, as what a comment of Rocq may have.
-
-    >>> safe_key("thm:main-1")
-    'thm_main-1'
-    """
-    return re.sub(r"[^A-Za-z0-9_-]", "_", key)
-
-
-def module_name(key: str) -> str:
-    """The same as a part of a module's name.
-
-    >>> module_name("thm:main-1")
-    'thm_main_1'
-    """
-    return safe_key(key).replace("-", "_")
-
-
-def rocq(expression: sp.Expr, words: Mapping[str, str], letter: str = "R") -> str:
-    """A sympy expression of rationals, sums, products, whole powers, Max and Min as a term of Rocq.
-
-    ``words`` are its symbols; ``letter`` is R over the real numbers and Q over fractions.
-    """
-    expression = sp.sympify(expression)
-    if isinstance(expression, sp.Symbol):
-        if expression.name not in words:
-            raise reject(
-                f"the kernel must have a word for {expression.name}", f"those for {', '.join(words)}", "leave it"
-            )
-        return words[expression.name]
-    if isinstance(expression, sp.Rational):
-        size = str(abs(expression.p)) if expression.q == 1 else f"({abs(expression.p)} / {expression.q})"
-        return size if expression >= 0 else f"(- {size})"
-    if isinstance(expression, sp.Pow) and isinstance(expression.exp, sp.Integer):
-        power = f"{_factor(expression.base, words, letter)} ^ {abs(int(expression.exp))}".removesuffix(" ^ 1")
-        return power if expression.exp > 0 else f"/ ({power})"
-    if isinstance(expression, sp.Pow) and (times := _natural(expression.exp, words)):
-        return f"{_factor(expression.base, words, letter)} ^ {times}"
-    if isinstance(expression, sp.Add):
-        return " + ".join(rocq(part, words, letter) for part in expression.as_ordered_terms())
-    if isinstance(expression, sp.Mul):
-        return " * ".join(_factor(part, words, letter) for part in expression.as_ordered_factors())
-    if isinstance(expression, sp.Max | sp.Min):
-        kind = letter + type(expression).__name__.lower()
-        text, *others = (rocq(part, words, letter) for part in sorted(expression.args, key=str))
-        for other in others:
-            text = f"{kind} ({text}) ({other})"
-        return text
-    raise reject("a formula must be made of sums, products, whole powers, Max and Min", str(expression), "rewrite it")
-
-
-def _natural(exponent: sp.Expr, words: Mapping[str, str]) -> str:
-    """A sum of products of whole numbers as a natural number of Rocq; empty where it is none."""
-    terms = []
-    for term in sp.Add.make_args(sp.expand(exponent)):
-        number, symbols = term.as_coeff_Mul()
-        factors = [words.get(str(one), "") for one in sp.Mul.make_args(symbols)] if symbols != 1 else []
-        if not (number.is_Integer and number > 0 and all(one.startswith("INR ") for one in factors)):
-            return ""
-        terms.append(" * ".join([str(number)] * (number != 1 or not factors) + [one[4:] for one in factors]))
-    return f"({' + '.join(terms)})%nat"
-
-
-def _factor(expression: sp.Expr, words: Mapping[str, str], letter: str) -> str:
-    """A factor or base: in brackets unless it has them, is one word, or is a power."""
-    text = rocq(expression, words, letter)
-    bare = (
-        " " not in text
-        or isinstance(expression, sp.Rational)
-        or (expression.is_Pow and not expression.exp.is_negative)
-    )
-    return text if bare else f"({text})"
-
-
 def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -> Iterator[str]:
-    """The hypotheses that an assumption adds; a constant's tie stands with the constant."""
-    if any(assumption is tie for tie in (*OWNED.values(), assumed.convex)):
-        return
+    """The hypotheses that an assumption adds which is no constant's tie."""
     if not assumption.parts:
         raise _cannot(claim, f"the assumption {assumption.key}", "give it as a relation between the model's symbols")
     for part in assumption.parts:
@@ -298,10 +247,26 @@ def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -
             yield f"{rocq(part.left, words)} {part.sign} {rocq(part.right, words)}"
 
 
-def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str], draws: bool) -> None:
+def _grows(assumption: Assumption) -> bool:
+    """Whether an assumption is that of noise that grows with a client's gradient."""
+    try:
+        return assumption.gives is not None and given(assumption, (definitions.X,)) == GROWING
+    except Unproved:  # it is about other points
+        return False
+
+
+def _check_assumed(
+    claim: Claim,
+    assumptions: Sequence[Assumption],
+    used: Collected[str],
+    owned: Mapping[str, Assumption],
+    draws: bool,
+) -> None:
     """The model ties each constant to the losses and has everyone take part: the claim must assume as much."""
     silent = any(part == (symbols.sigma_sq, "=", 0) for one in assumptions for part in one.parts)
-    needed = [OWNED[name] for name in sorted(used & OWNED.keys()) if name != "sigma_sq" or not silent]
+    needed = [owned[name] for name in sorted(used & owned.keys()) if name != "sigma_sq" or not silent]
+    if {"sigma_0_sq", "growth"} & used and "growth" not in owned:
+        raise _cannot(claim, "noise that grows with the gradient, which it does not assume", "assume it")
     if not draws and (claim.scope != "point" or not used <= OF_A_CLIENT):
         needed.append(assumed.full_participation)
     for one in needed:

@@ -29,9 +29,11 @@ VANISH = (
 # The facts of assumptions, by what shows them; of a client those that speak of one.
 OF_A_CLIENT = {
     "smooth": "Hs i {0} {1} Hi",
+    "smooth-below": "Hb i {0} {1} Hi",
     **dict.fromkeys(("strongly-convex", "convex"), "Hc i {0} {1} Hi"),
     "minimum": "Hm i {0} Hi",
     "bounded-variance": "Hv i Hi",
+    "growing-variance": "Hg i Hi",
     "bounded-gradient": "HG i Hi",
     "client-variances": "Hvi i Hi",
     "equal-p": "He' i Hi",
@@ -40,10 +42,11 @@ OF_ALL = {
     **{"curvatures": "HL", "rho-bar": "Hr", "rho-tilde": "Ht", "independent-clients": "Hu"},
     **dict.fromkeys(("dissimilarity", "gradient-spread"), "Hz"),
     "gradient-dominance": "Hd {0}",
+    "least-value": "Hopt {0}",
 }
 # Those that are identities, and those in which the noise is averaged already.
 EQUAL = ("independent-clients", "equal-p")
-AVERAGED = ("bounded-variance", "bounded-gradient", "client-variances", "independent-clients")
+AVERAGED = ("bounded-variance", "growing-variance", "bounded-gradient", "client-variances", "independent-clients")
 WEIGHTS = {P: ("(p P)", "Hp")}
 # What the bound on the drift of gradients that are bounded has beside a number, and its lemma in Rocq.
 DRIFTS = {

@@ -17,7 +17,8 @@ from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector
-from fedbounds.evidence.kernel.claim_statement import OWNED, rocq
+from fedbounds.evidence.kernel.claim_statement import OWNED
+from fedbounds.evidence.kernel.rocq_terms import rocq
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.evidence.kernel.combination import DriftBound, Flat, Sum
 from fedbounds.evidence.kernel.point_statement import PointClaim
+from fedbounds.evidence.kernel.rocq_terms import rocq
 from fedbounds.evidence.prover.draws import BEYOND_ONE, LEFT_SHARE, LOST_SHARE
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, W, grad
@@ -25,6 +25,21 @@ WAY = W - sy.eta * grad(W) - W_STAR
 EXACT, AT_MOST, BY_P = "drawn-clients", "drawn-at-most", "drawn-by-p"
 HYPOTHESIS = {EXACT: "drawn_apart", AT_MOST: "drawn_apart", BY_P: "drawn_by_p"}
 NOISE_OF_DRAWN = "drawn-noises"
+# The mean square of a mean of vectors at w_t under alpha: how clients are drawn, how often it is the fact, and what
+# their share of mean squares is.
+AT_STEP = {
+    "drawn-weights-at-step": (
+        "drawn_apart",
+        sy.m * (sy.N - 1),
+        "((INR (N P) - INR m) * / (INR m * (INR (N P) - 1)))",
+    ),
+    "drawn-by-p-at-step": ("drawn_by_p", sy.m, "(/ INR m)"),
+}
+OF_WAY = {
+    "drawn_by_p": "destruct h as (Few & D) end.\n",
+    "drawn_apart": "destruct h as (Few & share & Es & _ & _ & D) end.\n"
+    "  rewrite (apart_share (INR m) (INR (N P)) _ ltac:(lra) ltac:(lra) Es) in D.\n",
+}
 START = "  destruct (letter (/ INR m)) as [share Eq].\n"
 
 
@@ -90,6 +105,47 @@ class Draw:
         yield "right; field; apart]]. }\n"
         yield f"  pose proof (drawn_after M ok {least} share {bound} (fun c k i => {points.point(WAY)})\n"
         yield "    ltac:(intros; open_fact; field) D ltac:(lra) one Nz) as Yd. cbv beta in Yd.\n"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A mean square under alpha as that of the draw: ``drawn`` and ``under`` stand for these, of one vector."""
+
+    key: str
+    vector: sp.Expr
+    drawn: sp.Symbol
+    under: sp.Symbol
+    name: str
+
+    @property
+    def often(self) -> sp.Expr:
+        """How often their difference is what the fact says is 0."""
+        return AT_STEP[self.key][1]
+
+    def terms(self, points: PointClaim) -> dict[sp.Symbol, str]:
+        """The two after one history."""
+        y, share = points.point(self.vector), AT_STEP[self.key][2]
+        means = (f"centre (N P) {by} (fun i => {y})" for by in ("(p P)", "(alpha M c)"))
+        squares = [f"ip ({mean}) ({mean})" for mean in means]
+        whole = f"({share} * mean (N P) (p P) (fun i => ip {y} {y}) + (1 - {share}) * {squares[0]})"
+        return {self.drawn: whole, self.under: f"({squares[1]})"}
+
+    def line(self, points: PointClaim) -> str:
+        """That they are equal in the mean."""
+        way, _, share = AT_STEP[self.key]
+        y = points.point(self.vector).replace("(w M c k)", "v")
+        return (
+            f"  match goal with h : {way} M m |- _ => {OF_WAY[way]}"
+            f"  pose proof (drawn_at_step M ok {share} (fun v i => {y}) D one) as {self.name}.\n"
+            f"  cbv beta in {self.name}.\n"
+        )
+
+
+def moment_of(fact: d.Fact | DriftBound, k: int) -> Moment | None:
+    """The k-th fact as one about the moments of a draw, where it is that."""
+    if not isinstance(fact, d.Premise) or fact.key not in AT_STEP:
+        return None
+    return Moment(fact.key, fact.points[0], sp.Symbol(f"drawn_{k}"), sp.Symbol(f"under_{k}"), f"Ym{k}")
 
 
 def inside(fact: d.Fact | DriftBound) -> Iterator[d.Fact | DriftBound]:

@@ -17,6 +17,7 @@ from fedbounds.evidence.kernel import (
 from fedbounds.evidence.kernel.coqc import available
 from fedbounds.evidence.kernel.proof_obligations import Obligation
 from fedbounds.evidence.kernel.rocq_runs import Audited, check_script, check_within
+from fedbounds.evidence.kernel.rocq_terms import module_name
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.symbolic.derivation import Derivation
@@ -73,7 +74,7 @@ def check(claim: Claim, reading: Reading) -> Audited:
 
 
 def _obligation(claim: Claim, reading: Reading) -> Obligation:
-    module = f"proof_{claim_statement.module_name(claim.key)}"
+    module = f"proof_{module_name(claim.key)}"
     return Obligation(module, claim.key, (reading.name,), Status.HOLDS, statement(claim, reading))
 
 

@@ -10,28 +10,108 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from fractions import Fraction
+from dataclasses import dataclass
+from typing import Any
 
+from numpy.typing import NDArray
+
+from fedbounds.errors import reject
 from fedbounds.evidence.kernel import certificate_statements as stated
-from fedbounds.evidence.kernel import interval_certificates as of_interval
-from fedbounds.evidence.kernel.certificate_rows import flat, rows_of
-from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, scale, summed, whole
+from fedbounds.evidence.kernel import integer_squares, interval_rows
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.program import Form, exact
 from fedbounds.plugins import OWN, shipped
 from fedbounds.theory.verdict import Status
 
-Writer = Callable[[Certificate], str]
 HEAD = (
-    "From Coq Require Import Reals ZArith List.\nRequire Import Space Certificate.\n"
+    "From Coq Require Import Reals {}ZArith List.\nRequire Import Space Certificate{}.\n"
     "Import ListNotations.\nOpen Scope R_scope.\n"
 )
 
 
+@dataclass(frozen=True)
+class Arithmetic:
+    """How Rocq reads rows: in whole numbers, or in polynomials of the parameter of an interval.
+
+    ``row`` writes one, ``share`` is what makes it whole, ``summed`` what writes the sum; the rest is text.
+    """
+
+    row: Callable[[list[Any]], str]
+    share: Callable[[list[Any]], Any]
+    summed: Callable[[NDArray[Any], Any, list[Any]], tuple[str, ...]]
+    files: tuple[str, str] = ("", "")
+    types: tuple[str, str] = ("list (list Z)", "list Z")
+    parameter: str = ""
+    within: str = " "
+    holds: str = "holds"
+    names: str = "V v f"
+    lemma: str = "sound v f"
+    sides: str = ""
+
+
+def _arithmetic(certificate: Certificate) -> Arithmetic:
+    """That of a certificate of one setting, or of every setting of an interval."""
+    over = certificate.interval
+    if over is None:
+        return Arithmetic(integer_squares.row, integer_squares.share, integer_squares.summed)
+    x, (u, v) = over.parameter, interval_rows.inside(over)
+    return Arithmetic(
+        lambda values: interval_rows.row(values, interval_rows.common(values, over)),
+        lambda values: interval_rows.inverse(interval_rows.common(values, over), over),
+        lambda rest, claim, weights: interval_rows.summed(over, rest.tolist(), claim, weights),
+        ("Lra ", " Parametric"),
+        ("list row_of", "row_of"),
+        f"({x} : R) ",
+        f"\n  {stated.within(over)}",
+        f"holds_at {x}",
+        f"x V v f {'low' if over.high is None else 'low high'}",  # the hypotheses that `within` writes
+        f"sound_at x v f {u}%Z {v}%Z",
+        "; [simpl; lra|simpl; lra|]",
+    )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A model, ``used`` (label, multiplier > 0), their ``constraints`` and the ``claim``, right less left side."""
+
+    model: Model
+    used: list[tuple[str, Any]]
+    constraints: list[Form]
+    claim: Form
+
+    @property
+    def rest(self) -> Any:
+        """What the squares must make (n, n): the claim less the constraints times their multipliers."""
+        rest = self.claim.quad.copy()
+        for form, (_, value) in zip(self.constraints, self.used, strict=True):
+            rest = rest - form.quad * exact(value)
+        return rest
+
+
+def rows_of(certificate: Certificate) -> Rows:
+    """The rows of a certificate; InputError where it speaks of what not every model has."""
+    model = build(certificate.parameters, exact)
+    if beyond := sorted({certificate.lhs, *certificate.rhs} - model.quantities.keys()):
+        remedy = "the certificate itself is verified exactly without Rocq"
+        raise reject("Rocq reads the quantities that every model has", ", ".join(beyond), remedy)
+    place = {label: j for j, label in enumerate(model.labels)}
+    used = [(label, value) for label, value in certificate.numbers(certificate.multipliers).items() if value != 0]
+    gap = model.sum(certificate.numbers(certificate.rhs)) - model[certificate.lhs]
+    constraints = [Form(model.quad[place[label]], model.lin[place[label]]) for label, _ in used]
+    return Rows(model, used, constraints, model.form(gap))
+
+
+def flat(form: Form) -> list[Any]:
+    """Coefficients of <v_i, v_j>, i <= j, row by row, and of the values."""
+    n = len(form.quad)
+    return [*(form.quad[i, j] * (1 if i == j else 2) for i in range(n) for j in range(i, n)), *form.lin.tolist()]
+
+
 def standalone(certificates: Iterable[Certificate]) -> str:
     """A Rocq file that `coqc` alone checks, a module a certificate; it does not compile where one proves nothing."""
-    every = [(module_of(one), *(write(one) for write in _of_products(one)[1:])) for one in certificates]
+    every = [(module_of(one), _statement(one), _proof(one)) for one in certificates]
     needed = ("Space", "Certificate", "Parametric")
     texts = [sources()[name].read_text(encoding="utf-8") for name in needed]
     together = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("Require"))
@@ -48,29 +128,16 @@ def certified() -> Iterator[Obligation]:
         yield from map(obligation_of, read(path))
 
 
-def _of_products(certificate: Certificate) -> tuple[str, Writer, Writer]:
-    """What a file begins with, and what writes the statement about inner products and its proof."""
-    if certificate.interval is not None:
-        return of_interval.HEAD, of_interval.statement, of_interval.proof
-    return HEAD, _statement, _proof
-
-
 def obligation_of(certificate: Certificate) -> Obligation:
     """The obligation of a certificate: about functions where `rounds` has words for it, else about inner products."""
     reading = certificate.parameters.reading
-    proof: Writer
     if stated.expressible(certificate):
-        head, proposition, proof = (
-            stated.head(certificate),
-            stated.statement(certificate),
-            _of_functions,
-        )
+        text, proof = stated.head(certificate) + stated.statement(certificate), _of_functions
     else:
-        head, write, proof = _of_products(certificate)
-        proposition = write(certificate)
+        text, proof = HEAD.format(*_arithmetic(certificate).files) + _statement(certificate), _proof
     subject = certificate.claim or "certificate"
     module = module_of(certificate)
-    return Obligation(module, subject, (reading,), Status.HOLDS, head + proposition, proof=lambda: proof(certificate))
+    return Obligation(module, subject, (reading,), Status.HOLDS, text, proof=lambda: proof(certificate))
 
 
 def _of_functions(certificate: Certificate) -> str:
@@ -85,34 +152,26 @@ def module_of(certificate: Certificate) -> str:
 
 def _statement(certificate: Certificate) -> str:
     """The proposition ``statement``: where the constraints hold, so does the inequality."""
-    rows = rows_of(certificate)
-    model = rows.model
-    lines = [
-        f"  {listed(whole(_flat(form)))} (* {label} *)"
-        for form, (label, _) in zip(rows.constraints, rows.used, strict=True)
-    ]
+    rows, of = rows_of(certificate), _arithmetic(certificate)
+    forms = zip(map(flat, rows.constraints), rows.used, strict=True)
+    lines = [f"  {of.row(form)} (* {label} *)" for form, (label, _) in forms]
     return (
-        f"{stated.header(certificate)}(* v: {', '.join(model.basis)}; f: {', '.join(model.scalars)}. *)\n"
-        "Definition constraints : list (list Z) := [\n" + ";\n".join(lines) + f"]%Z.\n"
-        f"Definition claim : list Z := {listed(whole(_flat(rows.claim)))}%Z. (* right side less left side *)\n\n"
-        "Definition statement :=\n"
-        f"  forall (V : Space) (v : list V) (f : list R), length v = {len(model.basis)}%nat ->\n"
-        "  Forall (holds v f) constraints -> holds v f claim.\n"
+        f"{stated.header(certificate)}(* v: {', '.join(rows.model.basis)}; f: {', '.join(rows.model.scalars)}. *)\n"
+        f"Definition constraints : {of.types[0]} := [\n" + ";\n".join(lines) + "]%Z.\n"
+        f"Definition claim : {of.types[1]} := {of.row(flat(rows.claim))}%Z. (* right side less left side *)\n\n"
+        f"Definition statement :=\n  forall {of.parameter}(V : Space) (v : list V) (f : list R),"
+        f"{of.within}length v = {len(rows.model.basis)}%nat ->\n"
+        f"  Forall ({of.holds} v f) constraints -> {of.holds} v f claim.\n"
     )
 
 
 def _proof(certificate: Certificate) -> str:
     """The theorem ``proof`` of the statement."""
-    rows = rows_of(certificate)
-    weights = [value / scale(_flat(form)) for form, (_, value) in zip(rows.constraints, rows.used, strict=True)]
-    factor, multipliers, of_squares, roots = summed(rows.rest, Fraction(1) / scale(_flat(rows.claim)), weights)
+    rows, of = rows_of(certificate), _arithmetic(certificate)
+    weights = [value * of.share(flat(form)) for form, (_, value) in zip(rows.constraints, rows.used, strict=True)]
+    factor, multipliers, squares, roots = of.summed(rows.rest, of.share(flat(rows.claim)), weights)
     return (
-        "Theorem proof : statement.\nProof.\n  intros V v f n.\n"
-        f"  apply (sound v f {factor}%Z claim {multipliers}%Z constraints {of_squares}%Z\n    {roots}%Z).\n"
-        "  rewrite n. vm_compute. reflexivity.\nQed.\n"
+        f"Theorem proof : statement.\nProof.\n  intros {of.names} n.\n"
+        f"  apply ({of.lemma} {factor}%Z claim\n    {multipliers}%Z constraints {squares}%Z\n"
+        f"    {roots}%Z){of.sides}.\n  rewrite n. vm_compute. reflexivity.\nQed.\n"
     )
-
-
-def _flat(form: Form) -> Row:
-    """The same in fractions."""
-    return [fraction(x) for x in flat(form)]

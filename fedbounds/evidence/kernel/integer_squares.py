@@ -75,6 +75,16 @@ def fraction(x: object) -> Fraction:
     return Fraction(int(x.p), int(x.q)) if x else ZERO  # type: ignore[attr-defined]
 
 
+def row(values: Sequence[object]) -> str:
+    """Numbers as Rocq reads a row: times the least that makes them whole."""
+    return listed(whole([fraction(x) for x in values]))
+
+
+def share(values: Sequence[object]) -> Fraction:
+    """What makes a row of them whole, as what it must be divided by."""
+    return Fraction(1) / scale([fraction(x) for x in values])
+
+
 def scale(row: Sequence[Fraction]) -> int:
     return lcm(*(x.denominator for x in row))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
-from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.rocq_terms import rocq
 from fedbounds.theory import symbols as sy
 
 Sides = tuple[sp.Expr, str, sp.Expr]
@@ -30,7 +30,7 @@ class Fact:
 @dataclass
 class NumberLine:
     """A line ``sides``: its facts, its letters with what each stands for and why that is not negative, and the
-    variables that others define, with what shows that.
+    variables that others define, with what shows that. Those that are ``positive`` are so where they divide.
     """
 
     name: str
@@ -38,6 +38,7 @@ class NumberLine:
     facts: Sequence[Fact]
     letters: Mapping[sp.Symbol, tuple[sp.Expr, str]]
     defined: dict[sp.Symbol, tuple[sp.Expr, str]]
+    positive: Sequence[sp.Symbol] = ()
     powers: dict[tuple[sp.Expr, sp.Expr], sp.Symbol] = field(default_factory=dict)
 
     def plain(self, expression: sp.Expr) -> sp.Expr:
@@ -57,19 +58,13 @@ class NumberLine:
         return sp.sympify(expression).replace(lambda one: isinstance(one, sp.Pow) and not one.exp.is_number, variable)
 
     @property
-    def used(self) -> dict[sp.Symbol, tuple[sp.Expr, str]]:
-        """The letters in the multipliers."""
-        names = set().union(*(one.multiplier.free_symbols for one in self.facts)) if self.facts else set()
-        return {one: what for one, what in self.letters.items() if one in names}
-
-    @property
     def variables(self) -> list[sp.Symbol]:
         found: set[sp.Basic] = set()
         for one in self.facts:
             found |= one.multiplier.free_symbols
             found |= self.plain(one.sides[0]).free_symbols | self.plain(one.sides[2]).free_symbols
         found |= self.plain(self.sides[0]).free_symbols | self.plain(self.sides[2]).free_symbols
-        for value, _ in self.used.values():
+        for value, _ in self.letters.values():
             found |= self.plain(value).free_symbols
         for _ in range(3):
             for symbol in set(self.defined) & found:
@@ -98,21 +93,21 @@ class NumberLine:
         def number(expression: sp.Expr) -> str:
             return rocq(self.plain(expression), words)
 
-        variables, used = self.variables, self.used
+        variables = self.variables
         defined = {one: self.defined[one][0] for one in self.defined if one in variables}
-        bottoms = set().union(*(one.free_symbols for fact in self.facts for one in _bottoms(fact.multiplier)))
+        bottoms = set().union(*(one.free_symbols for fact in self.facts for one in bottoms_of(fact.multiplier)))
         every = [*self.sides[::2], *(x for one in self.facts for x in (one.multiplier, *one.sides[::2]))]
-        several = any(one.has(sy.N) and one.subs(sy.N, 1) == 0 for side in every for one in _bottoms(side))
+        several = any(one.has(sy.N) and one.subs(sy.N, 1) == 0 for side in every for one in bottoms_of(side))
         least = {sy.N: "1 <"} if several else {}  # a claim says nothing where N - 1 is 0
         least |= {
-            one: "0 <" for one in self.signed() if one.is_positive or (one in (sy.T, sy.eta_sum) and one in bottoms)
+            one: "0 <" for one in self.signed() if one.is_positive or (one in self.positive and one in bottoms)
         } | least
         hypotheses = [f"{least.get(one, '0 <=')} {one}" for one in self.signed()]
         names = [f"S_{one}" for one in self.signed()]
         hypotheses += [f"{one} = {number(value)}" for one, value in defined.items()]
         names += [f"E_{one}" for one in defined]
-        hypotheses += [f"0 <= {number(value)}" for value, why in used.values() if why]
-        names += [f"K_{one}" for one, (_, why) in used.items() if why]
+        hypotheses += [f"0 <= {number(value)}" for value, why in self.letters.values() if why]
+        names += [f"K_{one}" for one, (_, why) in self.letters.items() if why]
         facts = [(k, one) for k, one in enumerate(self.facts) if one.why]
         hypotheses += [f"{number(one.sides[0])} {one.sides[1]} {number(one.sides[2])}" for _, one in facts]
         names += [f"V{k}" for k, _ in facts]
@@ -127,10 +122,10 @@ class NumberLine:
         for _ in range(3):
             put = {one: value.xreplace(put) for one, value in put.items()}
         rest, solved = list[sp.Symbol](), dict[sp.Basic, sp.Expr]()
-        for letter, (value, _) in used.items():
+        for letter, (value, why) in self.letters.items():
             here = sp.expand(self.plain(value).xreplace(put).xreplace(solved))
             text += f"  destruct (letter ({number(here)})) as [{letter} D_{letter}].\n"
-            if used[letter][1]:
+            if why:
                 equal = f"eapply Rle_trans; [exact K_{letter} | right; field; apart_from_zero]"
                 text += f"  assert (P_{letter} : 0 <= {letter}) by (rewrite D_{letter}; first [lra | {equal}]).\n"
             kept = set().union(*(one.multiplier.xreplace(put).xreplace(solved).free_symbols for one in self.facts))
@@ -159,9 +154,11 @@ class NumberLine:
         """That the divisors are positive, in the letters."""
         found: dict[sp.Expr, None] = {}
         for side in (*(x for one in self.facts for x in (one.multiplier, *one.sides[::2])), *self.sides[::2]):
-            found |= dict.fromkeys(_bottoms(self.plain(side).xreplace(dict(put)).xreplace(dict(solved))))
+            found |= dict.fromkeys(bottoms_of(self.plain(side).xreplace(dict(put)).xreplace(dict(solved))))
         for k, one in enumerate(found):
-            yield f"  try assert (N{k} : 0 < {number(one)}) by divisor.\n"
+            opened = number(sp.expand(one))
+            yield f"  try assert (N{k} : 0 < {number(one)}) by first [divisor\n"
+            yield f"    | replace ({number(one)}) with ({opened}) by (field; apart_from_zero); divisor].\n"
 
     def instance(self, words: Mapping[str, str], sign: str) -> str:
         """The tactic that shows the line where its variables are the words."""
@@ -176,7 +173,7 @@ class NumberLine:
         variables = self.variables
         why = [sign] * len(self.signed())
         why += [self.defined[one][1] for one in self.defined if one in variables]
-        why += [text for _, text in self.used.values() if text] + [one.why for one in self.facts if one.why]
+        why += [text for _, text in self.letters.values() if text] + [one.why for one in self.facts if one.why]
         tactics = " | ".join(why)
         return f"apply ({self.name} {' '.join(f'({word(one)})' for one in variables)})" + f"; [{tactics}]" * bool(why)
 
@@ -199,7 +196,8 @@ def _factored(multiplier: sp.Expr) -> sp.Expr:
     return top / sp.factor(bottom) if bottom.is_Add else multiplier
 
 
-def _bottoms(expression: sp.Expr) -> Iterator[sp.Expr]:
+def bottoms_of(expression: sp.Expr) -> Iterator[sp.Expr]:
+    """The divisors of an expression."""
     for power in sorted(expression.atoms(sp.Pow), key=sp.default_sort_key):
         if power.exp.is_negative:
             yield power.base

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel.claim_statement import WRITTEN, rocq
+from fedbounds.evidence.kernel.claim_statement import WRITTEN
+from fedbounds.evidence.kernel.rocq_terms import rocq
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, NOISE, OWN, SHARE, W_ALPHA, W_STAR, P, W, X
 from fedbounds.evidence.symbolic.permitted_assumptions import granted_by

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import sympy as sp
 
+from fedbounds.evidence.kernel import step_statement
 from fedbounds.evidence.kernel.combination import no_script
-from fedbounds.evidence.kernel.number_lines import Fact, NumberLine
-from fedbounds.evidence.kernel.run_steps import ALONG, RunSteps
+from fedbounds.evidence.kernel.number_lines import Fact, NumberLine, bottoms_of
+from fedbounds.evidence.kernel.run_steps import AFTER, ALONE, ALONG, RunSteps
 from fedbounds.evidence.kernel.run_words import (
     AT_START,
+    AT_T,
     ETA_S,
     MODELS_T,
     bounded_drift_of,
+    collected,
     named,
     number,
     powers_of,
@@ -24,9 +28,12 @@ from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.permitted_assumptions import given
+from fedbounds.evidence.symbolic.proof_objects import KEY, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Mean
 
+# What a claim may say of the last point.
+OF_END = (sy.Delta_T, sy.gap, AT_T)
 # Why facts hold that a run is asked for.
 OF_FACTS = {
     "first-round": "rewrite (first_round M T tau t ltac:(assumption) ltac:(apply INR_le; assumption) Ht); ring",
@@ -48,19 +55,21 @@ class RunLines(RunSteps):
             raise no_script(f"the line {label}")
         elif line.lhs == of.MODELS_NEXT:
             self.models(line)
-        elif line.lhs in (sy.Delta_next, of.GAP_NEXT) and not self.of_numbers(line):
-            apart = self.with_drift(line)
-            if apart is line:
-                self.one_step(line)
-            else:
-                self.of_one_time(apart)
         elif (ratio := self.bounded_drift(line)) is not None:
             self.drift(line, ratio)
+        elif (line.lhs == sy.drift or named(line.lhs).has(*AFTER)) and not self.of_numbers(line):
+            if bounds := [use for use in line.because if self.of_drift(use[1])]:
+                self.of_one_time(self.parted(line, bounds))
+            else:
+                self.one_step(line)
         elif line.lhs == sy.gap and sp.expand(line.rhs - sy.L * sy.Delta_T / 2) == 0:
             self.body.append(
                 f"  assert ({self.names[label]} : {self.text(line, '')}).\n"
                 "  { eapply Rle_trans; [apply (gap_at (M T) L (Ok T (le_n T))); assumption|]. lra. }\n"
             )
+        elif line.lhs in OF_END and not self.of_numbers(line):
+            known = [use for use in line.because if isinstance(use[1], d.Earlier | d.Given)]
+            self.of_one_time(self.parted(line, known, last=True))
         else:
             self.of_one_time(line)
 
@@ -96,14 +105,23 @@ class RunLines(RunSteps):
         for multiplier, fact in line.because:
             if multiplier != 0:
                 facts.append(self.fact(named(multiplier), fact, time))
-        used = set().union(*(one.multiplier.free_symbols for one in facts)) if facts else set()
+        used = set().union(*(one.multiplier.free_symbols for one in facts))
+        divisors = self.divisors((*sides[::2], *(one.multiplier for one in facts)))
         letters: dict[sp.Symbol, tuple[sp.Expr, str]] = {}
         for one, (value, label) in self.letters().items():
-            if one in used:
+            divides = not label and value.free_symbols <= divisors
+            if one in used or divides:
                 why = f"pose proof {self.at(label, 't')} as U; lra" if label else "first [lra | nra]"
-                even = label or any(signed(fact.multiplier, one) for fact in facts)
+                even = label or divides or any(signed(fact.multiplier, one) for fact in facts)
                 letters[one] = (named(value), why if even else "")
-        return NumberLine(name + "_numbers", sides, facts, letters, self.defined())
+        positive = (sy.eta_sum, *[sy.T] * self.begun)
+        return NumberLine(f"{name}_numbers", sides, facts, letters, self.defined(), positive)
+
+    def divisors(self, numbers: Iterable[sp.Expr]) -> set[sp.Basic]:
+        """The symbols of divisors from which something is taken: a letter must show that they are positive."""
+        put = {one: value for one, (value, _) in self.defined().items()}
+        bottoms = (sp.expand(one.xreplace(put)) for number in numbers for one in bottoms_of(named(number)))
+        return set().union(*(one.free_symbols for one in bottoms if _lessened(one)))
 
     def defined(self) -> dict[sp.Symbol, tuple[sp.Expr, str]]:
         """Step sizes that the claim prescribes, and the symbols that it defines."""
@@ -156,17 +174,8 @@ class RunLines(RunSteps):
         if fact.key == "mean-model":
             self.body.append(f"  pose proof (models_end M T tau Ok (proj1 (proj2 reg)) {ALONG}) as End.\n")
             return Fact(multiplier, (sy.Delta_T, "<=", MODELS_T), "exact End")
-        if fact.key == "average":
-            sides = (sy.T * sy.average_gap, "<=", sy.gap_sum)
-            convex = "assumption" if self.convex else "apply (strong_is_convex P mu); [lra | assumption]"
-            shown = (
-                "  assert (Average : INR T * gap_of_mean T n odds W <= sum T (fun s => gap_t (M s))).\n"
-                f"  {{ apply (mean_gap M T n odds W); [apply ok0 | {convex} | assumption | assumption |].\n"
-                "    intros s Hs. apply (expected_const (M s) (Ok s (Nat.lt_le_incl _ _ Hs))). }\n"
-            )
-            if shown not in self.body:
-                self.body.append(shown)
-            return Fact(multiplier, sides, "exact Average")
+        if fact.key in ("average", KEY):
+            return Fact(multiplier, self.mean_of_iterates(sp.expand(part.right - part.left)), "exact Average")
         if fact.key == "round-sums":
             j = int(fact.points[0])
             power = of.POWERS[j - 1]
@@ -176,6 +185,32 @@ class RunLines(RunSteps):
             raise no_script(f"the fact {fact.key}")
         why = OF_FACTS.get(fact.key, "first [assumption | lra | nra]")
         return Fact(multiplier, (named(part.left), part.sign, named(part.right)), why)
+
+    def mean_of_iterates(self, convexity: sp.Expr) -> tuple[sp.Expr, str, sp.Expr]:
+        """F at the claim's mean of the iterates, times the total weight, against the sum of weighted gaps."""
+        mean = sp.sympify(self.claim.lhs)
+        total, words, weights = -convexity.coeff(mean), self.words("T"), weights_of(mean)
+        sides = (mean * total, "<=", sp.expand(convexity + mean * total))
+        left, right = f"({number(total, words)}) * {words[str(mean)]}", number(sides[2], words)
+        convex = "assumption" if self.convex else "apply (strong_is_convex P mu); [lra | assumption]"
+        lemma, why, by = "mean_gap M T n odds W", "assumption", ""
+        if weights is not None:
+            weight = f"(fun s => {step_statement.weights_in_words(weights)})"
+            lemma, positive = f"weighted_gap M T n odds W {weight}", "intros s Hs; step_weight reg s"
+            why = f"intros s Hs; apply Rlt_le; step_weight reg s | apply sum_positive; [assumption | {positive}]"
+            if weights != sy.eta:
+                closed = f"(fun m => {number(total, {**words, 'T': 'INR m'})})"
+                by = f"    rewrite <- (total_of {weight} {closed} ltac:(simpl; field)\n"
+                by += "      ltac:(intros m; rewrite S_INR; field) T).\n"
+        shown = (
+            f"  assert (Average : {number(sides[0], words)} <= {right}).\n"
+            f"  {{ cut ({left} <= {right}); [intros A; first [exact A | rewrite Rmult_comm; exact A] |].\n{by}"
+            f"    apply ({lemma}); [apply ok0 | {convex} | {why} | assumption |].\n"
+            "    intros s Hs. apply (expected_const (M s) (Ok s (Nat.lt_le_incl _ _ Hs))). }\n"
+        )
+        if shown not in self.body:
+            self.body.append(shown)
+        return sides
 
     def induction(self, line: d.Step, rule: d.Induction) -> None:
         """The line at 0, and from each time to the next."""
@@ -230,22 +265,21 @@ class RunLines(RunSteps):
             return following, "simpl; ring"
         return start, "reflexivity"
 
-    def with_drift(self, line: d.Step) -> d.Step:
-        """A line about one step as what one with the drift and the bound on the drift show; or as it is."""
-        uses = line.because if isinstance(line.because, tuple) else ()
-        bounds = [(m, one) for m, one in uses if self.of_drift(one)]
-        if not bounds:
-            return line
-        rest = tuple(use for use in uses if use not in bounds)
-        value = sum(m * (cited.rhs - cited.lhs) for m, one in bounds if (cited := self.of_drift(one)))
+    def parted(self, line: d.Step, known: Sequence[d.Use], last: bool = False) -> d.Step:
+        """A line about one step, or the last point, as what one without ``known`` facts shows with them."""
         letters = {symbol: value for symbol, (value, _) in self.letters().items()}
-        step = replace(
-            line, label=f"{line.label} with drift", because=rest, rhs=sp.expand(line.rhs - value.xreplace(letters))
-        )
+        value = sum((m * self.difference(fact) for m, fact in known), sp.Integer(0)).xreplace(letters)
+        rest = tuple(use for use in line.because if use not in known)  # type: ignore[union-attr]
+        step = replace(line, label=f"{line.label}{ALONE}", because=rest, rhs=collected(line.rhs - value))
         self.names[step.label] = f"line_{len(self.names)}"
-        self.one_step(step)
         self.extra[step.label] = step
-        return replace(line, because=((sp.Integer(1), d.Earlier(step.label)), *bounds))
+        self.one_step(step, last)
+        return replace(line, because=((sp.Integer(1), d.Earlier(step.label)), *known))
+
+    def difference(self, fact: d.Fact) -> sp.Expr:
+        """What a fact says is not negative."""
+        line = self.of_drift(fact) or (self.lines[fact.label] if isinstance(fact, d.Earlier) else None)
+        return sp.Integer(1) if line is None else line.rhs - line.lhs
 
     def of_drift(self, fact: d.Fact) -> d.Step | None:
         """The line that bounds the drift which a fact is."""
@@ -275,3 +309,7 @@ class RunLines(RunSteps):
             f"    {made.instance(words, 'sign')}. }}\n"
         )
         return f"apply ({name} s t Ht Hs Hr)"
+
+
+def _lessened(number: sp.Expr) -> bool:
+    return any(term.could_extract_minus_sign() for term in sp.Add.make_args(number))

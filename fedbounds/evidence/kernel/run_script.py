@@ -10,14 +10,13 @@ from __future__ import annotations
 import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, step_statement
-from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key
 from fedbounds.evidence.kernel.combination import no_script
+from fedbounds.evidence.kernel.rocq_terms import binder_names, module_name, rocq, safe_key
 from fedbounds.evidence.kernel.run_lines import RunLines
-from fedbounds.evidence.kernel.run_subject import of_local_models
-from fedbounds.evidence.kernel.run_words import binder_names, number
-from fedbounds.evidence.prover.rounds import AT_ROUND, AT_STEP
+from fedbounds.evidence.kernel.run_subject import of_local_models, over_path
+from fedbounds.evidence.kernel.run_words import number
+from fedbounds.evidence.prover.rounds import AT_ROUND, AT_STEP, of_least
 from fedbounds.evidence.symbolic.proof_state import Checked
-from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
@@ -62,6 +61,15 @@ Proof.
   right. rewrite ?mult_INR, <- ?pow_mult, ?(Nat.mul_comm tau r). first [ring | field; apart_from_zero].
 Qed.
 """
+OF_LEAST = """
+Theorem proof : statement_{name}.statement.
+Proof.
+  intros P M T n odds W {names}; intros.
+  eapply Rle_trans; [apply (least_mean M T n odds W); assumption|].
+  eapply Rle_trans; [|apply (run_of_steps P M T {names}); assumption].
+  right. unfold gap_t. cbv beta. ring.
+Qed.
+"""
 
 
 def script(checked: Checked, claim: Claim, reading: Reading) -> str:
@@ -86,7 +94,7 @@ def script(checked: Checked, claim: Claim, reading: Reading) -> str:
         if made.convex
         else ("run", "run_regular", "none_negative")
     )
-    path = " n odds W" if about.lhs == sy.average_gap else ""
+    path = " n odds W" if over_path(about.lhs) else ""
     names = names.replace("n ", "", 1) if path else names
     body = START.format(goal="stated_run", names=f"{path} {names}", run=run, regular=regular, signs=signs)
     body += "" if made.convex else SPREAD
@@ -94,6 +102,7 @@ def script(checked: Checked, claim: Claim, reading: Reading) -> str:
         body += f"  assert (0 < {text}) by (at_start M; sign).\n"
     body += "".join(made.body) + f"  {finish(about, made)}Qed.\n"
     end = OF_ROUND if claim.lhs in AT_ROUND else AFTER_ROUNDS if claim.lhs in AT_STEP else WHOLE
+    end = OF_LEAST if of_least(claim.lhs) is not None else end
     return head + "".join(made.lemmas) + "\n" + stated + body + end.format(name=name, names=names)
 
 

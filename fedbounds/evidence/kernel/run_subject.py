@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
+from fedbounds.evidence.prover.rounds import of_least
+from fedbounds.evidence.symbolic.proof_objects import weights_of
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
@@ -50,6 +52,11 @@ def subject_of(claim: Claim) -> Subject | None:
     return replace(subject, further=tuple(further))
 
 
+def over_path(quantity: sp.Basic) -> bool:
+    """Whether a quantity is of all iterates of a run together: of their mean, or the least over them."""
+    return quantity == sy.average_gap or weights_of(quantity) is not None or of_least(quantity) is not None
+
+
 def of_local_models(claim: Claim) -> bool:
     """Whether a proof follows the local models of a run: by the gradients at w*, where clients make several steps."""
     one = any(part == (sy.tau, "=", 1) for item in claim.assumptions for part in item.parts)
@@ -67,7 +74,7 @@ def _subject_of(claim: Claim) -> Subject | None:
     if claim.lhs in (sy.Delta_round, sy.gap_round):
         return Subject(f"{STEPS} (r : nat)", "(r * tau)", (SOME, "rounds M (r * tau) tau"), WORDS | OF_ROUND)
     words = WORDS | AT_END
-    if claim.lhs == sy.average_gap:
+    if over_path(claim.lhs):
         whole = (SOME, "(0 < T)%nat", "rounds M T tau", "path M T n odds W")
         return Subject(f"{STEPS} (T : nat) {PATH}", "T", whole, words)
     sides = (sp.sympify(side) for side in (claim.lhs, *claim.terms.values()))

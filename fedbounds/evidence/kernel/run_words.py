@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, step_statement
-from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.evidence.kernel.number_lines import NumberLine
+from fedbounds.evidence.kernel.rocq_terms import rocq
 from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.proof_objects import weights_of
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import written
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.vectors import Mean, Slack
+from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
 # A quantity without a symbol: E F(w_{t+1}) - F*.
 LOSSES = Mean(of.P, of.loss(of.W_NEXT)) - Mean(of.P, of.loss(of.W_STAR))
 GAP_NEXT = written("gap_next", LOSSES, "measured", r"\mathbb{E}[F(w_{t+1})]-F^\star", "suboptimality at t + 1")
+# ||grad F||^2 at t, t + 1 and T.
+AT_T = norm_sq(Centre(of.P, of.grad(of.W_T)))
+NOW_AND_NEXT = [AT_T.xreplace({of.W_T: at}) for at in (of.W, of.W_NEXT)]
+SLOPE, SLOPE_NEXT = (
+    written(name, at, "measured", r"\|\nabla F\|^2", "squared slope of F")
+    for name, at in zip(("slope", "slope_next"), NOW_AND_NEXT, strict=True)
+)
+SLOPE_T = sp.Symbol("slope_T", nonnegative=True)
 # An earlier step s of the round: its size, and s + gamma.
 ETA_S, M_S = (sp.Symbol(name, positive=True) for name in ("eta_s", "m_s"))
 # The distances of local models at T, t and t + 1.
 MODELS_T, MODELS, MODELS_NEXT = (sp.Symbol(f"models_{name}", nonnegative=True) for name in ("T", "now", "next"))
 NAMED = {of.MODELS_T: MODELS_T, of.MODELS: MODELS, of.MODELS_NEXT: MODELS_NEXT}
+NAMED |= {**dict(zip(NOW_AND_NEXT, (SLOPE, SLOPE_NEXT), strict=True)), AT_T: SLOPE_T}
 NAMED |= {of.GAP_NEXT: GAP_NEXT, of.ETA_S: ETA_S, of.M_S: M_S}
 # Quantities at time T: at a time, and what they are at 0 and one step later in terms of the time's.
 ZERO = sp.Integer(0)
@@ -35,6 +44,7 @@ AT_START = "0%nat"
 SEQUENCES: Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]] = {
     sy.Delta_T: ("Delta (M {})", sy.Delta_0, sy.Delta_next),
     sy.gap: ("gap_t (M {})", sy.gap_0, GAP_NEXT),
+    SLOPE_T: ("slope_sq (M {})", of.SLOPE_0, SLOPE_NEXT),
     MODELS_T: ("models_at M {}", sy.Delta_0, MODELS_NEXT),
     sy.eta_sum: ("sum {} (fun s => eta (M s))", ZERO, of.STEPS + sy.eta),
     sy.gap_sum: ("sum {} (fun s => gap_t (M s))", ZERO, of.GAPS + sy.gap_t),
@@ -48,8 +58,15 @@ NOW |= {"n": "INR (taken (M {}))", "t": "INR {}", "gaps": SEQUENCES[sy.gap_sum][
 NOW |= {one.now.name: SEQUENCES[one.last][0] for one in of.POWERS}
 NOW |= {MODELS.name: "models_at M {}", MODELS_NEXT.name: "models_next (M {})"}
 NOW |= {"Delta_next": "Delta (M (Datatypes.S {}))", "gap_next": "gap_t (M (Datatypes.S {}))"}
+NOW |= {"slope": "slope_sq (M {})", "slope_next": "slope_sq (M (Datatypes.S {}))"}
 FIXED = {"Delta_0": "Delta (M 0%nat)", "gap_0": "gap_t (M 0%nat)", "tau": "INR tau", "T": "INR T", "N": "INR (N P)"}
-FIXED |= {"m": "INR m", "p_sq": "mean (N P) (p P) (p P)", "Gamma": "Gamma P", "average_gap": "gap_of_mean T n odds W"}
+FIXED |= {
+    "slope_0": "slope_sq (M 0%nat)",
+    "m": "INR m",
+    "p_sq": "mean (N P) (p P) (p P)",
+    "Gamma": "Gamma P",
+    "average_gap": "gap_of_mean T n odds W",
+}
 
 
 @dataclass
@@ -70,7 +87,10 @@ class RunWords:
 
     @property
     def lines(self) -> dict[str, d.Step]:
-        put: dict[sp.Expr, sp.Expr] = {}  # what the claim sums is its own quantity, in lines that have it in points
+        put: dict[sp.Expr, sp.Expr] = {}
+        if (meaning := step_statement.at_end(self.claim, self.claim.lhs)) is not None:
+            put[self.claim.lhs] = meaning
+        # What the claim sums is its own quantity, in lines that have it in points.
         for _, _, term in step_statement.sums(self.claim).values():
             put |= {q.expression: q for q in term.free_symbols if getattr(q, "expression", None) is not None}
         steps = (
@@ -88,13 +108,17 @@ class RunWords:
     @property
     def sequences(self) -> Mapping[sp.Symbol, tuple[str, sp.Expr, sp.Expr]]:
         """Quantities at time T, the sums that the claim defines among them."""
-        own = step_statement.sums(self.claim)
+        own = {**step_statement.sums(self.claim)}
+        if (weights := weights_of(self.claim.lhs)) is not None:
+            gaps = f"sum {{}} (fun s => ({step_statement.weights_in_words(weights)}) * gap_t (M s))"
+            own[of.WEIGHTED_T] = (gaps, of.WEIGHTED, weights * sy.gap_t)
         return {**SEQUENCES, **{q: (text, ZERO, now + term) for q, (text, now, term) in own.items()}}
 
     @property
     def moving(self) -> dict[str, str]:
         """Terms at a time of those sums, and of what they sum."""
-        result: dict[str, str] = {}
+        gaps = self.sequences.get(of.WEIGHTED_T)
+        result: dict[str, str] = {} if gaps is None else {of.WEIGHTED.name: gaps[0]}
         for text, now, term in step_statement.sums(self.claim).values():
             step = step_statement.words(step_statement.of_step(self.claim, term))
             result |= {name: step_statement.at_time(one, "{}") for name, one in step.items()} | {now.name: text}
@@ -109,6 +133,8 @@ class RunWords:
             sy.gap_sum: of.GAPS,
             sy.eta_sum: of.STEPS,
             MODELS_T: MODELS,
+            SLOPE_T: SLOPE,
+            of.WEIGHTED_T: of.WEIGHTED,
         }
         own = {q: before for q, (_, before, _) in step_statement.sums(self.claim).items()}
         return {**now, **own, **{power.last: power.now for power in of.POWERS}}[symbol]
@@ -205,13 +231,6 @@ def multipliers(line: d.Step) -> Iterator[sp.Expr]:
         yield from inside(line.because)
 
 
-def binder_names(stated: str) -> str:
-    """What a proposition binds after its problem and its step."""
-    first = stated[: stated.index(",\n")]
-    groups = re.findall(r"\(([^:()]+) : (?:R|nat)\)", first)
-    return " ".join(groups)
-
-
 def bounded_drift_of(line: d.Step) -> sp.Expr | None:
     if line.lhs == sy.drift and line.relation == "<=":
         for count in (of.n, sy.tau - 1):
@@ -219,3 +238,13 @@ def bounded_drift_of(line: d.Step) -> sp.Expr | None:
             if number in (1, 4):
                 return number
     return None
+
+
+def collected(expression: sp.Expr) -> sp.Expr:
+    """A combination of what is measured, each with one coefficient: those that cancel are gone."""
+    rest, result = sp.expand(named(expression)), sp.Integer(0)
+    for symbol in (*SEQUENCES, sy.Delta_0, sy.gap_0, of.SLOPE_0):
+        if rest.has(symbol):
+            result += sp.expand(sp.cancel(rest.coeff(symbol))) * symbol
+            rest = sp.expand(rest - rest.coeff(symbol) * symbol)
+    return sp.expand(result + rest)

@@ -13,10 +13,11 @@ from dataclasses import replace
 import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, point_statement
-from fedbounds.evidence.kernel.claim_statement import module_name, rocq, safe_key, without_minima
+from fedbounds.evidence.kernel.claim_statement import without_minima
 from fedbounds.evidence.kernel.combination import Combination, DriftBound, Flat, Sum, flattened, no_script
-from fedbounds.evidence.kernel.draw_facts import SHARE, WAY, Draw, draw_of, without_draw
+from fedbounds.evidence.kernel.draw_facts import SHARE, WAY, Draw, draw_of, moment_of, without_draw
 from fedbounds.evidence.kernel.point_statement import ONE_STEP, OWN_MINIMUM, PointClaim, assumed_of, binders_of
+from fedbounds.evidence.kernel.rocq_terms import binder_names, module_name, rocq, safe_key
 from fedbounds.evidence.kernel.step_statement import AfterHistory, OfAClient, after_history, meaning_of, words
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_ALPHA, P, W, X
@@ -24,13 +25,15 @@ from fedbounds.evidence.symbolic.permitted_assumptions import granted_by
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Part
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
 TAU_IS_1 = Part(sy.tau, "=", sp.Integer(1))
 # Terms of a step, and of the model after one history.
 WORDS = {one.name: one.name for one in (sy.L, sy.mu, sy.rho_bar, sy.rho_tilde, sy.zeta_sq, sy.G_sq, SHARE)}
-WORDS |= {one.name: one.name for one in (sy.sigma_sq, sy.sigma_p_sq)}
+WORDS |= {one.name: one.name for one in (sy.sigma_sq, sy.sigma_p_sq, sy.sigma_0_sq, sy.growth)}
+WORDS |= {one.name: one.name for one in (sy.eta_0, sy.t)}
 WORDS |= {
     "p_sq": "(mean (N P) (p P) (p P))",
     "eta": "(eta M)",
@@ -95,6 +98,13 @@ SINGLE = """  assert (one : taken M = 0%nat).
 """
 ONE_MODEL = "  pose proof (fun i => one_model M ok one c k i Hck).\n"
 SILENT = "  pose proof (silent M c k _ Ho Hv ltac:(lra)).\n"
+BOTH_WAYS = """Proof.
+  intros P M {names}; intros. apply Rle_antisym.
+  - eapply Rle_trans; [apply (at_most_holds P M {names}); assumption | right; first [ring | field; apart]].
+  - eapply Rle_trans; [|eapply Rle_trans; [apply (at_least_holds P M {names}); assumption|]];
+      right; first [ring | field; apart].
+Qed.
+"""
 SHARES = "  pose proof (mean_nonneg (N P) (p P) (p P) Hp (proj1 Hp)).\n"
 
 
@@ -110,7 +120,29 @@ def script(checked: Checked, reading: Reading, of_points: bool = False) -> str:
     goal = PROOF.format(name=name)
     if claim.scope == "point":
         return head + _of_client(checked, goal)
+    if claim.kind is Kind.IDENTITY:
+        return head + _both_ways(checked, claim, reading, goal)
     return head + (_of_points(checked, reading, goal) if of_points else lemma(checked, reading, goal))
+
+
+def _both_ways(checked: Checked, claim: Claim, reading: Reading, goal: str) -> str:
+    """An identity by two inequalities: a line's facts add up to its left side less its right side."""
+    *before, last = checked.derivation.steps
+    if not isinstance(last.because, tuple):
+        raise no_script(f"the line {last.label}")
+    back = tuple((-m, fact) for m, fact in last.because)
+    result = stated = ""
+    for name, line in (
+        ("at_most", replace(last, relation="<=", because=back)),
+        ("at_least", replace(last, relation="<=", lhs=last.rhs, rhs=last.lhs)),
+    ):
+        about = replace(claim, kind=Kind.INEQUALITY, lhs=line.lhs, terms={"all": line.rhs})
+        derivation = replace(checked.derivation, steps=(*before, line))
+        text = claim_statement.statement(about, reading, beside=words(claim))
+        stated = text[text.index("Definition statement") :].replace("statement", name, 1)
+        about_it = replace(checked, derivation=derivation, claim=about)
+        result += f"\n{stated}{lemma(about_it, reading, f'{chr(10)}Lemma {name}_holds : {name}.{chr(10)}')}"
+    return result + goal + BOTH_WAYS.format(names=binder_names(stated))
 
 
 def _of_client(checked: Checked, goal: str) -> str:
@@ -165,37 +197,47 @@ def lemma(checked: Checked, reading: Reading, goal: str) -> str:
     single = any(part == TAU_IS_1 for one in known for part in one.parts)
     if not single and "single-step" in granted_by(reading, claim):
         raise no_script("one client")
-    flat, keys = flattened(checked), {one.key for one in known}
+    flat = flattened(checked)
     draw = draw_of(flat.uses, "equal-p" in checked.universe)
-    convex = without_minima(claim, reading)
-    text = THEOREM.format(
-        goal=goal, setting="convex_setting" if convex else "setting", minima="" if convex else "Hm & "
-    )
-    if "smooth" in keys:
-        text += STILL.format("(p P)", "(w_star P)", "Hp", "Hopt") + ("" if convex else AT_REST)
-    if {"unbiased", "full-participation"} <= keys:
-        text += TOGETHER
-    text += (SINGLE if single else "") + SHARES * (sy.p_sq in last.rhs.free_symbols)
+    text = _named(claim, reading, goal) + SINGLE * single + SHARES * (sy.p_sq in last.rhs.free_symbols)
     text += "  pose proof (some_clients P Hp).\n" * (sy.N in last.rhs.free_symbols)
     noise = sp.Integer(0)
     if draw is not None:
         noise = draw.noise(flat.uses, "no-noise" in checked.universe)
         flat = draw.of_sum(flat)
     outer = [use for use in flat.uses if isinstance(use[1], d.Given | DriftBound)]
-    inner: list[d.Use] = [use for use in flat.uses if use not in outer]  # type: ignore[misc]
+    moments = [(m, one) for k, (m, fact) in enumerate(flat.uses) if (one := moment_of(fact, k)) is not None]
+    inner: list[d.Use] = [use for use in flat.uses if use not in outer and moment_of(use[1], 0) is None]  # type: ignore[misc]
     used = set().union(*(_letters(m, fact) for m, fact in flat.uses))
     flat.letters = {one: value for one, value in flat.letters.items() if one in used}
+    points = AfterHistory(claim, last.lhs, last.rhs, (), frozenset(), WORDS, ())
     if draw is not None:
-        text += "".join(draw.lines(AfterHistory(claim, last.lhs, last.rhs, (), frozenset(), WORDS, ()), noise, WORDS))
+        text += "".join(draw.lines(points, noise, WORDS))
+    text += "".join(one.line(points) for _, one in moments)
     text += "".join(_outer(checked, flat, outer))
     right = sp.expand(last.rhs)
     for multiplier, fact in outer:
         value = fact.number * fact.bound - sy.drift if isinstance(fact, DriftBound) else 1
         right -= sp.expand((multiplier * value).subs(flat.letters))
+    right -= sum(sp.cancel(m * one.often) * (one.drawn - one.under) for m, one in moments)
     if sp.expand(last.lhs - right) == 0:
         return f"{text}  lra.\nQed.\n"
-    said = (right, len(outer), noise)
+    facts = [f"Y{k}" for k in range(len(outer))] + ["Yd"] * (draw is not None) + [one.name for _, one in moments]
+    beside = {symbol: text for _, one in moments for symbol, text in one.terms(points).items()}
+    said = (right, noise, " ".join(["", *facts]), beside)
     return text + "".join(_after_history(checked, replace(flat, uses=tuple(inner)), said, single, draw))
+
+
+def _named(claim: Claim, reading: Reading, goal: str) -> str:
+    """What a proof begins with: the statement's hypotheses by their names, and what they say at once."""
+    convex, keys = without_minima(claim, reading), {one.key for one in claim.assumptions_in(reading)}
+    setting, minima = ("convex_setting", "") if convex else ("setting", "Hm & ")
+    text = THEOREM.format(goal=goal, setting=setting, minima=minima)
+    if "smooth" in keys:
+        text += STILL.format("(p P)", "(w_star P)", "Hp", "Hopt") + ("" if convex else AT_REST)
+    if {"unbiased", "full-participation"} <= keys:
+        text += TOGETHER + "  rewrite ?(drift_by_p M least largest).\n" * (reading.virtual == "p")
+    return text
 
 
 def _letters(multiplier: sp.Expr, fact: d.Fact | DriftBound) -> set[sp.Basic]:
@@ -205,17 +247,23 @@ def _letters(multiplier: sp.Expr, fact: d.Fact | DriftBound) -> set[sp.Basic]:
 
 
 def _after_history(
-    checked: Checked, flat: Sum, said: tuple[sp.Expr, int, sp.Expr], single: bool, draw: Draw | None
+    checked: Checked,
+    flat: Sum,
+    said: tuple[sp.Expr, sp.Expr, str, Mapping[sp.Symbol, str]],
+    single: bool,
+    draw: Draw | None,
 ) -> Iterator[str]:
     """What is claimed after each history, less what is said of expectations: it follows in expectation."""
-    claim, last, (right, count, noise) = checked.claim, checked.derivation.steps[-1], said
+    claim, last, (right, noise, names, beside) = checked.claim, checked.derivation.steps[-1], said
     assert claim is not None
     letters = {one.name: f"({rocq(value, WORDS)})" for one, value in flat.letters.items() if _constant(value)}
     points = AfterHistory(claim, last.lhs, right, (), frozenset(), WORDS | letters, ())
-    used = sorted((one for one in (last.lhs - right).free_symbols if meaning_of(claim, one) != one), key=str)
+    spoken = last.lhs.free_symbols | right.free_symbols
+    used = sorted((one for one in spoken if meaning_of(claim, one) != one), key=str)
     terms = {one: MEASURED.get(one) or after_history(claim, one) or "" for one in used}
     if "" in terms.values():
         raise no_script("a quantity without a word")
+    terms |= beside
     inner: Iterable[d.Use] = flat.uses  # type: ignore[assignment]
     if draw is not None:
         right = draw.in_share(sp.expand(right - sy.eta**2 * noise))
@@ -225,7 +273,6 @@ def _after_history(
         known = {one: text for one, text in claim_statement.MEASURED.items() if one not in WORDS}
         whole = rocq(right + sy.eta**2 * noise, {**WORDS, **known, **words(claim)})
         yield f"  match goal with |- _ <= ?r => replace r with ({whole}) by (rewrite Eq; field; apart) end.\n"
-    names = "".join(f" Y{k}" for k in range(count)) + " Yd" * (draw is not None)
     models = SILENT * ("no-noise" in checked.universe) + (ONE_MODEL if single else "  model_named M c k.\n")
     yield ENOUGH.format(left=expected(last.lhs, terms), right=expected(right, terms), names=names, models=models)
     yield Combination(points, flat.steps, {X: W} if single else {}).added(inner)
@@ -272,6 +319,7 @@ def expected(side: sp.Expr, terms: Mapping[sp.Symbol, str]) -> str:
     for symbol, term in terms.items():
         factor = rest.coeff(symbol)
         if factor != 0:
-            parts.append(f"({rocq(factor, WORDS)}) * ({term})")
+            written = sp.factor(factor) if factor.has(sy.N) else factor  # as (N - m)/(m (N - 1)) stands in a claim
+            parts.append(f"({rocq(written, WORDS)}) * ({term})")
             rest = sp.expand(rest - factor * symbol)
     return " + (".join([*parts, rocq(rest, WORDS)]) + ")" * len(parts)

@@ -9,14 +9,16 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.kernel import claim_statement
-from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel import claim_statement, run_subject
 from fedbounds.evidence.kernel.point_statement import PointClaim
+from fedbounds.evidence.kernel.rocq_terms import rocq
+from fedbounds.evidence.prover.rounds import of_least
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_NEXT, W_STAR, P, W, X
-from fedbounds.evidence.symbolic.proof_objects import sums_of
+from fedbounds.evidence.symbolic.proof_objects import sums_of, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Noise
 
@@ -78,7 +80,34 @@ def words(claim: Claim) -> Mapping[str, str]:
             text = after_history(claim, one)
             if text is not None:
                 result[one.name] = text if fixed else f"expected M (fun c k => {text})"
+        elif one.name not in known and run_subject.over_path(one):
+            result |= _over_path(claim, one)
+        elif one.name not in known and at_end(claim, one) is not None:
+            text = after_history(of_step(claim, one), one)
+            result |= {} if text is None else {one.name: at_time(f"expected M (fun c k => {text})", "T")}
     return result | {q.name: text.format("T") for q, (text, _, _) in sums(claim).items()}
+
+
+def _over_path(claim: Claim, one: sp.Symbol) -> Mapping[str, str]:
+    """The term of what is of all iterates of a run together."""
+    if (weights := weights_of(one)) is not None:
+        return {one.name: f"gap_of_weighted T n odds W (fun s => {weights_in_words(weights)})"}
+    least = of_least(one)
+    text = None if least is None else after_history(of_step(claim, least), least)
+    return {} if text is None else {one.name: f"least_of T n odds W (fun v => {text.replace('(w M c k)', 'v')})"}
+
+
+def weights_in_words(weights: sp.Expr) -> str:
+    """The weight of an iterate in a mean of them, at step s."""
+    return rocq(weights, {"t": "INR s", "eta": "(eta (M s))"})
+
+
+def at_end(claim: Claim, quantity: sp.Expr) -> sp.Expr | None:
+    """What a quantity of a claim about a run is at w_T, where it is of that point and has no name here."""
+    if claim.scope != "horizon" or not isinstance(quantity, Quantity) or quantity in definitions.SEQUENCES:
+        return None
+    meaning = definitions.meaning_of(quantity, claim.scope)
+    return meaning if meaning is not None and meaning.has(definitions.W_T) else None
 
 
 def sums(claim: Claim) -> Mapping[sp.Symbol, tuple[str, sp.Symbol, sp.Expr]]:

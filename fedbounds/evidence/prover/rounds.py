@@ -60,8 +60,7 @@ def of_mean(claim: Claim) -> Claim | None:
     # The least value is at most the mean, not equal to it.
     if claim.scope != "horizon" or claim.kind is not Kind.INEQUALITY or claim.repair is not None:
         return None
-    lhs = sp.sympify(claim.lhs)
-    of = next((q for q in sy.QUANTITIES.values() if _least(q) == lhs), None)
+    of = of_least(sp.sympify(claim.lhs))
     if of is None:
         return None
     bottom = sp.fraction(sp.cancel(sp.Add(*claim.terms.values())))[1]
@@ -70,6 +69,11 @@ def of_mean(claim: Claim) -> Claim | None:
         return None
     total = sy.gap_sum if of == sy.gap_t else sum_over_steps(of)
     return replace(claim, lhs=total / T)
+
+
+def of_least(quantity: sp.Basic) -> Quantity | None:
+    """What a quantity is the least of over the steps; None where it is of nothing."""
+    return next((q for q in sy.QUANTITIES.values() if _least(q) == quantity), None)
 
 
 def _least(quantity: Quantity) -> sp.Basic | None:

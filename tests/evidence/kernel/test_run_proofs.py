@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
-from fedbounds.evidence.kernel import claim_statement, found_proof, run_subject
+from fedbounds.evidence.kernel import claim_statement, found_proof, rocq_terms, run_subject
 from fedbounds.latex import reader
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.reading import READINGS
@@ -27,6 +27,17 @@ WRONG = {
     "run:average": [("(eta_0 * sigma_p_sq)", "((9 / 10) * eta_0 * sigma_p_sq)")],
 }
 PLANTED = "apply (plus _ ("
+# What is measured at the last point, the least value, means of the iterates, losses that are only dominated by their
+# slopes, noise that grows, and an identity; and statements that do not follow.
+FURTHER = {one.key: one for one in reader.claims_in_order(Path(__file__).parent / "further_runs.tex")}
+FALSE = {
+    "last-slope": ("(INR T + 1)", "(INR T + 2)"),
+    "best": ("(2 * L *", "((3 / 2) * L *"),
+    "weighted": ("L * (eta (M t)) <= (1 / 2)", "L * (eta (M t)) <= (3 / 2)"),
+    "dominated": ("dominated P mu", "dominated P (mu * (9 / 10))"),
+    "growing": ("* growth + sigma_0_sq)", "* growth + sigma_0_sq * (9 / 10))"),
+    "drawn": ("(/ ((INR m)))", "((11 / 10) * / ((INR m)))"),
+}
 
 
 @needs_rocq
@@ -41,6 +52,24 @@ def test_rocq_accepts_a_run_and_no_changed_statement(key, accepts):
         assert not accepts((stated.replace(right, wrong), changed))
     if key == "more:monotone":
         assert not accepts((stated, script.replace(PLANTED, f"{PLANTED}2 * ", 1)))
+
+
+@needs_rocq
+def test_rocq_accepts_further_runs_and_steps_and_no_changed_statement(accepts):
+    files = {key: (found_proof.statement(one, PLAIN), found_proof.script(one, PLAIN)) for key, one in FURTHER.items()}
+    assert accepts(*files.values())
+    for key, (right, wrong) in FALSE.items():
+        stated, script = files[key]
+        assert right in stated and not accepts((stated.replace(right, wrong), script))
+
+
+def test_smoothness_of_losses_that_are_not_convex_is_of_both_sides_and_a_user_s_growth_is_no_word():
+    assert "smooth_below P L" in found_proof.statement(FURTHER["dominated"], PLAIN)
+    assert "smooth_below" not in found_proof.statement(FURTHER["weighted"], PLAIN)
+    growing = FURTHER["growing"]
+    named = tuple(one for one in growing.assumptions if one.key != "growing-variance")
+    with pytest.raises(InputError, match="grows with the gradient"):
+        claim_statement.statement(replace(growing, assumptions=named), PLAIN)
 
 
 def test_a_round_is_stated_from_its_start_to_its_end():
@@ -62,10 +91,10 @@ def test_merely_convex_clients_need_no_minimisers_and_none_may_be_spoken_of():
 
 def test_powers_of_a_whole_time_are_powers_and_others_are_refused():
     words = {"T": "INR T", "mu": "mu"}
-    assert claim_statement.rocq(sy.mu ** (2 * sy.T + 1), words) == "mu ^ (1 + 2 * T)%nat"
+    assert rocq_terms.rocq(sy.mu ** (2 * sy.T + 1), words) == "mu ^ (1 + 2 * T)%nat"
     for exponent in (sy.T - 1, sy.mu, sy.T / 2):
         with pytest.raises(InputError, match="whole powers"):
-            claim_statement.rocq(sy.mu**exponent, words)
+            rocq_terms.rocq(sy.mu**exponent, words)
 
 
 def test_what_is_of_one_step_has_no_run():
