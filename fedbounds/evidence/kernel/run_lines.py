@@ -28,7 +28,7 @@ from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.permitted_assumptions import given
-from fedbounds.evidence.symbolic.proof_objects import KEY, weights_of
+from fedbounds.evidence.symbolic.proof_objects import WEIGHTED_AVERAGE, weights_of
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.vectors import Mean
 
@@ -174,7 +174,7 @@ class RunLines(RunSteps):
         if fact.key == "mean-model":
             self.body.append(f"  pose proof (models_end M T tau Ok (proj1 (proj2 reg)) {ALONG}) as End.\n")
             return Fact(multiplier, (sy.Delta_T, "<=", MODELS_T), "exact End")
-        if fact.key in ("average", KEY):
+        if fact.key in ("average", WEIGHTED_AVERAGE):
             return Fact(multiplier, self.mean_of_iterates(sp.expand(part.right - part.left)), "exact Average")
         if fact.key == "round-sums":
             j = int(fact.points[0])
