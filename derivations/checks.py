@@ -17,17 +17,23 @@ from fedbounds.engine.reference import at_every_client, mean, round_weights
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
-from fedbounds.evidence.exact.instance import Instance, Vector, array, largest
+from fedbounds.evidence.exact.instance import Instance, Vector, array
 from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector, whole
 from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
+from fedbounds.weightings.fedmax import top_k
 
 from .intervals import ball, direction, final_gap, softmax, union
 
 Compared = tuple[Fraction, Fraction, Literal["<=", "="]]
 Data = Mapping[str, Any]
+
+
+def largest(scores: Vector, k: int) -> Vector:
+    """1/k on the k largest scores; those tied at the k-th place share what is left equally."""
+    return tuple(top_k(array(scores), k) / Fraction(k))
 
 
 def induction(data: Data) -> Compared:

@@ -139,9 +139,7 @@ def test_certificates_and_tight_constants_are_as_the_command_s(tmp_path):
 def test_proofs_are_checked_and_a_plug_in_s_derivations_count(tmp_path):
     result = fedbounds.derive("lemma-1")
     assert result[0].verdict.status is Status.HOLDS and str(result[0]).startswith("lemma-1")
-    assert result.rows()[0]["steps"] == result.rows()[0]["checked"] and result.to_latex().startswith(
-        r"\documentclass"
-    )
+    assert result.rows()[0]["steps"] == result.rows()[0]["checked"] and "lemma-1" in result.to_latex()
     file = tmp_path / "mine.py"
     file.write_text(
         "from dataclasses import replace\nfrom fedbounds.evidence.symbolic.verified_proofs import installed\n"

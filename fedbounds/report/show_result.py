@@ -7,7 +7,6 @@ from typing import Any
 
 from fedbounds import io
 from fedbounds.errors import of_kind, reject
-from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Trial
 from fedbounds.report import trial_text as trials
@@ -21,7 +20,6 @@ from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.report.verdict_tables import ledger_table
 from fedbounds.study import run_series
 from fedbounds.study.ledger import Line, ledger_lines
-from fedbounds.study.proofs_and_certificates import Proof
 from fedbounds.study.result import Result
 from fedbounds.study.result_table import Findings, Tabled
 from fedbounds.theory.verdict import Status
@@ -82,14 +80,11 @@ def _entry(name: str, value: Any) -> Cell:
 
 
 def to_latex(result: Tabled) -> str:
-    """A result in LaTeX: one proof as a page, anything else as a table (booktabs).
+    """A result in LaTeX, a table (booktabs).
 
     >>> "tabular" in to_latex(refute("rate"))
     True
     """
-    items = _items(result)
-    if len(items) == 1 and isinstance(items[0], Proof):
-        return render_latex(items[0].checked, items[0].verdict)
     return _table(result).to_latex()
 
 

@@ -98,8 +98,6 @@ class Table:
 
     def to_latex(self) -> str:
         """A ``tabular`` with the rules of booktabs."""
-        from fedbounds.evidence.symbolic.render import escape
-
         head, *rows = (" & ".join(escape(str(cell)) for cell in row) + r" \\" for row in (self.head, *self.rows))
         begin = f"\\begin{{tabular}}{{{'l' * len(self.head)}}}"
         return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
@@ -146,3 +144,21 @@ def _cell(value: object) -> Cell:
     if isinstance(value, Phrase):
         return Cell((value,))
     return Cell(() if value is None else (Phrase(value if isinstance(value, str) else str(value)),))
+
+
+def escape(text: str) -> str:
+    """Plain words as LaTeX."""
+    table = {
+        "\\": r"\textbackslash{}",
+        "^": r"\^{}",
+        "~": r"\~{}",
+        "<": "$<$",
+        ">": "$>$",
+        "|": "$|$",
+        "*": "$*$",
+        "✓": r"$\checkmark$",
+        **{c: "\\" + c for c in "_&%#${}"},
+    }
+    text = text.replace("->", "\1").replace("<=", "\2").replace(">=", "\3")
+    escaped = "".join(table.get(character, character) for character in text)
+    return escaped.replace("\1", r"$\to$").replace("\2", r"$\le$").replace("\3", r"$\ge$")

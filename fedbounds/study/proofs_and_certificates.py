@@ -194,7 +194,7 @@ class Proof:
 def derive(name: str | None = None, *, plugins: Plugins = ()) -> Findings[Proof]:
     """Check the proof of a claim, or the derivation, of that name (all, if none is given), step by step.
 
-    A plug-in's DERIVATIONS count too. ``print(found[0])`` prints a proof, ``found.to_latex()`` typesets it.
+    A plug-in's DERIVATIONS count too. ``print(found[0])`` prints a proof.
 
     >>> derive("lemma-1")[0].verdict.status
     <Status.HOLDS: 'HOLDS'>

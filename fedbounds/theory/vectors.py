@@ -37,8 +37,12 @@ class _Real(sp.Function):
         return True
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
-        body = printer._print(self.args[0])
+        body = self._body(printer)
         return rf"\left({body}\right)^{{{exp}}}" if exp else body
+
+    def _body(self, printer: Any) -> str:
+        """Its LaTeX, to no power."""
+        return str(printer._print(self.args[0]))
 
     def _sympystr(self, printer: Any) -> str:
         name = printer._print(self.args[0])
@@ -48,9 +52,8 @@ class _Real(sp.Function):
 class FunctionAt(_Real):
     """A function of the client at a point, ``(point, i)``: one for each point, which is its argument."""
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
-        body = rf"{self.latex_name}\left({printer._print(self.args[0])}\right)"
-        return rf"\left({body}\right)^{{{exp}}}" if exp else body
+    def _body(self, printer: Any) -> str:
+        return rf"{self.latex_name}\left({printer._print(self.args[0])}\right)"
 
     def _sympystr(self, printer: Any) -> str:
         return f"{self.name}({printer._print(self.args[0])})"
@@ -144,10 +147,9 @@ class Inner(_Real):
 class _Averaged(_Real):
     """Weights, then what is averaged."""
 
-    def _latex(self, printer: Any, exp: str | None = None) -> str:
+    def _body(self, printer: Any) -> str:
         weights, inside = (printer._print(argument) for argument in self.args)
-        body = rf"{weights} \left({inside}\right)" if self.args[1].is_Add else f"{weights} {inside}"
-        return rf"\left({body}\right)^{{{exp}}}" if exp else body
+        return rf"{weights} \left({inside}\right)" if self.args[1].is_Add else f"{weights} {inside}"
 
     def _sympystr(self, printer: Any) -> str:
         weights, inside = (printer._print(argument) for argument in self.args)

@@ -11,8 +11,6 @@ from made_study import objects, run, study, verdict
 
 from fedbounds import plugins
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.evidence.symbolic import verified_proofs
-from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.referee.trial import try_claim
 from fedbounds.report import number_format
 from fedbounds.report.check_text import answer_table, check_blocks, decay_words, evidence_sentences
@@ -241,18 +239,12 @@ PREAMBLE = r"""\documentclass{article}
 END = r"\end{document}"
 
 
-def page(key):
-    """The body of a proof's page."""
-    whole = render_latex(verified_proofs.checked_named(key))
-    return whole.partition(r"\begin{document}")[2].partition(END)[0]
-
-
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
 def test_everything_in_latex_compiles(tmp_path):
     claims = plugins.claims()
     trial = try_claim("lemma-2", "literal")
     lines = [Line(claims["lemma-2"], "literal", tuple((ANYWHERE, v) for v in trial.verdicts))]
-    parts = [page("lemma-2"), *(rf"\[ {statement(claim)} \]" for claim in claims.values())]
+    parts = [*(rf"\[ {statement(claim)} \]" for claim in claims.values())]
     parts.append(ledger_table(lines).to_latex())
     (tmp_path / "all.tex").write_text("\n\n".join([PREAMBLE, *parts, END]))
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "all.tex"]

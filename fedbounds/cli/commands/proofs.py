@@ -21,7 +21,7 @@ def derive(
     *,
     every: bool = False,
     plugins: tuple[ModuleType, ...] = (),
-    format: Literal["text", "latex", "json"] = "text",
+    format: Literal["text", "json"] = "text",
 ) -> None:
     """Check the proof of claim or derivation NAME, and print it.
 

@@ -21,7 +21,6 @@ from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.evidence.exact.random_outcomes import Chance
 from fedbounds.model.weighting import Weighting, require_fractions
 from fedbounds.plugins import weighting_named, weightings
-from fedbounds.weightings.fedmax import top_k
 from fedbounds.weightings.fixed import FixedByRound
 from fedbounds.weightings.multinomial import Multinomial
 
@@ -212,11 +211,6 @@ def no_fractions(rule: str, sizes: Sequence[int] = (4, *range(2, 9), 32)) -> str
 def array(rows: object) -> Any:
     """Nested tuples of fractions as a numpy array of objects."""
     return np.array(rows, dtype=object)
-
-
-def largest(scores: Vector, k: int) -> Vector:
-    """1/k on the k largest scores; those tied at the k-th place share what is left equally."""
-    return tuple(top_k(array(scores), k) / Fraction(k))
 
 
 def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:

@@ -1,28 +1,19 @@
-"""A checked derivation, or all of them, for a reader: plain text, a LaTeX page, a JSON object, a table."""
+"""A checked derivation, or all of them, for a reader: plain text, a JSON object with formulas in LaTeX, a table."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import sympy as sp
 
-from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.proof_state import Checked, StepCheck
 from fedbounds.theory import points, symbols
 from fedbounds.theory.verdict import Verdict
 
-Show = Callable[[sp.Expr], str]
 TICK, CROSS = "✓", "✗"
-# Terms of a right side on one line of LaTeX.
-TERMS = 2
-PREAMBLE = r"""\documentclass{article}
-\usepackage{amsmath,amssymb}
-\usepackage[margin=2cm]{geometry}
-\allowdisplaybreaks
-\begin{document}"""
 # The proofs' own objects; the claims' symbols have theirs.
 LATEX = {
     **points.LATEX,
@@ -68,30 +59,14 @@ def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
     readings = ", ".join(derivation.readings)
     about = f"claim {derivation.claim} ({readings})" if derivation.claim else "a result of its own"
     lines = [f"{derivation.key}: {derivation.title}", f"  about {about}"]
-    for title, items in _blocks(checked, str):
+    for title, items in _blocks(checked):
         lines += [f"  {title}:", *(f"    {item}" for item in items)]
     for number, step in enumerate(_examined(checked), 1):
         mark = TICK if checked.outcomes[step.label].ok else CROSS
         lines += ["", f"{mark} {number}. [{step.label}]  {step.lhs} {step.relation} {step.rhs}"]
-        lines += [f"      {remark}" for remark in _remarks(step, checked, str)]
+        lines += [f"      {remark}" for remark in _remarks(step, checked)]
     findings = ["  findings:", *(f"    {item}" for item in derivation.findings)] if derivation.findings else []
     return "\n".join([*lines, "", *findings, f"  {verdict_line(checked, verdict)}"])
-
-
-def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
-    """A complete LaTeX page of the proof."""
-    derivation, notation = checked.derivation, names(checked)
-    show = lambda expression: f"\0{_latex(expression, notation)}\0"  # noqa: E731
-    body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
-    for title, items in _blocks(checked, show):
-        body += [rf"\paragraph{{{title.capitalize()}.}}", *_listed(items)]
-    for step in _examined(checked):
-        mark = r"$\checkmark$" if checked.outcomes[step.label].ok else r"$\times$ (undecided)"
-        body += [rf"\paragraph{{{mark} Step {escape(step.label)}.}}", _line(step, notation)]
-        body += _listed(_remarks(step, checked, show))
-    body += [r"\paragraph{Findings.}", *_listed(derivation.findings)] if derivation.findings else []
-    ending = rf"\paragraph{{Verdict.}} {escape(verdict_line(checked, verdict))}"
-    return "\n".join([*body, ending, r"\end{document}", ""])
 
 
 def _examined(checked: Checked) -> tuple[d.Step, ...]:
@@ -99,36 +74,37 @@ def _examined(checked: Checked) -> tuple[d.Step, ...]:
     return checked.derivation.steps if checked.outcomes else ()
 
 
-def _blocks(checked: Checked, show: Show) -> Iterator[tuple[str, list[str]]]:
-    """(title, lines) of what stands before the steps; in LaTeX a condition's symbol is what it stands for."""
-    conditions = [
-        f"{f'{c.symbol} = ' if show is str else ''}{show(c.expression)} {'>' if c.strict else '>='} 0 ({c.why})"
-        for c in checked.conditions
-    ]
+def _blocks(checked: Checked) -> Iterator[tuple[str, list[str]]]:
+    """(title, lines) of what stands before the steps."""
     meanings = {**checked.schedule, **checked.derivation.abbreviations}
-    where = [f"{show(name)} = {show(value)}" for name, value in meanings.items()]
-    blocks = {"setting": [f"{key}: {text}" for key, text in checked.setting.items()], "conditions": conditions}
-    yield from ((title, lines) for title, lines in {**blocks, "where": where}.items() if lines)
+    blocks = {
+        "setting": [f"{key}: {text}" for key, text in checked.setting.items()],
+        "conditions": [
+            f"{c.symbol} = {c.expression} {'>' if c.strict else '>='} 0 ({c.why})" for c in checked.conditions
+        ],
+        "where": [f"{name} = {value}" for name, value in meanings.items()],
+    }
+    yield from ((title, lines) for title, lines in blocks.items() if lines)
 
 
-def _remarks(step: d.Step, checked: Checked, show: Show) -> list[str]:
+def _remarks(step: d.Step, checked: Checked) -> list[str]:
     """Why a step holds, what the paper has in its place, and why it does not check."""
     outcome, paper = checked.outcomes[step.label], step.paper
-    lines = [f"because {reason}" for reason in reasons(step, show)]
+    lines = [f"because {reason}" for reason in reasons(step)]
     lines += [f"note: {step.note}"] if step.note else []
     if paper is not None:
-        lines.append(f"the paper has: {show(step.lhs)} {step.relation} {show(paper.rhs)}")
-        lines += [f"ours minus the paper's: {show(paper.difference)}", f"correction: {paper.correction}"]
+        lines.append(f"the paper has: {step.lhs} {step.relation} {paper.rhs}")
+        lines += [f"ours minus the paper's: {paper.difference}", f"correction: {paper.correction}"]
     return lines if outcome.ok else [*lines, f"UNDECIDED: {outcome.message}"]
 
 
-def reasons(step: d.Step, show: Show = str) -> list[str]:
-    """Why a step holds, one line a fact, with its multiplier shown by ``show``."""
+def reasons(step: d.Step) -> list[str]:
+    """Why a step holds, one line a fact with its multiplier."""
     because = step.because
     if isinstance(because, d.Cases):
         signs = ("> 0", "= 0") if because.zero else (">= 0", "<= 0")
         cases = zip((because.first, because.second), signs, strict=True)
-        return [f"case {because.of} {sign}: {_use(use, show)}" for item, sign in cases for use in item.uses]
+        return [f"case {because.of} {sign}: {_use(use)}" for item, sign in cases for use in item.uses]
     if isinstance(because, d.Induction):
         over, k = ("the steps of a round", "k") if because.local else ("t", "t")
         return [f"induction over {over}: base by step {because.base}, from {k} to {k} + 1 by step {because.step}"]
@@ -139,10 +115,10 @@ def reasons(step: d.Step, show: Show = str) -> list[str]:
     if not isinstance(because, tuple):
         labels = getattr(because, "labels", None)
         return [f"steps {', '.join(labels)}, one an argument"] if labels else [type(because).__name__]
-    return [_use(use, show) for use in because] or ["both sides have the same normal form"]
+    return [_use(use) for use in because] or ["both sides have the same normal form"]
 
 
-def _use(use: d.Use, show: Show) -> str:
+def _use(use: d.Use) -> str:
     multiplier, fact = use
     if isinstance(fact, d.Earlier):
         what = f"step {fact.label}"
@@ -151,12 +127,12 @@ def _use(use: d.Use, show: Show) -> str:
         what = f"derivation {fact.derivation}" + (f" ({'; '.join(without)})" if without else "")
     elif isinstance(fact, d.Averaged | d.Beyond):
         over = fact.weights.args[0] if isinstance(fact, d.Averaged) else "alpha - pi p"
-        what = f"average over {over} of [{'; '.join(_use(inner, show) for inner in fact.uses)}]"
+        what = f"average over {over} of [{'; '.join(_use(inner) for inner in fact.uses)}]"
     elif isinstance(fact, d.Premise):
         what = f"{fact.why} [{fact.key}]" if fact.why else fact.key
     else:
         what = fact.why
-    return what if multiplier == 1 else f"{show(multiplier)} x {what}"
+    return what if multiplier == 1 else f"{multiplier} x {what}"
 
 
 def names(checked: Checked) -> dict[str, str]:
@@ -172,44 +148,8 @@ def names(checked: Checked) -> dict[str, str]:
 
 
 def _latex(expression: sp.Expr, notation: dict[str, str]) -> str:
-    return str(sp.latex(expression, symbol_names=_printed(expression, notation)))
-
-
-def _printed(expression: sp.Basic, notation: dict[str, str]) -> dict[sp.Symbol, str]:
-    """LaTeX of each symbol in an expression that has one."""
-    return {s: notation[s.name] for s in expression.atoms(sp.Symbol) if s.name in notation}
-
-
-def _listed(items: Sequence[str]) -> list[str]:
-    return [r"\begin{itemize}", *(rf"\item {escape(item)}" for item in items), r"\end{itemize}"]
-
-
-def _line(step: d.Step, notation: dict[str, str]) -> str:
-    """The step as a display, its right side over as many lines as its terms need."""
-    names = _printed(step.lhs, notation) | _printed(step.rhs, notation)
-    display = str(sp.multiline_latex(step.lhs, step.rhs, TERMS, settings={"symbol_names": names}))
-    return display.replace(" = & ", f" {RELATIONS[step.relation]} & ", 1)
-
-
-def escape(text: str) -> str:
-    """Plain words as LaTeX; what stands between two zero characters is mathematics already."""
-    first, *others = text.split("\0")
-    if others:
-        return f"{escape(first)}${others[0]}${escape(chr(0).join(others[1:]))}"
-    table = {
-        "\\": r"\textbackslash{}",
-        "^": r"\^{}",
-        "~": r"\~{}",
-        "<": "$<$",
-        ">": "$>$",
-        "|": "$|$",
-        "*": "$*$",
-        TICK: r"$\checkmark$",
-        **{c: "\\" + c for c in "_&%#${}"},
-    }
-    text = text.replace("->", "\1").replace("<=", "\2").replace(">=", "\3")
-    escaped = "".join(table.get(character, character) for character in text)
-    return escaped.replace("\1", r"$\to$").replace("\2", r"$\le$").replace("\3", r"$\ge$")
+    names = {s: notation[s.name] for s in expression.atoms(sp.Symbol) if s.name in notation}
+    return str(sp.latex(expression, symbol_names=names))
 
 
 def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, object]:
@@ -250,15 +190,11 @@ Result = tuple[Checked, Verdict | None]
 
 def rendered(result: Result, form: str) -> str:
     """A checked derivation in a format."""
-    if form == "json":
-        return json.dumps(to_json(*result), indent=2)
-    return render_latex(*result) if form == "latex" else render_text(*result)
+    return json.dumps(to_json(*result), indent=2) if form == "json" else render_text(*result)
 
 
 def table(results: Sequence[Result], form: str) -> str:
     """Checked derivations in one table."""
-    if form == "latex":
-        raise reject("LaTeX is a page a derivation", "--all", "name one derivation, or use another format")
     if form == "json":
         return json.dumps([to_json(*pair) for pair in results], indent=2)
     rows = [(c.derivation.key, c.derivation.claim or "-", verdict_line(c, v)) for c, v in results]

@@ -49,6 +49,11 @@ def _of_several(v: sp.Expr) -> sp.Expr:
     return (sy.N - sy.m) * Mean(P, norm_sq(v)) + sy.N * (sy.m - 1) * norm_sq(Centre(P, v))
 
 
+def _of_draws(v: sp.Expr) -> sp.Expr:
+    """m times what the mean square of a mean under alpha is, where m clients are drawn by p independently."""
+    return Mean(P, norm_sq(v)) + (sy.m - 1) * norm_sq(Centre(P, v))
+
+
 def _skew(at: sp.Symbol) -> sp.Expr:
     if at not in (sy.rho_bar, sy.rho_tilde, rho):
         raise KeyError(at)
@@ -92,21 +97,13 @@ OF_DRAWN_CLIENTS = (
         "m of N clients, drawn uniformly whatever came before, make one local step: two of them both take part "
         "with probability m (m - 1)/(N (N - 1)), so that (N - 1) m E||w_{t+1} - v||^2 is the sum of N - m mean "
         "squares and N (m - 1) squares of the mean",
-        lambda o, v: zero(
-            (sy.N - sy.m) * Mean(P, norm_sq(STEPPED - _fixed(v)))
-            + sy.N * (sy.m - 1) * norm_sq(Centre(P, STEPPED - _fixed(v)))
-            - sy.m * (sy.N - 1) * norm_sq(W_NEXT - v)
-        ),
+        lambda o, v: zero(_of_several(STEPPED - _fixed(v)) - sy.m * (sy.N - 1) * norm_sq(W_NEXT - v)),
     ),
     define(
         "drawn-by-p",
         "m clients are drawn by p, independently and whatever came before, and make one local step: m E||w_{t+1} - "
         "v||^2 is a mean square and m - 1 squares of the mean",
-        lambda o, v: zero(
-            Mean(P, norm_sq(STEPPED - _fixed(v)))
-            + (sy.m - 1) * norm_sq(Centre(P, STEPPED - _fixed(v)))
-            - sy.m * norm_sq(W_NEXT - v)
-        ),
+        lambda o, v: zero(_of_draws(STEPPED - _fixed(v)) - sy.m * norm_sq(W_NEXT - v)),
     ),
     define(
         "one-drawn-client",
@@ -145,17 +142,13 @@ OF_DRAWN_CLIENTS = (
         "drawn-by-p-at-step",
         "m clients are drawn by p, independently, for a round of one step, which starts at w_t: m times the mean "
         "square of a mean under alpha is a mean square and m - 1 squares of the mean",
-        lambda o, v: zero(
-            Mean(P, norm_sq(_undrawn(v, W))) + (sy.m - 1) * norm_sq(Centre(P, v)) - sy.m * norm_sq(Centre(ALPHA, v))
-        ),
+        lambda o, v: zero(_of_draws(_undrawn(v, W)) - sy.m * norm_sq(Centre(ALPHA, v))),
     ),
     define(
         "drawn-weights-at-most",
         "alpha is 1/m for each of m draws by p, whatever came before, independent or of different clients: the "
         "mean of m vectors has at most 1/m of the vectors' variance",
-        lambda o, v: non_negative(
-            Mean(P, norm_sq(_undrawn(v))) + (sy.m - 1) * norm_sq(Centre(P, v)) - sy.m * norm_sq(Centre(ALPHA, v))
-        ),
+        lambda o, v: non_negative(_of_draws(_undrawn(v)) - sy.m * norm_sq(Centre(ALPHA, v))),
     ),
     define(
         "drawn-at-end",

@@ -1,7 +1,6 @@
 """Every derivation checks, ends in its claim's own line, and stops checking when any part of it is broken."""
 
 import json
-import re
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from fedbounds.cli.adapter import click_command
 from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.derivation import Cited
-from fedbounds.evidence.symbolic.render import render_latex, render_text
+from fedbounds.evidence.symbolic.render import render_text
 from fedbounds.plugins import claims
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -128,27 +127,6 @@ def test_the_misprints_of_the_paper_are_displayed_with_their_differences():
     }
     text = render_text(symbolic.checked_named("theorem-1-appendix"))
     assert "the paper has:" in text and "correction: Lemma 2 gives 16" in text
-
-
-@pytest.mark.parametrize("key", sorted(ALL)[::12])
-def test_latex_is_a_balanced_page(key):
-    page = render_latex(symbolic.checked_named(key))
-    plain = re.sub(r"\\[{}$%&#_]", "", page)
-    depth = 0
-    for character in plain:
-        depth += (character == "{") - (character == "}")
-        assert depth >= 0
-    assert depth == 0
-    assert page.count(r"\left") - page.count(r"\leftarrow") == page.count(r"\right") - page.count(r"\rightarrow")
-    opened = re.findall(r"\\(begin|end)\{(\w+\*?)\}", page)
-    stack = []
-    for kind, name in opened:
-        if kind == "begin":
-            stack.append(name)
-        else:
-            assert stack.pop() == name
-    assert not stack and page.startswith(r"\documentclass") and page.rstrip().endswith(r"\end{document}")
-    assert plain.count("$") % 2 == 0
 
 
 def run(*arguments):
