@@ -4,8 +4,6 @@ Each answer is None where the assumption cannot be expressed there: it has neith
 that have values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from operator import eq, le, lt

@@ -1,7 +1,5 @@
 """Sympy expressions as numbers: in floating point on whole arrays, or exactly in fractions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Kinds of evidence differ in how they measure and in how they decide a difference, not in how a claim is taken apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self

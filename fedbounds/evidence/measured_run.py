@@ -1,7 +1,5 @@
 """A trajectory in one reading, the policy for its constants, and its weighting skews reduced over the run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,8 +3,6 @@
 A symbol that cannot be evaluated is handed back with the reason: whoever examines a claim with it has to say so.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import math

@@ -1,7 +1,5 @@
 """The constants of a run, with provenance, and the values of a claim's own symbols on its paths."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

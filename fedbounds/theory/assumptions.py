@@ -1,7 +1,5 @@
 """The assumptions shipped: a user's own is written in the same way and examined in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any

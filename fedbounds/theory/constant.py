@@ -1,7 +1,5 @@
 """A number together with where it comes from."""
 
-from __future__ import annotations
-
 import enum
 import math
 from dataclasses import dataclass

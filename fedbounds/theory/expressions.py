@@ -1,7 +1,5 @@
 """Which expressions a claim may be made of: exact, finite, and of the claims' own symbols."""
 
-from __future__ import annotations
-
 import difflib
 import typing
 import warnings

@@ -1,7 +1,5 @@
 """What claims need of an experiment: the one form in which every engine hands over what it measured."""
 
-from __future__ import annotations
-
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

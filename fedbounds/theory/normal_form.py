@@ -1,7 +1,5 @@
 """The normal form of expressions in vectors and means: one in which equal expressions are identical."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from functools import lru_cache

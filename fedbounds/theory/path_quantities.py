@@ -1,7 +1,5 @@
 """The shipped quantities that no engine records: evidence computes each from paths, as it does a user's own."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ the step, the latter before they are averaged; ``w_round`` is the round's start 
 takes a quantity's meaning from its one expression.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 
 from fedbounds.errors import reject

@@ -4,8 +4,6 @@
 ('selection-without-replacement', 'weighting-fedmax:3')
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction

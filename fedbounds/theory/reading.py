@@ -1,7 +1,5 @@
 """How the paper is read where it is ambiguous."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What a quantity is computed on: the clients' functions and one path of a run; and what definitions share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -5,8 +5,6 @@
 '\\\\sum_{t<T}\\\\eta_t^{2}'
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -3,8 +3,6 @@
 Every right-hand side is a sympy expression in these symbols; one's own (`fedbounds.theory.quantity`) need no entry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import Any

@@ -7,8 +7,6 @@ Scalars that contain vectors stand for expectations given the past. Every vector
 noise has mean zero given all that was known when it was drawn: from that alone follows what it is orthogonal to.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

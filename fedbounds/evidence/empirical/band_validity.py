@@ -6,8 +6,6 @@ is known: a round ends no farther from w* than the farthest local model, and wha
 probability of at most log(1/error rate)/R in each.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -7,8 +7,6 @@ chi-square variable; its heavier tail serves both sides, as a paired difference 
 No band covers every law (Bahadur and Savage 1956); measured miss rates are in docs/calibration.md.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist

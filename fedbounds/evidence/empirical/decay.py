@@ -1,7 +1,5 @@
 """How a sequence of gaps decays: the floor of a 1/T decay, and the rate of a geometric one."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ exactly; of a run in balls, where the enclosures decide both. The right-hand sid
 sympy terms with fractions substituted: one formula.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ A document names a ``claim`` and a ``reading``, an ``instance`` and the time ``t
 repair replaces, to show that this half alone does not suffice; ``also`` lists readings in which the claim fails too.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import itertools

@@ -1,7 +1,5 @@
 """Instances read from and written to JSON: numbers are written "p/q", and floats, rounded already, are refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any

@@ -3,8 +3,6 @@
 A run holds every outcome of chance, so expectations are sums over outcomes and extremes are over all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial

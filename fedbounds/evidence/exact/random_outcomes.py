@@ -8,8 +8,6 @@ paths of s bits that are independent for every two clients do: u + a_i v in the 
 v and a different a_i for each client, are 4^s outcomes for up to 2^s clients.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -7,8 +7,6 @@ Every outcome of the noise and of who takes part is enumerated, so expectations 
 many, one round needs few of them, and so does a run that is linear in the noise (`Chance`).
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext

@@ -3,8 +3,6 @@
 A population of instances has one axis in front of the clients'.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The step sizes that a claim states on an instance: fractions, or fractions that a root lies near."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace

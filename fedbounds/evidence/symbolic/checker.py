@@ -1,7 +1,5 @@
 """Verification of derivations: each step an exact identity, each multiplier non-negative, each citation sound."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

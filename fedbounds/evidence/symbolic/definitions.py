@@ -4,8 +4,6 @@ This is the one table of meanings: a file of derivations can add to it nothing. 
 assumption whose facts are given at points, and is listed with the proofs that use it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import sympy as sp

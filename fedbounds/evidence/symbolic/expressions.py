@@ -7,8 +7,6 @@ numerators and denominators, other expressions from their class and arguments. W
 written into it than its fields, is refused. Functions alone stay what they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import fields, is_dataclass
 from functools import cached_property

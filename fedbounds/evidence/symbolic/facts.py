@@ -1,7 +1,5 @@
 """Combinations of facts: what each fact is, looked up where it is owned, and what they make together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A symbol of a derivation's own is exactly ``Symbol(name, real | nonnegative | po
 for one number: neither a client nor a step hides in its meaning. Definitions are granted by the reading alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which assumptions and definitions a derivation may name, and what each gives: no more than its relation says."""
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The objects every proof speaks of: points, weights over clients and steps, noise, sums and means over a run."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """A checked derivation, or all of them, for a reader: plain text, a JSON object with formulas in LaTeX, a table."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

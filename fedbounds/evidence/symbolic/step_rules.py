@@ -1,7 +1,5 @@
 """How a step follows: from a combination of facts, by cases, by induction, from each argument of an extreme."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

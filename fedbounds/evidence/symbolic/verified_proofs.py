@@ -4,8 +4,6 @@ An inequality is verified as an identity: right minus left equals the declared c
 with a multiplier that is non-negative on sight. Whatever does not verify is UNDECIDED, and says why.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Container, Iterable, Mapping

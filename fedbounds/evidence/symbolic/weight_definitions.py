@@ -1,7 +1,5 @@
 """What weights are by definition: what the ratios alpha_i/p_i are between, what a skew is, and means over a draw."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from fedbounds.evidence.symbolic.proof_objects import *
