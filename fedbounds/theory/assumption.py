@@ -47,18 +47,13 @@ class RunLike(Protocol):
     ``start_excess`` max_i e_i(w_0); ``weighting`` the text of its rule.
     """
 
-    @property
-    def problem(self) -> ConvexLosses: ...
-    @property
-    def start(self) -> Array: ...
-    @property
-    def start_excess(self) -> float: ...
-    @property
-    def moments_given(self) -> bool: ...
-    @property
-    def every_round_recorded(self) -> bool: ...
-    @property
-    def weighting(self) -> str: ...
+    problem: ConvexLosses
+    start: Array
+    start_excess: float
+    moments_given: bool
+    every_round_recorded: bool
+    weighting: str
+
     def constant(self, name: str) -> Constant: ...
     def reached(self, name: str) -> float: ...
 
@@ -70,10 +65,8 @@ class InstanceLike(Protocol):
     its name.
     """
 
-    @property
-    def weighting(self) -> str: ...
-    @property
-    def functions(self) -> tuple[tuple[tuple[Fraction, ...], ...], ...]: ...
+    weighting: str
+    functions: tuple[tuple[tuple[Fraction, ...], ...], ...]
 
 
 class Part(NamedTuple):
@@ -102,8 +95,8 @@ class Assumption:
     key: str
     statement: str
     relation: Any = None
-    on_run: Callable[[RunLike], tuple[bool, str]] | None = None
-    exactly: Callable[[InstanceLike, Mapping[str, Fraction]], tuple[bool, str]] | None = None
+    on_run: Callable[[Any], tuple[bool, str]] | None = None
+    exactly: Callable[[Any, Mapping[str, Fraction]], tuple[bool, str]] | None = None
     in_class: Callable[[Any], tuple[bool, str]] | None = None
     gives: Callable[..., Part] | None = None
     observed: str = ""
