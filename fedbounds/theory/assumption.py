@@ -84,9 +84,9 @@ class Assumption:
     ``relation`` is a sympy relation, or several in a tuple, between run symbols; symbols of a step (``eta``,
     ``t``) range over every step. A facet given beside it replaces what would follow from the relation: ``on_run``
     checks a run, ``exactly`` an instance and its constants in fractions, ``in_class`` says whether the class of
-    the SDP evidence builds it in, and ``gives`` is a fact for a proof, made of the objects that
-    `fedbounds.evidence.symbolic.definitions.Formal` lists, and of points. Evidence that
-    has neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``observed`` is the
+    the SDP evidence builds it in. ``gives`` is a fact for a proof, made of points and of what
+    `fedbounds.evidence.symbolic.definitions.Formal` lists; beside a relation of one's own it is not read. Evidence
+    with neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``observed`` is the
     message where it fails: a format string of the symbols' values there and of ``left`` and ``right``.
     ``tolerance`` is the relative rounding allowed for in <= and = where floats are compared.
     Raises TypeError where the relation is none, ValueError where sympy decides it from the symbols' signs alone.

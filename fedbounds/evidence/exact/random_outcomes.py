@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
+from flint import fq_default_ctx, nmod_poly
 
 from fedbounds.engine.reference import Step, algorithm_1, unit
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
@@ -29,8 +30,8 @@ from fedbounds.theory.symbols import in_scope
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 from fedbounds.weightings.multinomial import Multinomial
 
-# The fields of 2^s elements: their irreducible polynomials, bits of the coefficients.
-POLYNOMIALS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b1000011}
+# Of 2^s elements at most, which makes 4^s outcomes.
+LARGEST_FIELD = 6
 # Points that do not move with the noise; and those of one client's path alone.
 FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0, at.v)
 OF_ONE = (at.w_i, at.w_i_next)
@@ -203,8 +204,8 @@ def single_shocks(noisy: Numbers, T: int) -> tuple[Numbers, Numbers]:
 
 
 def field_size(clients: int, tau: int) -> int:
-    """The smallest s with 2^s of at least so many clients and paths of tau values; 0 where none is known."""
-    return next((s for s in POLYNOMIALS if s >= tau and 2**s >= clients), 0)
+    """The smallest s with 2^s of at least so many clients and paths of tau values; 0 where that is too large."""
+    return next((s for s in range(max(tau, 1), LARGEST_FIELD + 1) if 2**s >= clients), 0)
 
 
 def pairwise_shocks(noisy: Numbers, tau: int) -> tuple[Numbers, Numbers]:
@@ -219,19 +220,10 @@ def pairwise_shocks(noisy: Numbers, tau: int) -> tuple[Numbers, Numbers]:
 @lru_cache(maxsize=16)
 def _signs(clients: int, tau: int) -> Numbers:
     s = field_size(clients, tau)
-    elements = range(2**s)
-    drawn = np.array([[u ^ _product(a, v, s) for a in range(clients)] for u in elements for v in elements])
-    return 1 - 2 * (drawn >> np.arange(tau)[:, None, None] & 1)
-
-
-def _product(a: int, b: int, s: int) -> int:
-    """a b in the field of 2^s elements."""
-    total = 0
-    for k in range(s):
-        total ^= (b << k) * (a >> k & 1)
-    for k in reversed(range(s, 2 * s)):
-        total ^= (POLYNOMIALS[s] << (k - s)) * (total >> k & 1)
-    return total
+    field = fq_default_ctx(2, s)
+    elements = [field(nmod_poly([k >> bit & 1 for bit in range(s)], 2)) for k in range(2**s)]
+    bits = [[(u + a * v).to_list() for a in elements[:clients]] for u in elements for v in elements]
+    return 1 - 2 * np.moveaxis(np.array(bits, dtype=int)[..., :tau], -1, 0)
 
 
 def needs_every_outcome(claim: Claim, reading: Reading, bent: bool = False, biased: bool = False) -> tuple[str, ...]:
