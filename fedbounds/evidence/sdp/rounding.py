@@ -11,10 +11,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from flint import fmpq_mat
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.program import Expression, Program, exact
-from fedbounds.evidence.sdp.rational_functions import fraction
+from fedbounds.evidence.sdp.rational_functions import fraction, rational, value_at
 from fedbounds.evidence.sdp.solver import interior
 from fedbounds.evidence.sdp.verification import verify
 
@@ -82,13 +83,43 @@ def repaired(
     return None if moved is None else [value + moved.get(j, 0) for j, value in enumerate(rounded)]
 
 
+def eliminated(
+    rows: Sequence[Sequence[Any]], order: Sequence[int], at: Fraction | None
+) -> dict[int, list[Any]] | None:
+    """{pivot: its row} of equations sum_j row_j x_j = row_-1 in reduced form, pivots taken in ``order``; None where
+    they have no solution.
+
+    Rows that depend on others at the point ``at`` are left out, so that a solution is still to be checked.
+    """
+    rows = [row for row in rows if any(value != 0 for value in row)]
+    if not rows:
+        return {}
+    columns, rank = fmpq_mat([[rational(value_at(value, at)) for value in row] for row in rows]).transpose().rref()
+    result: dict[int, list[Any]] = {}
+    for line in columns.tolist()[:rank]:
+        row = list(rows[next(k for k, value in enumerate(line) if value != 0)])
+        for pivot, other in result.items():
+            row = _less(row, row[pivot], other)
+        new = next((j for j in order if row[j] != 0), None)
+        if new is None:
+            return None
+        row = [value if value == 0 else value / row[new] for value in row]
+        result = {pivot: _less(other, other[new], row) for pivot, other in result.items()} | {new: row}
+    return result
+
+
+def _less(row: Sequence[Any], times: Any, other: Sequence[Any]) -> list[Any]:
+    """row - times * other."""
+    if times == 0:
+        return list(row)
+    return [a if b == 0 else a - times * b for a, b in zip(row, other, strict=True)]
+
+
 def solution(rows: Sequence[Sequence[Any]]) -> dict[int, Any] | None:
     """{pivot: value} of numbers' equations sum_j row_j x_j = row_-1 where all others are 0; None for no solution.
 
     Pivots are the first columns that span, so one of every unknown means that the solution is the only one.
     """
-    from flint import fmpq_mat
-
     reduced, rank = fmpq_mat([list(row) for row in rows]).rref()
     result = {}
     for row in reduced.tolist()[:rank]:

@@ -93,16 +93,6 @@ def test_a_round_of_gradient_descent_at_every_kappa(tau, low, high):
         result = worst_case(model, model["Delta_next"], unit, "nonneg").value
         above.append(sum(float(number.at(F(kappa))) for number in stated.numbers(stated.rhs).values()) / result - 1)
     assert (min(above), max(above)) == pytest.approx((low, high), abs=6e-4)
-    longest = [len(part) for item in SHIPPED.values() for part in parts(plain(item))]
-    assert max(longest) == 7
-
-
-def parts(data):
-    """The coefficients of every polynomial of a document."""
-    if isinstance(data, dict) and data.keys() == {"num", "den"}:
-        return list(data.values())
-    inner = data.values() if isinstance(data, dict) else data if isinstance(data, list | tuple) else ()
-    return [part for item in inner for part in parts(item)]
 
 
 @pytest.mark.parametrize("point", [F(1, 3), F(99, 100)])
@@ -132,16 +122,6 @@ def test_every_coefficient_matters(certificate, field):
     for k, path in enumerate(places({key: value for key, value in data.items() if key not in words})):
         by = (F(1, 10**9), F(-1, 10**9), F(1))[k % 3]
         assert not check(changed(certificate, **{field: perturbed(data, path, by)}))[0], path
-
-
-def test_without_a_claim_the_right_side_must_not_fall():
-    data = plain(ROUND)
-    for path in places(data["multipliers"]):
-        by = perturbed(data["multipliers"], path, F(1, 10**9))
-        assert not check(changed(ROUND, multipliers=by))[0], path
-    for form in ("Delta_start", "star_grad_sq"):
-        less = {**data["rhs"], form: perturbed(data["rhs"][form], ("num", 1), -F(1, 10**9))}
-        assert not check(changed(ROUND, rhs=less))[0]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fedbounds.evidence.ball_arithmetic import in_bits
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.program import Expression, Form, exact
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, fraction, value_at
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, fraction, rational, value_at
 from fedbounds.evidence.sdp.rounding import echelon
 from fedbounds.evidence.sdp.solver import conic
 from fedbounds.evidence.sdp.symmetry import exchange, triangles
@@ -164,7 +164,9 @@ MARGIN = 1e-8
 SHARE = 1e-6
 # Denominators of the coefficients, the simple first.
 OF_COEFFICIENTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 40, 48, 120, 240, 5040, 10**6, 2**40)
-# Points at either end that a first attempt leaves out: solvers do not manage all.
+# Values that a function must meet beyond those that determine it.
+SPARE = 2
+# Points at either end that are left out: solvers do not manage all.
 ENDS = 2
 # Over an interval with an end, degrees beyond that of the denominator.
 FURTHER = 2
@@ -211,24 +213,24 @@ class FreeMultipliers:
         dens = {str(den): den for den in (fmpq_poly([1]), whole)}.values()
         pairs = [(den, degree) for den in dens for degree in range(den.degree() + further + 1)]
         for den, degree in sorted(pairs, key=lambda pair: pair[0].degree() + pair[1]):
-            for points, divided in product((self.points[ENDS:-ENDS], self.points), (False, True)):
-                fit = self._fitted(points, den, degree, divided) if points else None
-                if fit is None or fit[-1] < SHARE:
-                    continue
-                for denominator in OF_COEFFICIENTS:
-                    rounded = [exact(Fraction(round(v * denominator), denominator)) for v in fit[:-1]]
-                    parts = [rounded[k : k + degree + 1] for k in range(0, len(rounded), degree + 1)]
-                    over = self.over
-                    values = [part[0] if over is None else Function(fmpq_poly(part), den, over) for part in parts]
-                    yield self._all(dict(zip(self.free, values, strict=True)))
+            fit = self._fitted(den, degree)
+            if fit is None or fit[-1] < SHARE:
+                continue
+            for denominator in OF_COEFFICIENTS:
+                rounded = [exact(Fraction(round(v * denominator), denominator)) for v in fit[:-1]]
+                parts = [rounded[k : k + degree + 1] for k in range(0, len(rounded), degree + 1)]
+                over = self.over
+                values = [part[0] if over is None else Function(fmpq_poly(part), den, over) for part in parts]
+                yield self._all(dict(zip(self.free, values, strict=True)))
 
-    def _fitted(self, points: Sequence[Point], den: Any, degree: int, divided: bool) -> Array | None:
+    def _fitted(self, den: Any, degree: int) -> Array | None:
         """The coefficients of every numerator, and the share of the margins that they keep."""
+        points = self.points[ENDS:-ENDS] or self.points
         powers, unit, bases = np.arange(degree + 1), np.eye(len(self.free)), []
         for x, *_ in points:
             place = Fraction(0) if x is None else x
             bases.append(np.kron(unit, float(place) ** powers / float(value_at(den(exact(place)), None))))
-        return _widest(points, bases, divided)
+        return _widest(points, bases) if points else None
 
     def _all(self, values: dict[int, Any]) -> list[Any]:
         for pivot, row in self.system.items():
@@ -239,19 +241,15 @@ class FreeMultipliers:
         return [values[j] for j in range(self.count)]
 
 
-def _widest(points: Sequence[Point], bases: Sequence[Array], divided: bool = False) -> Array | None:
-    """(coefficients, t) for the largest t <= 1 of which, times each point's margin, all is at least.
-
-    With rows as they are, or ``divided`` by the margin: solvers manage some of either.
-    """
+def _widest(points: Sequence[Point], bases: Sequence[Array]) -> Array | None:
+    """(coefficients, t) for the largest t <= 1 of which, times each point's margin, all is at least."""
     above, bound, semidefinite, wanted, sizes = [], [], [], [], []
     for (_, A, b, S, s, m, margin), basis in zip(points, bases, strict=True):
-        size, weight = (margin, 1.0) if divided else (1.0, margin)
-        above.append(np.column_stack([-A @ basis / size, np.full(len(A), weight)]))
-        bound.append(b / size)
+        above.append(np.column_stack([-A @ basis, np.full(len(A), margin)]))
+        bound.append(b)
         if m:
-            semidefinite.append(np.column_stack([S @ basis / size, weight * triangles(np.eye(m), (m,))]))
-            wanted.append(s / size)
+            semidefinite.append(np.column_stack([S @ basis, margin * triangles(np.eye(m), (m,))]))
+            wanted.append(s)
             sizes.append(m)
     last = np.eye(bases[0].shape[1] + 1)[-1]
     lines = np.concatenate([*above, last[None]])
@@ -263,3 +261,30 @@ def _widest(points: Sequence[Point], bases: Sequence[Array], divided: bool = Fal
     above_all = lines / scale, np.concatenate([*bound, [1.0]])
     result = conic(-last, nothing, above_all, (cones / scale, np.concatenate([*wanted, []])), tuple(sizes))
     return None if result is None else np.asarray(result / scale)
+
+
+def through(points: Sequence[Fraction], values: Sequence[Any], over: Interval) -> Function | None:
+    """The simplest rational function that takes these values at these points; None where none is simple.
+
+    Simple is one of so low a degree that all but `SPARE` of the points determine it. It is found by Euclid's
+    algorithm on the polynomial that interpolates (von zur Gathen and Gerhard, Modern Computer Algebra, section 5.7).
+    """
+    x: Any = fmpq_poly([0, 1])
+    nodal, inner = x * 0 + 1, x * 0
+    arguments = list(map(rational, points))
+    for place, value in zip(arguments, values, strict=True):
+        inner += nodal * ((value - inner(place)) / nodal(place))
+        nodal *= x - place
+    above, num, before, den = nodal, inner, x * 0, x * 0 + 1
+    best = num, den
+    while num != 0:
+        quotient = above // num
+        above, num, before, den = num, above - quotient * num, den, before - quotient * den
+        best = min(best, (num, den), key=_degree)
+    if _degree(best) + 1 + SPARE > len(arguments) or any(best[1](place) == 0 for place in arguments):
+        return None
+    return Function(*best, over)
+
+
+def _degree(pair: tuple[Any, Any]) -> int:
+    return sum(max(item.degree(), 0) for item in pair)
