@@ -4,7 +4,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from validate.robustness.formats import answered, formats
+from validate.robustness.damage import answered
+from validate.robustness.formats import formats
 
 
 @pytest.fixture(scope="module")

@@ -63,8 +63,9 @@ def test_the_first_own_verdict_is_as_the_quickstart_says(tmp_path, monkeypatch):
 
 
 def test_the_symbols_page_is_that_of_the_package():
-    page = symbols_page.PAGE.read_text(encoding="utf-8")
-    assert symbols_page.page(page) == page
+    study = symbols_page.STUDY
+    page = study.page.read_text(encoding="utf-8")
+    assert study.written(page, symbols_page.tables()) == page
 
 
 def test_the_page_of_the_public_api_names_what_is_exported():

@@ -1,6 +1,6 @@
 """Proofs that the prover finds, and certificates over intervals, tampered with; and changed claims put to the prover.
 
-    python -m validate.attacked_proofs [--count 1000] [--seed 3] [--rocq 40] [--seconds 4] [--record]
+    python -m validate.attacked_proofs [--count 1000] [--seed 3] [--rocq 40] [--seconds 4]
 
 Tampered is a step of a found proof (a multiplier, a constant, an exponent, a fact, its points, its assumption), or a
 number of a certificate: a multiplier, a constant, an end of its interval. Changed is a claim that is proved: a
@@ -30,7 +30,7 @@ from fedbounds.evidence.sdp.one_step import certificate as certificates
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.derivation import Derivation
-from fedbounds.io import read_json, write_json
+from fedbounds.io import read_json
 from fedbounds.plugins import claims
 from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.theory.claim import Claim
@@ -40,10 +40,9 @@ from validate.broken_proofs import KINDS, mutated
 from validate.false_theorems.specimens import WAYS, perturbed, pool
 from validate.one_step import compiler
 from validate.outside_theorems.trials import CLAIMS
-from validate.runner import RESULTS, options
+from validate.runner import RESULTS, Study
 from validate.tight_constants import CERTIFICATES
 
-RECORD = RESULTS / "attacked_proofs.json"
 # Of a hundred attacks so many change claims and tamper with certificates; the others tamper with proofs.
 CLAIMS_CHANGED, CERTIFICATES_CHANGED = 8, 20
 # Scripts longer than this take Rocq too long to be part of a sample.
@@ -192,7 +191,7 @@ def _count(tally: Counter[str], kind: str, taken: bool, false: bool) -> None:
     tally.update({f"{kind}, tried": 1, f"{kind}, accepted": int(taken), f"{kind}, false": int(false)})
 
 
-def attack(seed: int, count: int, rocq: int, seconds: float) -> dict[str, Any]:
+def attack(seed: int = 3, count: int = 1000, rocq: int = 40, seconds: float = 4.0) -> dict[str, Any]:
     """The whole attack: by kind, how many were tried, accepted, and of these false."""
     known, tally = list(theorems(seconds)), Counter[str]()
     of_claims, of_certificates = count * CLAIMS_CHANGED // 100, count * CERTIFICATES_CHANGED // 100
@@ -202,21 +201,16 @@ def attack(seed: int, count: int, rocq: int, seconds: float) -> dict[str, Any]:
     if coqc.available() is not None:
         rocq_attacked(known, rocq, seed, tally)
     kinds = sorted({key.rpartition(", ")[0] for key in tally})
-    words = ("tried", "accepted", "false")
-    rows = {kind: {word: tally[f"{kind}, {word}"] for word in words} for kind in kinds}
+    rows = {kind: {word: tally[f"{kind}, {word}"] for word in ("tried", "accepted", "false")} for kind in kinds}
     return {"seed": seed, "theorems": sorted(one.claim.key for one in known), "rocq": coqc.available(), "kinds": rows}
 
 
-def main() -> int:
-    """Print, for each kind of change, how many were tried, accepted, and of these false."""
-    chosen = options(__doc__, count=1000, seed=3, rocq=40, seconds=4.0, record=False)
-    found = attack(chosen.seed, chosen.count, chosen.rocq, chosen.seconds)
-    for kind, row in found["kinds"].items():
-        print(f"{kind:40}" + "".join(f"{row[word]:6} {word}" for word in row))
-    if chosen.record:
-        write_json(RECORD, found)
-    return int(any(row["false"] for row in found["kinds"].values()))
+def table(record: dict[str, Any]) -> str:
+    kinds = record["kinds"].items()
+    return "\n".join(f"{kind:40}" + "".join(f"{row[word]:6} {word}" for word in row) for kind, row in kinds)
 
+
+STUDY = Study(__doc__, "attacked_proofs", attack, table)
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(any(row["false"] for row in STUDY.main()["kinds"].values()))

@@ -1,24 +1,23 @@
 """The best step sizes over a table of classes and runs, with their minimax gaps, and random runs below them.
 
-    nice python -m validate.best_methods --out validate/results/design.json        (a quarter of an hour on one core)
+    python -m validate.best_methods        (half an hour on one core)
 
-A cell that the file has is not computed again, and the file is written after every cell. At kappa = 2 and
-zeta_* = 0 eight steps or more leave less than a solver resolves: there is no such cell.
+A cell that the record has is not computed again, and each is stored at once. At kappa = 2 and zeta_* = 0 eight steps
+or more leave less than a solver resolves: there is no such cell.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
+from collections.abc import Iterator
 from fractions import Fraction as Q
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedbounds.io import read_json, write_json
 from fedbounds.model.problem import Array
 from fedbounds.study.best_method import BestMethod, best_method
+from validate.runner import RESULTS, cells, options
 
 # (tau, rounds), with at most 12 steps in all, kappa and zeta_*.
 RUNS = ((1, 1), (2, 1), (3, 1), (1, 3), (2, 2), (4, 1), (6, 1), (3, 2), (1, 6), (2, 4), (4, 3), (3, 4), (6, 2))
@@ -47,24 +46,25 @@ def runs_of_quadratics(item: BestMethod, count: int, rng: np.random.Generator) -
     return np.asarray((w**2).sum(axis=1))
 
 
-def cell(tau: int, rounds: int, kappa: int, zeta: Q, seed: int) -> dict[str, Any]:
-    (item,) = best_method(rounds=rounds, tau=tau, kappa=kappa, zeta_star=zeta)
+def cell(tau: int, rounds: int, kappa: int, zeta_star: Q) -> dict[str, Any]:
+    (item,) = best_method(rounds=rounds, tau=tau, kappa=kappa, zeta_star=zeta_star)
+    seed = list(places()).index({"tau": tau, "rounds": rounds, "kappa": kappa, "zeta_star": zeta_star})
     highest = float(runs_of_quadratics(item, RANDOM, np.random.default_rng(seed)).max())
     return item.row() | {"random": RANDOM, "highest": highest}
 
 
+def places() -> Iterator[dict[str, Any]]:
+    """Every cell of the table; its number is its seed."""
+    for (tau, rounds), kappa, zeta in itertools.product(RUNS, KAPPAS, ZETAS):
+        yield {"tau": tau, "rounds": rounds, "kappa": kappa, "zeta_star": zeta}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    out = parser.parse_args().out
-    rows = read_json(out) if out.exists() else []
-    stored = {(row["tau"], row["rounds"], row["kappa"], row["zeta_star"]) for row in rows}
-    for seed, ((tau, rounds), kappa, zeta) in enumerate(itertools.product(RUNS, KAPPAS, ZETAS)):
-        small = kappa == 2 and zeta == 0 and tau * rounds >= 8
-        if not small and (tau, rounds, float(kappa), float(zeta)) not in stored:
-            rows.append(cell(tau, rounds, kappa, zeta, seed))
-            write_json(out, rows)
-            print(*(rows[-1][name] for name in ("tau", "rounds", "kappa", "zeta_star", "worst", "gap")), flush=True)
+    options(__doc__)
+    small = (
+        {"kappa": 2, "zeta_star": Q(0)}.items() <= one.items() and one["tau"] * one["rounds"] >= 8 for one in places()
+    )
+    cells(RESULTS / "design.json", (one for one, less in zip(places(), small, strict=True) if not less), cell)
 
 
 if __name__ == "__main__":

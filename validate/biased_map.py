@@ -1,7 +1,6 @@
 """The map of when loss-biased aggregation helps in the worst case: FedMax against FedAvg, both with steps 1/L.
 
-    python -m validate.biased_map --out validate/results/biased_map.json --picture docs/img/biased_map
-                                                                     (six minutes on one core)
+    python -m validate.biased_map        (six minutes on one core)
 
 FedMax is certified worse where a run of it, in fractions, ends above FedAvg's certified worst case, and certified
 better where its certified bound is below a run of FedAvg. The clients are two of equal weight; as many copies of each
@@ -13,17 +12,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from fractions import Fraction as Q
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 import fedbounds
-from fedbounds.io import read_json, write_json
 from fedbounds.report.figures.styles import save
 from fedbounds.report.number_format import downward
-from validate.runner import options
+from validate.runner import IMAGES, RESULTS, cells, grid, options
 
 KAPPAS, TAUS, ROUNDS, ZETAS = (2, 10, 100), (1, 2, 4), (1, 2, 4, 8), (Q(1, 100), Q(3, 100), Q(1, 10), Q(3, 10), Q(1))
 # Factors above this are written in white.
@@ -31,12 +28,12 @@ BRIGHT = 150
 NAMES = ("kappa", "tau", "rounds", "zeta_star")
 
 
-def cell(kappa: int, tau: int, rounds: int, zeta: Q, rule: str = "fedmax") -> dict[str, Any]:
+def cell(kappa: int, tau: int, rounds: int, zeta_star: Q, rule: str = "fedmax") -> dict[str, Any]:
     """Runs and certified bounds of both, and by how many times FedMax's worst case is FedAvg's, from and to."""
-    at: dict[str, Any] = {"kappa": kappa, "tau": tau, "rounds": rounds, "zeta_star": zeta, "step": 1}
+    at: dict[str, Any] = {"kappa": kappa, "tau": tau, "rounds": rounds, "zeta_star": zeta_star, "step": 1}
     (plain,), (biased,) = fedbounds.worst(**at), fedbounds.worst(**at, weights=rule, p="1/2,1/2")
     certified = plain.certified and biased.certified
-    row = {"kappa": kappa, "tau": tau, "rounds": rounds, "zeta_star": float(zeta), "certified": certified}
+    row = {"kappa": kappa, "tau": tau, "rounds": rounds, "zeta_star": float(zeta_star), "certified": certified}
     row |= {"fedavg": [plain.lower, plain.worst], rule: [biased.lower, biased.worst]}
     low, high = biased.lower / (plain.worst or np.inf), (biased.worst or np.inf) / plain.lower
     return row | {"from": low, "to": high, "answer": "worse" if low > 1 else "better" if high < 1 else "open"}
@@ -78,16 +75,9 @@ def figure(rows: Sequence[dict[str, Any]]) -> Figure:
 
 
 def main() -> None:
-    chosen = options(__doc__, out={"type": Path, "required": True}, picture=Path)
-    rows = read_json(chosen.out) if chosen.out.exists() else []
-    stored = {tuple(row[name] for name in NAMES) for row in rows}
-    for kappa, tau, rounds, zeta in itertools.product(KAPPAS, TAUS, ROUNDS, ZETAS):
-        if (kappa, tau, rounds, float(zeta)) not in stored:
-            rows.append(cell(kappa, tau, rounds, zeta))
-            write_json(chosen.out, rows)
-            print(*(rows[-1][name] for name in (*NAMES, "from", "to", "answer")), flush=True)
-    if chosen.picture is not None:
-        save(lambda: figure(rows), chosen.picture.parent, chosen.picture.name)[1].unlink()
+    options(__doc__)
+    rows = cells(RESULTS / "biased_map.json", grid(kappa=KAPPAS, tau=TAUS, rounds=ROUNDS, zeta_star=ZETAS), cell)
+    save(lambda: figure(rows), IMAGES, "biased_map")[1].unlink()
 
 
 if __name__ == "__main__":

@@ -38,23 +38,18 @@ class Mutant:
         return len(set(lines)) == 1
 
 
-def _drop(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
-    k = rng.randrange(len(uses))
-    return (*uses[:k], *uses[k + 1 :])
+def _one(change: Callable[[Use, random.Random], tuple[Use, ...]]) -> Rewrite:
+    """One fact in use changed, or left out."""
+
+    def rewrite(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
+        k = rng.randrange(len(uses))
+        return (*uses[:k], *change(uses[k], rng), *uses[k + 1 :])
+
+    return rewrite
 
 
-def _scale(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
-    k = rng.randrange(len(uses))
-    return (*uses[:k], (uses[k][0] * rng.choice(FACTORS), uses[k][1]), *uses[k + 1 :])
-
-
-def _power(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
-    k = rng.randrange(len(uses))
-    return (
-        *uses[:k],
-        (uses[k][0] * rng.choice((sy.eta * sy.L, sy.mu / sy.L, 1 / sy.tau)), uses[k][1]),
-        *uses[k + 1 :],
-    )
+def _times(factors: tuple[sp.Expr, ...]) -> Rewrite:
+    return _one(lambda use, rng: ((use[0] * rng.choice(factors), use[1]),))
 
 
 def _swap_facts(uses: tuple[Use, ...], rng: random.Random) -> tuple[Use, ...]:
@@ -81,9 +76,9 @@ def _renamed(fact: Premise, rng: random.Random) -> Premise:
 
 
 REWRITES: dict[str, Rewrite] = {
-    "a fact dropped": _drop,
-    "a multiplier changed": _scale,
-    "an exponent changed": _power,
+    "a fact dropped": _one(lambda use, rng: ()),
+    "a multiplier changed": _times(FACTORS),
+    "an exponent changed": _times((sy.eta * sy.L, sy.mu / sy.L, 1 / sy.tau)),
     "facts swapped": _swap_facts,
     "points swapped": _premises(lambda fact, rng: replace(fact, points=fact.points[::-1])),
     "assumptions renamed": _premises(_renamed),

@@ -5,13 +5,12 @@ python -m validate.compare        (some three minutes on one core)
 
 from __future__ import annotations
 
-import json
 import shlex
 import time
 from functools import partial
 from typing import Any
 
-from fedbounds.io import write_json, write_text
+from fedbounds.io import write_json
 from fedbounds.report import comparison_text, terminal
 from fedbounds.report.figures import styles
 from fedbounds.report.terminal import progress
@@ -19,10 +18,8 @@ from fedbounds.study.compare import compare_at
 from fedbounds.study.comparison_rows import TheoremComparison
 from fedbounds.study.settings import Settings
 from validate import markdown
-from validate.markdown import filled
-from validate.runner import DOCS, IMAGES, RESULTS, options
+from validate.runner import DOCS, IMAGES, RESULTS, Study
 
-PAGE, KEPT = DOCS / "compare.md", RESULTS / "compare.json"
 # Name -> (settings, target): skewed labels with minibatches, full gradients, and equal shards in order of the target.
 STUDIES: dict[str, tuple[dict[str, Any], float]] = {
     "breast-cancer": (
@@ -64,35 +61,28 @@ def row(found: TheoremComparison, seconds: float) -> dict[str, Any]:
     }
 
 
-def section(name: str, kept: dict[str, Any]) -> str:
-    """A data set on the page: its command, the answer and the picture."""
-    # The theorems and the recommendation.
-    answer = "\n".join(f"- {sentence}" for sentence in (kept["answer"][0], kept["answer"][-1]))
+def section(name: str, record: dict[str, Any]) -> str:
+    """A data set on the page: its command, the answer (the theorems and the recommendation) and the picture."""
+    answer = "\n".join(f"- {record[name]['answer'][k]}" for k in (0, -1))
     return f"```\n{command(name)}\n```\n\n{answer}\n\n![Bounds and runs on {name}](img/compare-{name}.png)"
 
 
-def written(page: str) -> str:
-    """The page with its sections from the record."""
-    for name, kept in json.loads(KEPT.read_text()).items():
-        page = filled(page, section(name, kept), name)
-    return page
-
-
-def main() -> None:
-    asked = options(None, only={"choices": tuple(STUDIES)})
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    for name in STUDIES if asked.only is None else (asked.only,):
+def compute(only: str = "") -> dict[str, Any]:
+    """A row a data set, with its picture; what was recorded of others stays."""
+    kept = STUDY.stored()
+    for name in [only] if only else STUDIES:
         begun = time.process_time()
         with progress() as bar:
             result = compare_at(settings(name), STUDIES[name][1], progress=bar)
         kept[name] = row(result, time.process_time() - begun)
-        styles.save(partial(comparison_text.figure, result), IMAGES, f"compare-{name}")
-        (IMAGES / f"compare-{name}.svg").unlink()
+        styles.save(partial(comparison_text.figure, result), IMAGES, f"compare-{name}")[1].unlink()
         print(terminal.to_text(comparison_text.blocks(result)), f"{kept[name]['seconds']} s", flush=True)
-    write_json(KEPT, {name: kept[name] for name in STUDIES if name in kept})
-    if PAGE.exists():
-        write_text(PAGE, written(PAGE.read_text(encoding="utf-8")))
+        write_json(RESULTS / "compare.json", kept)
+    return {name: kept[name] for name in STUDIES}
 
+
+BLOCKS = {name: partial(section, name) for name in STUDIES}
+STUDY = Study(__doc__, "compare", compute, lambda record: "", page=DOCS / "compare.md", blocks=BLOCKS)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -1,6 +1,6 @@
 """The conformance oracle on trial: implementations by hand, right or with a slip, and what it says of them.
 
-    python -m validate.conformance [--seeds 2] [--right 10] [--out FOLDER]
+    python -m validate.conformance [--seeds 2] [--right 10]
 
 The implementations are plain loops over clients and samples that share no code with `fedbounds.algorithms`; a slip is
 named by the words of the oracle's message, so that a row says whether the slip was found, and whether it was named.
@@ -8,9 +8,8 @@ named by the words of the oracle's message, so that a row says whether the slip 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from fedbounds.plugins import algorithm_named
 from fedbounds.testing.conformance.exact_round_law import conforms
 from fedbounds.testing.conformance.slips import slips as known_slips
 from fedbounds.testing.conformance.small_rounds import Task
-from validate.runner import RESULTS, options
+from validate.runner import DOCS, Study
 
 # The algorithms by hand. No parameter is 0, 1/2 or 1, where it may be its square, its complement or left out unseen;
 # FedExP's epsilon is about as large as the clients' mean move squared, so that its step is now 1, now more.
@@ -286,32 +285,36 @@ def _scaffnew(state: dict, task: Task, rng: np.random.Generator, slip: str) -> d
 _ROUNDS = {"sgd": _together, "scaffold": _scaffold, "scaffnew": _scaffnew}
 
 
-def trial(text: str, seeds: int, right: int, samples: int = 1000) -> Iterator[dict]:
-    """What the oracle says of the implementation by hand: with each slip over ``seeds``, ``right`` times without."""
-    for slip in ("", *slips(text)):
-        runs = range(seeds if slip else right)
-        said = [conforms(by_hand(slip), algorithm_named(text), samples=samples, seed=seed) for seed in runs]
-        named = Counter(" / ".join(item.slips) or "none" for item in said if not item)
-        refused = sum(not item for item in said)
-        yield {
-            "algorithm": text,
-            "slip": slip,
-            "tried": len(runs),
-            "refused": refused,
-            "named": sum(slip in item.slips for item in said) if slip else 0,
-            "alone": sum(item.slips == (slip,) for item in said) if slip else 0,
-            "words": dict(named),
-            "message": str(said[0]),
-        }
+def trial(text: str, slip: str, seeds: int) -> dict:
+    """What the oracle says of the implementation by hand, over the seeds."""
+    said = [conforms(by_hand(slip), algorithm_named(text), samples=1000, seed=seed) for seed in range(seeds)]
+    return {
+        "algorithm": text,
+        "slip": slip,
+        "tried": seeds,
+        "refused": sum(not item for item in said),
+        "named": sum(slip in item.slips for item in said),
+        "alone": sum(item.slips == (slip,) for item in said),
+        "words": dict(Counter(" / ".join(item.slips) or "none" for item in said if not item)),
+        "message": str(said[0]),
+    }
 
 
-def main() -> None:
-    asked = options(__doc__, seeds=2, right=10, out=RESULTS)
-    rows = [row for text in WRITTEN for row in trial(text, asked.seeds, asked.right)]
-    (asked.out / "conformance.json").write_text(json.dumps(rows, indent=1) + "\n")
-    for row in rows:
-        print(f"{row['algorithm']:40} {row['slip'] or 'right':70} {row['refused']}/{row['tried']} {row['words']}")
+def compute(seeds: int = 2, right: int = 10) -> list[dict]:
+    """Every implementation, right and with each of its slips."""
+    return [trial(text, slip, seeds if slip else right) for text in WRITTEN for slip in ("", *slips(text))]
 
+
+def counts(rows: list[dict]) -> str:
+    """How often slips and right implementations were refused, in a sentence."""
+    good, wrong = ([row for row in rows if bool(row["slip"]) is bad] for bad in (False, True))
+    tried, refused, named, alone = (sum(row[of] for row in wrong) for of in ("tried", "refused", "named", "alone"))
+    said = f"{len(wrong)} slips of {len(good)} implementations: refused {refused} times of {tried}, "
+    said += f"named {named} times, and alone {alone} times; the right implementations were refused "
+    return f"{said}{sum(row['refused'] for row in good)} times of {sum(row['tried'] for row in good)}."
+
+
+STUDY = Study(__doc__, "conformance", compute, counts, page=DOCS / "zoo.md", blocks={"slips": counts})
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import optimize, special
 
 from fedbounds.evidence.empirical.bands import LEVELS, TABLE
+from validate.runner import Study
 
 Array = NDArray[np.float64]
 
@@ -88,13 +89,15 @@ def table(draws: int = DRAWS, seed: int = SEED, replicates: tuple[int, ...] = RE
     return np.array(rows), worst
 
 
-def main() -> None:
-    """Print the table as it stands in fedbounds/evidence/empirical/bands.py."""
-    values, worst = table()
-    for R, row in zip(REPLICATES, values, strict=True):
-        print(f"    {R}: ({', '.join(f'{q:.5g}' for q in row)}),")
-    print(f"# largest relative standard error: {worst:.1e}")
+def printed(found: tuple[Array, float]) -> str:
+    """The table as it stands in fedbounds/evidence/empirical/bands.py."""
+    values, worst = found
+    rows = zip(REPLICATES, values, strict=True)
+    lines = [f"    {R}: ({', '.join(f'{q:.5g}' for q in row)})," for R, row in rows]
+    return "\n".join([*lines, f"# largest relative standard error: {worst:.1e}"])
 
+
+STUDY = Study(__doc__, "", table, printed)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

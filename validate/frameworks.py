@@ -1,6 +1,6 @@
 """What the conformance oracle says of FedLab, FedJAX and Flower, each where it is installed.
 
-    python -m validate.frameworks [--samples 1000] [--out FOLDER]
+    python -m validate.frameworks [--samples 1000] [--only NAME]
 
 An adapter gives the framework its own objects: models, loaders, replies. Which clients take part is drawn here, as
 the frameworks draw it in ways of their own; local steps and aggregation are the framework's, but for Flower, whose
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import json
+import re
 import sys
 from collections.abc import Iterator
 from unittest.mock import MagicMock
 
 import numpy as np
 
+from fedbounds.report.table import Table
 from fedbounds.testing.conformance.exact_round_law import conforms
 from fedbounds.testing.conformance.small_rounds import Task
-from validate.runner import RESULTS, options
+from validate.markdown import of_table
+from validate.runner import DOCS, Study
 
 
 def _chosen(task: Task, rng: np.random.Generator) -> list[int]:
@@ -166,32 +168,35 @@ ASKED = {
 }
 
 
-def verdicts(samples: int, only: str | None = None) -> Iterator[dict]:
+def verdicts(samples: int, only: str) -> Iterator[dict]:
     """What the oracle says of every framework that is installed, for each of its algorithms."""
     for name, (function, asked) in ASKED.items():
-        if importlib.util.find_spec(name) is None or only not in (None, name):
-            continue
-        for text in asked:
-            result = conforms(function, text, samples=samples, full=name != "fedjax")  # its batches have one size
-            yield {
-                "framework": name,
-                "version": importlib.metadata.version(name),
-                "algorithm": text,
-                "conforms": bool(result),
-                "slips": result.slips,
-                "message": str(result),
-            }
+        if importlib.util.find_spec(name) is not None and only in ("", name):
+            version = importlib.metadata.version(name)
+            for text in asked:
+                result = conforms(function, text, samples=samples, full=name != "fedjax")  # its batches have one size
+                found = {"conforms": bool(result), "slips": result.slips, "message": str(result)}
+                yield {"framework": name, "version": version, "algorithm": text, **found}
 
 
-def main() -> None:
-    asked = options(__doc__, samples=1000, only={"choices": tuple(ASKED)}, out=RESULTS / "frameworks.json")
-    kept = json.loads(asked.out.read_text()) if asked.out.exists() else []
-    result = list(verdicts(asked.samples, asked.only))
+def compute(samples: int = 1000, only: str = "") -> list[dict]:
+    """Their rows; what was recorded of other frameworks stays."""
+    result = list(verdicts(samples, only))
     tried = {row["framework"] for row in result}
-    asked.out.write_text(json.dumps([row for row in kept if row["framework"] not in tried] + result, indent=1) + "\n")
-    for row in result:
-        print(f"{row['framework']} {row['version']}, {row['algorithm']}: {row['message']}")
+    return [row for row in STUDY.stored() if row["framework"] not in tried] + result
 
+
+def table(rows: list[dict]) -> str:
+    """What was said of the frameworks."""
+    lines = []
+    for row in sorted(rows, key=lambda row: row["framework"]):
+        slip = re.search(r"It does what happens where (.*?)\. A right one", row["message"])
+        name = f"{row['framework']} {row['version']}"
+        lines.append((name, row["algorithm"], "yes" if row["conforms"] else "no", slip[1] if slip else "–"))
+    return of_table(Table.of(("framework", "compared with", "conforms", "what it does instead"), lines))
+
+
+STUDY = Study(__doc__, "frameworks", compute, table, page=DOCS / "zoo.md", blocks={"frameworks": table})
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

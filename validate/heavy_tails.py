@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.evidence.empirical.band_validity import largest_share, share_limit
 from fedbounds.evidence.empirical.bands import Array, band
 from validate.markdown import markdown_table
-from validate.runner import options
+from validate.runner import Study
 
 RATE, TRIALS, SEED = 1e-3, 10_000, 1
 Draw = Callable[[np.random.Generator, int], Array]
@@ -46,15 +46,18 @@ def rates(draw: Draw, R: int, rng: np.random.Generator, trials: int = TRIALS) ->
     return wrong / trials, undecided / trials
 
 
-def main() -> None:
-    """Print the table."""
-    options(__doc__)
-    rng, rows = np.random.default_rng(SEED), []
-    for R in (16, 64, 256):
-        found = {name: rates(draw, R, rng) for name, draw in LAWS.items()}
-        rows += [(name, R, *(f"{100 * share:.3g}" for share in shares)) for name, shares in found.items()]
-    print(markdown_table(("law", "replicates", "wrong, %", "undecided, %"), rows))
+def compute() -> list[tuple[str, int, float, float]]:
+    """Law, replicates and the two shares."""
+    rng = np.random.default_rng(SEED)
+    return [(name, R, *rates(draw, R, rng)) for R in (16, 64, 256) for name, draw in LAWS.items()]
 
+
+def table(found: list[tuple[str, int, float, float]]) -> str:
+    rows = ((name, R, *(f"{100 * share:.3g}" for share in shares)) for name, R, *shares in found)
+    return markdown_table(("law", "replicates", "wrong, %", "undecided, %"), rows)
+
+
+STUDY = Study(__doc__, "", compute, table)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -1,15 +1,15 @@
 """The worst case of R rounds between an instance and a theorem: the table and the picture of docs/worst.md.
 
-python -m validate.horizon --out validate/results        (two minutes on one core)
+python -m validate.horizon        (two minutes on one core)
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction as Q
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +17,12 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, attained, experiment
 from fedbounds.evidence.sdp.multi_round.program import Measure, Run
-from fedbounds.io import write_json
 from fedbounds.model.problem import Array
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.study.worst_case_and_theorems import Sandwich, bounds, curve, sandwich
 from fedbounds.theory.reading import READINGS
-from validate.runner import options
+from validate.runner import IMAGES, Study, grid
 
 RUN = Run(1, 4, Q(1, 10), Q(1), Q(1, 2))
 # (tau, rounds): R tau up to 100.
@@ -54,14 +53,14 @@ def factors(
 ) -> list[dict[str, float]]:
     """Smallest bound over the instance at every place of the grid, with and without `fedavg-push`, largest first."""
     result = []
-    for tau, R, kappa, step, start in itertools.product(taus, rounds, kappas, STEPS, STARTS):
-        if R * tau > 100:
-            continue
-        run = Run(R, tau, Q(1, kappa), Q(1), step)
-        proved, lower = bounds(run, start, Q(1)), attained(run, float(start), 1.0).value
-        rest = min(value for key, value in proved.items() if key != LEFT_OUT)
-        place = {"tau": tau, "rounds": R, "kappa": kappa, "step": float(step), "delta_0": float(start)}
-        result.append({**place, "factor": min(proved.values()) / lower, "without": rest / lower})
+    for place in grid(tau=taus, rounds=rounds, kappa=kappas, step=STEPS, delta_0=STARTS):
+        tau, R, kappa, step, start = place.values()
+        if R * tau <= 100:
+            run = Run(R, tau, Q(1, kappa), Q(1), step)
+            proved, lower = bounds(run, start, Q(1)), attained(run, float(start), 1.0).value
+            rest = min(value for key, value in proved.items() if key != LEFT_OUT)
+            place |= {"step": float(step), "delta_0": float(start)}
+            result.append({**place, "factor": min(proved.values()) / lower, "without": rest / lower})
     return sorted(result, key=lambda one: -one["factor"])
 
 
@@ -113,20 +112,22 @@ def of_measure(measure: Measure, key: str, sigma_sq: int, rounds: int) -> Sandwi
     return next(curve(run, None, steps=claim_named(key) if key else None, sigma_sq=Q(sigma_sq)))
 
 
-def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> None:
+def draw(record: dict[str, Any], path: Path) -> None:
     """Five curves over rounds."""
     from matplotlib import pyplot as plt
 
     from fedbounds.report.figures.styles import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
 
-    rounds = [item.rounds for item in found]
+    drawn = [item for item in record["table"] if item["tau"] == RUN.tau]
+    rounds, bound, worst, lower = ([item[name] for item in drawn] for name in ("rounds", "bound", "worst", "lower"))
+    run = replace(RUN, rounds=rounds[-1])
     with plt.rc_context(RC):
         figure, axes = plt.subplots(figsize=(5, 3.4), dpi=DPI)
         every = range(run.rounds + 1)
-        axes.semilogy(every, papers(run, instance), color=ORANGE, ls=(0, (5, 2)), label="Theorem 1 of the paper")
-        axes.semilogy(rounds, [item.bound for item in found], color=GREEN, marker="^", label="theorem")
-        axes.semilogy(rounds, [item.worst for item in found], color=BLUE, marker="s", label="worst case, certified")
-        axes.semilogy(rounds, [item.lower for item in found], color=SKY, marker="v", label="two quadratics, run")
+        axes.semilogy(every, papers(run, attained(run)), color=ORANGE, ls=(0, (5, 2)), label="Theorem 1 of the paper")
+        axes.semilogy(rounds, bound, color=GREEN, marker="^", label="theorem")
+        axes.semilogy(rounds, worst, color=BLUE, marker="s", label="worst case, certified")
+        axes.semilogy(rounds, lower, color=SKY, marker="v", label="two quadratics, run")
         axes.semilogy(every, ordinary(run), color=BLACK, ls=(0, (1, 1.2)), label="an ordinary run")
         axes.set_xlabel("rounds")
         axes.set_ylabel(r"$\Vert w_R - w^\star\Vert^2$")
@@ -141,22 +142,21 @@ def told(one: Sandwich) -> dict[str, object]:
     return {name: value for name, value in asdict(one).items() if name != "seconds"}
 
 
-def main() -> None:
-    out = options(__doc__, out={"type": Path, "required": True}, pictures=Path("docs/img"))
+def compute() -> dict[str, Any]:
+    """The table, what ends the drawn curves, the grid in brief, and other measures."""
     rows = []
     for tau, several in TABLE.items():
         for rounds in several:
-            rows.append(sandwich(replace(RUN, tau=tau, rounds=rounds)))
+            rows.append(told(sandwich(replace(RUN, tau=tau, rounds=rounds))))
             print(rows[-1], flush=True)
-    drawn = [item for item in rows if item.tau == RUN.tau]
-    longest = replace(RUN, rounds=drawn[-1].rounds)
-    instance = attained(longest)
-    draw(out.pictures / "sandwich.png", drawn, longest, instance)
-    ends = {"theorem-1": float(papers(longest, instance)[-1]), "ordinary": float(ordinary(longest)[-1])}
-    result = {"table": [told(item) for item in rows], "after the last round drawn": ends, "grid": summary(factors())}
-    result["measures"] = [[*row, told(of_measure(*row))] for row in MEASURES]
-    write_json(out.out / "horizon.json", result)
+    longest = replace(RUN, rounds=TABLE[RUN.tau][-1])
+    last = {"theorem-1": papers(longest, attained(longest)), "ordinary": ordinary(longest)}
+    measures = [[*row, told(of_measure(*row))] for row in MEASURES]
+    ends = {name: float(curve[-1]) for name, curve in last.items()}
+    return {"table": rows, "after the last round drawn": ends, "grid": summary(factors()), "measures": measures}
 
+
+STUDY = Study(__doc__, "horizon", compute, lambda record: str(record["grid"]), draw, IMAGES / "sandwich.png")
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from operator import itemgetter
 
 import fedbounds
-from fedbounds.io import write_text
 from fedbounds.report.number_format import compact, counted
 from fedbounds.report.table import Table
 from fedbounds.study.ledger import Line, Remarked, remarked
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 from validate import markdown
-from validate.runner import DOCS
+from validate.runner import DOCS, Study
 
 PAGE = DOCS / "ledger.md"
 HEAD = ("claim", "readings", "answer", "bound / measured", "proved or certified by", "refuted by")
@@ -74,12 +74,15 @@ def remark_table(items: Iterable[Remarked]) -> Table:
     return Table.of(("remark", "the paper", "read as", "answer"), body)
 
 
-def write() -> None:
-    """Fill docs/ledger.md with the ledger of the default study."""
+def tables() -> dict[str, str]:
+    """The tables of the page, of the default study."""
     lines = fedbounds.ledger(fedbounds.check(claims="all"))
-    text = markdown.filled(PAGE.read_text(encoding="utf-8"), markdown.of_table(claim_table(lines)))
-    write_text(PAGE, markdown.filled(text, markdown.of_table(remark_table(remarked())), "remarks"))
+    made = {"table": claim_table(lines), "remarks": remark_table(remarked())}
+    return {name: markdown.of_table(table) for name, table in made.items()}
 
+
+BLOCKS = {name: itemgetter(name) for name in ("table", "remarks")}
+STUDY = Study(__doc__, "", tables, lambda made: "", page=PAGE, blocks=BLOCKS)
 
 if __name__ == "__main__":
-    write()
+    STUDY.main()

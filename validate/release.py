@@ -9,7 +9,6 @@ and a small study there, and again with each extra alone. Prints a line an envir
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -19,7 +18,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from validate.runner import ROOT, options
+
 # The build of torch for processors alone; elsewhere vision brings gigabytes for graphics cards, and is left out.
 CPU = "https://download.pytorch.org/whl/cpu"
 STUDY = ["check", "--problem", "quadratic", "--clients", "3", "--rounds", "5", "--claim", "lemma-1", "--quiet"]
@@ -34,15 +34,8 @@ USES = {
 def run(*words: str | Path, where: Path) -> str:
     """What a command prints, in a folder and without this repository on the path; its end where it fails."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-    done = subprocess.run(
-        [*map(str, words)],
-        cwd=where,
-        env=env,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run([*map(str, words)], cwd=where, env=env, check=False, **pipes)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, words))} failed:\n{done.stdout[-4000:]}")
     return done.stdout
@@ -103,10 +96,8 @@ def environments(pythons: Sequence[str], extras: Sequence[str]) -> Iterator[tupl
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--python", nargs="+", default=["python3.11", "python3.12", "python3.13"])
-    parser.add_argument("--extra", nargs="*", default=["dask", "frames", "vision"], choices=[*USES])
-    chosen = parser.parse_args()
+    some = {"nargs": "*", "default": [name for name in USES if name], "choices": [*USES]}
+    chosen = options(__doc__, python=("python3.11", "python3.12", "python3.13"), extra=some)
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         wheel = next(path for path in built(Path(folder)) if path.suffix == ".whl")

@@ -6,9 +6,11 @@ import fedbounds_derivations
 from fedbounds import plugins
 from fedbounds.study.ledger import verified
 from fedbounds.study.release_evidence import RECORD, remember
+from validate.runner import options
 
 
 def main() -> None:
+    options(__doc__)
     known = plugins.claims()
     verdicts = verified(known)
     path = remember(known, verdicts, Path(fedbounds_derivations.__file__).parent / RECORD)

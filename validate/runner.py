@@ -6,7 +6,7 @@ import argparse
 import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,8 @@ class Study:
     """A study: ``about`` says what is asked, ``compute`` answers with a record for JSON; its parameters are options.
 
     ``table`` shows the record in words, ``draw`` as the PNG ``picture`` (beside the record unless it says where), and
-    ``blocks`` as what stands between the marks of ``page``. A run with --small or another --out leaves pages alone.
+    ``blocks`` as what stands between marks of ``page``. A run with --small or another --out leaves pages alone.
+    Without a ``name`` nothing is recorded.
     """
 
     about: str | None
@@ -53,7 +54,7 @@ class Study:
     draw: Callable[[Any, Path], None] | None = None
     picture: Path | None = None
     page: Path | None = None
-    blocks: Callable[[Any], Mapping[str, str]] | None = None
+    blocks: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
 
     def stored(self) -> Any:
         """The record in the repository."""
@@ -61,21 +62,21 @@ class Study:
 
     def written(self, text: str, record: Any) -> str:
         """The page with its blocks as the record has them."""
-        blocks = self.blocks(record) if self.blocks else {}
-        return reduce(lambda page, name: filled(page, blocks[name], name), blocks, text)
+        return reduce(lambda page, name: filled(page, self.blocks[name](record), name), self.blocks, text)
 
     def main(self, arguments: Sequence[str] | None = None) -> Any:
         """Run the study, print it, and write its record, picture and page."""
         known = {name: item.default for name, item in inspect.signature(self.compute).parameters.items()}
-        chosen = vars(options(self.about, arguments, **known, out=Path))
-        out = chosen.pop("out")
+        chosen = vars(options(self.about, arguments, **known, **({"out": Path} if self.name else {})))
+        out = chosen.pop("out", None)
         record = self.compute(**chosen)
         print(self.table(record))
         if out is None and chosen.get("small"):
             return record
-        home = (out or RESULTS) / f"{self.name}.json"
-        home.parent.mkdir(parents=True, exist_ok=True)
-        write_json(home, record)
+        if self.name:
+            home = (out or RESULTS) / f"{self.name}.json"
+            home.parent.mkdir(parents=True, exist_ok=True)
+            write_json(home, record)
         if self.draw is not None:
             self.draw(record, self.picture if self.picture and out is None else home.with_suffix(".png"))
         if self.page is not None and out is None:

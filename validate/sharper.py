@@ -2,7 +2,7 @@
 
     python -m validate.sharper           (about half a minute on one core)
 
-Writes validate/results/sharper.json, docs/img/bound_over_worst.png and docs/img/bound_over_run.png. On runs each
+Draws docs/img/bound_over_worst.png and docs/img/bound_over_run.png, and prints where runs end. On a run each
 inequality is iterated with the run's own constants, b_{t+1} = rhs at Delta = b_t, and compared with the
 measured ||w_t - w*||^2. Where an inequality speaks of the drift, that is bounded by
 (sum of the round's earlier step sizes)^2 G^2, which follows from Jensen's inequality.
@@ -10,7 +10,6 @@ measured ||w_t - w*||^2. Where an inequality speaks of the drift, that is bounde
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import worst_ratio
-from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
@@ -30,16 +28,11 @@ from fedbounds.plugins import claim_named, weighting_named
 from fedbounds.study.objects_from_settings import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
-from validate.runner import IMAGES, RESULTS, options
+from validate.runner import IMAGES, options
 
 REPAIRED = READINGS["repaired"]
 STEPS = ("theorem-1", "sharper-step", "star-step", "fedavg-step")
-HORIZONS = ("corollary", "sharper-corollary", "star-corollary")
-PROBLEMS = {
-    "least squares, regression": Settings(problem="least-squares", clients=6),
-    "least squares, diabetes": Settings(problem="least-squares", data="diabetes", clients=6),
-    "quadratic": Settings(problem="quadratic", clients=6),
-}
+PROBLEM = Settings(problem="least-squares", clients=6)
 WEIGHTINGS = ("fedavg", "fedsoftmax:0.5", "fedmax")
 CASES: dict[str, dict[str, Any]] = {
     "alpha = p": {},
@@ -62,33 +55,16 @@ def iterate(key: str, trajectory: Trajectory) -> Array:
     return np.array(bounds)
 
 
-def over_runs(problems: dict[str, Settings], weightings: tuple[str, ...], rounds: int) -> dict[str, Any]:
-    """Bound over measured at the end of runs with full gradients, one-step bounds iterated and horizon bounds."""
-    table: dict[str, Any] = {}
-    for name, settings in problems.items():
-        problem = build_problem(settings)
-        for label in weightings:
-            weighting = weighting_named(label)
-            experiment = Experiment(
-                problem, weighting, theory_step(problem), tau=5, rounds=rounds, replicates=1, batch_size=None
-            )
-            trajectory = simulate(experiment)
-            path = trajectory.paths["alpha"]
-            measured = path.distance_sq[0]
-            curves = {k: iterate(k, trajectory) for k in STEPS if k != "fedavg-step" or label == "fedavg"}
-            run = examine_run(trajectory, REPAIRED)
-            horizon = {}
-            for key in HORIZONS:
-                claim = claim_named(key)
-                values = {**run.values(claim.symbols), "T": float(len(trajectory.eta))}
-                bound = sum(float(np.min(evaluate(term, values))) for term in claim.sides(REPAIRED).terms.values())
-                horizon[key] = bound / float(path.gap[0, -1])
-            table[f"{name}, {label}"] = {
-                "times": trajectory.times.tolist(),
-                "ratio": {k: (b[trajectory.times] / measured).tolist() for k, b in curves.items()},
-                "horizon": horizon,
-            }
-    return table
+def over_runs(weightings: tuple[str, ...], rounds: int) -> dict[str, tuple[Array, dict[str, Array]]]:
+    """Weighting -> times and, of each one-step bound that is iterated, bound over measured; full gradients."""
+    problem, result = build_problem(PROBLEM), {}
+    for label in weightings:
+        setting = Experiment(problem, weighting_named(label), theory_step(problem), 5, rounds, 1, None)
+        trajectory = simulate(setting)
+        measured, times = trajectory.paths["alpha"].distance_sq[0], trajectory.times
+        keys = [key for key in STEPS if key != "fedavg-step" or label == "fedavg"]
+        result[label] = times, {key: iterate(key, trajectory)[times] / measured for key in keys}
+    return result
 
 
 def over_worst(kappas: tuple[int, ...], tau: int = 3) -> dict[str, Any]:
@@ -103,50 +79,42 @@ def over_worst(kappas: tuple[int, ...], tau: int = 3) -> dict[str, Any]:
     }
 
 
-def draw(kappas: tuple[int, ...], worst: dict[str, Any], runs: dict[str, Any], folder: Path) -> None:
-    """The two pictures."""
+def pictures(kappas: tuple[int, ...], worst: dict[str, Any], runs: dict[str, Any], folder: Path) -> None:
+    """The two pictures, a panel a class and a weighting."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13.2, 3.4), layout="constrained", dpi=100)
     for axes, (case, lines) in zip(figure.subplots(1, 3, sharey=True), worst.items(), strict=True):
         for marker, (key, values) in zip("os^d", lines.items(), strict=False):
             axes.semilogx(kappas, values, marker=marker, markersize=4, label=key)
-        axes.set_title(f"over the worst case: {case}", fontsize=8, loc="left")
-        axes.set_xlabel("κ = L/μ")
-        axes.set_yscale("log")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=8)
+        _labelled(axes, f"over the worst case: {case}", "κ = L/μ", yscale="log")
     figure.axes[0].set_ylabel("bound / worst case of the class")
     figure.savefig(folder / "bound_over_worst.png")
-    shown = [name for name in runs if name.startswith("least squares, regression")]
     figure = Figure(figsize=(13.2, 3.4), layout="constrained", dpi=100)
-    for axes, name in zip(figure.subplots(1, len(shown), sharey=True), shown, strict=True):
-        for style, (key, values) in zip(("-", "--", "-.", ":"), runs[name]["ratio"].items(), strict=False):
-            axes.loglog(np.array(runs[name]["times"]) + 1, values, style, label=key)
-        axes.set_title(f"over a run: {name}", fontsize=8, loc="left")
-        axes.set_xlabel("t + 1")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize=8)
+    for axes, (label, (times, lines)) in zip(figure.subplots(1, len(runs), sharey=True), runs.items(), strict=True):
+        for style, (key, values) in zip(("-", "--", "-.", ":"), lines.items(), strict=False):
+            axes.loglog(times + 1, values, style, label=key)
+        _labelled(axes, f"over a run: least squares, regression, {label}", "t + 1")
     figure.axes[0].set_ylabel("bound / measured")
     figure.savefig(folder / "bound_over_run.png")
 
 
-def main(arguments: list[str] | None = None) -> dict[str, Any]:
-    """Both tables and pictures; ``--small`` does a little of each and writes nothing."""
+def _labelled(axes: Any, title: str, along: str, **more: Any) -> None:
+    axes.set_title(title, fontsize=8, loc="left")
+    axes.set(xlabel=along, **more)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+
+
+def main(arguments: list[str] | None = None, folder: Path = IMAGES) -> dict[str, Any]:
+    """Both studies and pictures; ``--small`` does a little of each and draws nothing."""
     small = options(__doc__, arguments, small=False).small
     kappas = (10,) if small else (2, 5, 10, 20, 50, 100, 200, 500)
-    problems = dict(list(PROBLEMS.items())[2:]) if small else PROBLEMS
-    worst, runs = (
-        over_worst(kappas),
-        over_runs(problems, WEIGHTINGS[:1] if small else WEIGHTINGS, 5 if small else 200),
-    )
-    ends = {name: {k: v[-1] for k, v in run["ratio"].items()} | run["horizon"] for name, run in runs.items()}
-    for name, end in ends.items():
-        print(name, {k: f"{v:.3g}" for k, v in end.items()})
+    worst, runs = over_worst(kappas), over_runs(WEIGHTINGS[:1] if small else WEIGHTINGS, 5 if small else 200)
+    ends = {label: {key: float(values[-1]) for key, values in lines.items()} for label, (_, lines) in runs.items()}
+    print(*(f"{label}: {end}" for label, end in ends.items()), sep="\n")
     if not small:
-        draw(kappas, worst, runs, IMAGES)
-        text = json.dumps({"kappas": kappas, "over_worst": worst, "over_run_at_end": ends}, indent=1) + "\n"
-        write_text(RESULTS / "sharper.json", text)
+        pictures(kappas, worst, runs, folder)
     return {"worst": worst, "runs": ends}
 
 

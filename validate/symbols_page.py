@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import functools
+from operator import itemgetter
 
 import sympy as sp
 
-from fedbounds.io import write_text
 from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.expressions import NEEDS_VALUE
-from validate.markdown import filled
 from validate.markdown import markdown_table as table
-from validate.runner import DOCS
+from validate.runner import DOCS, Study
 
 # Abbreviations that one shipped claim defines.
 OF_ONE_CLAIM = NEEDS_VALUE - {"gamma"}
-PAGE = DOCS / "symbols.md"
 
 
 # Those that are written as expressions of points, and have no letter of their own.
@@ -66,12 +63,14 @@ def assumption_table() -> str:
     return table(("name", "key", "says", "relation"), rows)
 
 
-def page(text: str) -> str:
-    """The page with its tables as they are now."""
+def tables() -> dict[str, str]:
+    """The tables of the page as they are now."""
     made = {"symbols": symbol_table(False), "varying": symbol_table(True)}
-    made |= {"points": point_table(), "assumptions": assumption_table()}
-    return functools.reduce(lambda found, name: filled(found, made[name], name), made, text)
+    return made | {"points": point_table(), "assumptions": assumption_table()}
 
+
+BLOCKS = {name: itemgetter(name) for name in ("symbols", "varying", "points", "assumptions")}
+STUDY = Study(__doc__, "", tables, lambda made: "", page=DOCS / "symbols.md", blocks=BLOCKS)
 
 if __name__ == "__main__":
-    write_text(PAGE, page(PAGE.read_text(encoding="utf-8")))
+    STUDY.main()

@@ -8,10 +8,10 @@ docs/img/tight_*.png. ``--small`` writes nothing but a few numbers, for the test
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction as F
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,10 @@ from fedbounds.evidence.sdp.one_step.sampled_program import reduced
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
 from fedbounds.evidence.sdp.solver import worst_case
-from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from validate.appendix import certify_appendix
-from validate.runner import IMAGES, RESULTS, ROOT, options
+from validate.runner import IMAGES, ROOT, Study
 
 CERTIFICATES = ROOT / "derivations" / "certificates"
 HALF = F(1, 2)
@@ -52,63 +51,64 @@ FAMILIES = ("appendix", "gradient-descent", "local-descent", "no-gradient", "noi
 ANY = "any-local-models"
 
 Row = dict[str, Any]
-StageResult = tuple[str, Row, Certificate | None]
+StageResult = tuple[Row, Certificate | None]
+Rows = Iterator[tuple[str, Row, Certificate | None]]
+Cases = dict[str, Setting]
 
 
-def scaled_theorem(setting: Setting, scale: dict[str, F]) -> Certificate | None:
-    """Theorem 1 with named terms multiplied."""
-    return certify(claim_named("theorem-1"), setting, scale)
+def certified_above(value: float, digits: int, attempt: Callable[[F], Certificate | None]) -> StageResult:
+    """The row and the certificate of a solver's value: that of the first constant above it for which one is found."""
+    for above in ABOVE:
+        constant = F(round((value + float(above)) * 10**digits), 10**digits)
+        certificate = attempt(constant)
+        if certificate is not None:
+            return {"solver": value, "certified": float(constant)}, certificate
+    return {"solver": value, "certified": None}, None
 
 
-def tight_rows(claim: str, term: str, cases: dict[str, Setting]) -> Iterator[StageResult]:
+def tight_row(claim: Claim, setting: Setting, term: str) -> StageResult:
+    """A tight constant."""
+    result = tight(claim, setting, term)
+    proved = None if result.certified is None else float(result.certified)
+    return {"stated": result.stated, "solver": result.solver, "certified": proved}, result.certificate
+
+
+def tight_rows(claim: str, term: str, cases: Cases) -> Rows:
     """A tight constant in every case."""
     for name, setting in cases.items():
-        result = tight(claim_named(claim), setting, term)
-        proved = None if result.certified is None else float(result.certified)
-        row = {"stated": result.stated, "solver": result.solver, "certified": proved}
-        yield f"tight-{claim}-{term}-{name}", row, result.certificate
+        yield f"tight-{claim}-{term}-{name}", *tight_row(claim_named(claim), setting, term)
 
 
-def ratio_rows(claims: tuple[str, ...], cases: dict[str, Setting]) -> Iterator[StageResult]:
+def certified_rows(prefix: str, cases: Cases, attempt: Callable[[Setting], Certificate | None]) -> Rows:
+    """Whether something is certified, in every case."""
+    for name, setting in cases.items():
+        certificate = attempt(setting)
+        yield f"{prefix}-{name}", {"certified": certificate is not None}, certificate
+
+
+def ratio_rows(claims: tuple[str, ...], cases: Cases) -> Rows:
     """sup lhs/rhs: how near the worst case of the class comes to the bound."""
-    for name, setting in cases.items():
-        for key in claims:
-            claim = claim_named(key)
-            ratio = worst_ratio(claim, setting)
-            certificate, proved = None, None
-            for above in ABOVE:
-                factor = F(round((ratio + float(above)) * 10**8), 10**8)
-                certificate = certify(claim, setting, dict.fromkeys(claim.terms, factor))
-                if certificate is not None:
-                    proved = float(factor)
-                    break
-            yield f"ratio-{key}-{name}", {"solver": ratio, "certified": proved}, certificate
+    for (name, setting), claim in product(cases.items(), map(claim_named, claims)):
+
+        def scaled(factor: F, claim: Claim = claim, setting: Setting = setting) -> Certificate | None:
+            return certify(claim, setting, dict.fromkeys(claim.terms, factor))
+
+        yield f"ratio-{claim.key}-{name}", *certified_above(worst_ratio(claim, setting), 8, scaled)
 
 
-def without_gradients(cases: dict[str, Setting]) -> Iterator[StageResult]:
-    """Theorem 1 with no G at all and 2 rho_bar L Gamma for 6 rho_bar L Gamma, for deterministic gradients."""
-    for name, setting in cases.items():
-        certificate = scaled_theorem(setting, {"drift": F(0), "heterogeneity": F(1, 3)})
-        yield f"no-gradient-bound-{name}", {"certified": certificate is not None}, certificate
+def without_gradient(setting: Setting, heterogeneity: F = F(1, 3)) -> Certificate | None:
+    """Theorem 1 with no G at all, and its 6 rho_bar L Gamma multiplied; for deterministic gradients."""
+    return certify(claim_named("theorem-1"), setting, {"drift": F(0), "heterogeneity": heterogeneity})
 
 
-def bare_rows(cases: dict[str, Setting]) -> Iterator[StageResult]:
+def bare_rows(cases: Cases) -> Rows:
     """Theorem 1 with no G at all: the largest b for 3/8, and the smallest c for 6, the rest as stated."""
     bare = bare_theorem()
     for name, setting in cases.items():
-        result = tight(bare, setting, "contraction")
-        proved = None if result.certified is None else float(result.certified)
-        row: Row = {"stated": result.stated, "solver": result.solver, "certified": proved}
-        yield f"no-gradient-contraction-{name}", row, result.certificate
-        row = {"stated": 6.0, "solver": tight_value(bare, setting, "heterogeneity"), "certified": None}
-        certificate = None
-        for above in ABOVE:
-            constant = F(round((row["solver"] + float(above)) * 10**7), 10**7)
-            certificate = scaled_theorem(setting, {"drift": F(0), "heterogeneity": constant / 6})
-            if certificate is not None:
-                row["certified"] = float(constant)
-                break
-        yield f"no-gradient-heterogeneity-{name}", row, certificate
+        yield f"no-gradient-contraction-{name}", *tight_row(bare, setting, "contraction")
+        value = tight_value(bare, setting, "heterogeneity")
+        row, certificate = certified_above(value, 7, lambda c, at=setting: without_gradient(at, c / 6))
+        yield f"no-gradient-heterogeneity-{name}", {"stated": 6.0, **row}, certificate
 
 
 def bare_theorem() -> Claim:
@@ -117,7 +117,7 @@ def bare_theorem() -> Claim:
     return replace(theorem, terms={k: v for k, v in theorem.terms.items() if k != "drift"})
 
 
-def descent_rows(steps: tuple[int, ...]) -> Iterator[StageResult]:
+def descent_rows(steps: tuple[int, ...]) -> Rows:
     """One round of local gradient descent, the case that PEPit is compared on: mu = 0.1, L = 1, eta = 1/2."""
     for tau in steps:
         setting = round_setting(2, tau, kappa=10, eta=HALF)
@@ -155,7 +155,7 @@ def worst_function(model: Model) -> tuple[Any, Any]:
     return np.abs(gaps) < 1e-9, reduced([[F(1), *g]], len(vector))
 
 
-def gradient_rows() -> Iterator[StageResult]:
+def gradient_rows() -> Rows:
     """The exact rate of gradient descent, as stated: no constant could be smaller."""
     claim = claim_named("gradient-descent")
     for kappa, eta, T in product((2, 10, 100), (HALF, F(1), F(3, 2), F(19, 10)), (1, 2, 3, 5)):
@@ -168,21 +168,12 @@ def gradient_rows() -> Iterator[StageResult]:
         yield name, {"certified": float(rhs["Delta_0"])}, certificate
 
 
-def noise_rows(cases: dict[str, Setting]) -> Iterator[StageResult]:
-    """The one-step claims as stated, for stochastic gradients."""
-    for key in ("lemma-2", "theorem-1", "sharper-step", "star-step", "fedavg-step"):
-        for name, setting in cases.items():
-            if key != "fedavg-step" or setting.alpha == setting.p:
-                certificate = certify(claim_named(key), replace(setting, gradients="stochastic", local="any"))
-                yield f"noise-{key}-{name}", {"certified": certificate is not None}, certificate
-
-
 def at(kappa: int, tau: int, weights: str = "fedavg", **more: Any) -> Setting:
     """A setting of the tables."""
     return round_setting(2, tau, kappa=kappa, **WEIGHTS[weights], **more)
 
 
-def table() -> Iterator[StageResult]:
+def table() -> Rows:
     """Every number of the documentation."""
     yield from tight_rows("lemma-1", "gap", {"k10": round_setting(1, 1, kappa=10)})
     grid = {f"k{kappa}-tau{tau}": at(kappa, tau) for kappa in (2, 10, 100) for tau in (2, 3, 4, 6)}
@@ -198,31 +189,27 @@ def table() -> Iterator[StageResult]:
     literal = {f"skewed-k{kappa}-literal": round_setting(2, 2, kappa=kappa, **LITERAL) for kappa in (10, 100, 1000)}
     yield from tight_rows("theorem-1", "drift", literal)
     plain = {f"{w}-k{kappa}-tau{tau}": at(kappa, tau, w) for w in WEIGHTS for kappa in (2, 10, 100) for tau in (1, 3)}
-    yield from without_gradients(plain)
+    yield from certified_rows("no-gradient-bound", plain, without_gradient)
     yield from bare_rows({name: setting for name, setting in plain.items() if "tau3" in name})
     ten = {name: setting for name, setting in plain.items() if "k10-" in name}
     yield from ratio_rows(("theorem-1", "sharper-step", "star-step"), ten)
     yield from ratio_rows(("fedavg-step",), {name: s for name, s in ten.items() if name.startswith("fedavg")})
     anywhere = {name: replace(setting, local="any") for name, setting in ten.items() if "tau3" in name}
-    for key in ("sharper-step", "star-step"):
-        for name, setting in anywhere.items():
-            certificate = certify(claim_named(key), setting)
-            yield f"{key}-any-{name}", {"certified": certificate is not None}, certificate
-    yield from noise_rows({name: setting for name, setting in plain.items() if "tau3" in name})
+    for claim in map(claim_named, ("sharper-step", "star-step")):
+        yield from certified_rows(f"{claim.key}-any", anywhere, partial(certify, claim))
+    three = {name: replace(s, gradients="stochastic", local="any") for name, s in plain.items() if "tau3" in name}
+    for claim in map(claim_named, ("lemma-2", "theorem-1", "sharper-step", "star-step")):
+        yield from certified_rows(f"noise-{claim.key}", three, partial(certify, claim))
+    unbiased = {name: setting for name, setting in three.items() if setting.alpha == setting.p}
+    yield from certified_rows("noise-fedavg-step", unbiased, partial(certify, claim_named("fedavg-step")))
     half = replace(at(10, 3), local="any")
     yield from tight_rows("fedavg-step", "drift", {"any-k10": half})
     yield "fedavg-step-any-k10", {}, certify(claim_named("fedavg-step"), half)
     yield from descent_rows((1, 2, 3))
     yield from gradient_rows()
+    weighted = {f"{weights}-k10-tau3": at(10, 3, weights) for weights in WEIGHTS}
     for name in ("A_1", "A_3", "A_5"):
-        for weights in WEIGHTS:
-            certificate = certify_appendix(name, at(10, 3, weights))
-            yield f"appendix-{name}-{weights}-k10-tau3", {"certified": certificate is not None}, certificate
-
-
-def tight_curve(claim: Claim, settings: Iterable[Setting], term: str) -> list[float]:
-    """`tight_value` along a curve."""
-    return [tight_value(claim, setting, term) for setting in settings]
+        yield from certified_rows(f"appendix-{name}", weighted, partial(certify_appendix, name))
 
 
 def curves() -> dict[str, dict[str, list[float]]]:
@@ -232,25 +219,29 @@ def curves() -> dict[str, dict[str, list[float]]]:
     bare = bare_theorem()
     names = ("lemma-2", "gradient, literal", "gradient, sync", "contraction, no G", "heterogeneity, no G")
     result: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+
+    def along(claim: Claim, term: str, settings: Callable[[int], Setting]) -> list[float]:
+        return [tight_value(claim, settings(kappa), term) for kappa in kappas]
+
     for tau in (2, 3, 4, 5, 6):
-        result["lemma-2"][f"tau = {tau}"] = tight_curve(lemma, [at(k, tau) for k in kappas], "drift")
+        result["lemma-2"][f"tau = {tau}"] = along(lemma, "drift", lambda k, tau=tau: at(k, tau))
     for tau in (2, 4):
-        along = [round_setting(2, tau, kappa=k, **LITERAL) for k in kappas]
-        result["gradient, literal"][f"alpha = (.9, .1), tau = {tau}"] = tight_curve(theorem, along, "drift")
+        literal = partial(round_setting, 2, tau, **LITERAL)
+        values = along(theorem, "drift", lambda k, setting=literal: setting(kappa=k))
+        result["gradient, literal"][f"alpha = (.9, .1), tau = {tau}"] = values
     for name in ("one-client", "small-client"):
-        along = [at(k, 3, name, reading="sync") for k in kappas]
-        result["gradient, sync"][name] = tight_curve(theorem, along, "drift")
+        result["gradient, sync"][name] = along(theorem, "drift", lambda k, w=name: at(k, 3, w, reading="sync"))
     for name in WEIGHTS:
-        along = [at(k, 3, name) for k in kappas]
-        result["contraction, no G"][name] = tight_curve(bare, along, "contraction")
-        result["heterogeneity, no G"][name] = tight_curve(bare, along, "heterogeneity")
+        for term in ("contraction", "heterogeneity"):
+            result[f"{term}, no G"][name] = along(bare, term, lambda k, w=name: at(k, 3, w))
     return {"kappa": {"kappa": [float(k) for k in kappas]}, **result}
 
 
-def draw(found: dict[str, dict[str, list[float]]], folder: Path) -> None:
-    """Two pictures: the constants of G^2, and what is left of Theorem 1 without G."""
+def draw(record: dict[str, Any], folder: Path) -> None:
+    """Two pictures in the folder: the constants of G^2, and what is left of Theorem 1 without G."""
     from matplotlib.figure import Figure
 
+    found = record["curves"]
     kappas = found["kappa"]["kappa"]
     titles = {
         "lemma-2": "Lemma 2: c in c η²τ²G² (stated: 16)",
@@ -259,8 +250,7 @@ def draw(found: dict[str, dict[str, list[float]]], folder: Path) -> None:
         "contraction, no G": "Theorem 1 without G: b in 1 - ημ(1 + bρ) (stated: 3/8)",
         "heterogeneity, no G": "Theorem 1 without G: c in c ρLΓ (stated: 6)",
     }
-    names = tuple(titles)
-    groups = {"tight_gradient": names[:3], "tight_without_gradient": names[3:]}
+    groups = {"tight_gradient": [*titles][:3], "tight_without_gradient": [*titles][3:]}
     for name, keys in groups.items():
         figure = Figure(figsize=(4.4 * len(keys), 3.4), layout="constrained", dpi=110)
         for axes, key in zip(figure.subplots(1, len(keys), squeeze=False)[0], keys, strict=True):
@@ -281,9 +271,8 @@ def family(name: str) -> str:
     return next((kind for kind in FAMILIES if name.startswith(kind)), ANY)
 
 
-def main(arguments: list[str] | None = None) -> dict[str, Row]:
-    """Recompute the table, verify every certificate exactly, and write everything unless ``--small``."""
-    small = options(__doc__, arguments, small=False).small
+def compute(small: bool = False) -> dict[str, Any]:
+    """The table, every certificate verified exactly and written, and the curves; ``small`` is one number."""
     rows: dict[str, Row] = {}
     families: dict[str, list[Certificate]] = {}
     entries = tight_rows("lemma-2", "drift", {"k10-tau2": at(10, 2)}) if small else table()
@@ -291,17 +280,14 @@ def main(arguments: list[str] | None = None) -> dict[str, Row]:
         valid = certificate is not None and check(certificate)[0]
         rows[name] = {**row, "certificate": name if valid else None}
         print(f"{name}: {row}{'' if valid else '   NOT CERTIFIED'}", flush=True)
-        if valid and certificate is not None:
+        if valid:
             families.setdefault(family(name), []).append(replace(certificate, name=name))
-    if not small:
-        for kind, certificates in families.items():
-            save(CERTIFICATES / f"{kind}.jsonl", certificates)
-        result = curves()
-        draw(result, IMAGES)
-        text = json.dumps({"numbers": rows, "curves": result}, indent=1) + "\n"
-        write_text(RESULTS / "tight_constants.json", text)
-    return rows
+    for kind, certificates in {} if small else families.items():
+        save(CERTIFICATES / f"{kind}.jsonl", certificates)
+    return {"numbers": rows} if small else {"numbers": rows, "curves": curves()}
 
+
+STUDY = Study(__doc__, "tight_constants", compute, lambda record: "", draw, IMAGES)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -1,27 +1,21 @@
-"""The algorithms' curves, and the page docs/zoo.md from what the studies of the zoo have recorded.
-
-python -m validate.zoo            # the curves (a minute), their picture, and the page's tables
-"""
+"""The algorithms' curves, their picture and their table of docs/zoo.md: `python -m validate.zoo` (a minute)."""
 
 from __future__ import annotations
 
-import json
-import re
+from pathlib import Path
 
 import numpy as np
 
 from fedbounds.engine.iterates import run_algorithm
-from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import algorithm_named, algorithms
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.report.table import Table
 from fedbounds.weightings.fedavg import FedAvg
-from validate.markdown import filled, of_table
-from validate.runner import DOCS, IMAGES, RESULTS
+from validate.markdown import of_table
+from validate.runner import DOCS, IMAGES, Study
 
-PAGE, PICTURE = DOCS / "zoo.md", IMAGES / "zoo.png"
 ROUNDS, TAU, BATCH, RUNS = 150, 8, 4, 8
 # The step size of every local step times L; minibatch SGD takes one step a round, and a full one.
 STEP, FULL_STEP = 0.1, 1.0
@@ -56,8 +50,13 @@ def curves(batch_size: int | None, replicates: int) -> dict[str, list[float]]:
     for key in algorithms():
         eta = ConstantStep((FULL_STEP if key == "minibatch" else STEP) / setting.problem.L)
         distance = run_algorithm(algorithm_named(DRAWN.get(key, key)), setting.with_(eta=eta)).distance_sq.mean(0)
-        result[key] = (distance / distance[0]).tolist()
+        result[key] = [float(f"{value:.4g}") for value in distance / distance[0]]
     return result
+
+
+def compute() -> dict[str, dict[str, list[float]]]:
+    """The curves at full gradients and at batches."""
+    return {"full": curves(None, 1), "noisy": curves(BATCH, RUNS)}
 
 
 def rate(curve: list[float]) -> float:
@@ -69,7 +68,7 @@ def rate(curve: list[float]) -> float:
     return float(np.exp(np.polyfit(at, np.log(values[at]), 1)[0]))
 
 
-def draw(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> None:
+def draw(record: dict[str, dict[str, list[float]]], path: Path) -> None:
     """Two panels: full gradients, where a straight line is linear convergence, and batches."""
     import matplotlib.pyplot as plt
 
@@ -78,9 +77,8 @@ def draw(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> None:
     styles = [(colour, dash) for dash in DASHES for colour in (BLACK, BLUE, ORANGE, GREEN, PURPLE, SKY)]
     with plt.rc_context(RC):
         figure, axes = plt.subplots(1, 2, figsize=(9.2, 3.9), sharey=False)
-        for axis, (title, result) in zip(
-            axes, (("full gradients", full), (f"batches of {BATCH}", noisy)), strict=True
-        ):
+        titles = ("full gradients", f"batches of {BATCH}")
+        for axis, title, result in zip(axes, titles, record.values(), strict=True):
             for (key, curve), (colour, dash) in zip(result.items(), styles, strict=False):
                 values = np.maximum(curve, ROUNDING)
                 axis.semilogy(values, color=colour, ls=dash, label=key)
@@ -89,13 +87,13 @@ def draw(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> None:
         axes[0].set_ylabel(r"$\Vert w-w^\star\Vert^2$ over that of the start")
         axes[1].legend(loc="center left", bbox_to_anchor=(1.01, 0.5), handlelength=3)
         figure.tight_layout()
-        figure.savefig(PICTURE, dpi=DPI, metadata={"Software": None})
+        figure.savefig(path, dpi=DPI, metadata={"Software": None})
         plt.close(figure)
 
 
-def floors(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> str:
+def floors(record: dict[str, dict[str, list[float]]]) -> str:
     """The table of the curves: where each ends, and how fast those without a floor fall."""
-    rows = []
+    rows, (full, noisy) = [], record.values()
     for key, kind in algorithms().items():
         factor, last = rate(full[key]), np.mean(full[key][-20:])
         ends = f"linear, a factor {factor:.3f} a round" if np.isfinite(factor) else f"floor {last:.1e}"
@@ -104,45 +102,7 @@ def floors(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> str:
     return of_table(Table.of(("algorithm", "what it does", "full gradients", f"batches of {BATCH}"), rows))
 
 
-def counts(rows: list[dict]) -> str:
-    """How often slips and right implementations were refused, in a sentence."""
-    right, wrong = [row for row in rows if not row["slip"]], [row for row in rows if row["slip"]]
-    every = sum(row["tried"] for row in wrong)
-    said = f"{len(wrong)} slips of {len(right)} implementations: "
-    said += f"refused {sum(r['refused'] for r in wrong)} times of {every}, "
-    said += f"named {sum(r['named'] for r in wrong)} times, and alone {sum(r['alone'] for r in wrong)} times; "
-    refused = sum(r["refused"] for r in right)
-    return f"{said}the right implementations were refused {refused} times of {sum(r['tried'] for r in right)}."
-
-
-def frameworks(rows: list[dict]) -> str:
-    """What was said of the frameworks."""
-    lines = []
-    for row in sorted(rows, key=lambda row: row["framework"]):
-        slip = re.search(r"It does what happens where (.*?)\. A right one", row["message"])
-        name = f"{row['framework']} {row['version']}"
-        lines.append((name, row["algorithm"], "yes" if row["conforms"] else "no", slip[1] if slip else "–"))
-    return of_table(Table.of(("framework", "compared with", "conforms", "what it does instead"), lines))
-
-
-def written(page: str) -> str:
-    """The page with its tables from the records."""
-    kept = {name: json.loads((RESULTS / f"{name}.json").read_text()) for name in ("zoo", "conformance", "frameworks")}
-    page = filled(page, floors(**kept["zoo"]), "curves")
-    page = filled(page, counts(kept["conformance"]), "slips")
-    return filled(page, frameworks(kept["frameworks"]), "frameworks")
-
-
-def main() -> None:
-    result = {"full": curves(None, 1), "noisy": curves(BATCH, RUNS)}
-    draw(**result)
-    short = {
-        name: {key: [float(f"{v:.4g}") for v in curve] for key, curve in item.items()}
-        for name, item in result.items()
-    }
-    (RESULTS / "zoo.json").write_text(json.dumps(short) + "\n")
-    write_text(PAGE, written(PAGE.read_text(encoding="utf-8")))
-
+STUDY = Study(__doc__, "zoo", compute, floors, draw, IMAGES / "zoo.png", DOCS / "zoo.md", {"curves": floors})
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -5,7 +5,8 @@ import re
 
 from fedbounds.errors import InputError
 from fedbounds.latex.reader import read_text
-from validate.robustness.theorem_files import mutated, valid
+from validate.robustness.damage import latex
+from validate.robustness.formats import theorem_files
 
 COUNT = 300
 # Names of tokens in the grammar.
@@ -13,11 +14,11 @@ INTERNAL = re.compile(r"<norm|norm>|quantity [a-z]+_|\b_?(LPAR|RPAR|EXPECT|MRON)
 
 
 def test_a_damaged_file_is_read_or_refused_in_sentences():
-    rng, files = random.Random(36), valid()
+    rng, files = random.Random(36), theorem_files()
     read = 0
     for _ in range(COUNT):
         try:
-            read += len(read_text(mutated(rng, rng.choice(files))))
+            read += len(read_text(latex(rng, rng.choice(files))))
         except InputError as wrong:
             lines = str(wrong).splitlines()
             assert all(line.endswith(".") and "but received" in line for line in lines)

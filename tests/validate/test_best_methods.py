@@ -60,7 +60,7 @@ def test_the_page_has_the_stored_numbers():
 
 def test_a_cell_is_computed_again():
     again, (row,) = (
-        cell(2, 1, 10, 1, 0),
+        cell(2, 1, 10, 1),
         [r for r in ROWS if (r["tau"], r["rounds"], r["kappa"], r["zeta_star"]) == (2, 1, 10, 1)],
     )
     assert again["worst"] == pytest.approx(row["worst"], rel=2e-4) and again["random"] == RANDOM

@@ -1,6 +1,5 @@
 """The page of the comparison says what was recorded, and the record is what a run finds."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -14,12 +13,12 @@ from validate import markdown
 
 @pytest.fixture(scope="module")
 def kept():
-    return json.loads(study.KEPT.read_text())
+    return study.STUDY.stored()
 
 
 def test_the_page_shows_the_record(kept):
-    page = study.PAGE.read_text(encoding="utf-8")
-    assert study.written(page) == page and set(kept) == set(study.STUDIES)
+    page = study.STUDY.page.read_text(encoding="utf-8")
+    assert study.STUDY.written(page, kept) == page and set(kept) == set(study.STUDIES)
 
 
 def test_a_theorem_and_an_algorithm_are_found_again(kept):
@@ -42,7 +41,7 @@ def cells(kept, name, first):
 
 
 def test_the_answer_of_the_page_is_that_of_the_record(kept):
-    page = re.sub(r"\s+", " ", study.PAGE.read_text(encoding="utf-8"))
+    page = re.sub(r"\s+", " ", study.STUDY.page.read_text(encoding="utf-8"))
     assert all("fedavg-rounds is the tightest" in item["answer"][0] for item in kept.values())
     for name in ("digits", "diabetes"):
         asked, needed = cells(kept, name, "fedavg-rounds")[-1].split()[:2]

@@ -21,7 +21,7 @@ from fedbounds.errors import reject
 from fedbounds.io import write_text
 from validate.false_theorems.evidences import Bench, Fate, tried
 from validate.false_theorems.specimens import specimen
-from validate.markdown import filled
+from validate.markdown import filled, markdown_table
 from validate.runner import DOCS, RESULTS, options
 
 Record = Mapping[str, Any]
@@ -109,28 +109,16 @@ def by_evidence(records: Iterable[Record], kind: str) -> dict[str, int]:
 
 def table(seed: int, records: list[Record]) -> str:
     """The tables of the page, in Markdown."""
-    whole = counted(records)
-    noisy = sum(item["noisy"] for item in records)
-    lines = [
-        f"Seed {seed}: {whole['false']} false theorems ({noisy} of them refuted by an instance with noise) and "
-        f"{whole['true']} true ones.",
-        "",
-        "| claims about | false | a HOLDS over a counterexample | refuted | true | refuted | HOLDS as wide |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    whole, noisy = counted(records), sum(item["noisy"] for item in records)
+    said = f"Seed {seed}: {whole['false']} false theorems ({noisy} of them refuted by an instance with noise)"
     groups = {scope: [item for item in records if item["scope"] == scope] for scope in SCOPES} | {"all": records}
-    lines += [_line(name, counted(some)) for name, some in groups.items()]
-    lines += [
-        "",
-        "| evidence | asked: false | refuted | a HOLDS over a counterexample | asked: true | refuted | HOLDS |",
-    ]
-    lines += ["|---|---|---|---|---|---|---|"]
-    lines += [_line(kind, by_evidence(records, kind)) for kind in EVIDENCES]
-    return "\n".join(lines)
-
-
-def _line(name: str, counts: Mapping[str, int]) -> str:
-    return f"| {name} | {' | '.join(map(str, counts.values()))} |"
+    by_scope = [(name, *counted(some).values()) for name, some in groups.items()]
+    by_kind = [(kind, *by_evidence(records, kind).values()) for kind in EVIDENCES]
+    held = "a HOLDS over a counterexample"
+    head = ("claims about", "false", held, "refuted", "true", "refuted", "HOLDS as wide")
+    asked = ("evidence", "asked: false", "refuted", held, "asked: true", "refuted", "HOLDS")
+    tables = markdown_table(head, by_scope), markdown_table(asked, by_kind)
+    return "\n\n".join([f"{said} and {whole['true']} true ones.", *tables])
 
 
 def in_words(one: Record) -> str:

@@ -4,10 +4,8 @@ from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.weighting import Weighting
+from fedbounds.plugins import weighting_named
 from fedbounds.referee.regimes import Regime, Table, experiment, plane
-from fedbounds.weightings.fedavg import FedAvg
-from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fixed import Fixed
 
 # A shipped run of more rounds than this is recorded about this many times.
@@ -16,33 +14,20 @@ LONG = 10
 
 def of_instance(name: str, instance: Instance) -> Regime | None:
     """A shipped exact instance as a regime; None where an experiment has no such noise, weights, floor or C."""
-    constant = len(set(instance.weights)) <= 1
-    if (
-        not instance.plain
-        or any(instance.noise)
-        or any(instance.floor)
-        or instance.chance.selections > 1
-        or not constant
-    ):
+    noisy = any(instance.noise) or any(instance.floor) or instance.chance.selections > 1
+    if not instance.plain or noisy or len(set(instance.weights)) > 1:
         return None
-    weighting: Weighting = FedAvg()
-    if instance.weighting == "fixed":
-        weighting = Fixed(tuple(float(a) for a in instance.weights[0]))
-    elif instance.weighting != "fedavg":
-        weighting = FedMax(int(instance.weighting.partition(":")[2] or 1))
+    fixed = instance.weighting == "fixed"
+    weighting = Fixed(tuple(map(float, instance.weights[0]))) if fixed else weighting_named(instance.weighting)
 
     def build() -> Experiment:
-        rows = [[float(x) for x in row] for row in instance.curvatures]
-        problem = plane(rows, [[float(x) for x in row] for row in instance.minima], [float(x) for x in instance.p])
-        return experiment(
-            problem,
-            [float(x) for x in instance.w0],
-            weighting,
-            Table(tuple(float(x) for x in instance.eta)),
-            instance.tau,
-            instance.rounds,
-            stride=_stride(instance.rounds),
+        curvatures, minima = (
+            [list(map(float, row)) for row in rows] for rows in (instance.curvatures, instance.minima)
         )
+        problem = plane(curvatures, minima, list(map(float, instance.p)))
+        w0, steps = list(map(float, instance.w0)), Table(tuple(map(float, instance.eta)))
+        tau, rounds = instance.tau, instance.rounds
+        return experiment(problem, w0, weighting, steps, tau, rounds, stride=_stride(rounds))
 
     return Regime(f"shipped {name}", build)
 
@@ -54,10 +39,6 @@ def _stride(rounds: int) -> int:
 
 def shipped_regimes() -> tuple[Regime, ...]:
     """The counterexamples shipped, each as a regime where an experiment can be one."""
-    result = []
-    for path in all_files():
-        example = read(path)
-        if "instance" in example.document:
-            instance = from_json(example.document["instance"])
-            result.append(of_instance(example.name, instance))
-    return tuple(regime for regime in result if regime is not None)
+    known = ((item.name, item.document.get("instance")) for item in map(read, all_files()))
+    regimes = (of_instance(name, from_json(instance)) for name, instance in known if instance is not None)
+    return tuple(regime for regime in regimes if regime is not None)

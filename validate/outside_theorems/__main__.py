@@ -8,13 +8,13 @@ not finished and had fewer processor seconds. --only judges again in any case.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any
 
-from fedbounds.io import write_json
+from fedbounds.io import read_json, write_json
 from fedbounds.report.terminal import plain_table
+from validate.markdown import markdown_table
 from validate.outside_theorems.trials import BUDGET, CLAIMS, FALSE, judged
 from validate.runner import RESULTS, options
 
@@ -22,7 +22,7 @@ RECORD = RESULTS / "outside_theorems.json"
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+    return read_json(RECORD) if RECORD.exists() else {}
 
 
 def settled(one: dict[str, Any] | None, seconds: float) -> bool:
@@ -40,10 +40,7 @@ def summary(found: dict[str, dict[str, Any]]) -> str:
 
     A statement in two parts is refuted if a part is, and proved or certified if every part is.
     """
-    lines = [
-        "| statements | false: refuted | true: refuted | true: proved | in Rocq | true: certified at settings |",
-        "|---|---|---|---|---|---|",
-    ]
+    rows = []
     for name, false in FALSE.items():
         answers = {k: [item for key, item in found.items() if key.startswith(f"{name}-{k:02}")] for k in range(1, 31)}
         refuted = {k for k, parts in answers.items() if any(part["headline"] == "FALSE" for part in parts)}
@@ -52,8 +49,9 @@ def summary(found: dict[str, dict[str, Any]]) -> str:
         certified = {k for k in true - proved if answers[k] and all(answer["certified"] for answer in answers[k])}
         in_rocq = {k for k in proved if all(answer.get("rocq") for answer in answers[k])}
         counts = (len(refuted & false), len(refuted & true), len(proved), len(in_rocq), len(certified))
-        lines.append(f"| 30 {name} | {' | '.join(f'{count} of 15' for count in counts)} |")
-    return "\n".join(lines)
+        rows.append((f"30 {name}", *(f"{count} of 15" for count in counts)))
+    head = ("false: refuted", "true: refuted", "true: proved", "in Rocq", "true: certified at settings")
+    return markdown_table(("statements", *head), rows)
 
 
 def main() -> None:

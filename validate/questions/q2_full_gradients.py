@@ -18,7 +18,6 @@ from fedbounds.evidence.empirical.comparison import compare
 from fedbounds.evidence.empirical.decay import floor_fit
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.problem import Array
-from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
@@ -33,8 +32,6 @@ TEMPERATURE = 0.5
 TAU = 5
 PROBLEMS = 4
 BOUNDS = ("corollary", "sharper-corollary", "star-corollary")
-# Constant steps, as fractions of 1/L.
-FRACTIONS = (1 / 4, 1 / 8, 1 / 16, 1 / 32)
 # A gap below this fraction of the first is rounding, and outside every fit.
 ROUNDING = 1e-18
 BATCH = 8
@@ -99,13 +96,6 @@ def bounds(trajectory: Trajectory) -> Data:
     return {"T": trajectory.times[keep].tolist(), "gap": gap[keep].tolist(), "bounds": out}
 
 
-def constant_steps(total: int) -> list[Data]:
-    """FedAvg with constant steps eta and tau local steps: where the gap ends."""
-    target = ridge(0)
-    runs = {f: ran(target, FedAvg(), TAU, total, ConstantStep(f / target.L)) for f in FRACTIONS}
-    return [{"eta_L": f, "end": float(trajectory.paths["alpha"].gap[0, -1])} for f, trajectory in runs.items()]
-
-
 def run(small: bool = False, seed: int = 0) -> Data:
     """All numbers of the page; ``small`` shortens every run."""
     total, count, replicates = (500, 1, 8) if small else (10_000, PROBLEMS, 32)
@@ -120,7 +110,6 @@ def run(small: bool = False, seed: int = 0) -> Data:
         "FedSoftMax, full": bounds(ran(target, FedSoftMax(TEMPERATURE), TAU, total)),
         "FedMax, full": bounds(ran(target, FedMax(), TAU, total)),
     }
-    steady = constant_steps(total)
     held = [r["interval"][0] <= r["limit"] <= r["interval"][1] for r in rows]
     summary = {
         "FedAvg, tau = 1: exponents": [p["one_step"] for p in powers],
@@ -130,13 +119,12 @@ def run(small: bool = False, seed: int = 0) -> Data:
         "floor seen in": [sum(r["decision"] == "floor" for r in rows), len(rows)],
         "intervals of the floor that hold the limit": [sum(held), len(rows)],
         "largest |last gap/limit - 1|": max(abs(r["last"] / r["limit"] - 1) for r in rows),
-        "constant steps: exponent of the floor in eta": slope(FRACTIONS, [r["end"] for r in steady]),
     }
     for name, panel in panels.items():
         summary[f"bound/gap at the end, {name}"] = {k: v["ratio_at_end"] for k, v in panel["bounds"].items()}
     settings = {"total": total, "problems": count, "replicates": replicates, "tau": TAU, "temperature": TEMPERATURE}
     settings |= {"seed": seed, "kappa": target.L / target.mu}
-    found = {"exponents": powers, "floors": rows, "panels": panels, "constant_steps": steady}
+    found = {"exponents": powers, "floors": rows, "panels": panels}
     return {"summary": summary, "settings": settings, **found}
 
 

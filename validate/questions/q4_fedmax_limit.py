@@ -8,7 +8,6 @@ against T; the limit points of both, as the steps tend to 0, are computed by con
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,57 +25,36 @@ from validate.questions.q3_alpha_limit import problem, ran
 TEMPERATURES = tuple(10.0 ** (2 - k / 2) for k in range(13))
 # Windows of T in which slopes are read off: cold, and between the transition and the chatter of FedMax at the end.
 COLD, BETWEEN = (0.0, 0.11), (0.009, 0.33)
-# The temperature at which FedSoftMax is compared with FedMax over a long run, and the bins of its last decade.
-CHATTER, BINS = 1e-4, 8
 SHOWN = (10.0, 1.0, 0.1)
 
 
-def gaps(weighting: Weighting, total: int, replicates: int, noise: float, seed: int) -> tuple[Array, Array]:
+def gaps(weighting: Weighting, total: int, replicates: int, seed: int) -> tuple[Array, Array]:
     """(times (K,), F(w_t) - F* (R, K)); equal seeds give equal noise whatever the weighting."""
-    trajectory = ran(problem(True, noise), weighting, 5, total, replicates, seed, 5)
+    trajectory = ran(problem(True), weighting, 5, total, replicates, seed, 5)
     return trajectory.times.astype(float), trajectory.paths["alpha"].gap
 
 
-def curves(total: int, replicates: int, noise: float, seed: int) -> Data:
+def curves(total: int, replicates: int, seed: int) -> Data:
     """Distances max_t |gap_T(t) - gap_0(t)| and at the end, relative to the gap at the start, a row a temperature."""
-    times, hard = gaps(FedMax(), total, replicates, noise, seed)
-    largest, last, mean_largest, shown = [], [], [], {}
+    times, hard = gaps(FedMax(), total, replicates, seed)
+    largest, last, shown = [], [], {}
     keep = np.concatenate([[0], thin(times[1:]) + 1])
     for temperature in TEMPERATURES:
-        soft = gaps(FedSoftMax(temperature), total, replicates, noise, seed)[1]
+        soft = gaps(FedSoftMax(temperature), total, replicates, seed)[1]
         apart = np.abs(soft - hard) / hard[:, :1]
         largest.append(apart.max(axis=1))
         last.append(apart[:, -1])
-        mean_largest.append(float(np.abs((soft - hard).mean(axis=0)).max() / hard[0, 0]))
         if any(np.isclose(temperature, t) for t in SHOWN):
             shown[f"T = {temperature:g}"] = soft.mean(axis=0)[keep].tolist()
     shown["FedMax"] = hard.mean(axis=0)[keep].tolist()
     return {
         "times": times[keep].tolist(),
         "shown": shown,
-        "largest": [_interval(d) for d in largest],
-        "last": [_interval(d) for d in last],
-        "largest_of_mean": mean_largest,
+        "largest": [list(common.mean_interval(d)) for d in largest],
+        "last": [list(common.mean_interval(d)) for d in last],
         "slope_largest": _slope(np.array(largest), COLD),
         "slope_last": _slope(np.array(last), BETWEEN),
     }
-
-
-def chatter(total: int, replicates: int, seed: int) -> Data:
-    """How |gap_T(t) - gap_0(t)| at a low T falls with t, in bins of the last decade."""
-    times, hard = gaps(FedMax(), total, replicates, 1.0, seed)
-    apart = np.abs(gaps(FedSoftMax(CHATTER), total, replicates, 1.0, seed)[1] - hard) / hard[:, :1]
-    edges = np.geomspace(total / 10, total * (1 + 1e-9), BINS + 1)
-    inside = [(times >= a) & (times < b) for a, b in pairwise(edges)]
-    binned = np.stack([apart[:, m].mean(axis=1) for m in inside], axis=1)
-    x = np.sqrt(edges[1:] * edges[:-1])
-    found = {"temperature": CHATTER, "t": x.tolist(), "distance": binned.mean(axis=0).tolist()}
-    return found | common.group_slopes(binned, x, replicates)
-
-
-def _interval(values: Array) -> list[float]:
-    """[mean, low, high] over replicates; the value itself where there is one."""
-    return list(common.mean_interval(values)) if values.size > 1 else [float(values[0])] * 3
 
 
 def _within(window: tuple[float, float]) -> NDArray[np.bool_]:
@@ -89,7 +67,7 @@ def _slope(distance: Array, window: tuple[float, float]) -> Data | None:
     rows, x = distance[chosen].T, np.array(TEMPERATURES)[chosen]
     if not (rows > 0).all():
         return None
-    mean, low, high = _interval(np.array([slope(x, row) for row in rows]))
+    mean, low, high = common.mean_interval([slope(x, row) for row in rows])
     return {"slope": mean, "low": low, "high": high, "replicates": len(rows), "confidence": CONFIDENCE}
 
 
@@ -113,23 +91,18 @@ def limit_points() -> Data:
 def run(small: bool = False, seed: int = 0) -> Data:
     """All numbers of the page; ``small`` shortens every run."""
     total, replicates = (200, 8) if small else (4000, 64)
-    points, wander = limit_points(), chatter(10 * total, 8 if small else 16, seed)
-    noisy, quiet = curves(total, replicates, 1.0, seed), curves(total, 1, 0.0, seed)
+    points, noisy = limit_points(), curves(total, replicates, seed)
     over = [d / b for d, b in zip(points["distance"], points["bound"], strict=True)]
-    wandering = {k: wander[k] for k in ("slope", "low", "high", "groups")}
     summary = {
-        "distance at T = 1e-4 over a long run, slope in t": wandering,
         "largest distance of noisy curves, slope in T": noisy["slope_largest"],
         "distance of noisy curves at the end, slope in T": noisy["slope_last"],
-        "largest distance of noiseless curves, slope in T": quiet["slope_largest"],
         "limit points: slope in T": points["slope"],
         "limit points: largest distance over its bound": max(over),
         "FedMax's limit known within": points["accuracy"],
         "floors (T = 100, 1, 0.01, FedMax)": [points["floors"][k] for k in (0, 4, 8)] + [points["fedmax_floor"]],
     }
     settings = {"total": total, "replicates": replicates, "seed": seed, "tau": 5, "temperatures": TEMPERATURES}
-    found = {"noisy": noisy, "noiseless": quiet, "limit_points": points, "chatter": wander}
-    return {"summary": summary, "settings": settings, **found}
+    return {"summary": summary, "settings": settings, "noisy": noisy, "limit_points": points}
 
 
 def draw(data: Data, path: Path) -> None:

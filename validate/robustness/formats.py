@@ -1,24 +1,19 @@
 """Every format that is read back, with a valid example of each and what a command makes of it.
 
-    python -m validate.robustness.formats --seconds 60        # mutations of all formats, until the time is over
-    python -m validate.robustness.formats --count 100000 --out validate/results/formats.json
-
-A mutation passes where it is read, or refused in one sentence (InputError, DivergedError). Anything else that is
-raised counts as a traceback, and more than PATIENCE processor seconds as a hang.
+python -m validate.robustness.formats --seconds 60        # mutations of all formats, until the time is over
+python -m validate.robustness.formats --count 100000 --out validate/results/formats.json
+python -m validate.robustness.formats --only LaTeX --count 100000 --out validate/results/theorem_files.json
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
-import shutil
-import signal
+import re
 import sys
 import tempfile
 import time
-import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -28,25 +23,19 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.errors import DivergedError, InputError
-from fedbounds.io import write_json
-from validate.runner import options
+from fedbounds.io import read_json, shaped, write_json
+from validate.robustness.damage import answered, flipped, json_file, latex, toml_file
+from validate.runner import ROOT, options
 
-PATIENCE = 10
-DEEP = 10**5
 # Seconds that a format is tried before the next has its turn.
 SLICE = 0.3
-# What stands in place of a value, or is put beside it.
-HOSTILE: tuple[Any, ...] = (
-    None, True, False, 0, -1, 10**9, 2**63, 10**40, 0.5, -1e308, 1e-320, "", "text", "1/0", "1e100000000", "1e-99999",
-    "-3/7", "nan", "inf", "\x1b[2K\rverified", "<script>alert(1)</script>", "javascript:alert(1)", "é" * 20000, "\0",
-    "\ud800", [], [[]], {}, {"": None}, [None], [0], ["1/2"], "HOLDS", "empirical", "../../etc/passwd", "9" * 5000,
-)  # fmt: skip
+LATEX = "theorem in LaTeX"
+DISPLAYS = ("displays", "collected", "from_memory", "found", "fresh")
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file: its name, a function that writes a valid one at a path, and the reader that a command uses."""
+    """A kind of file: its name, the reader of a command, the place of its damaged files, and what damages one."""
 
     name: str
     read: Callable[[Path], object]
@@ -59,135 +48,36 @@ class Format:
         return answered(lambda: self.read(self.path))
 
 
-class Late(BaseException):
-    """Raised where patience ends; no reader takes it for an error of a file."""
-
-
-@contextlib.contextmanager
-def limited(patience: float) -> Iterator[None]:
-    """Raise Late in what takes longer than so many processor seconds."""
-
-    def late(*_: object) -> None:
-        raise Late
-
-    before = signal.signal(signal.SIGPROF, late)
-    signal.setitimer(signal.ITIMER_PROF, patience)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
-
-
-def one_line(said: str) -> bool:
-    """Whether an answer is one line that a terminal shows as it is."""
-    return "\n" not in said and said.isprintable() and len(said) <= 2000
-
-
-def answered(read: Callable[[], object], patience: int = PATIENCE) -> str:
-    try:
-        with limited(patience):
-            read()
-        return "accepted"
-    except (InputError, DivergedError) as wrong:
-        said = str(wrong)
-        return "refused" if all(map(one_line, said.split("\n"))) else f"unreadable sentence: {said[:200]!a}"
-    except Late:
-        where = traceback.extract_tb(sys.exc_info()[2])
-        return f"hang: {next((f'{f.filename}:{f.lineno}' for f in reversed(where) if 'fedbounds' in f.filename), '')}"
-    except Exception as wrong:
-        where = [f for f in traceback.extract_tb(wrong.__traceback__) if "/fedbounds/" in f.filename]
-        at = f"{Path(where[-1].filename).name}:{where[-1].lineno}" if where else ""
-        return f"traceback: {type(wrong).__name__} at {at}: {str(wrong)[:80]!a}"
-
-
-def flipped(rng: random.Random, valid: bytes) -> bytes:
-    """Cut short, bits flipped, a piece doubled, left out or overwritten."""
-    made = bytearray(valid)
-    for _ in range(rng.randint(1, 3)):
-        a = rng.randrange(max(len(made), 1))
-        b = min(a + rng.choice((1, 1, 4, 40)), len(made))
-        piece = rng.choice(
-            (b"", b"\0", b"\xff\xfe", b"[" * DEEP, b"9" * 5000, b"1e400", b"{}", b'"', b"NaN", b"\n\n")
-        )
-        how = rng.randrange(4)
-        if how == 0:
-            del made[a:]
-        elif how == 1 and made:
-            made[a] ^= 1 << rng.randrange(8)
-        elif how == 2:
-            made[a:b] = piece
-        else:
-            made[a:a] = made[a:b] * rng.choice((1, 2, 100))
-    return bytes(made)
-
-
-def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield at
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, part in items:
-        yield from places(part, (*at, key))
-
-
-def replaced(rng: random.Random, value: Any) -> Any:
-    """The JSON value with one of its parts replaced, left out, doubled or given another name."""
-    *at, last = rng.choice(list(places(value))) or (None,)
-    if last is None:
-        return rng.choice(HOSTILE)
-    made = json.loads(json.dumps(value))
-    inner = made
-    for key in at:
-        inner = inner[key]
-    how = rng.randrange(5)
-    if how == 0:
-        del inner[last]
-    elif how == 1 and isinstance(inner, list):
-        inner.extend([inner[last]] * rng.choice((1, 1000)))
-    elif how == 1:
-        inner[str(rng.choice(HOSTILE))[:50]] = inner.pop(last)
-    else:
-        inner[last] = rng.choice(HOSTILE)
-    return made
-
-
-def json_file(rng: random.Random, valid: bytes) -> bytes:
-    """A mutation of a JSON file (or of one line of a file of JSON lines)."""
-    if rng.random() < 0.25:
-        return flipped(rng, valid)
-    lines = valid.splitlines() if valid.count(b"\n{") and valid.startswith(b"{") else [valid]
-    k = rng.randrange(len(lines))
-    value = json.loads(lines[k])
-    for _ in range(rng.choice((1, 1, 2))):
-        value = replaced(rng, value)
-    lines[k] = json.dumps(value).encode()
-    return b"\n".join(lines)
-
-
-def toml_file(rng: random.Random, valid: bytes) -> bytes:
-    """A mutation of a study of a sweep."""
-    if rng.random() < 0.3:
-        return flipped(rng, valid)
-    lines = valid.decode().splitlines()
-    k = rng.randrange(len(lines))
-    name = lines[k].partition("=")[0]
-    value = rng.choice((*HOSTILE, 1e400, "quadratics:1e400", [1, 2], ["a", "a"], "theory:1", "fedmax:0"))
-    try:
-        written = json.dumps(value).replace("null", "nan").replace("{", "[").replace("}", "]").replace(": ", ", ")
-    except ValueError:
-        written = "inf"
-    lines[k] = rng.choice((f"{name}= {written}", "", f"{lines[k]}\n{lines[k]}", f"[{name}]", f"x{lines[k]}"))
-    return "\n".join(lines).encode("utf-8", "replace")
-
-
 def formats(folder: Path) -> list[tuple[Format, bytes]]:
-    """Every format, with a valid file of it; ``folder`` is written to."""
-    return [
-        *_sweeps(folder),
-        *_evidence(folder),
-        *_referee(folder),
-        *_vision(folder),
-        *_data(folder),
-    ]
+    """Every format of a file that the package writes, with a valid one; ``folder`` is written to."""
+    parts = (_sweeps, _evidence, _referee, _vision, _data)
+    return [pair for part in parts for pair in part(folder)]
+
+
+def theorem_files() -> list[str]:
+    """Every shipped claim in every reading as a file of LaTeX, and every display of the tests."""
+    from fedbounds.latex.writer import write
+    from fedbounds.plugins import claims
+    from fedbounds.theory.claim import in_readings
+
+    written = [write(claim, reading) for claim, reading in in_readings(claims())]
+    for text in ((ROOT / "tests" / "latex" / f"{name}.tex").read_text() for name in DISPLAYS):
+        head = text[: text.index("%%%")]
+        shown = re.finditer(r"\\begin\{(theorem|lemma|corollary)\}.*?\\end\{\1\}", text, re.DOTALL)
+        written += [head + result[0] for result in shown]
+    return written
+
+
+def _theorems(folder: Path) -> tuple[Format, bytes]:
+    """Theorem files, each mutation of another one."""
+    from fedbounds.latex.reader import read_text
+
+    files = theorem_files()
+
+    def mutate(rng: random.Random, valid: bytes) -> bytes:
+        return latex(rng, rng.choice(files)).encode()
+
+    return Format(LATEX, lambda path: read_text(path.read_text("utf-8")), folder / "t.tex", mutate), files[0].encode()
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
@@ -231,7 +121,6 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
     from fedbounds.evidence.kernel.rocq_runs import Audited
     from fedbounds.evidence.sdp.one_step.certificate import describe, verified_certificates
-    from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped
 
     known = claims()
@@ -319,46 +208,45 @@ def _data(folder: Path) -> Iterator[tuple[Format, bytes]]:
     )
 
 
+def run(seconds: float, count: int, seed: int, chosen: list[tuple[Format, bytes]]) -> list[dict[str, Any]]:
+    """A row a format: how its mutations were answered, until ``seconds`` or ``count`` are over."""
+    seen: dict[str, Counter[str]] = {form.name: Counter() for form, _ in chosen}
+    for form, valid in chosen:
+        form.path.write_bytes(valid)
+        good = answered(lambda form=form: form.read(form.path), 300)
+        if good != "accepted":
+            print(f"the valid {form.name} is not accepted: {good}")
+    rng, total = random.Random(seed), 0
+    started, spent = time.monotonic(), Counter[str]()
+    while total < count and time.monotonic() - started < seconds:
+        # The format that has had the least time is next, so that slow readers do not take it all.
+        form, valid = min(chosen, key=lambda pair: spent[pair[0].name])
+        begun = time.monotonic()
+        while time.monotonic() - begun < SLICE and total < count:
+            seen[form.name][form.tried(rng, valid)] += 1
+            total += 1
+        spent[form.name] += time.monotonic() - begun
+    rows = []
+    for name, answers in seen.items():
+        row = {"format": name, "tried": answers.total(), "refused": answers["refused"], "read": answers["accepted"]}
+        rows.append(row | {"wrong": row["tried"] - row["refused"] - row["read"]})
+        print("{format}: {tried} tried, {refused} refused, {read} read, {wrong} wrong".format(**rows[-1]))
+        others = [(n, answer) for answer, n in answers.most_common() if answer not in ("accepted", "refused")]
+        print(*(f"    {n} x {answer}\n" for n, answer in others), sep="", end="")
+    return rows
+
+
 def main() -> None:
-    chosen = options(None, seconds=float("inf"), count=10**9, seed=0, only="", keep=Path, out=Path)
+    asked = options(__doc__, seconds=float("inf"), count=10**9, seed=0, only="", out=Path)
     warnings.simplefilter("error")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME", folder)
-        all_formats = [pair for pair in formats(Path(folder)) if chosen.only in pair[0].name]
-        seen: dict[str, Counter[str]] = {form.name: Counter() for form, _ in all_formats}
-        for form, valid in all_formats:
-            form.path.write_bytes(valid)
-            good = answered(lambda: form.read(form.path), 300)  # noqa: B023
-            if good != "accepted":
-                print(f"the valid {form.name} is not accepted: {good}")
-        rng, total = random.Random(chosen.seed), 0
-        started, spent = time.monotonic(), Counter[str]()
-        while total < chosen.count and time.monotonic() - started < chosen.seconds:
-            # The format that has had the least time is next, so that slow readers do not take it all.
-            form, valid = min(all_formats, key=lambda pair: spent[pair[0].name])
-            begun = time.monotonic()
-            while time.monotonic() - begun < SLICE:
-                answer = form.tried(rng, valid)
-                seen[form.name][answer] += 1
-                total += 1
-                if answer not in ("accepted", "refused") and chosen.keep:
-                    shutil.copy(form.path, chosen.keep / f"{total}-{form.path.name}")
-            spent[form.name] += time.monotonic() - begun
-    rows: list[dict[str, Any]] = []
-    for name, answers in seen.items():
-        tried, refused, read = sum(answers.values()), answers["refused"], answers["accepted"]
-        rows.append(
-            {"format": name, "tried": tried, "refused": refused, "read": read, "wrong": tried - refused - read}
-        )
-        print("{format}: {tried} tried, {refused} refused, {read} read, {wrong} wrong".format(**rows[-1]))
-        for answer, count in answers.most_common():
-            if answer not in ("accepted", "refused"):
-                print(f"    {count} x {answer}")
-    bad = sum(row["wrong"] for row in rows)
-    print(f"{total} mutations, {bad} wrong answers")
-    if chosen.out:
-        write_json(chosen.out, {"seed": chosen.seed, "seconds": round(time.monotonic() - started), "formats": rows})
-    sys.exit(bool(bad))
+        every = [*formats(Path(folder)), _theorems(Path(folder))]
+        rows = run(asked.seconds, asked.count, asked.seed, [pair for pair in every if asked.only in pair[0].name])
+    if asked.out:
+        write_json(asked.out, {"seed": asked.seed, "formats": rows})
+    print(f"{sum(row['tried'] for row in rows)} mutations, {sum(row['wrong'] for row in rows)} wrong answers")
+    sys.exit(any(row["wrong"] for row in rows))
 
 
 if __name__ == "__main__":

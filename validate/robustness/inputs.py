@@ -1,6 +1,6 @@
 """Wrong words on the command line: every parameter of every command with values that no study has.
 
-    python -m validate.robustness.inputs --out validate/results/inputs.json
+    python -m validate.robustness.inputs
 
 An answer is right where it is one sentence and the exit code 2. What is accepted runs, to its end or for PATIENCE
 processor seconds; anything else that is raised, and a sentence of several lines, is wrong.
@@ -15,6 +15,7 @@ import stat
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,8 @@ import click
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main as fedbounds
-from fedbounds.io import read_json, write_json
-from validate.robustness.formats import Late, limited, one_line
-from validate.runner import options
+from validate.robustness.damage import Late, limited, one_line
+from validate.runner import Study
 
 PATIENCE = 2
 # Imported, and compiled, first: where patience ends within, half a module stays behind for the calls that follow.
@@ -121,41 +121,37 @@ def files(folder: Path) -> dict[str, str]:
 
 def tried(name: str, command: click.Command, places: dict[str, str]) -> dict[str, Any]:
     """The row of a command; what was wrong is printed."""
-    row: dict[str, Any] = {"command": name, "tried": 0, "refused": 0, "accepted": 0, "wrong": 0, "slowest": 0.0}
+    answers, slowest = Counter[str](), 0.0
     for words in wrong_words(name, command):
         given = [functools.reduce(lambda part, pair: part.replace(*pair), places.items(), word) for word in words]
         result, spent = answer(name, given)
-        row["tried"] += 1
-        row[result if result in row else "wrong"] += 1
-        if result == "refused":
-            row["slowest"] = max(row["slowest"], round(spent, 2))
-        elif result != "accepted":
+        answers[result] += 1
+        slowest = max(slowest, round(spent, 2)) if result == "refused" else slowest
+        if result not in ("refused", "accepted"):
             print(f"  {name} {' '.join(words)[:120]!a}: {result}", flush=True)
-    return row
+    row = {"command": name, "tried": answers.total(), "refused": answers["refused"], "accepted": answers["accepted"]}
+    return row | {"wrong": row["tried"] - row["refused"] - row["accepted"], "slowest": slowest}
 
 
-def main() -> None:
-    chosen = options(None, out=Path, only="")
-    chosen.out = chosen.out and chosen.out.absolute()  # the working folder changes below
+def compute(only: str = "") -> list[dict[str, Any]]:
+    """A row a command; with ``only``, those recorded of other commands stay."""
     for name in HEAVY:
         if importlib.util.find_spec(name.partition(".")[0]):
             importlib.import_module(name)
     CliRunner().invoke(fedbounds, ["check", *BEFORE["check"].split()])
-    rows: list[dict[str, Any]] = []
-    if chosen.only and chosen.out and chosen.out.exists():  # the other commands' rows stay
-        names = [name for name, _ in commands(fedbounds) if not name.startswith(chosen.only)]
-        rows = [row for row in read_json(chosen.out) if row["command"] in names]
+    kept = {row["command"]: row for row in STUDY.stored()} if only else {}
+    rows, here = [], Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         places = files(Path(folder))
         for name, command in commands(fedbounds):
-            if name.startswith(chosen.only):
-                os.chdir(tempfile.mkdtemp(dir=folder))  # what another command wrote by a wrong name is not there
-                rows.append(tried(name, command, places))
-                print(rows[-1], flush=True)
-    if chosen.out:
-        write_json(chosen.out, rows)
-    sys.exit(any(row["wrong"] for row in rows))
+            os.chdir(tempfile.mkdtemp(dir=folder))  # what another command wrote by a wrong name is not there
+            rows.append(tried(name, command, places) if name.startswith(only) else kept[name])
+            print(rows[-1], flush=True)
+        os.chdir(here)
+    return rows
 
+
+STUDY = Study(__doc__, "inputs", compute, lambda rows: f"{sum(row['wrong'] for row in rows)} wrong answers")
 
 if __name__ == "__main__":
-    main()
+    sys.exit(any(row["wrong"] for row in STUDY.main()))

@@ -1,6 +1,6 @@
 """Peak memory of whole commands, each in a process of its own.
 
-python -m validate.robustness.memory --out validate/results/commands_memory.json
+python -m validate.robustness.memory
 """
 
 from __future__ import annotations
@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
-from fedbounds.io import write_json
-from validate.runner import options
+from validate.runner import Study
 
 # What is held at once grows with the replicates and with the clients: the default study, and far more of either.
 COMMANDS = ("check", "check --replicates 10000", "check --clients 1000")
@@ -40,15 +38,11 @@ def peak(words: str) -> dict[str, Any]:
     return {"command": words, "peak_MiB": round(resident * UNIT / MEBIBYTE), "processor_seconds": round(spent, 1)}
 
 
-def main() -> None:
-    chosen = options(None, out=Path)
-    rows = []
-    for words in COMMANDS:
-        rows.append(peak(words))
-        print(rows[-1], flush=True)
-    if chosen.out:
-        write_json(chosen.out, rows)
+def compute() -> list[dict[str, Any]]:
+    return [peak(words) for words in COMMANDS]
 
+
+STUDY = Study(__doc__, "commands_memory", compute)
 
 if __name__ == "__main__":
-    main()
+    STUDY.main()

@@ -98,7 +98,7 @@ def test_bad_input_is_one_sentence(arguments):
 
 
 def test_the_studies_run_small():
-    assert tight_constants.main(["--small"])["tight-lemma-2-drift-k10-tau2"]["certificate"]
+    assert tight_constants.STUDY.main(["--small"])["numbers"]["tight-lemma-2-drift-k10-tau2"]["certificate"]
     result = sharper.main(["--small"])
     (run,) = result["runs"].values()
     assert 1 <= run["fedavg-step"] <= run["star-step"] <= run["sharper-step"] <= run["theorem-1"]
