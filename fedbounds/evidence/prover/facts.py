@@ -75,7 +75,7 @@ def of_client(points: tuple[sp.Expr, ...], keys: set[str]) -> Iterator[Candidate
         if "smooth" in keys and least is not None:
             yield cocoercive(x, y, least)
         if {"smooth", "strongly-convex"} <= keys:
-            yield _interpolation(x, y)
+            yield interpolation(x, y)
         if "smooth" in keys and least is None:
             yield _between(x, y)
     for x in points:
@@ -109,7 +109,7 @@ def cocoercive(x: sp.Expr, y: sp.Expr, least: sp.Expr = mu, slope: Callable[[sp.
     return _candidate(tangent(y, x) - norm_sq(away) / (2 * L), smooth(x, end), convex(y, end, least), *square)
 
 
-def _interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
+def interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
     """(L - mu)(F_i(x) - its tangent at y - mu/2 ||x - y||^2) >= ||grad F_i(x) - grad F_i(y) - mu (x - y)||^2/2."""
     away = grad(x) - grad(y) - mu * (x - y)
     end, beyond = x - away / K, y + away
@@ -171,7 +171,7 @@ def averaged(one: Candidate, weights: sp.Expr) -> Candidate:
 
 def equal_slopes(x: sp.Expr, y: sp.Expr) -> Candidate:
     """||sum_i p_i (grad F_i(x) - grad F_i(y) - mu (x - y))||^2 <= 0, which holds where L = mu."""
-    one, away = _interpolation(x, y), grad(x) - grad(y) - mu * (x - y)
+    one, away = interpolation(x, y), grad(x) - grad(y) - mu * (x - y)
     spread = d.averaged(P, d.Square(away - Centre(P, away), "Jensen: a variance"))
     value = -norm_sq(Centre(P, away))
     return Candidate(value, 2, ((sp.Integer(2), d.Averaged(P, one.uses)), d.as_use(spread)), steps=one.steps)

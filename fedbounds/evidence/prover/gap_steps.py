@@ -10,6 +10,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
+from fedbounds.evidence.prover.gap_contraction import contraction
 from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.prover.recursions import GAP, Followed, OneStep, recursion
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Setting, eta, mu
@@ -57,6 +58,7 @@ def gap_steps(setting: Setting) -> Iterator[OneStep]:
                 yield OneStep(
                     kept, added, partial(_gap_step, goal, bounds, line, (spare, least or sp.Integer(0))), GAP
                 )
+        yield from contraction(setting, noise, bounds) if bounds else ()
 
 
 def _of_moments(setting: Setting) -> Iterator[OneStep]:

@@ -54,6 +54,12 @@ STATEMENTS = {
         r"\|w_{t+1}-w^\star\|^2 \le \|w_t-w^\star\|^2-\eta_t(\frac{2}{L}-\eta_t)\|\nabla F(w_t)\|^2",
         [(r"\frac{2}{L}", r"\frac{3}{L}"), ("convex, ", "")],
     ),
+    "gap up to 2/(L + mu)": (
+        f"smooth, strongly-convex, bounded-variance, {ONE}, \\eta_t \\le \\frac{{2}}{{L+\\mu}}",
+        "",
+        r"\mathbb{E}[F(w_{t+1})]-F^\star \le (1-\eta_t\mu)^2(\mathbb{E}[F(w_t)]-F^\star)+\frac{L\eta_t^2\sigma^2}{2}",
+        [(r"\frac{2}{L+\mu}", r"\frac{2}{L}"), (r"\sigma^2}{2}", r"\sigma^2}{4}"), ("strongly-", ""), ("^2(", "^3(")],
+    ),
     "no growth up to 2/L": (
         f"smooth, convex, full-gradients, {ONE}, \\eta_t \\le \\frac{{2}}{{L}}",
         "",
