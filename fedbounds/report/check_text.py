@@ -9,7 +9,7 @@ from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report.number_format import counted, grouped, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.report.verdict_tables import alarm_blocks, ledger_table, units_sentence
-from fedbounds.study.ledger import ANYWHERE, Line
+from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.study.settings import DEFAULT_READINGS
 from fedbounds.theory.claim import Claim, Kind, Role
@@ -257,29 +257,22 @@ def _other_readings(result: Result, claims: Sequence[Claim]) -> list[str]:
 
 def evidence_sentences(lines: Sequence[Line]) -> list[str]:
     """What counterexamples and proofs say of the statements of the paper, as printed and repaired."""
-    paper = [line for line in lines if Role.HEADLINE in line.claim.roles]
-    false: list[Claim] = []
-    repaired: list[Claim] = []
-    open_: list[Claim] = []
-    for claim in _claims(paper):
-        printed, last = (_line(paper, claim, reading) for reading in (claim.readings[0], claim.readings[-1]))
-        if claim.kind is not Kind.RATE and any(v.status is Status.REFUTED for v in printed.verdicts(Evidence.EXACT)):
-            false.append(claim)
-            (repaired if claim.repair is not None and last.proved() else open_).append(claim)
+    of = {(line.claim.key, line.reading): line for line in lines}
+    stated = [claim for claim in _claims(lines) if Role.HEADLINE in claim.roles and claim.kind is not Kind.RATE]
+    printed = ((claim, of.get((claim.key, claim.readings[0]))) for claim in stated)
+    false = [claim for claim, line in printed if line is not None and line.counterexamples]
     if not false:
         return []
+    last = ((claim, of.get((claim.key, claim.readings[-1]))) for claim in false if claim.repair is not None)
+    repaired = [claim for claim, line in last if line is not None and line.proved()]
     names = _and([_name(claim) for claim in reversed(false)])
     sentence = (
         f"As printed in the paper, {names} {'is' if len(false) == 1 else 'are'} false (a counterexample is known)"
     )
-    if repaired and not open_:
+    if len(repaired) == len(false):
         return [f"{sentence}; repaired, {'it is' if len(false) == 1 else 'all are'} proved."]
     also = f"; repaired, {_and([_name(claim) for claim in repaired])} proved" if repaired else ""
     return [f"{sentence}{also}."]
-
-
-def _line(lines: Sequence[Line], claim: Claim, reading: str) -> Line:
-    return next((line for line in lines if line.claim is claim and line.reading == reading), Line(claim, reading))
 
 
 def _and(names: Sequence[str]) -> str:
@@ -289,15 +282,12 @@ def _and(names: Sequence[str]) -> str:
 def summary_line(result: Result, lines: Sequence[Line]) -> str:
     """How many claims were examined, what this run refutes, and how many are known to be false or proved."""
     claims = _claims(lines)
-    here = {claim.key: _refuting(result, claim) for claim in claims}
-    refuted = [f"{key} ({', '.join(names)})" for key, names in here.items() if names]
-    exact = sum(any(v.status is Status.REFUTED for v in line.verdicts(Evidence.EXACT)) for line in lines)
-    proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.results) for line in lines)
+    here: dict[str, list[str]] = {}
+    for key, where in dict.fromkeys((v.claim, where) for where, v in result.refuted if v.evidence.on_run):
+        here.setdefault(key, []).append(where)
+    refuted = [f"{claim.key} ({', '.join(here[claim.key])})" for claim in claims if claim.key in here]
+    exact, proved = sum(bool(line.counterexamples) for line in lines), sum(line.proved() for line in lines)
     parts = ((claims, "claim"), (lines, "reading"), (result.runs, "weighting"))
     count = ", ".join(counted(len(items), what) for items, what in parts)
     shipped = f"{exact} false by a counterexample, {proved} proved or certified"
     return f"{count}: {shipped}; refuted on this run: {', '.join(refuted) or 'none'}."
-
-
-def _refuting(result: Result, claim: Claim) -> list[str]:
-    return [run.weighting for run in result.runs if any(v.status is Status.REFUTED for v in _on_run(run, claim))]

@@ -27,7 +27,7 @@ from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES, N, tau
 from fedbounds.theory.vectors import Vec
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status
 
 # Hypotheses that authors have in mind and do not write.
 COMMON = (unbiased, full_participation, constant_steps)
@@ -57,18 +57,15 @@ def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
     ]
     holds = next((line for line in readings if any(map(line.verdicts, PROOFS)) and line.proved()), None)
     result += [] if holds is None else [_what_holds(claim, holds)]
-    result += [_what_fails(claim, line) for line in readings if line.reading in claim.readings and _refuted(line)]
-    if holds is None and not any(map(_refuted, readings)):
+    false = [line for line in readings if line.counterexamples]
+    result += [_what_fails(claim, line) for line in false if line.reading in claim.readings]
+    if holds is None and not false:
         certified = sum(v.status is Status.HOLDS for line in readings for v in line.verdicts(Evidence.SDP))
         result += [f"Certified for the whole class at {certified} settings of its parameters."] if certified else []
         result.append(f"To search for a counterexample: fedbounds referee {claim.key}.")
     if claim.kind is Kind.INEQUALITY:
         result.append(f"How loose: fedbounds check --claim {claim.key} gives bound over measured on a run.")
     return "\n".join(result)
-
-
-def _refuted(line: Line) -> list[Verdict]:
-    return [verdict for verdict in line.verdicts(Evidence.EXACT) if verdict.status is Status.REFUTED]
 
 
 def _what_holds(claim: Claim, line: Line) -> str:
@@ -85,7 +82,7 @@ def _what_holds(claim: Claim, line: Line) -> str:
 
 def _what_fails(claim: Claim, line: Line) -> str:
     """The stored counterexample to a reading: its size and both sides."""
-    verdict = _refuted(line)[0]
+    verdict = line.counterexamples[0]
     left, right = (str(verdict.data.get(side)) for side in ("lhs", "rhs"))
     pair = decimal_pair(left, right)
     relation = "!=" if claim.kind is Kind.IDENTITY else ">"
@@ -147,7 +144,7 @@ def claim_answer(lines: Sequence[Line]) -> str:
     claim = lines[0].claim
     by_reading = {line.reading: line for line in lines}
     written, last = (by_reading.get(reading) for reading in (claim.readings[0], claim.readings[-1]))
-    false = written is not None and bool(_refuted(written))
+    false = written is not None and bool(written.counterexamples)
     proved = last is not None and any(v.status is Status.HOLDS for kind in PROOFS for v in last.verdicts(kind))
     if false and claim.repair is not None:
         return "False as written; true if repaired." if proved else "False as written; its repair is open."

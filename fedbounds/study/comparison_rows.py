@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,12 +77,11 @@ class TheoremRow:
         return mean, least, most
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in ("claim", "algorithm", "unmet")}
-        if self.curve is None or self.bounds is None or self.reached is None:
-            return data
-        data |= {name: getattr(self, name) for name in ("quantity", "step", "promised")}
-        data |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.curve, self.reached)}
-        return data | {"looseness": finite_or_none(self.looseness), "share": list(self.share)}
+        if self.curve is None or self.bounds is None:
+            return _json(self, ("claim", "algorithm", "unmet"))
+        data = _json(self, ("claim", "algorithm", "unmet", "quantity", "step", "promised", "status"))
+        data |= {"bound": _numbers(self.bounds), "looseness": finite_or_none(self.looseness)}
+        return data | {"share": list(self.share)}
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,8 @@ class AlgorithmRow:
     promised: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        data = {name: getattr(self, name) for name in ("algorithm", "refused", "central", "by", "promised")}
-        if self.curve is None or self.reached is None:
-            return data
-        return data | {"step": self.step, **_measured(self.curve, self.reached)}
+        names = ("algorithm", "refused", "central", "by", "promised")
+        return _json(self, names if self.curve is None else (*names, "step"))
 
 
 @dataclass(frozen=True)
@@ -161,9 +159,13 @@ def _numbers(values: Array) -> list[float | None]:
     return [finite_or_none(float(value)) for value in values]
 
 
-def _measured(curve: ErrorCurve, reached: Reached) -> dict[str, Any]:
-    lines = {name: _numbers(getattr(curve, name)) for name in ("mean", "lower", "upper")}
-    return {**lines, "reached": plain(reached)}
+def _json(row: TheoremRow | AlgorithmRow, names: Sequence[str]) -> dict[str, Any]:
+    """Some fields of a row, and its curve where it has one."""
+    data = {name: plain(getattr(row, name)) for name in names}
+    if row.curve is None:
+        return data
+    lines = {name: _numbers(getattr(row.curve, name)) for name in ("mean", "lower", "upper")}
+    return {**data, **lines, "reached": plain(row.reached)}
 
 
 @dataclass(frozen=True)

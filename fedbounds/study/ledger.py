@@ -40,6 +40,11 @@ class Line:
         """The verdicts of one kind of evidence, on the run of one ``weighting`` if it is given."""
         return [v for where, v in self.results if v.evidence is kind and weighting in (None, where)]
 
+    @property
+    def counterexamples(self) -> list[Verdict]:
+        """The refutations in exact arithmetic."""
+        return [verdict for verdict in self.verdicts(Evidence.EXACT) if verdict.status is Status.REFUTED]
+
     def proved(self) -> bool:
         """Whether a proof or a certificate supports the claim as read."""
         return any(where == ANYWHERE and verdict.status is Status.HOLDS for where, verdict in self.results)

@@ -194,14 +194,11 @@ def curve(
     for value in values or CURVES[over]:
         if over in ("rounds", "tau") and value.denominator != 1:
             raise reject(f"{over} must be a whole number", value, "mend it")
-        if over == "rounds":
-            there = replace(run, rounds=int(value))
-        elif over == "tau":
-            there = replace(run, tau=int(value))
-        elif over == "kappa":
+        if over == "kappa":
             there = replace(run, mu=run.L / max(value, Fraction(1)))
         else:
-            there = replace(run, eta=value / run.L)
+            changed = {"eta": value / run.L} if over == "step" else {over: int(value)}
+            there = replace(run, **changed)
         yield sandwich(there if steps is None else scheduled(there, steps), **at)
 
 
