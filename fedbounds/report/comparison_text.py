@@ -162,7 +162,7 @@ def notes(comparison: TheoremComparison) -> list[str]:
         f"error rate {settings.error_rate:g} a row, at all rounds at once.",
         "progress: log(start/bound) / log(start/measured).",
         "A round is reached from when on the mean stays at the "
-        "target. Every step: it communicates so often, and is a yardstick.",
+        "target. (every step): it communicates after every local step, as a yardstick.",
         "A step that a theorem leaves free is the best for it of the powers of two over L, from 8/L down.",
         "Constants of bounds are those of the points visited, also beyond the rounds run.",
     ]
