@@ -203,6 +203,7 @@ def test_runs_agree_with_the_reference(name, changes):
 )
 def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, monkeypatch):
     monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 1)  # small blocks, so that there are several
+    monkeypatch.setattr("fedbounds.engine.kernels.backends.SHARED", 1)
     many = 11 if name in MULTINOMIAL else 37
     experiment = experiment_on(name, engine=engine, rounds=2, participation=0.75, replicates=many)
     wide = recorded(run_in_full(experiment, threads=1))

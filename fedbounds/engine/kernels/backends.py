@@ -16,6 +16,7 @@ from fedbounds.engine.kernels import compiled as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
 from fedbounds.engine.kernels.vectors import LANES, WORD, padded
+from fedbounds.engine.memory import SPAN
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, batch_scale
 from fedbounds.engine.parallel import blocks_of, in_processes
 from fedbounds.model.problem import Array, Indices, LogisticArrays
@@ -24,6 +25,8 @@ from fedbounds.model.problem import Array, Indices, LogisticArrays
 # 32 replicates of an ordinary problem make blocks for two threads. The size depends on the problem alone.
 BLOCK_WORK = 2**21
 FEWEST, MOST = 4, 256
+# Replicates share what is fetched of a client's data: so many run together, too, if their models fit in one span.
+SHARED = 16
 # Arithmetic of an exponential with what goes with it, in fused operations.
 EXPONENTIAL = 30
 
@@ -70,8 +73,9 @@ class Compiled(NumpyEngine):
         return self._keys[replicates]
 
     def blocks(self, replicates: int) -> list[range]:
-        """Blocks whose local steps take about BLOCK_WORK operations: a power of two of replicates each."""
-        size = 1 << min(max(BLOCK_WORK // self.work, FEWEST), MOST).bit_length() - 1
+        """Powers of two of replicates, whose local steps take about BLOCK_WORK operations or more (SHARED)."""
+        fewest = max(min(SPAN // (self.experiment.problem.N * self.experiment.problem.d), SHARED), FEWEST)
+        size = 1 << min(max(BLOCK_WORK // self.work, fewest), MOST).bit_length() - 1
         return blocks_of(replicates, size)
 
     @property
