@@ -81,7 +81,9 @@ def check_assumption(key: str, item: object) -> None:
     if SHIPPED.get(item.key, item) is not item:
         what = f"an assumption {item.key} of claim {key} must be the shipped one"
         raise reject(what, item.statement, "choose another key")
-    check_relations(key, item.relation)
+    for relation in item.relation if isinstance(item.relation, tuple) else (item.relation,):
+        for side in getattr(relation, "args", ()):
+            check_expression(key, side)
 
 
 def check_symbols(claim: Any) -> None:
@@ -213,15 +215,10 @@ def check_expression(key: str, part: object) -> None:
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        if not is_own(symbol):
+        shipped = symbols.QUANTITIES.get(symbol.name, symbol)
+        if type(shipped) is not type(symbol) or shipped != symbol:
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
-
-
-def is_own(symbol: sp.Symbol) -> bool:
-    """Whether a symbol of a shipped quantity's name is that quantity, or its name is free."""
-    shipped = symbols.QUANTITIES.get(symbol.name, symbol)
-    return type(shipped) is type(symbol) and bool(shipped == symbol)
 
 
 def require_own(claim: Any) -> None:
@@ -233,13 +230,6 @@ def require_own(claim: Any) -> None:
     for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
         check_assumption(claim.key, item)
     quantities_on_paths(*parts, *put.values())
-
-
-def check_relations(key: str, relation: object) -> None:
-    """The same of both sides of an assumption's relation, or relations."""
-    for item in relation if isinstance(relation, tuple) else (relation,):
-        for side in getattr(item, "args", ()):
-            check_expression(key, side)
 
 
 # Points that are drawn to see a sign, and the symbols that are whole numbers at them.

@@ -97,13 +97,9 @@ def proofs(name: str | None = None, extra: Iterable[ModuleType] = ()) -> list[tu
     stated = claims(extra)
     on = shelf(derivations, stated) if extra else _shared()
     keys = sorted(derivations) if name is None else [derivation_named(name, derivations, stated).key]
-    return [(checked, verdict_of(checked, stated)) for checked in (check(key, on) for key in keys)]
-
-
-def verdict_of(checked: Checked, stated: Mapping[str, Claim] | None = None) -> Verdict | None:
-    """The verdict on the derivation's claim in its first reading, or None for a result of its own."""
-    key = checked.derivation.claim
-    return judge(checked, (claims() if stated is None else stated)[key], checked.reading) if key else None
+    checks = [check(key, on) for key in keys]
+    about = [stated[c.derivation.claim] if c.derivation.claim else None for c in checks]
+    return [(c, judge(c, claim, c.reading) if claim else None) for c, claim in zip(checks, about, strict=True)]
 
 
 def derivation_named(
