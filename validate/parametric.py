@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction as F
-from pathlib import Path
 from typing import Any
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
@@ -21,6 +20,7 @@ from fedbounds.evidence.sdp.one_step.coverage import round_settings
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, examination
 from fedbounds.plugins import claim_named
+from validate.runner import options
 from validate.tight_constants import CERTIFICATES, HALF, WEIGHTS
 
 EVERY = "1..inf"
@@ -87,15 +87,15 @@ def every() -> Named:
         yield f"local-descent-{tau}", descent(tau)
 
 
-def main(path: Path = CERTIFICATES / "parametric.jsonl") -> None:
-    result = []
+def main() -> None:
+    options(__doc__)
+    found = []
     for name, certificate in every():
         begun = time.process_time()
-        valid = (False, "not found") if certificate is None else check(certificate)
-        print(f"{name}: {valid[1]}, {time.process_time() - begun:.2f} s", flush=True)
-        if valid[0] and certificate is not None:
-            result.append(replace(certificate, name=f"parametric-{name}"))
-    save(path, result)
+        valid, said = (False, "not found") if certificate is None else check(certificate)
+        print(f"{name}: {said}, {time.process_time() - begun:.2f} s", flush=True)
+        found += [replace(certificate, name=f"parametric-{name}")] if valid else []
+    save(CERTIFICATES / "parametric.jsonl", found)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ class Study:
     """A study: ``about`` says what is asked, ``compute`` answers with a record for JSON; its parameters are options.
 
     ``table`` shows the record in words, ``draw`` as the PNG ``picture`` (beside the record unless it says where), and
-    ``blocks`` as what stands between marks of ``page``. A run with --small or another --out leaves pages alone.
-    Without a ``name`` nothing is recorded.
+    ``blocks`` as what stands between marks of ``page``. A run with options of its own is stored where --out says and
+    nowhere else; ``only`` asks for a part, whose rows join the record's others. Without a ``name`` none is kept.
     """
 
     about: str | None
@@ -71,7 +71,7 @@ class Study:
         out = chosen.pop("out", None)
         record = self.compute(**chosen)
         print(self.table(record))
-        if out is None and chosen.get("small"):
+        if out is None and any(chosen[name] != value for name, value in known.items() if name != "only"):
             return record
         if self.name:
             home = (out or RESULTS) / f"{self.name}.json"

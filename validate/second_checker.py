@@ -316,4 +316,4 @@ def main(files):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(print(__doc__) if sys.argv[1:] == ["--help"] else main(sys.argv[1:]))

@@ -237,10 +237,11 @@ def curves() -> dict[str, dict[str, list[float]]]:
     return {"kappa": {"kappa": [float(k) for k in kappas]}, **result}
 
 
-def draw(record: dict[str, Any], folder: Path) -> None:
-    """Two pictures in the folder: the constants of G^2, and what is left of Theorem 1 without G."""
+def draw(record: dict[str, Any], path: Path) -> None:
+    """Two pictures in a folder: the constants of G^2, and what is left of Theorem 1 without G."""
     from matplotlib.figure import Figure
 
+    folder = path if path.is_dir() else path.parent
     found = record["curves"]
     kappas = found["kappa"]["kappa"]
     titles = {
