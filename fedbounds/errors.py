@@ -110,7 +110,10 @@ def reject(what: object, received: object, remedy: object) -> InputError:
 
 
 def demand(holds: object, what: object, received: object, remedy: object) -> None:
-    """Raise the input error of `reject` unless something holds."""
+    """Raise the input error of `reject` unless something holds.
+
+    >>> demand(1 > 0, "tau must be at least 1", 1, "give more")
+    """
     if not holds:
         raise reject(what, received, remedy)
 
