@@ -23,7 +23,7 @@ REFUTED = 1
 
 # What is asked after a verdict.
 NEXT = {
-    "FALSE": "What would be true instead? Looked for: up to about {seconds:.0f} s.",
+    "FALSE": "What would be true instead? Looked for: up to about {seconds:.0f} s of processor time.",
     "PROVED": "How much stronger could it be? Ask fedbounds sharpen {theorem}.",
     "OPEN": "What of its form is proved? Ask fedbounds sharpen {theorem}.",
 }
