@@ -107,7 +107,8 @@ def _of_each_client(sides: Sides, setting: Setting) -> tuple[Sides, list[Assumpt
         return None
     moved = formula.has(at.w_i, at.w_i_next)
     apart = [at.w_star] * assumed.isdisjoint(SHARED)
-    apart += [at.w] * (moved and not formula.has(at.w_i_next) and one_local_step.key not in assumed)
+    anywhere = moved and not formula.has(at.w_i_next, eta, CONSTANT_STEP, sigma_sq, G_sq)
+    apart += [at.w] * (anywhere and one_local_step.key not in assumed)
     for point in apart:
         renamed = _named_freely(sides, point) if formula_of(*sides).has(point) else sides
         if renamed is None:

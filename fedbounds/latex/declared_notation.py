@@ -240,6 +240,9 @@ def _any_points(theorem: Theorem, names: Mapping[str, Sequence[Any]]) -> dict[tu
         texts = list(map(str, flat(theorem.spelled(theorem.display))))
         pairs = set(pairwise([*texts, ""]))
         iterate = any("w" in (a, spelled(names.get(a, ()))) and b not in ("'", *STARRED) for a, b in pairs)
+        two = [(a, f"_{{{k}}}") for a, b in pairs if b == "_{2}" and (a, "_{1}") in pairs for k in (1, 2)]
+        if len(two) == 2 and two[0][0] in ("w", *ANY):
+            return {name: [Token(point, 1, 1)] for name, point in zip(two, ANY_POINTS, strict=False)}
         taken = {*names, *(name for name, _ in numbers_of(theorem))}
         taken |= {a for a, b in pairs if b[:1] in ("_", "^", "(")}
         written = dict.fromkeys(

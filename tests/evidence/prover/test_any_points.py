@@ -29,6 +29,11 @@ STATEMENTS = {
         [(r"\mu L", r"\frac{11}{10}\mu L"), (", strongly-convex", ", convex")],
     ),
     "Lipschitz": ("smooth", r"\|\nabla F(w)-\nabla F(w')\| \le L\|w-w'\|", [(r"\le L", r"\le \frac{99}{100}L")]),
+    "of w_1, w_2": (
+        "smooth",
+        r"\|\nabla F_i(w_1)-\nabla F_i(w_2)\| \le L\|w_1-w_2\|",
+        [(r"\le L", r"\le \frac{L}{2}")],
+    ),
     "upper bound": (
         "smooth",
         r"F(y) \le F(x)+\langle\nabla F(x),y-x\rangle+\frac{L}{2}\|y-x\|^2",
@@ -118,6 +123,7 @@ def test_any_point_is_refuted_at_one_that_a_run_has_visited():
 def test_what_other_clients_decide_is_no_statement_about_one():
     for display in (
         r"\mathbb{E}\|w_{t+1}^i-w_t\|^2 \le \eta_t^2\sigma^2",
+        r"\mathbb{E}\|w_t^i-w_t\|^2 \le 4\eta_t^2\sigma^2",
         r"\|\nabla F_i(w)\|^2 \le 2L(F(w)-F^\star)",
         r"\|\nabla F_i(w_t^i)-\nabla F_i(w_0)\|^2 \le L^2\|w_t^i-w_0\|^2",
     ):
