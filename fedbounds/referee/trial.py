@@ -156,7 +156,7 @@ class Trial(Tabled):
             return Outcome.OPEN
         if self.refutation is not None:
             # What was not read of the text may exclude the instance.
-            return Outcome.OPEN if self.claim.unread else Outcome.FALSE
+            return Outcome.OPEN if self.claim.lacks_hypotheses else Outcome.FALSE
         if self.whole_proof is not None:
             return Outcome.PROVED
         tested = any(v.status is Status.HOLDS for v in self.verdicts) or any(

@@ -220,6 +220,11 @@ class Claim:
     def _repr_latex_(self) -> str:
         return f"${statement(self)}$"
 
+    @property
+    def lacks_hypotheses(self) -> bool:
+        """Whether something in its LaTeX text that may be a hypothesis was not read."""
+        return any(warning.startswith("not read") for warning in self.unread or ())
+
     @cached_property
     def steps(self) -> sp.Expr | None:
         """The step size it is stated for, in constants and t, T the run's own; None for any."""
