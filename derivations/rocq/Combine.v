@@ -284,10 +284,10 @@ Ltac normal := lazymatch goal with
     | _ => reflexivity end
   | |- _ => reflexivity
   end.
-(* A fact in normal form: 0 <= what it says. *)
+(* A fact in normal form: 0 <= what it says; a rewriting that changes nothing is an error of Rocq. *)
 Ltac weighed V := cbv beta in V; match type of V with
-  | ?a <= ?b => let E := fresh "E" in eassert (E : b - a = _) by normal; apply shift in V; rewrite E in V; clear E
-  | ?a = ?b => let E := fresh "E" in eassert (E : b - a = _) by normal; apply equal_shift in V; rewrite E in V; clear E
+  | ?a <= ?b => let E := fresh "E" in eassert (E : b - a = _) by normal; apply shift in V; try rewrite E in V; clear E
+  | ?a = ?b => let E := fresh "E" in eassert (E : b - a = _) by normal; apply equal_shift in V; try rewrite E in V; clear E
   end.
 (* What is left is an identity of numbers: each product and mean is a variable, whatever the order of its factors. *)
 Ltac turned E := let T := type of E in let T := eval cbv beta in T in match T with ?l = _ => try rewrite (E : T) end.
@@ -300,7 +300,7 @@ Ltac numbers := repeat match goal with |- context [fun i => ?f i] => change (fun
   | |- context [ip ?u ?v] => first [constr_eq u v | try rewrite (ip_sym _ v u)]; generalize (ip u v); intro
   end.
 Ltac sides := let E := fresh "E" in match goal with |- ?l <= ?r =>
-  eassert (E : r - l = _) by normal; apply unshift; rewrite E; clear E end.
+  eassert (E : r - l = _) by normal; apply unshift; try rewrite E; clear E end.
 Ltac added_up := apply Req_le; try match goal with h : eta _ = _ |- _ => rewrite !h end; numbers; first [ring | field; apart].
 (* The hypotheses of a statement by their names, and what they say after one history. *)
 Ltac facts_named P M :=
