@@ -224,7 +224,7 @@ def _surely(shown: Verdict) -> str:
     )
 
 
-def _details(trial: Trial) -> list[Block]:
+def details(trial: Trial) -> list[Block]:
     """What every stage found."""
     blocks: list[Block] = []
     for stage in trial.stages:
@@ -234,13 +234,18 @@ def _details(trial: Trial) -> list[Block]:
     return blocks
 
 
+def refuting_instance(trial: Trial) -> list[str]:
+    """The numbers of a refutation, a line each; nothing where there is none."""
+    return [] if trial.refutation is None else list(instance(trial.refutation.data, _letters(trial)))
+
+
 def to_text(trial: Trial, verbose: bool = False) -> str:
     """The verdict, warnings and a refutation's instance; if ``verbose`` every stage and the statement."""
     # A verdict on a statement that lacks a hypothesis begins with that.
     lines = sorted(verdict(trial), key=lambda line: not line.startswith("Warning: not read"))
-    if trial.refutation is not None:
-        lines += ["", *instance(trial.refutation.data, _letters(trial))]
+    if violating := refuting_instance(trial):
+        lines += ["", *violating]
     text = "\n".join(lines).rstrip() + "\n"
     if not verbose:
         return text
-    return f"{text}\n{terminal.to_text(_details(trial))}{claim_text.to_text(claim_text.explain(trial.claim))}"
+    return f"{text}\n{terminal.to_text(details(trial))}{claim_text.to_text(claim_text.explain(trial.claim))}"

@@ -23,6 +23,7 @@ from fedbounds.referee.stage_context import Case, StageResult, Watch
 from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import trial_text as show
+from fedbounds.report.html.trial_page import to_html
 from fedbounds.study.identity import statement_digest
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
@@ -360,7 +361,7 @@ def test_a_proof_that_is_found_is_told_by_its_length_and_printed_on_request():
     result = trial.Trial(TRUE.DRIFT, "plain", "small", 0, (stage,), True)
     brief = show.to_text(result)
     assert "The proof has 2 steps" in brief and "[first]" not in brief
-    assert "[first]" in show.to_text(result, verbose=True)
+    assert "[first]" in show.to_text(result, verbose=True) and "[first]" in to_html((result,))
 
 
 def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(monkeypatch):
@@ -452,6 +453,8 @@ def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tm
     assert "  w0         (1)" in rest and "  right      0" in rest
     assert "[3/8] sanity: dimensions agree" in result.stderr
     assert json.loads((out / "2-L-plain.json").read_text())["outcome"] == "FALSE"
+    page = (out / "referee.html").read_text()
+    assert "The instance, to be checked by hand" in page and page.count("<script") == 1
     told = json.loads(call("referee", str(single), "--format", "json", "--quiet").stdout)
     assert [item["claim"] for item in told] == ["2/L"]
 

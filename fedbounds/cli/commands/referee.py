@@ -63,7 +63,7 @@ def referee(
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
-    out: Folder for results; the same folder continues a long stage.
+    out: Folder for results and their page; the same folder continues a long stage.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
     rocq: Seconds for Rocq, where it is installed, to check a proof that is found; 0: it is not asked.
@@ -99,6 +99,8 @@ def referee(
         faults.raise_all()
     say_faults(faults)
     progress = None if quiet else _say
+    if out is not None:
+        io.require_replaceable(out / "referee.html")
     with io.locked(out):
         trials = fedbounds.referee(
             tuple(claims.values()),
@@ -116,6 +118,10 @@ def referee(
             rocq=0 if script else rocq,
             each_followed=print_rest,
         ).items
+        if out is not None:
+            from fedbounds.report.html.trial_page import to_html
+
+            io.write_text(out / "referee.html", to_html(trials))
     if format == "json":
         show_json([trial.to_json() for trial in trials])
     unread = f"{len(faults)} of {len(faults) + len(claims)}" * bool(faults)
