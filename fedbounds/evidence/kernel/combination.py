@@ -220,6 +220,12 @@ def _over_noise(proof: str) -> str:
     return f"mean_le _ _ _ _ Ho (fun s Hs' => {proof})"
 
 
+def letters_of(multiplier: sp.Expr, fact: d.Fact | DriftBound) -> set[sp.Basic]:
+    """The letters of a fact's multipliers."""
+    inside = (letters_of(m, one) for m, one in fact.uses) if isinstance(fact, d.Averaged) else ()
+    return set(multiplier.free_symbols).union(*inside)
+
+
 def says_nothing(fact: d.Fact | DriftBound, put: Mapping[sp.Basic, sp.Expr]) -> bool:
     """Whether a fact is an identity of the normal form."""
     if isinstance(fact, d.Averaged):

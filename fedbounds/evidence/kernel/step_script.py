@@ -14,7 +14,7 @@ import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, point_statement
 from fedbounds.evidence.kernel.claim_statement import without_minima
-from fedbounds.evidence.kernel.combination import Combination, DriftBound, Flat, Sum, flattened, no_script
+from fedbounds.evidence.kernel.combination import Combination, DriftBound, Flat, Sum, flattened, letters_of, no_script
 from fedbounds.evidence.kernel.draw_facts import SHARE, WAY, Draw, draw_of, moment_of, without_draw
 from fedbounds.evidence.kernel.point_statement import ONE_STEP, OWN_MINIMUM, PointClaim, assumed_of, binders_of
 from fedbounds.evidence.kernel.rocq_terms import binder_names, module_name, rocq, safe_key
@@ -208,7 +208,7 @@ def lemma(checked: Checked, reading: Reading, goal: str) -> str:
     outer = [use for use in flat.uses if isinstance(use[1], d.Given | DriftBound)]
     moments = [(m, one) for k, (m, fact) in enumerate(flat.uses) if (one := moment_of(fact, k)) is not None]
     inner: list[d.Use] = [use for use in flat.uses if use not in outer and moment_of(use[1], 0) is None]  # type: ignore[misc]
-    used = set().union(*(_letters(m, fact) for m, fact in flat.uses))
+    used = set().union(*(letters_of(m, fact) for m, fact in flat.uses))
     flat.letters = {one: value for one, value in flat.letters.items() if one in used}
     points = AfterHistory(claim, last.lhs, last.rhs, (), frozenset(), WORDS, ())
     if draw is not None:
@@ -238,12 +238,6 @@ def _named(claim: Claim, reading: Reading, goal: str) -> str:
     if {"unbiased", "full-participation"} <= keys:
         text += TOGETHER + "  rewrite ?(drift_by_p M least largest).\n" * (reading.virtual == "p")
     return text
-
-
-def _letters(multiplier: sp.Expr, fact: d.Fact | DriftBound) -> set[sp.Basic]:
-    """The letters of a fact's multipliers."""
-    inside = (_letters(m, one) for m, one in fact.uses) if isinstance(fact, d.Averaged) else ()
-    return set(multiplier.free_symbols).union(*inside)
 
 
 def _after_history(
