@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import sympy as sp
@@ -33,6 +34,16 @@ Sides = tuple[list[Term], list[Term]]
 OF_ONE_STEP = {ANY_POINT, at.w_i, at.w_i_next, at.w_star, at.w_i_star, *at.ANY}
 CONSTANTS = {L, mu, eta, CONSTANT_STEP, sigma_sq, G_sq}
 MIXED = (Mean, Centre, ClientSum, SelectedSum, DrawExpect, at.p_i, ALPHA_I, SIGMA_I, at.ALPHA)
+# Assumptions that hold where all clients are one of them if they held before: those on F alone may not.
+EACH = """
+    smooth convex strongly-convex sample-smooth bounded-variance bounded-gradient bounded-gradient-everywhere
+    full-gradients full-participation unbiased homogeneous equal-p one-client identical one-local-step constant-steps
+    slow-decay halving equal-steps small-steps quarter-steps eta-below-1/L eta-below-2/(L+mu)
+    eta-strictly-below-2/(L+mu)
+"""
+OF_EACH = frozenset(EACH.split())
+# A relation between these, as an assumption's key spells it, is of no client more than of another.
+NUMBERS = re.compile(r"(eta(_t|_0)?|L|mu|t|T|R|tau|N|gamma|[\s\d()<>=*/+-]|\*\*)*")
 # Where w* is each client's own minimiser.
 SHARED = {"homogeneous", "identical", "one-client"}
 
@@ -91,18 +102,23 @@ def _of_one_function(sides: Sides, setting: Setting) -> tuple[Sides, list[Assump
 def _is_of_F(x: sp.Basic) -> bool:
     """Whether it is F or its gradient at a point of all."""
     return (
-        isinstance(x, Mean | Centre) and isinstance(x.args[1], Loss | Grad) and not depends(x.args[1].args[0], at.I)
+        isinstance(x, Mean | Centre)
+        and x.args[0] == at.P
+        and isinstance(x.args[1], Loss | Grad)
+        and not depends(x.args[1].args[0], at.I)
     )
 
 
 def _of_each_client(sides: Sides, setting: Setting) -> tuple[Sides, list[Assumption]] | None:
     """A statement about one client's function and step as one about the clients' mean, and what this limits.
 
-    The two say the same: one client alone is a mean over N = 1. Where clients differ, w* and w_t are then any points,
-    as the other clients, of which nothing is said, may put them anywhere. None where more than that is spoken of.
+    The two say the same where all clients may be one: one alone is then a mean. Where clients differ, w* and w_t are
+    any points, as the other clients, of which nothing is said, may put them anywhere. None where more is spoken of.
     """
     formula, assumed = formula_of(*sides), setting.assumed
     further = {x for x in formula.free_symbols if isinstance(x, Quantity)} - CONSTANTS
+    if not all(key in OF_EACH or NUMBERS.fullmatch(key) for key in assumed):
+        return None
     if further or formula.has(*MIXED) or not depends(formula.xreplace(meanings_of_latex()), at.I):
         return None
     moved = formula.has(at.w_i, at.w_i_next)

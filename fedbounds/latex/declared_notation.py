@@ -12,6 +12,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import Gathered, InputError
+from fedbounds.latex.any_points import STARRED, any_points, bar
 from fedbounds.latex.letter_meanings import WHOLE, shipped_names
 from fedbounds.latex.marked_theorems import Line, Theorem, between_commas
 from fedbounds.latex.to_quantities import unparsed_spellings
@@ -34,12 +35,8 @@ OF_CLIENTS = {"p", "F", r"\sigma", r"\sum"}
 UPRIGHT = re.compile(r"^\\(?:mathbf|bm|vec)\{(.*)\}$")
 # Indices of points that a run visits: a letter with one may be w.
 POINTS = {"t", "t+1", "T", "0", "k", "k+1", "n", r"\star"}
-# Letters that are any points where they have no index and no line declares them, and how the first are then read.
-ANY = ("v", "u", "x", "y", "z", r"\tilde{w}", r"\hat{w}", r"\bar{w}")
-ANY_POINTS = ("w", "v", "u")
 # The weight of a client by its number of samples, which no other line may stand for.
 SHARE = re.compile(r"(\\frac\{n_\{(\w)\}\}\{n\}|n_\{(\w)\}/n)=p_\{(\2|\3)\}")
-STARRED = {r"^{\star}", r"_{\star}"}
 
 
 @dataclass(frozen=True)
@@ -173,8 +170,8 @@ def words_of(theorem: Theorem, faults: Gathered) -> Words:
                 with faults.caught():
                     words.declare(part, line)
     usual = _usual(theorem, {**names, **words.short})
-    words.short.update(_bar(theorem))
-    points = _any_points(theorem, {**names, **words.short, **usual})
+    words.short.update(bar(theorem))
+    points = any_points(theorem, {**names, **words.short, **usual}, {name for name, _ in numbers_of(theorem)})
     words.whole.update(points)
     names |= {letter: [Token(meant, 1, 1)] for letter, meant in usual.items()}
     # A bar over an author's letter for w is one over w, in bold too.
@@ -219,38 +216,6 @@ def _usual(theorem: Theorem, declared: Mapping[str, Sequence[Any]]) -> dict[str,
             if meant not in named and len(alike) == 1 and alike <= written_symbols - declared.keys():
                 result[alike.pop()] = meant
     return result
-
-
-def _bar(theorem: Theorem) -> Mapping[str, tuple[tuple[Token, ...], tuple[Token, ...]]]:
-    """\\bar w without an index as the text defines it, such as the mean of the clients' models."""
-    result = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]()
-    for line in theorem.inline:
-        with contextlib.suppress(InputError):
-            tokens = theorem.spelled(line.tokens())
-            display = list(map(str, flat(theorem.spelled(theorem.display))))
-            bare = not any(a == r"\bar{w}" and b[:1] in ("_", "^") for a, b in pairwise(display))
-            if bare and [token.text for token in tokens[:2]] == [r"\bar{w}", "="]:
-                result[r"\bar{w}"] = (), tuple(tokens[2:])
-    return result
-
-
-def _any_points(theorem: Theorem, names: Mapping[str, Sequence[Any]]) -> dict[tuple[str, ...], Sequence[Token]]:
-    """How the display writes any points, as w', x or \\tilde w, and that each is v or u, or w where there is none."""
-    with contextlib.suppress(InputError):
-        texts = list(map(str, flat(theorem.spelled(theorem.display))))
-        pairs = set(pairwise([*texts, ""]))
-        iterate = any("w" in (a, spelled(names.get(a, ()))) and b not in ("'", *STARRED) for a, b in pairs)
-        two = [(a, f"_{{{k}}}") for a, b in pairs if b == "_{2}" and (a, "_{1}") in pairs for k in (1, 2)]
-        if len(two) == 2 and two[0][0] in ("w", *ANY):
-            return {name: [Token(point, 1, 1)] for name, point in zip(two, ANY_POINTS, strict=False)}
-        taken = {*names, *(name for name, _ in numbers_of(theorem))}
-        taken |= {a for a, b in pairs if b[:1] in ("_", "^", "(")}
-        written = dict.fromkeys(
-            (a, b) if b == "'" else (a,) for a, b in pairwise([*texts, ""]) if b == "'" or a in ANY
-        )
-        free = [name for name in written if name[0] not in taken or len(name) == 2]
-        return {name: [Token(point, 1, 1)] for name, point in zip(free, ANY_POINTS[iterate:], strict=False)}
-    return {}
 
 
 def _indexed(theorem: Theorem, names: Mapping[str, Sequence[Token]]) -> Iterator[tuple[str, str]]:

@@ -279,11 +279,7 @@ def _total(factors: Sequence[Any], operators: Sequence[str], notation: Notation)
     if name == "r" and (first or "0", last) == sums.ROUNDS:
         return sums.summed(_run(factors, operators, notation), sums.RoundSum, place)
     name = name or leaves["_"][0].text
-    over = f"{first} to {last}" if last else below[len(name) :].strip()
-    selected = over.startswith((r"\in S", r"\in\mathcal{S}"))
-    if (over not in sums.CLIENTS and not selected) or name in ("t", "T"):
-        what = f"a sum must be over all clients, steps or rounds, not {below}{' to ' * bool(above)}{above}"
-        raise wrong(place, what, sums.whole_range(first, last, notation.start))
+    selected = sums.over_selected(name, below, above, notation.start, place)
     inner = _run(factors, operators, replace(notation, client=name))
     kind, equal = (sums.SelectedSum, notation.shared) if selected else (sums.ClientSum, notation.equal)
     return sums.summed(inner, kind, place, equal)

@@ -17,6 +17,7 @@ ASSUMES = re.compile(
     r"((also|moreover|furthermore|further|here|now|finally)\W+)?(for|if|given|with|where|when|under|consider|fix|take)\b",
     re.IGNORECASE,
 )
+DEFINES = re.compile(r"\b(let|where|here|with|define|denote|set|write)\b", re.IGNORECASE)
 # A sentence ends there, and what follows "then" is a conclusion.
 END, THEN = re.compile(r"(?<=[.;:!?])\s|\n[ \t]*\n|\\item\b"), re.compile(r"\bthen\b", re.IGNORECASE)
 # What denies may go on behind a colon, but not behind these.
@@ -52,11 +53,24 @@ def hypotheses(text: str) -> str:
     return " ".join(text[a:b] for a, b in sentences(text) if CUE.search(_words(text[a:b])) and _assumes(text, a, b))
 
 
+def defines(text: str, formula: str) -> bool:
+    """Whether every sentence of a text that has a formula defines by it."""
+    with_it = [text[a:b] for a, b in sentences(text) if formula in text[a:b]]
+    return bool(with_it) and all(
+        DEFINES.search(item.partition(formula)[0]) and OTHERWISE.isdisjoint(_several(item)) for item in with_it
+    )
+
+
+def _several(sentence: str) -> list[str]:
+    """The words of a sentence beside its formulas."""
+    return re.findall(r"[^\W\d_][\w'-]*", _words(sentence).lower())
+
+
 def _assumes(text: str, first: int, last: int) -> bool:
     """Whether a sentence assumes something, or runs into the display, and has no word of a remark."""
     words = _words(text[first:last])
     ends_in_display = last == len(text) and not text.rstrip().endswith((".", "!", "?"))
-    several = re.findall(r"[^\W\d_][\w'-]*", words.lower())
+    several = _several(text[first:last])
     remark = not OTHERWISE.isdisjoint(several) or "at least one" in " ".join(several)
     return not remark and "n't" not in words and (ends_in_display or ASSUMES.search(words) is not None)
 

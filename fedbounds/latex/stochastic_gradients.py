@@ -11,13 +11,21 @@ from fedbounds.latex.tokens import Token, spelled
 # The letters of stochastic gradients, and of what is drawn for one.
 GRADIENT = ("g", r"\tilde{g}", r"\hat{g}")
 SAMPLE = re.compile(r"[,;](\\xi|\\zeta|\\mathcal\{B\}|B|b|s|z)(?![A-Za-z])")
+SAMPLES = re.compile(SAMPLE.pattern + r"('|[_^]\{[^{}]*\})*")
 AT = re.compile(r"w(?P<time>_\{t\})(?:\^\{\(?(?P<client>\w)\)?\})?$|w\^\{(?P<other>\w)\}_\{t\}$")
 # What an index says of a gradient that was drawn at w_t and not at the client's model.
 AT_W_T = "w_t"
 
 
 def as_letters(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with g_t^i for the stochastic gradient of client i at its model, or at w_t."""
+    """The tokens with g_t^i for the stochastic gradient of client i at its model, or at w_t.
+
+    Unchanged where two samples or two letters are spoken of: they may be two draws.
+    """
+    texts = {token.text for token in tokens}
+    samples = {match[0] for match in SAMPLES.finditer(spelled(tokens))}
+    if len(samples) > 1 or len(texts.intersection(GRADIENT)) > 1:
+        return list(tokens)
     result: list[Token] = []
     place = 0
     while place < len(tokens):

@@ -45,6 +45,17 @@ def range_ends(below: str, above: str) -> tuple[str, str, str]:
     return "", below, above
 
 
+def over_selected(name: str, below: str, above: str, start: int, place: Token) -> bool:
+    """Whether a sum over clients is over the selected ones; InputError where it is over neither these nor all."""
+    _, first, last = range_ends(below, above)
+    over = f"{first} to {last}" if last else below[len(name) :].strip()
+    selected = over.startswith((r"\in S", r"\in\mathcal{S}"))
+    if (over not in CLIENTS and not selected) or name in ("t", "T"):
+        what = f"a sum must be over all clients, steps or rounds, not {below}{' to ' * bool(above)}{above}"
+        raise wrong(place, what, whole_range(first, last, start))
+    return selected
+
+
 def whole_range(first: str, last: str, start: int) -> str:
     """How a sum over part of the steps, or over something else, could be one that is read."""
     if not start and (first, last) == STEPS[1]:

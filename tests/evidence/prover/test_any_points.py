@@ -129,3 +129,37 @@ def test_what_other_clients_decide_is_no_statement_about_one():
     ):
         with pytest.raises(InputError):
             claim_of(f"smooth, strongly-convex, bounded-variance, {ALL}", display)
+
+
+@pytest.mark.parametrize(
+    ("assumed", "display"),
+    [
+        ("smooth, polyak-lojasiewicz, homogeneous", r"\|\nabla F_i(w)\|^2 \ge 2\mu(F_i(w)-F_i(w^\star))"),
+        ("smooth, mean-strongly-convex", r"F_i(v) \ge F_i(w)+\langle\nabla F_i(w),v-w\rangle"),
+        ("bounded-variance", r"\sum_i p_i\mathbb{E}\|\nabla F_i(w_t^i;\xi)-\nabla F_i(w_t^i;\zeta)\|^2 \le \sigma^2"),
+        ("bounded-variance", r"\sum_i p_i\mathbb{E}\|g_i(w_t^i)-\hat g_i(w_t^i)\|^2 \le \sigma^2"),
+    ],
+)
+def test_what_is_said_of_all_clients_together_or_of_two_samples_is_no_statement_about_one(assumed, display):
+    with pytest.raises(InputError):
+        claim_of(assumed, display)
+
+
+TWO = r"F(u) - F(v) + \frac{1}{2L}\|\nabla F(w)\|^2 \le F(w) - F(v)"
+BAR = r"\frac{1}{2L}\|\nabla F(w)\|^2+F(\bar w) \le F(w)"
+
+
+@pytest.mark.parametrize(
+    ("lines", "before", "display", "behind"),
+    [
+        (r"let v = w^\star", "For any points $w$ and $u$,", TWO, ""),
+        (r"where v = w^\star", "For any points $w$ and $u$,", TWO, ""),
+        ("title bar", r"For any $w$ and $\bar w$,", BAR, r"Equality cannot hold unless $\bar w = w^\star$."),
+        ("title bar", r"Let $\bar w$ be any point. It is loose for $\bar w = w^\star$.", BAR, ""),
+        ("title bar", r"For any $w$ and $\bar w$, not only $\bar w = \sum_i p_i w_i$,", BAR, ""),
+    ],
+)
+def test_a_letter_that_the_author_declares_or_a_remark_names_does_not_bind_another(lines, before, display, behind):
+    text = f"\\begin{{lemma}}\n% fedbounds: assume smooth, convex\n% fedbounds: {lines}\n{before}"
+    (claim,) = read_text(f"{text}\n\\[ {display} \\]\n{behind}\n\\end{{lemma}}").values()
+    assert not proved(claim)
