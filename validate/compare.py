@@ -16,7 +16,7 @@ from fedbounds.report.figures import styles
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compare_at
 from fedbounds.study.comparison_rows import TheoremComparison
-from fedbounds.study.settings import Settings
+from fedbounds.study.settings import DEFAULTS, FULL, Settings
 from validate import markdown
 from validate.runner import DOCS, IMAGES, RESULTS, Study
 
@@ -47,8 +47,10 @@ def settings(name: str) -> Settings:
 
 def command(name: str) -> str:
     """The same as it is typed."""
-    words = [word for pair in settings(name).words() for word in pair]
-    return " ".join(["fedbounds compare", *map(shlex.quote, words), f"--target {STUDIES[name][1]:g}"])
+    chosen = {"problem": "logistic", **STUDIES[name][0]}
+    told = {key: chosen[key] for key in DEFAULTS if key in chosen and chosen[key] != DEFAULTS[key]}
+    words = [f"--{key} {shlex.quote(str(value or FULL))}" for key, value in told.items()]
+    return " ".join(["fedbounds compare", *words, f"--target {STUDIES[name][1]:g}"])
 
 
 def row(found: TheoremComparison, seconds: float) -> dict[str, Any]:

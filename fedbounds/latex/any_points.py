@@ -45,8 +45,9 @@ def any_points(
         pairs = set(pairwise([*texts, ""]))
         iterate = any("w" in (a, spelled(names.get(a, ()))) and b not in ("'", *STARRED) for a, b in pairs)
         two = [(a, f"_{{{k}}}") for a, b in pairs if b == "_{2}" and (a, "_{1}") in pairs for k in (1, 2)]
+        alone = {a for a, b in pairs if b[:1] != "_" and b not in STARRED}
         if len(two) == 2 and two[0][0] in ("w", *ANY):
-            return _put(two, ANY_POINTS, names)
+            return _put(two, ANY_POINTS, {*names, *alone})
         taken = {*names, *numbers}
         taken |= {a for a, b in pairs if b[:1] in ("_", "^", "(")}
         written = dict.fromkeys(
@@ -55,13 +56,16 @@ def any_points(
             if a in ANY or (b == "'" and "w" in (a, spelled(names.get(a, ()))))
         )
         free = [name for name in written if name[0] not in taken or len(name) == 2]
-        return _put(free, ANY_POINTS[iterate:], {*names, *numbers})
+        others = {a for a, b in pairs if b not in STARRED and (a,) not in free}
+        return _put(free, ANY_POINTS[iterate:], {*names, *numbers, *others})
     return {}
 
 
 def _put(
     written: Sequence[tuple[str, ...]], points: Sequence[str], declared: Collection[str]
 ) -> dict[tuple[str, ...], Sequence[Token]]:
-    """Each letter of the author's with the point that it is read as, which no line declares."""
+    """Each letter of the author's with the point it is read as, as nothing else is; none where these are few."""
     free = [point for point in points if point not in declared]
+    if len(free) < len(written):
+        return {}
     return {name: [Token(point, 1, 1)] for name, point in zip(written, free, strict=False)}

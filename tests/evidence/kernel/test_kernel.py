@@ -152,8 +152,8 @@ def test_what_the_model_has_no_word_for_is_refused():
                 with pytest.raises(InputError, match="must express all"):
                     kernel.statement(claim, READINGS[name])
     assert refused > 10
-    with pytest.raises(InputError, match="the symbol growth"):
-        stated("growth-step")
+    with pytest.raises(InputError, match="the symbol gone_sq"):
+        stated("drift-full")
 
 
 @pytest.mark.parametrize("term", [sp.sqrt(excess), excess**L])

@@ -163,3 +163,23 @@ def test_a_letter_that_the_author_declares_or_a_remark_names_does_not_bind_anoth
     text = f"\\begin{{lemma}}\n% fedbounds: assume smooth, convex\n% fedbounds: {lines}\n{before}"
     (claim,) = read_text(f"{text}\n\\[ {display} \\]\n{behind}\n\\end{{lemma}}").values()
     assert not proved(claim)
+
+
+@pytest.mark.parametrize(
+    ("assumed", "display"),
+    [
+        ("smooth, convex", r"F(v)-F(w_2)+\frac{1}{2L}\|\nabla F(w_1)\|^2 \le F(w_1)-F(w^\star)"),
+        (
+            "smooth, convex",
+            r"\frac{1}{2L}\|\nabla F(w_1)-\nabla F(w_2)\|^2 \le F(w_1)-F(w_2)-\langle\nabla F(w_2),w-w_2\rangle",
+        ),
+        ("smooth", r"\|\nabla F_i(w_1)-\nabla F_i(w_2)\|^2 \le L^2\|w_1-v\|^2"),
+        ("smooth, convex", r"F(v)-F(v_2)+\frac{1}{2L}\|\nabla F(v_1)\|^2 \le F(v_1)-F(w^\star)"),
+    ],
+)
+def test_a_bare_letter_beside_two_with_indices_is_a_third_point(assumed, display):
+    try:
+        claim = claim_of(assumed, display)
+    except InputError:
+        return
+    assert not proved(claim)

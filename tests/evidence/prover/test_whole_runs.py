@@ -156,7 +156,8 @@ def test_the_gap_decreases_from_step_to_step_by_what_a_gradient_is_worth():
     assumed, steps = (*SMOOTH, *ALL, a.bounded_variance, ONE), {"eta": sp.Min(eta_0, 1 / L)}
     noise = eta_0 * L * sigma_p_sq / (2 * mu)
     assert proved(claim_of(gap, KEPT**T * gap_0 + noise, assumed, steps))
-    for bound in (KEPT**T * gap_0 + noise / 2, KEPT ** (2 * T) * gap_0 + noise):
+    assert proved(claim_of(gap, KEPT ** (2 * T) * gap_0 + noise, assumed, steps))
+    for bound in (KEPT**T * gap_0 + noise / 2, KEPT ** (3 * T) * gap_0 + noise):
         assert not proved(claim_of(gap, bound, assumed, steps))
     assert not proved(claim_of(gap, KEPT**T * gap_0 + noise, assumed, {"eta": sp.Min(eta_0, 2 / L)}))
 
