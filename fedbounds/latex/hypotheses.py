@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import sympy as sp
@@ -38,7 +39,7 @@ APART = rf"{SUM}{P_I}<norm{AT_W_T}-\\nabla F\(w_\{{t\}}\)norm>\^\{{2\}}<=\\zeta\
 WEIGHT = r"(p_\{[ijkmn]\}|\\alpha_(\{[ijkmn]\}|\{t\}\^\{[ijkmn]\}))"
 STEPS_TO_T = r"\\sum_(\{t=0\}\^\{T-1\}|\{t<T\}|\{0<=t<T\})"
 MODEL = re.compile(
-    rf"F(\(w\))?={SUM}p_\{{[ijkmn]\}}F_\{{[ijkmn]\}}(\(w\))?$|{SUM}{WEIGHT}=1$|{WEIGHT}>=?0$|m<=?N$|F\^\{{\\star\}}=\\minF$"
+    rf"F(\(w\))?={SUM}p_\{{[ijkmn]\}}F_\{{[ijkmn]\}}(\(w\))?$|{SUM}{WEIGHT}=1$|{WEIGHT}>=?0$|(1<=)?m<=?N$|m>=1$|F\^\{{\\star\}}=\\minF$"
     rf"|w_\{{t\+1\}}\^\{{[ijkmn]\}}=w_\{{t\}}\^\{{[ijkmn]\}}-\\eta(_\{{t\}})?{GRADIENT}$|w_\{{0\}}\^\{{[ijkmn]\}}=w_\{{0\}}$"
     rf"|(\\bar\{{w\}}|w)_\{{t\}}={SUM}p_\{{[ijkmn]\}}w_\{{t\}}\^\{{[ijkmn]\}}$|[ijkmn]\\in(I|\[N\]|\\\{{1,.*,N\\\}})$|[ijkmn]=1,(2,)?\\[lc]?dots,N$"
     rf"|{APART}|\\bar\{{w\}}_\{{T\}}(\^\{{\\eta\}})?:?={STEPS_TO_T}\\eta_\{{t\}}w_\{{t\}}/{STEPS_TO_T}\\eta_\{{t\}}$"
@@ -78,6 +79,12 @@ HYPOTHESES = (
     ),
     Hypothesis(rf"(\\frac\{{1\}}\{{N\}}|1/N){APART.replace(P_I, '', 1)}", "equal-p", "equal-p"),
     Hypothesis(r"F_\{[ijkmn]\}=F$|F_\{1\}=(F_\{2\}=)?\\[lc]?dots=F_\{N\}(=F)?$", "identical", "identical"),
+    Hypothesis(
+        r"(\\frac\{1\}\{2\}|1/2)?<norm\\nabla F\(w\)norm>\^\{2\}>=2?\\mu[(\[]F\(w\)-F\^\{\\star\}[)\]]$",
+        "polyak-lojasiewicz",
+        "polyak-lojasiewicz|strongly-convex",
+    ),
+    Hypothesis(r"\\alpha_\{t\}\^\{[ijkmn]\}=p_\{[ijkmn]\}$", "unbiased", "unbiased"),
     Hypothesis(r"p_\{[ijkmn]\}=(\\frac\{1\}\{N\}|1/N)$", "equal-p", "equal-p"),
     Hypothesis(r"\\mathbb\{E\}.*<norm.*norm>.*<=\\sigma", "bounded-variance", "bounded-variance|growing-variance"),
     Hypothesis(r"(\\mathbb\{E\}\[?)?<norm(\\nabla|g).*norm>(\^\{2\})?\]?<=G", "bounded-gradient", "bounded-gradient"),
@@ -102,7 +109,8 @@ def hypotheses_of_text(
         try:
             tokens = lines.theorem.spelled(line.tokens())
             text = without_blanks(lines.words.of(tokens)).rstrip(".,;")
-            every = [_read(lines, [*assumed, *result], scope, pair) for pair in neighbouring_sides(tokens)]
+            pairs = neighbouring_sides(as_relations(tokens))
+            every = [_read(lines, [*assumed, *result], scope, pair) for pair in pairs]
             result += _stated(line, [item for item in every if item is not None])
         except InputError:
             item = next((item for item in HYPOTHESES if re.match(item.pattern, text)), None)
@@ -118,6 +126,22 @@ def hypotheses_of_text(
         elif not re.search(item.given, given):
             warnings.append(f'not read: "{phrase}": {ASSUME}{item.assumption}')
     return result, warnings
+
+
+def as_relations(tokens: Sequence[Token]) -> Sequence[Token]:
+    """A letter in an interval, as eta in (0, 1/L], as two relations; other tokens as they are."""
+    texts = [token.text for token in tokens]
+    if r"\in" not in texts[1:-4] or texts[-1] not in ")]" or texts[texts.index(r"\in") + 1] not in "([":
+        return tokens
+    middle = texts.index(r"\in")
+    lower, upper = (
+        replace(tokens[middle], text="<" if mark in "()" else "<=") for mark in (texts[middle + 1], texts[-1])
+    )
+    commas = [k for k in range(middle + 2, len(tokens) - 1) if texts[k] == ","]
+    if len(commas) != 1:
+        return tokens
+    ends = tokens[middle + 2 : commas[0]], tokens[commas[0] + 1 : -1]
+    return [*ends[0], lower, *tokens[:middle], upper, *ends[1]]
 
 
 def _stated(line: Line, items: list[Assumption]) -> list[Assumption]:
