@@ -191,7 +191,7 @@ class Combination:
             of = sp.sympify(fact.of).xreplace(dict(self.put))
             return f"ip_pos _ {self.points.point(of)}", _noisy(of), False
         if isinstance(fact, d.Earlier) and isinstance(cases := self.steps[fact.label].because, d.Cases):
-            ends = [use.points[0] for _, use in cases.first.uses if isinstance(use, d.Premise)]
+            ends = [at for _, use in cases.first.uses if isinstance(use, d.Premise) for at in use.points[:1]]
             if len(ends) != 2 or len(cases.first.uses) != 2:
                 raise no_script(f"the line {fact.label}, which is by other cases than an interpolation")
             at = [sp.sympify(point).xreplace(dict(self.put)) for point in ends]

@@ -46,11 +46,26 @@ SETTING = {
     OWN_MINIMUM: "(forall i v, (i < N P)%nat -> F P i (w_i_star P i) <= F P i v)",
     "Hopt": "(forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v))",
 }
+DOMINATED = (
+    "(forall v, 2 * mu * (mean (N P) (p P) (fun i => F P i v) - mean (N P) (p P) (fun i => F P i (w_star P)))\n"
+    "    <= norm_sq (centre (N P) (p P) (fun i => grad P i v)))"
+)
 CLASS = {
     assumed.smooth.key: "smooth P L",
     assumed.strongly_convex.key: "strongly_convex P mu",
     assumed.convex.key: "strongly_convex P 0",
+    assumed.polyak_lojasiewicz.key: DOMINATED,
 }
+
+# Names of the hypotheses of a statement about points, after its setting.
+NAMES = {
+    "smooth P L": "Hs",
+    **dict.fromkeys(("strongly_convex P mu", "strongly_convex P 0"), "Hc"),
+    "mu <= L": "HL",
+    DOMINATED: "Hd",
+    "weights (N P) alpha": "Ha",
+}
+BEGINNINGS = {"(forall": "Hw", "rho_bar": "Hr", "(mean": "Hz"}
 
 
 @dataclass(frozen=True)
@@ -243,6 +258,8 @@ def assumed_of(points: PointClaim) -> Iterator[str]:
     yield CLASS[assumed.smooth.key]
     if points.curved or assumed.convex.key in points.keys:
         yield CLASS[(assumed.strongly_convex if points.curved else assumed.convex).key]
+    if assumed.polyak_lojasiewicz.key in points.keys and "mu" in next(iter(names)).split():
+        yield CLASS[assumed.polyak_lojasiewicz.key]
     for left, sign, right in points.relations:
         yield f"{points.number(left)} {sign} {points.number(right)}"
     if "alpha" in names:
@@ -268,3 +285,9 @@ def _outermost(expression: sp.Expr) -> list[sp.Expr]:
 def _cannot(claim: Claim, what: str) -> Exception:
     needs = f"{claim.key} must be about points, gradients and weights of a smooth and strongly convex class"
     return reject(needs, what, "prove it by hand in derivations/rocq")
+
+
+def hypothesis_names(points: PointClaim) -> list[str]:
+    """Names of the statement's hypotheses."""
+    rest = (NAMES.get(text, BEGINNINGS.get(text.split()[0], f"A{k}")) for k, text in enumerate(assumed_of(points)))
+    return [*points.setting, *rest]

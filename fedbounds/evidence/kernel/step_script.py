@@ -16,7 +16,7 @@ from fedbounds.evidence.kernel import claim_statement, point_statement
 from fedbounds.evidence.kernel.claim_statement import without_minima
 from fedbounds.evidence.kernel.combination import Combination, DriftBound, Flat, Sum, flattened, letters_of, no_script
 from fedbounds.evidence.kernel.draw_facts import SHARE, WAY, Draw, draw_of, moment_of, without_draw
-from fedbounds.evidence.kernel.point_statement import ONE_STEP, OWN_MINIMUM, PointClaim, assumed_of, binders_of
+from fedbounds.evidence.kernel.point_statement import ONE_STEP, OWN_MINIMUM, binders_of, hypothesis_names
 from fedbounds.evidence.kernel.rocq_terms import binder_names, module_name, rocq, safe_key
 from fedbounds.evidence.kernel.step_statement import AfterHistory, OfAClient, after_history, meaning_of, words
 from fedbounds.evidence.symbolic import derivation as d
@@ -61,14 +61,6 @@ Require Import Space Model Facts Together Rounds Independent Drift Inside Points
 {weak}Open Scope R_scope.
 """
 PROOF = "\nTheorem proof : statement_{name}.statement.\n"
-# Names of the hypotheses of a statement about points, after its setting.
-NAMES = {
-    "smooth P L": "Hs",
-    **dict.fromkeys(("strongly_convex P mu", "strongly_convex P 0"), "Hc"),
-    "mu <= L": "HL",
-    "weights (N P) alpha": "Ha",
-}
-BEGINNINGS = {"(forall": "Hw", "rho_bar": "Hr", "(mean": "Hz"}
 AT_REST = "  pose proof (rest_zero P L Hm Hs ltac:(lra)) as own.\n"
 STILL = "  pose proof (still_zero P {} {} L {} {} Hs ltac:(lra)).\n"
 CLIENT = """{goal}Proof.
@@ -115,7 +107,8 @@ def script(checked: Checked, reading: Reading, of_points: bool = False) -> str:
         raise no_script(f"one of {checked.derivation.key}")
     name, about = module_name(claim.key), claim.scope != "point" and not of_points
     convex = about and without_minima(claim, reading)
-    further = "Drawn " * ("m" in claim.symbols) + "Runs " * convex
+    drawn = "m" in claim.symbols or any(one.key.startswith("selection-") for one in claim.assumptions)
+    further = "Drawn " * drawn + "Runs " * convex
     head = HEAD.format(key=safe_key(claim.key), name=name, further=further, weak="Import Weak.\n" * convex)
     goal = PROOF.format(name=name)
     if claim.scope == "point":
@@ -170,7 +163,9 @@ def _of_points(checked: Checked, reading: Reading, goal: str) -> str:
     assert claim is not None
     points = point_statement.read(claim, reading)
     letters = {one.name: f"({points.number(value)})" for one, value in flat.letters.items()}
-    names = " ".join([*(name for group, _ in binders_of(points) for name in group.split()), *_names(points)])
+    names = " ".join(
+        [*(name for group, _ in binders_of(points) for name in group.split()), *hypothesis_names(points)]
+    )
     text = f"{goal}Proof.\n  intros P {names}.\n" + AT_REST * (OWN_MINIMUM in points.setting)
     text += STILL.format("(p P)", "(w_star P)", "Hp", "Hopt")
     if any(side.has(W_ALPHA) for side in (points.left, points.right)):
@@ -180,12 +175,6 @@ def _of_points(checked: Checked, reading: Reading, goal: str) -> str:
     put = dict(ONE_STEP) if points.stepped else {}
     combination = Combination(replace(points, letters=letters), flat.steps, put)
     return f"{text}{combination.added(_inner(flat.uses))}Qed.\n"
-
-
-def _names(points: PointClaim) -> list[str]:
-    """Names of the statement's hypotheses."""
-    rest = (NAMES.get(text, BEGINNINGS.get(text.split()[0], f"A{k}")) for k, text in enumerate(assumed_of(points)))
-    return [*points.setting, *rest]
 
 
 def lemma(checked: Checked, reading: Reading, goal: str) -> str:

@@ -10,6 +10,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import found_proof
 from fedbounds.evidence.prover import automatic
+from fedbounds.latex.reader import read_text
 from fedbounds.referee import theorems
 from fedbounds.referee.stage_context import Stage
 from fedbounds.referee.trial import Trial
@@ -124,3 +125,35 @@ def test_any_label_names_a_file_of_rocq_and_none_ends_its_comment():
     obligation, text = found_proof._obligation(stated, PLAIN), found_proof.script(stated, PLAIN)
     assert obligation.module == "proof_thm_1____Admitted"
     assert "statement_thm_1____Admitted.statement" in text and "*) Admitted" not in text
+
+
+PL_DESCENT = r"""
+% fedbounds: assume smooth, polyak-lojasiewicz, full-gradients, full-participation, unbiased, one-local-step
+% fedbounds: assume \eta < \frac{2}{L}
+\[ F(w_{t+1})-F^\star \le (1-\eta\mu(2-L\eta))(F(w_t)-F^\star) \]
+"""
+GAP = r"""
+% fedbounds: assume smooth, strongly-convex, bounded-variance, full-participation, unbiased, one-local-step
+% fedbounds: assume \eta_t \le \frac{2}{L+\mu}
+\[ \mathbb{E}F(w_{t+1})-F^\star
+  \le (1-\eta_t\mu)^2(\mathbb{E}F(w_t)-F^\star)+\frac{L}{2}\eta_t^2\sum_ip_i^2\sigma_i^2 \]
+"""
+
+
+def found_of(text):
+    (one,) = read_text(text).values()
+    return one, automatic.proved(one, PLAIN)[1]
+
+
+@needs_rocq
+def test_a_statement_at_points_brings_what_its_author_assumes_of_the_mean_loss(accepts):
+    one, proof = found_of(PL_DESCENT)
+    stated, text = found_proof.statement(one, PLAIN), found_proof.script(one, PLAIN, (proof,))
+    assert "norm_sq (centre (N P) (p P) (fun i => grad P i v))" in stated
+    assert accepts((stated, text)) and not accepts((stated.replace("2 * mu", "mu", 1), text))
+
+
+def test_a_proof_by_cases_without_a_script_is_said_to_have_none():
+    one, proof = found_of(GAP)
+    with pytest.raises(InputError, match="by other cases"):
+        found_proof.script(one, PLAIN, (proof,))
