@@ -261,7 +261,7 @@ def main() -> int:
         if len(sys.argv) == 1:
             result, drawn = made_study.objects(*made_study.study())
             lines = ledger_lines(result.claims, result.verdicts)
-            io.write_text(path, page(result, lines, drawn, "fedbounds check --report report.html"))
+            io.write_text(path, page(result, lines, drawn))
         for name, check in views(path.as_uri()):
             try:
                 check()
