@@ -22,13 +22,17 @@ ANY_POINTS = ("w", "v", "u")
 def bar(theorem: Theorem) -> Mapping[str, tuple[tuple[Token, ...], tuple[Token, ...]]]:
     """\\bar w without an index as the text defines it, such as the mean of the clients' models."""
     result = dict[str, tuple[tuple[Token, ...], tuple[Token, ...]]]()
+    try:
+        texts = list(map(str, flat(theorem.spelled(theorem.display))))
+    except InputError:  # raised again where the display is read
+        return result
+    if any(a == r"\bar{w}" and b[:1] in ("_", "^") for a, b in pairwise(texts)):
+        return result
     for line in theorem.inline:
         with contextlib.suppress(InputError):
             tokens = theorem.spelled(line.tokens())
-            display = list(map(str, flat(theorem.spelled(theorem.display))))
-            bare = not any(a == r"\bar{w}" and b[:1] in ("_", "^") for a, b in pairwise(display))
             averaged = r"\sum" in {token.text for token in tokens} and defines(theorem.words, line.text)
-            if bare and averaged and [token.text for token in tokens[:2]] == [r"\bar{w}", "="]:
+            if averaged and [token.text for token in tokens[:2]] == [r"\bar{w}", "="]:
                 result[r"\bar{w}"] = (), tuple(tokens[2:])
     return result
 

@@ -21,9 +21,9 @@ from fedbounds.latex.sums import (
 )
 from fedbounds.latex.to_quantities import Setting, meanings_of_latex
 from fedbounds.latex.tokens import wrong
+from fedbounds.theory import assumptions as a
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.assumptions import full_participation, identical, one_local_step
 from fedbounds.theory.normal_form import depends
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import G_sq, L, N, eta, mu, sigma_sq
@@ -35,17 +35,20 @@ OF_ONE_STEP = {ANY_POINT, at.w_i, at.w_i_next, at.w_star, at.w_i_star, *at.ANY}
 CONSTANTS = {L, mu, eta, CONSTANT_STEP, sigma_sq, G_sq}
 MIXED = (Mean, Centre, ClientSum, SelectedSum, DrawExpect, at.p_i, ALPHA_I, SIGMA_I, at.ALPHA)
 # Assumptions that hold where all clients are one of them if they held before: those on F alone may not.
-EACH = """
-    smooth convex strongly-convex sample-smooth bounded-variance bounded-gradient bounded-gradient-everywhere
-    full-gradients full-participation unbiased homogeneous equal-p one-client identical one-local-step constant-steps
-    slow-decay halving equal-steps small-steps quarter-steps eta-below-1/L eta-below-2/(L+mu)
-    eta-strictly-below-2/(L+mu)
-"""
-OF_EACH = frozenset(EACH.split())
+OF_EACH = frozenset(
+    item.key
+    for item in (
+        *(a.smooth, a.convex, a.strongly_convex, a.sample_smooth, a.bounded_variance, a.bounded_gradient),
+        *(a.bounded_gradient_everywhere, a.full_gradients, a.full_participation, a.unbiased, a.homogeneous),
+        *(a.equal_p, a.one_client, a.identical, a.one_local_step, a.constant_steps, a.slow_decay, a.halving),
+        *(a.equal_steps, a.small_steps, a.quarter_steps, a.steps_below_inverse_L, a.steps_up_to_2_over_L_plus_mu),
+        a.steps_below_2_over_L_plus_mu,
+    )
+)
 # A relation between these, as an assumption's key spells it, is of no client more than of another.
 NUMBERS = re.compile(r"(eta(_t|_0)?|L|mu|t|T|R|tau|N|gamma|[\s\d()<>=*/+-]|\*\*)*")
 # Where w* is each client's own minimiser.
-SHARED = {"homogeneous", "identical", "one-client"}
+SHARED = {item.key for item in (a.homogeneous, a.identical, a.one_client)}
 
 
 def formula_of(*sides: Sequence[Term]) -> sp.Tuple:
@@ -96,7 +99,7 @@ def _of_one_function(sides: Sides, setting: Setting) -> tuple[Sides, list[Assump
     if of_clients or not of_any_models(each):
         what, remedy = "F at each client's model is no quantity of the table", "write F_i there, or assume identical"
         raise wrong(changed[0].place, what, remedy)
-    return each, [identical]
+    return each, [a.identical]
 
 
 def _is_of_F(x: sp.Basic) -> bool:
@@ -124,7 +127,7 @@ def _of_each_client(sides: Sides, setting: Setting) -> tuple[Sides, list[Assumpt
     moved = formula.has(at.w_i, at.w_i_next)
     apart = [at.w_star] * assumed.isdisjoint(SHARED)
     anywhere = moved and not formula.has(at.w_i_next, eta, CONSTANT_STEP, sigma_sq, G_sq)
-    apart += [at.w] * (anywhere and one_local_step.key not in assumed)
+    apart += [at.w] * (anywhere and a.one_local_step.key not in assumed)
     for point in apart:
         renamed = _named_freely(sides, point) if formula_of(*sides).has(point) else sides
         if renamed is None:
@@ -141,8 +144,8 @@ def _of_each_client(sides: Sides, setting: Setting) -> tuple[Sides, list[Assumpt
         ]
         for side in squared(sides)
     )
-    steps = formula.has(at.w_i_next) and full_participation.key not in assumed
-    return (left, right), [full_participation] * steps
+    steps = formula.has(at.w_i_next) and a.full_participation.key not in assumed
+    return (left, right), [a.full_participation] * steps
 
 
 def squared(sides: Sides) -> Sides:

@@ -16,6 +16,7 @@ from fedbounds.latex.grammar import ORDER, neighbouring_sides
 from fedbounds.latex.marked_theorems import Line
 from fedbounds.latex.tokens import Token, without_blanks, wrong
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import NOT_READ
 from fedbounds.theory.quantity import Scope
 from fedbounds.theory.symbols import R, T, tau
 
@@ -118,13 +119,14 @@ def hypotheses_of_text(
             is_read = is_read or defines_mean(lines, tokens)
             if not is_read and not (item and re.search(item.given, given)):
                 warnings.append(_warning(line, item))
-    warnings += [f'not read: "{words}": {ASSUME}... where it limits the statement' for words in lines.theorem.remarks]
+    remarks = lines.theorem.remarks
+    warnings += [f'{NOT_READ}: "{words}": {ASSUME}... where it limits the statement' for words in remarks]
     supposed = [item for _, item in in_words(lines.theorem.supposed)]
     for phrase, item in in_words(lines.theorem.words):
         if item.limits_times and (item in supposed or scope != "horizon"):
             result += lines.assumed(Line("assume", item.assumption, lines.theorem.line, 1)) * (scope == "horizon")
         elif not re.search(item.given, given):
-            warnings.append(f'not read: "{phrase}": {ASSUME}{item.assumption}')
+            warnings.append(f'{NOT_READ}: "{phrase}": {ASSUME}{item.assumption}')
     return result, warnings
 
 
@@ -188,4 +190,4 @@ def _warning(line: Line, item: Hypothesis | None) -> str:
     verb = ("step" if text.startswith(r"\eta") else "let") if equation and not LIMIT.match(text) else "assume"
     remedy = f"{ASSUME}{item.assumption}" if item else f"write it as % fedbounds: {verb} ..."
     remedy = ORDER if text.startswith("=") else remedy
-    return f"not read: ${text}$ (line {line.line}): {remedy}"
+    return f"{NOT_READ}: ${text}$ (line {line.line}): {remedy}"

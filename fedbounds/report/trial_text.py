@@ -17,7 +17,7 @@ from fedbounds.report.table import Block, Bullets, Code
 from fedbounds.report.terminal_symbols import one_line, worded
 from fedbounds.report.trial_coverage import certified_settings, not_covered, tried
 from fedbounds.theory import assumptions
-from fedbounds.theory.claim import Claim, in_words
+from fedbounds.theory.claim import NOT_READ, Claim, in_words
 from fedbounds.theory.coverage import only
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES
@@ -242,7 +242,7 @@ def refuting_instance(trial: Trial) -> list[str]:
 def to_text(trial: Trial, verbose: bool = False) -> str:
     """The verdict, warnings and a refutation's instance; if ``verbose`` every stage and the statement."""
     # A verdict on a statement that lacks a hypothesis begins with that.
-    lines = sorted(verdict(trial), key=lambda line: not line.startswith("Warning: not read"))
+    lines = sorted(verdict(trial), key=lambda line: not line.startswith(f"Warning: {NOT_READ}"))
     if violating := refuting_instance(trial):
         lines += ["", *violating]
     text = "\n".join(lines).rstrip() + "\n"

@@ -30,6 +30,8 @@ FEDAVG = "fedavg"
 STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "eta_s", "t"})
 # Step sizes computed in different orders differ by a few units in the last place.
 SCHEDULE_TOLERANCE = 1e-9
+# How the warning begins of what may be a hypothesis in a LaTeX text and was not read.
+NOT_READ = "not read"
 
 
 class Kind(enum.StrEnum):
@@ -223,7 +225,7 @@ class Claim:
     @property
     def lacks_hypotheses(self) -> bool:
         """Whether something in its LaTeX text that may be a hypothesis was not read."""
-        return any(warning.startswith("not read") for warning in self.unread or ())
+        return any(warning.startswith(NOT_READ) for warning in self.unread or ())
 
     @cached_property
     def steps(self) -> sp.Expr | None:
