@@ -35,7 +35,7 @@ def no_repairs_at_once(monkeypatch):
 def rocq_folder(tmp_path_factory):
     """A folder with the compiled files that Rocq's proofs rest on: compiled once, whatever the number of workers."""
     from fedbounds.evidence.kernel import coqc, proof_obligations
-    from validate.one_step import MODULES
+    from validate.attacked_proofs import MODULES
 
     own = tmp_path_factory.getbasetemp()
     shared = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "rocq-shared"
