@@ -40,7 +40,7 @@ $(BASE): $(DEMO)
 	touch $@
 
 $(DEV): $(BASE)
-	$(PIP) -e ".[dask,frames]" --group dev
+	$(PIP) -e ".[frames]" --group dev
 	$(PIP) $(TORCH) || echo "Without torch: no build for processors alone is offered here; make test names what it leaves out."
 	-$(BIN)/python -m compileall -q -j 0 $(VENV)/lib fedbounds derivations >/dev/null 2>&1
 	touch $@

@@ -1,6 +1,6 @@
 """Is what would be released sound? Build it, check it, and use it where nothing else is: `make release-check`.
 
-    python -m validate.release [--python python3.12 ...] [--extra dask ...]
+    python -m validate.release [--python python3.12 ...] [--extra frames ...]
 
 Builds the source distribution and, from it, the wheel; `twine check --strict` and `check-wheel-contents`; then, for
 each interpreter, installs the wheel into an empty environment outside of the repository, runs the lines of README.md
@@ -25,7 +25,6 @@ CPU = "https://download.pytorch.org/whl/cpu"
 STUDY = ["check", "--problem", "quadratic", "--clients", "3", "--rounds", "5", "--claim", "lemma-1", "--quiet"]
 USES = {
     "": "import fedbounds",
-    "dask": "import distributed, fedbounds.study.parallel",
     "frames": "import fedbounds; assert len(fedbounds.refute('rate').to_frame()) == 1",
     "vision": "import fedbounds.vision.training",
 }

@@ -29,12 +29,11 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 @dataclass(frozen=True)
 class WorkItems:
-    """``jobs`` processes (-1: one a core), or a Dask ``scheduler``; ``file`` holds results by their keys."""
+    """``jobs`` processes (-1: one a core); ``file`` holds results by their keys."""
 
     of: Mapping[str, Any] = field(default_factory=dict)
     file: Path | None = None
     jobs: int = 1
-    scheduler: str | None = None
 
     def key(self, stage: str, item: Any) -> str:
         """Where the result of an item is held: its stage, and a digest of all that it depends on."""
@@ -57,7 +56,7 @@ class WorkItems:
         held = self._held() if self.file is not None else {}
         usable = [key in held and is_usable(item, held[key]) for key, item in zip(keys, todo, strict=True)]
         due = [item for item, done in zip(todo, usable, strict=True) if not done]
-        fresh = in_order(function, due, self.jobs, self.scheduler)
+        fresh = in_order(function, due, self.jobs)
         for key, done in zip(keys, usable, strict=True):
             if not done:
                 held[key] = next(fresh)

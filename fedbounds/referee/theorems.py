@@ -105,7 +105,6 @@ def referee(
     seed: int = 0,
     out: str | Path | None = None,
     jobs: int | None = None,
-    scheduler: str | None = None,
     seconds: float | None = None,
     plugins: Plugins = (),
     progress: Progress | None = None,
@@ -117,7 +116,7 @@ def referee(
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder whose
-    pieces are not computed again; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
+    pieces are not computed again; ``jobs``, ``progress``, ``seconds`` of each claim: as for
     `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
     then looked for where a claim is false (None: for a few seconds). Where a proof is found Rocq is asked about it,
     if it is installed, for at most ``rocq`` seconds. ``each_followed`` is called with the trial that has either.
@@ -137,7 +136,6 @@ def referee(
         progress=progress,
         suite=Suite(REGIMES),
         jobs=jobs,
-        scheduler=scheduler,
         seconds=seconds,
         plugins=extra,
     )

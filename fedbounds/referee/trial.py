@@ -197,7 +197,6 @@ def try_claim(
     progress: Progress | None = None,
     suite: Suite | None = None,
     jobs: int | None = None,
-    scheduler: str | None = None,
     seconds: float | None = None,
     stages: Sequence[Step] = (),
     plugins: Plugins = (),
@@ -207,7 +206,7 @@ def try_claim(
     ``state`` is a JSON file written after each stage, one beside it after each piece of a long one, which the same
     call does not compute again. ``progress(k, step, None)`` is called before a stage, and after it with what it
     found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the
-    large budget) or a Dask ``scheduler`` compute the pieces, with the same results.
+    large budget) compute the pieces, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``. ``stages`` are all
     unless given. Weightings and families of instances of the ``plugins`` are searched too.
@@ -224,7 +223,7 @@ def try_claim(
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
     trial = Trial(claim, reading, budget, seed)
     path = None if state is None else state.with_suffix(".pieces.json")
-    work = WorkItems(identity(claim, reading, budget, seed, extra), path, jobs, scheduler)
+    work = WorkItems(identity(claim, reading, budget, seed, extra), path, jobs)
     end = None if seconds is None else processor_seconds() + seconds
     suite = suite or Suite(REGIMES)
     case = Case(claim, READINGS[reading], budget, seed, suite, trial.verdicts, work, end=end, extra=extra)

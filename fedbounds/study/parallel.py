@@ -1,13 +1,10 @@
-"""A function of many items, on the cores of this machine (joblib) or on a Dask cluster: futures either way."""
+"""A function of many items on the cores of this machine, each item's outcome as it ends."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
-import importlib.util
 import itertools
-import logging
 import multiprocessing
 import os
 import pickle
@@ -16,27 +13,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from typing import Any
 
-from fedbounds.errors import InputError, reject
+from fedbounds.errors import reject
 from fedbounds.plugins import loaded
-from fedbounds.study.identity import versions
 
 # Items handed out for each process: the next one waits beside it, and few are lost if a process dies.
 AHEAD = 2
-# Seconds to wait for a scheduler, and then for the first worker of its cluster.
-SCHEDULER, WORKERS = 8, 60
-# Items that a cluster is given at once: Dask shares them out, also to workers that come later.
-AT_ONCE = 1_000
 # Seconds between two looks of a process at whether its parent still lives, and at whether an item is taken up.
 LOOK, TAKEN_UP = 1.0, 0.01
 # What processes share that are forked from one: a study and its compiled kernels.
 WARM = ("fedbounds.study.run_study", "fedbounds.engine.kernels.select")
-Submit = Callable[..., Future]
 
 
 @dataclass(frozen=True)
@@ -50,25 +41,22 @@ class Died:
 
 
 def as_completed(
-    function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
+    function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1
 ) -> Generator[tuple[int, Any], None, None]:
-    """(index, function(item)) of each item, in any order.
+    """(index, function(item)) of each item, in any order, by ``jobs`` processes (-1: one a core).
 
-    ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead. A process that
-    dies costs no item but its own, whose outcome is `Died`. Errors: InputError for a cluster that is not there.
+    A process that dies costs no item but its own, whose outcome is `Died`.
     """
     count = processes(jobs, len(items))
-    if not items:
-        return
-    if scheduler is None and count < 2:
+    if count < 2:
         yield from ((k, function(item)) for k, item in enumerate(items))
         return
-    task = functools.partial(_compute, _packed(function), versions(), None if scheduler else os.getpid())
+    task = functools.partial(_compute, _packed(function), os.getpid())
     left, suspects = enumerate(items), []
     running: dict[Future, int] = {}
-    with cluster(scheduler) if scheduler else _processes(count) as (submit, width):
+    with _processes(count) as submit:
         while True:
-            for k, item in itertools.islice(left, AHEAD * width - len(running)):
+            for k, item in itertools.islice(left, AHEAD * count - len(running)):
                 running[submit(task, item)] = k
             if not running:
                 break
@@ -81,13 +69,11 @@ def as_completed(
         yield from ((k, _outcome(submit(task, items[k]))) for k in suspects)
 
 
-def in_order(
-    function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
-) -> Generator[Any, None, None]:
+def in_order(function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1) -> Generator[Any, None, None]:
     """The same results in the order of the items. Errors: InputError where an item's process died."""
     waiting: dict[int, Any] = {}
     due = 0
-    with contextlib.closing(as_completed(function, items, jobs, scheduler)) as outcomes:
+    with contextlib.closing(as_completed(function, items, jobs)) as outcomes:
         for k, result in outcomes:
             if isinstance(result, Died):
                 raise reject("every process must live until it is done", str(result), "use fewer --jobs")
@@ -107,19 +93,15 @@ def processes(jobs: int, items: int) -> int:
 
 
 def _outcome(future: Future) -> Any:
-    """What a future holds, `Died` where its process did; of a cluster, Dask has tried it again before."""
+    """What a future holds, `Died` where its process did."""
     try:
         return future.result()
     except BrokenProcessPool as wrong:
         return Died(type(wrong).__name__)
-    except Exception as wrong:
-        if type(wrong).__name__ != "KilledWorker":
-            raise
-        return Died("KilledWorker")
 
 
 @contextlib.contextmanager
-def _processes(count: int) -> Iterator[tuple[Submit, int]]:
+def _processes(count: int) -> Iterator[Callable[..., Future]]:
     """``count`` processes of this machine; those that died are replaced when the next item is submitted."""
     from joblib.externals.loky import get_reusable_executor
 
@@ -138,7 +120,7 @@ def _processes(count: int) -> Iterator[tuple[Submit, int]]:
         return last
 
     try:
-        yield submit, count
+        yield submit
     except BaseException:
         # The pool's thread forgets all items before it takes up one submitted just now, which it then misses.
         while last is not None and not (last.running() or last.done()):
@@ -173,11 +155,9 @@ def _unpacked(packed: bytes) -> Any:
     return function
 
 
-def _compute(packed: bytes, wanted: dict[str, str], command: int | None, item: Any) -> Any:
-    """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
-    if command is not None:
-        _end_with(command)
-    _require_same_versions(wanted, versions())
+def _compute(packed: bytes, command: int, item: Any) -> Any:
+    """An item's outcome, in a process of the pool."""
+    _end_with(command)
     return _unpacked(packed)(item)
 
 
@@ -200,11 +180,6 @@ def _end_with(command: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True, name="follow-parent").start()
-
-
-def _require_same_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
-    if received != wanted:
-        raise reject(f"every worker needs the versions {wanted}", received, "install the same ones")
 
 
 @contextlib.contextmanager
@@ -233,47 +208,3 @@ def _deaf_to_the_keyboard() -> Generator[None, None, None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if heard:
             signal.raise_signal(heard[0])
-
-
-@contextlib.contextmanager
-def cluster(scheduler: str) -> Generator[tuple[Submit, int], None, None]:
-    """Where to submit items to a Dask scheduler that has a worker, and how many at once.
-
-    Errors: InputError where it cannot be reached or is lost.
-    """
-    if importlib.util.find_spec("distributed") is None:
-        raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
-    from distributed import Client
-
-    log = logging.getLogger("distributed.client")
-    level = log.level
-    # What goes wrong is said once, in the sentence below, and not also in its tracebacks.
-    log.setLevel(logging.CRITICAL)
-    try:
-        # Asked by itself first: a client of what is no scheduler goes on trying while it is taken apart.
-        with ThreadPoolExecutor(1) as thread:
-            thread.submit(asyncio.run, _identity(scheduler)).result()
-        with Client(scheduler, timeout=SCHEDULER, set_as_default=False) as client:
-            client.wait_for_workers(1, timeout=WORKERS)
-            for received in client.run(versions).values():
-                _require_same_versions(versions(), received)
-            yield client.get_executor(pure=False).submit, AT_ONCE
-    except InputError:
-        raise
-    # What another kind of server answers is read as a length, for which there is no memory.
-    except (OSError, ValueError, TypeError, MemoryError, CancelledError, asyncio.CancelledError) as wrong:
-        received = str(wrong) or f"no answer in {SCHEDULER} s"
-        remedy = "start it with its workers and give the same command again; every finished cell is kept"
-        raise reject(f"the Dask cluster at {scheduler} must be there", received, remedy) from wrong
-    finally:
-        log.setLevel(level)
-
-
-async def _identity(scheduler: str) -> object:
-    """What a Dask scheduler at the address says of itself."""
-    from distributed.core import rpc
-    from distributed.security import Security
-
-    secured = Security().get_connection_args("client")
-    async with asyncio.timeout(SCHEDULER), rpc(scheduler, connection_args=secured) as remote:
-        return await remote.identity()

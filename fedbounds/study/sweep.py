@@ -1,4 +1,4 @@
-"""Sweeps: every cell of a grid examined by ``check``, on all cores or on a cluster, each kept as it ends.
+"""Sweeps: every cell of a grid examined by ``check``, on all cores, each kept as it ends.
 
 A finished cell is a file of JSON, written whole or not at all; the same call continues after any end.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -20,7 +20,7 @@ from fedbounds.model import Progress
 from fedbounds.study import parallel
 from fedbounds.study.result_table import Tabled
 from fedbounds.study.settings import NAMES, Settings
-from fedbounds.study.study_file import Cell, Grid, read_grid
+from fedbounds.study.study_file import Cell, read_grid
 from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ NOTHING = Summary(0, 0, 0)
 
 @dataclass(frozen=True, repr=False)
 class SweepResult(Tabled):
-    """The finished cells, key -> cell in the order of their settings; and what the last run did."""
+    """The finished cells, key -> cell in the order of the grid; and what the last run did."""
 
     cells: dict[str, CellResult]
     summary: Summary = NOTHING
@@ -94,12 +94,12 @@ class SweepResult(Tabled):
         return sorted(messages.items(), key=lambda item: (-item[1], item[0]))
 
 
-def read_table(folder: str | Path, keys: Collection[str] | None = None) -> SweepResult:
-    """The cells in ``folder``, also while a sweep runs or after it was killed; ``keys``: these alone."""
+def read_table(folder: str | Path, keys: Sequence[str] | None = None) -> SweepResult:
+    """The cells in ``folder``, also while a sweep runs or after it was killed; ``keys``: these, in this order."""
     if not (Path(folder) / CELLS).is_dir():
         raise reject("a folder must hold a sweep", str(folder), f"run fedbounds sweep STUDY --out {folder} first")
-    wanted = ((key, cell) for key, cell in cells_in(Path(folder)).items() if keys is None or key in keys)
-    return SweepResult(dict(sorted(wanted, key=lambda item: [*map(_order, _flat(item[1]).values())])))
+    cells = cells_in(Path(folder))
+    return SweepResult(cells if keys is None else {key: cells[key] for key in keys if key in cells})
 
 
 def cells_in(folder: Path) -> dict[str, CellResult]:
@@ -119,36 +119,27 @@ def keep(folder: Path, key: str, cell: CellResult) -> None:
 
 
 def _flat(cell: CellResult) -> dict[str, Any]:
-    """The settings of a cell as columns: a list is its JSON, yes and no are 1 and 0."""
-    columns: dict[str, Any] = {}
-    for name in NAMES:
-        value = cell.settings.get(name)
-        value = json.dumps(value, separators=(",", ":"), ensure_ascii=False) if isinstance(value, list) else value
-        columns[name] = int(value) if isinstance(value, bool) else value
-    return columns
-
-
-def _order(value: Any) -> tuple[int, float, str]:
-    """Nothing before numbers, and these before texts."""
-    number = isinstance(value, int | float)
-    return (0 if value is None else 1 if number else 2), float(value) if number else 0.0, f"{value}"
+    """The settings of a cell as columns: a list is its JSON."""
+    given = {name: cell.settings.get(name) for name in NAMES}
+    return {
+        name: json.dumps(value, separators=(",", ":"), ensure_ascii=False) if isinstance(value, list) else value
+        for name, value in given.items()
+    }
 
 
 def sweep(
-    study: str | Path | Grid | None = None,
+    study: str | Path | tuple[Cell, ...] | None = None,
     out: str | Path | None = None,
     *,
     jobs: int = -1,
-    scheduler: str | None = None,
     progress: Progress | None = None,
     compute: Callable[[Cell], CellResult] | None = None,
 ) -> SweepResult:
     """Examine every cell of the grid in ``study`` (a TOML file) and keep the verdicts in ``out``.
 
     The same call continues a sweep that was stopped, and computes cells that failed again. Each cell is written as it
-    finishes. ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead;
-    ``compute`` replaces ``check`` (a picklable function). Writes a file a cell, and sweep.csv.
-    Errors: InputError for a folder that cannot be written, a full disk or a cluster that cannot be reached.
+    finishes. ``jobs``: processes (-1: one a core); ``compute`` replaces ``check`` (a picklable function).
+    Writes a file a cell, and sweep.csv. Errors: InputError for a folder that cannot be written or a full disk.
 
     >>> print(Path("grid.toml").read_text())
     base = {problem = "quadratic", claims = "lemma-1", weightings = "fedavg", rounds = 2, replicates = 8}
@@ -156,31 +147,29 @@ def sweep(
     >>> len(sweep("grid.toml", "swept", jobs=1).rows())
     2
     """
-    study = of_kind("a sweep", study, (Grid, str, Path), "the path of a TOML file")
     folder = Path(of_kind("the output of a sweep", out, (str, Path), "the path of a folder"))
     whole("jobs", jobs, -1)
-    grid = study if isinstance(study, Grid) else read_grid(study)
+    cells = study if isinstance(study, tuple) else read_grid(study)
     with io.locked(folder):
         before = cells_in(folder)
         for cell in before.values():
             if cell.version != CellResult.version:
                 received = f"{folder} was computed by fedbounds {cell.version}"
                 raise reject(received, f"version {CellResult.version}", "use another folder for --out")
-        left = [cell for cell in grid.cells if cell.key not in before or before[cell.key].message is not None]
-        total, done = len(grid.cells), len(grid.cells) - len(left)
-        if progress is not None:
-            progress("cells", done, total)
+        left = [cell for cell in cells if cell.key not in before or before[cell.key].message is not None]
+        done = len(cells) - len(left)
+        tell = progress or (lambda *_: None)
+        tell("cells", done, len(cells))
         # Workers compute and this process alone writes.
-        with contextlib.closing(parallel.as_completed(compute or compute_cell, left, jobs, scheduler)) as outcomes:
+        with contextlib.closing(parallel.as_completed(compute or compute_cell, left, jobs)) as outcomes:
             for k, outcome in outcomes:
                 died = isinstance(outcome, parallel.Died)
                 keep(folder, left[k].key, CellResult(left[k].settings, message=str(outcome)) if died else outcome)
                 done += 1
-                if progress is not None:
-                    progress("cells", done, total)
-    result = read_table(folder, [cell.key for cell in grid.cells])
+                tell("cells", done, len(cells))
+    result = read_table(folder, [cell.key for cell in cells])
     result.save(folder / "sweep.csv")
-    return replace(result, summary=Summary(total, len(left), sum(count for _, count in result.failures)))
+    return replace(result, summary=Summary(len(cells), len(left), sum(count for _, count in result.failures)))
 
 
 def compute_cell(cell: Cell) -> CellResult:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from pathlib import Path
 
 import keyboard
@@ -152,18 +151,6 @@ def test_the_keyboard_ends_searches_in_several_processes_at_once(tmp_path):
     while workers(process) and time.monotonic() < end:
         time.sleep(0.1)
     assert not workers(process)
-
-
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "", "tcp://["])
-def test_a_scheduler_that_is_not_there_is_one_sentence(address, monkeypatch):
-    pytest.importorskip("distributed")
-    monkeypatch.setattr(parallel, "SCHEDULER", 1)
-    with (
-        warnings.catch_warnings(action="error"),
-        pytest.raises(InputError, match=r"the Dask cluster at .* must be there, but received .+: start it"),
-        parallel.cluster(address),
-    ):
-        pass
 
 
 def test_long_commands_show_that_they_work(monkeypatch):

@@ -101,7 +101,7 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
     out = folder / "sweep"
     (folder / "study.toml").write_text(text)
     study = study_file.read_grid(folder / "study.toml")
-    failed = study.cells[-1].key
+    failed = study[-1].key
 
     def compute(cell: study_file.Cell) -> CellResult:
         wrong = cell.key == failed
@@ -113,7 +113,7 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
         read_table(out).save(out / "table.csv")
 
     yield Format("study.toml", study_file.read_grid, folder / "mutant.toml", toml_file), text.encode()
-    kept = out / CELLS / f"{study.cells[0].key}.json"
+    kept = out / CELLS / f"{study[0].key}.json"
     yield Format("cell.json", read, kept, json_file), kept.read_bytes()
 
 

@@ -121,7 +121,6 @@ def sweep(
     *,
     out: Path,
     jobs: int = -1,
-    scheduler: str | None = None,
     quiet: bool = False,
 ) -> int:
     """Examine every cell of the grid in STUDY (TOML) and keep the verdicts under --out.
@@ -131,7 +130,6 @@ def sweep(
 
     out: Folder of the results; the same folder continues a sweep.
     jobs: Processes; -1 is one a core.
-    scheduler: A Dask scheduler to use instead, as tcp://host:8786.
     """
     import fedbounds
     from fedbounds.report import terminal as console
@@ -140,7 +138,7 @@ def sweep(
 
     try:
         with console.progress(not quiet, lines=True) as bar:
-            result = fedbounds.sweep(study, out, jobs=jobs, scheduler=scheduler, progress=bar)
+            result = fedbounds.sweep(study, out, jobs=jobs, progress=bar)
     except KeyboardInterrupt:
         say("Every finished cell is kept: the same command goes on from there.")
         raise

@@ -39,7 +39,6 @@ def referee(
     budget: Literal["small", "large"] = "small",
     seed: Annotated[int, click.IntRange(min=0)] = 0,
     jobs: int | None = None,
-    scheduler: str | None = None,
     seconds: Annotated[float | None, click.FloatRange(min=0, min_open=True)] = None,
     out: Path | None = None,
     format: Literal["text", "json"] = "text",
@@ -61,7 +60,6 @@ def referee(
     reading: One reading (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
-    scheduler: Address of a Dask scheduler to use instead.
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
     out: Folder for results and their page; the same folder continues a long stage.
     fail_on: Exit with code 1 if a claim is refuted.
@@ -109,7 +107,6 @@ def referee(
             seed=seed,
             out=out,
             jobs=jobs,
-            scheduler=scheduler,
             seconds=seconds,
             plugins=plugins,
             progress=progress,
