@@ -33,7 +33,6 @@ WIDTH = 100
 # Commands that have commands of their own.
 NESTED = {
     "new": "Begin a file of your own.",
-    "cache": "Manage what is kept on disk between runs.",
     "vision": "Repeat the paper's experiments: a convolutional network on MNIST, Fashion-MNIST or digits.",
 }
 

@@ -151,7 +151,6 @@ CALLS = {
     "the gap at None": (lambda result: result.problem.gap(None), r"w must have shape \(..., 8\), but received None"),
     "the gap in other dimensions": (lambda result: result.problem.gap(np.zeros(3)), r"received shape \(3,\)"),
     "the gap of a word": (lambda result: result.problem.gap("origin"), "received 'origin'"),
-    "a sweep of nothing": (lambda _: sweep(), "a sweep must be the path of a TOML file, but received None"),
     "a sweep to nowhere": (lambda _: sweep("grid.toml"), "the output of a sweep must be the path of a folder"),
 }
 

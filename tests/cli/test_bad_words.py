@@ -54,11 +54,7 @@ SETTINGS = {
     "refute --verify": "lemma-9",
     "explain": "theorem-9",
     "claims": "theorem-9",
-    "claims --format latex --reading": "litteral",
-    "claims --reading": "literal litteral",
     "symbols": "zzzz",
-    "assumptions": "zzzz",
-    "scopes": "zzzz",
     "derive": "theorem-9",
     "certify star-step --kappa": "0 -1 x 5..1",
     "certify star-step --tau": "0 x",
@@ -73,7 +69,6 @@ SETTINGS = {
     "worst --over": "time",
     "verify-certificate": "none.jsonl",
     "new claim": "1st a/b",
-    "cache": "burn",
     "vision": "walk",
 }
 COMMANDS = [(*words.split(), value) for words, values in SETTINGS.items() for value in values.split()]

@@ -5,10 +5,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from click.testing import CliRunner
 
 from fedbounds import plugins
-from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
 from fedbounds.study import release_evidence
@@ -233,15 +231,6 @@ def test_files_of_installed_plug_ins_count(tmp_path, monkeypatch):
     (tmp_path / "mine_weighting.py").write_text("factor = 2\n")
     digests.add(release_evidence._digest(()))
     assert len(digests) == 3
-
-
-def test_cache_clear_deletes_unfinished_entries_and_links_to_nothing(claims, tmp_path):
-    keep(claims, [PROVED])
-    place = tmp_path / "cache" / "fedbounds"
-    (place / "study-killed").mkdir()
-    (place / "study-killed" / "trajectories.npz").write_bytes(b"half")
-    (place / "page-gone.json").symlink_to(place / "nowhere")
-    assert "Deleted 3 entries" in CliRunner().invoke(main, ["cache", "clear"]).stderr and not list(place.iterdir())
 
 
 def test_the_record_of_this_release_says_what_a_verification_says():

@@ -1,9 +1,8 @@
-"""``fedbounds check`` and ``cache clear``: a study, its page and its pictures."""
+"""``fedbounds check``: a study, its page and its pictures."""
 
 from __future__ import annotations
 
 import math
-import shutil
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -162,18 +161,3 @@ def _estimate_of_work(request: Request, drawn: bool, thinned: bool) -> tuple[int
     recording = f" One step in {settings.stride} is recorded, as more take more memory." if thinned else ""
     usage = f"up to {size(peaks[processes])}{side}"
     return processes, f"{runs}: about {time}, longer with many samples or on a busy machine; {usage}.{recording}"
-
-
-@command("Files", "cache clear")
-def clear() -> None:
-    """Delete the checks of shipped evidence that are kept on disk.
-
-    They are made again after a change of the package, of Python, or of sympy.
-    """
-    from fedbounds.io import cache_folder
-
-    gone = list(cache_folder().glob("*-*"))
-    for path in gone:
-        shutil.rmtree(path, ignore_errors=True)  # of earlier versions
-        path.unlink(missing_ok=True)
-    say(f"Deleted {len(gone)} entries{f' in {gone[0].parent}' if gone else ''}.")

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.cli.commands.worst import AXES, print_table
+from fedbounds.cli.commands.bounds_and_worst_cases import AXES, print_table
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.multi_round.bound import upper_bound as worst
 from fedbounds.evidence.sdp.multi_round.program import Run

@@ -8,7 +8,7 @@ import sympy as sp
 from click.testing import CliRunner
 
 from fedbounds.cli.adapter import click_command
-from fedbounds.cli.commands.proofs import derive as command
+from fedbounds.cli.commands.claims_and_proofs import derive as command
 from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.derivation import Cited
 from fedbounds.evidence.symbolic.render import render_text

@@ -1,10 +1,8 @@
-"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes``, ``new`` and ``read``: what a claim is made of."""
+"""``fedbounds claims``, ``explain``, ``symbols``, ``new``, ``read``, ``derive`` and ``ledger``: claims and proofs."""
 
 from __future__ import annotations
 
 import shutil
-import typing
-from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Literal
@@ -12,11 +10,11 @@ from typing import Annotated, Literal
 import click
 
 from fedbounds.cli.adapter import BAD_INPUT, Place, command
-from fedbounds.cli.commands import say, show, show_json
+from fedbounds.cli.commands import contradiction_code, say, show, show_as, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
-fedbounds referee {name}.py says whether it is true; fedbounds symbols, assumptions and scopes list what there is.
+fedbounds referee {name}.py says whether it is true; fedbounds symbols lists what there is.
 """
 
 from fedbounds.theory import Claim, assumptions as a, symbols as s
@@ -63,17 +61,13 @@ DRAFT = r"""% {title}: change the display and its comment lines to those of your
 def claims(
     key: str | None = None,
     *,
-    reading: str | None = None,
     plugins: tuple[ModuleType, ...] = (),
     format: Literal["table", "json", "latex"] = "table",
 ) -> None:
     """List the claims, or show one: statement, assumptions, source, readings and repair.
 
-    reading: With --format latex, the reading to write (default: the first).
-    format: How to print; latex writes a theorem file that read and referee take.
+    format: How to print; latex writes a theorem file that read and referee take, in the first reading.
     """
-    if reading is not None:
-        _require_reading(reading, format)
     from fedbounds.plugins import claim_named
     from fedbounds.plugins import claims as known_claims
     from fedbounds.study.release_evidence import titles
@@ -86,29 +80,17 @@ def claims(
         return
     from fedbounds.report import claim_text
 
-    if format == "json":
-        listed = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
-        data = [claim_text.explain(claim) for claim in listed]
-        show_json(data if key is None else data[0])
-    elif format == "latex":
+    chosen = list(known_claims(plugins).values()) if key is None else [claim_named(key, plugins)]
+    if format == "latex":
         from fedbounds.latex.writer import write
 
-        chosen = known_claims(plugins).values() if key is None else (claim_named(key, plugins),)
-        show("\n".join(write(claim, reading or claim.readings[0]) for claim in chosen))
-    elif key is not None:
-        show(claim_text.to_text(claim_text.explain(claim_named(key, plugins))))
-
-
-def _require_reading(reading: str, format: str) -> None:
-    """Refuse a reading that is unknown, or that no format asks for."""
-    from fedbounds.errors import reject
-    from fedbounds.plugins import nearest
-    from fedbounds.theory.reading import READINGS
-
-    if format != "latex":
-        raise reject("--reading is of --format latex", repr(reading), "add --format latex, or leave it out")
-    if reading not in READINGS:
-        raise nearest("reading", reading, READINGS)
+        show("\n".join(write(claim, claim.readings[0]) for claim in chosen))
+        return
+    data = [claim_text.explain(claim) for claim in chosen]
+    if format == "json":
+        show_json(data if key is None else data[0])
+    else:
+        show(claim_text.to_text(data[0]))
 
 
 @command("Judge a theorem")
@@ -125,63 +107,40 @@ def explain(claim: str, *, plugins: tuple[ModuleType, ...] = ()) -> None:
     show(f"{claim_text.claim_sentences(chosen, lines)}\n\n{claim_text.to_text(claim_text.explain(chosen))}")
 
 
-def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | None) -> None:
-    """The rows that have ``word`` in them, as a table."""
-    from fedbounds.report.terminal import plain_table
-
-    result = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
-    if not result:
-        from fedbounds.errors import reject
-
-        what = f"WORD must occur in a {next(iter(head))} or its meaning"
-        raise reject(what, repr(word), "leave it out to list all")
-    show(plain_table(list(head), result))
-
-
 @command("Judge a theorem")
 def symbols(word: str | None = None) -> None:
-    """List the symbols a claim may be made of: those with WORD in their name or meaning, or all.
+    """List what a claim may be made of, symbols, assumptions and scopes: those with WORD in their line, or all.
 
-    All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
+    Symbols are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own. An assumption of your
+    own is a relation between symbols, with Assumption from fedbounds and eta, L from fedbounds.theory.symbols:
+    Assumption("tiny-steps", "eta_t <= 1/(8L)", sympy.Le(eta * L, sympy.Rational(1, 8))).
     """
+    from fedbounds.errors import reject
+    from fedbounds.report.terminal import plain_table
     from fedbounds.report.terminal_symbols import one_line
-    from fedbounds.theory.symbols import QUANTITIES
-
-    rows = [(name, one_line(q), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
-    _table(("name", "symbol", "scope", "meaning"), rows, word)
-
-
-@command("Judge a theorem")
-def assumptions(word: str | None = None) -> None:
-    """List the assumptions shipped: those with WORD in them, or all.
-
-    One of your own is a relation between symbols:
-    Assumption("tiny-steps", "eta_t <= 1/(8L)", sympy.Le(eta * L, sympy.Rational(1, 8))), with Assumption from
-    fedbounds and eta, L from fedbounds.theory.symbols.
-    """
-    from fedbounds.theory import assumptions as known
-    from fedbounds.theory.assumption import Assumption
-
-    rows = [
-        (f"a.{name}", item.key, item.statement) for name, item in vars(known).items() if isinstance(item, Assumption)
-    ]
-    _table(("name", "key", "statement"), rows, word)
-    show("Losses are differentiable in every statement, so that grad F(w*) = 0.")
-    show("One of your own: Assumption(KEY, TEXT, RELATION), see fedbounds assumptions --help.")
-
-
-@command("Judge a theorem")
-def scopes(word: str | None = None) -> None:
-    """List what a claim may range over, and the symbols that vary there."""
     from fedbounds.report.verdict_tables import SCOPES
-    from fedbounds.theory.quantity import Scope
-    from fedbounds.theory.symbols import in_scope
+    from fedbounds.theory import assumptions as shipped
+    from fedbounds.theory.assumption import Assumption
+    from fedbounds.theory.symbols import QUANTITIES, in_scope
 
-    _table(
-        ("scope", "a claim holds for", "symbols that vary"),
-        [(name, SCOPES[name], ", ".join(in_scope(name))) for name in typing.get_args(Scope)],
-        word,
-    )
+    known = {name: item for name, item in vars(shipped).items() if isinstance(item, Assumption)}
+    tables = {
+        ("name", "symbol", "scope", "meaning"): [
+            (name, one_line(q), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()
+        ],
+        ("assumption", "key", "statement"): [(f"a.{name}", item.key, item.statement) for name, item in known.items()],
+        ("scope", "a claim holds for", "symbols that vary"): [
+            (name, about, ", ".join(in_scope(name))) for name, about in SCOPES.items()
+        ],
+    }
+    found = {
+        head: [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
+        for head, rows in tables.items()
+    }
+    if not any(found.values()):
+        raise reject("WORD must occur in a symbol, an assumption or a scope", repr(word), "leave it out to list all")
+    show("\n".join(plain_table(head, rows) for head, rows in found.items() if rows))
+    show("Losses are differentiable in every statement, so that grad F(w*) = 0.")
 
 
 @command("Judge a theorem", "new claim")
@@ -225,3 +184,51 @@ def read(file: Annotated[Path, Place(dir_okay=False)], *, label: str | None = No
     if label is None and (without := unmarked(file)):
         say(f"Left out without comment lines: {', '.join(without)}; --theorem {without[0]} shows some to add.")
     return BAD_INPUT * any(isinstance(item, InputError) for item in every)
+
+
+@command("The paper", every="--all")
+def derive(
+    name: str | None = None,
+    *,
+    every: bool = False,
+    plugins: tuple[ModuleType, ...] = (),
+    format: Literal["text", "json"] = "text",
+) -> None:
+    """Check the proof of claim or derivation NAME, and print it.
+
+    every: Check every derivation and print the summary table.
+    """
+    import fedbounds
+    from fedbounds.errors import reject
+    from fedbounds.evidence.symbolic import render
+
+    if every == (name is not None):
+        raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
+    if every and format == "latex":
+        raise reject("LaTeX is a page a derivation", "--all", "name one derivation, or use another format")
+    result = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
+    show(render.table(result, format) if name is None else render.rendered(result[0], format))
+
+
+@command("The paper")
+def ledger(*, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "json"] = "table") -> int:
+    """Show every claim by every kind of evidence but runs, and the paper's remarks.
+
+    Proofs, counterexamples and certificates are verified again, with no solver and no search. Exits with code 3 if
+    two kinds of evidence contradict each other.
+    """
+    import fedbounds
+    from fedbounds.report import verdict_tables as tables
+    from fedbounds.report.terminal import working
+    from fedbounds.study import ledger as study
+
+    with working("proofs, counterexamples and certificates"):
+        lines = fedbounds.ledger(plugins=plugins).items
+        remarks = study.remarked()
+    blocks = [
+        *tables.alarm_blocks(lines),
+        tables.ledger_table(lines),
+        tables.remark_table(remarks),
+    ]
+    show_as(format, [*(line.to_json() for line in lines), *(item.to_json() for item in remarks)], blocks)
+    return contradiction_code(lines)
