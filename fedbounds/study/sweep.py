@@ -128,7 +128,7 @@ def _flat(cell: CellResult) -> dict[str, Any]:
 
 
 def sweep(
-    study: str | Path | tuple[Cell, ...] | None = None,
+    study: str | Path | tuple[Cell, ...] = "",
     out: str | Path | None = None,
     *,
     jobs: int = -1,

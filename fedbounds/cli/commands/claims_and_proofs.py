@@ -124,7 +124,7 @@ def symbols(word: str | None = None) -> None:
     from fedbounds.theory.symbols import QUANTITIES, in_scope
 
     known = {name: item for name, item in vars(shipped).items() if isinstance(item, Assumption)}
-    tables = {
+    tables: dict[tuple[str, ...], list[tuple[str, ...]]] = {
         ("name", "symbol", "scope", "meaning"): [
             (name, one_line(q), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()
         ],
