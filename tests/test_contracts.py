@@ -12,7 +12,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import on_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import is_affine
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.model.weighting import Weighting

@@ -23,7 +23,7 @@ import sympy as sp
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath

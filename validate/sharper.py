@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import worst_ratio
 from fedbounds.model.experiment import Experiment

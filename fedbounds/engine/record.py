@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine.numpy_engine import Moments
-from fedbounds.errors import DivergedError
+from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.model.schedule import steps
+from fedbounds.model.schedule import StepSize
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
 from fedbounds.theory.sample_path import ratio
 
@@ -59,6 +59,19 @@ class TimeGrid:
             float(np.max(self.eta[begin:end] / np.minimum.accumulate(self.eta[begin:end])))
             for begin, end in self.rounds
         )
+
+
+def steps(eta: StepSize, total: int) -> Array:
+    """eta_0 ... eta_{total-1} as an array (total,); every entry must be positive and finite.
+
+    >>> steps(lambda t: 1 / (2 + t), 3).tolist()
+    [0.5, 0.3333333333333333, 0.25]
+    """
+    values = np.array([float(eta(t)) for t in range(total)])
+    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if bad.size:
+        raise reject("eta_t must be positive and finite", f"{values[bad[0]]} at t = {bad[0]}", "change the schedule")
+    return values
 
 
 def make_time_grid(experiment: Experiment) -> TimeGrid:

@@ -5,6 +5,7 @@ that have values.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from operator import eq, le, lt
 from typing import Any, NamedTuple
@@ -12,14 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
+from fedbounds.engine.iterates import replay
 from fedbounds.evidence.ball_arithmetic import compared
-from fedbounds.evidence.evaluate import Array, Numbers, evaluate
+from fedbounds.evidence.evaluate import Array, Measurement, Numbers, evaluate, first_of
 from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.run_constants import with_quantities
+from fedbounds.evidence.quantity_values import EXTREMES, Values
+from fedbounds.evidence.quantity_values import values as quantity_values
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.measurement import Measurement, first_of
-from fedbounds.theory.quantity import Scope
+from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.quantity import Path, Scope
 from fedbounds.theory.verdict import Failure
 
 NO_TIME = "at no time of the run"
@@ -177,3 +181,51 @@ def steps_of(constants: Mapping[str, Fraction], eta: Iterable[Fraction]) -> Iter
     """The places of a relation in symbols of a step: the constants with t and eta_t, one a step."""
     for t, size in enumerate(eta):
         yield first_of({"t": Fraction(t), "eta": size}, constants)
+
+
+# Iterates that are kept at once at most, in numbers (256 MB).
+MOST_ENTRIES = 2**25
+
+
+def with_quantities(claim: Claim, run: MeasuredRun) -> MeasuredRun:
+    """The run with the values of the claim's own symbols, at the times of its scope."""
+    wanted = frozenset(claim.computed)
+    if run.evaluated == (wanted, claim.scope) or not (wanted or run.evaluated):
+        return run
+    if run.evaluated is not None:  # what another claim had measured, or lacked, is not this one's
+        gone = {symbol.name for symbol in run.evaluated[0]}
+        constants = {name: constant for name, constant in run.constants.items() if name not in gone}
+        run = replace(run, constants=constants, quantities=Values(), evaluated=None)
+    if not wanted:
+        return run
+    experiment, times = run.trajectory.experiment, run._times(claim.scope)
+    losses, eta = experiment.problem, run.trajectory.eta
+    unknown = {symbol for symbol in wanted if symbol.statistic in EXTREMES and run.trajectory.random}
+    result = quantity_values(claim, losses, Path(experiment.tau, eta), lambda: _paths(run), unknown)
+    for symbol in unknown:
+        result.lacking[symbol.name] = (
+            f"the {symbol.statistic} on any path is not known from the paths that were drawn"
+        )
+    constants = {
+        symbol.name: Constant(float(result.constants[symbol.name]), Provenance.EXACT, symbol.meaning)
+        for symbol in wanted
+        if symbol.name in result.constants
+    }
+    fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in result.fields.items()}
+    quantities = replace(result, fields=fields)
+    constants = {**run.constants, **constants}
+    return replace(run, constants=constants, quantities=quantities, evaluated=(wanted, claim.scope))
+
+
+def _paths(run: MeasuredRun) -> list[tuple[None, Path]]:
+    """Every repetition's path. Raises ValueError where there is none."""
+    experiment, eta = run.trajectory.experiment, run.trajectory.eta
+    entries = experiment.replicates * len(eta) * experiment.problem.N * experiment.problem.d
+    if run.trajectory.engine == EXPECTATIONS:
+        raise ValueError("exact expectations have no paths")
+    if entries > MOST_ENTRIES:
+        raise ValueError("the iterates of this run are not kept: it is too large")
+    models, *others = replay(experiment)
+    rows = zip(models[run.reading.virtual], *others, strict=True)
+    losses = experiment.problem
+    return [(None, Path(experiment.tau, eta, losses, w, X, alpha, X_next=last)) for w, X, alpha, last in rows]

@@ -27,6 +27,9 @@ from fedbounds.evidence.evaluate import Array, code, evaluate, names_in, rationa
 DIGITS, NARROW, TINY = (50, 100, 200, 400, 800), arb("1e-18"), arb("1e-400")
 
 
+# Bits of the balls: twice as many each time, to the last, which is enough for a contraction by half over 2000 steps.
+BITS = (2**9, 2**10, 2**11, 2**12, 2**13)
+
 # The digits of Arb are those of the whole process, so that one thread at a time may ask for some.
 _ONE = threading.RLock()
 

@@ -17,11 +17,11 @@ from fedbounds.engine.expectations import ENGINE, not_applicable, work
 from fedbounds.engine.quadratic_clients import hessians
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
+from fedbounds.evidence.assumption_checks import with_quantities
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import difference
 from fedbounds.evidence.judge import OnRun, conclude, judge, substitution, verdict
-from fedbounds.evidence.measured_run import MeasuredRun, Policy, rho_bar
-from fedbounds.evidence.run_constants import examine_run, with_quantities
+from fedbounds.evidence.measured_run import MeasuredRun, Policy, examine_run, rho_bar
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory

@@ -11,12 +11,11 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.assumption_checks import Unmet, judged_on
-from fedbounds.evidence.evaluate import difference
+from fedbounds.evidence.evaluate import Measurement, difference, first_of
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.weighting import as_weighting
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict

@@ -1,4 +1,4 @@
-"""A trajectory in one reading, the policy for its constants, and its weighting skews reduced over the run."""
+"""A trajectory in one reading: the constants of the run with their provenance, and the fields that claims look up."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -8,17 +8,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.record import make_time_grid
 from fedbounds.errors import reject
-from fedbounds.evidence.evaluate import Numbers
+from fedbounds.evidence.evaluate import Measurement, Numbers
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import PathMoments, Trajectory
 from fedbounds.theory.constant import Constant, Provenance
-from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import PROTOCOL_FIELDS, RECORDED, Scope, measured_fields
+from fedbounds.theory.symbols import PROTOCOL_FIELDS, Scope
+from fedbounds.weightings.multinomial import Multinomial
 
 V = TypeVar("V")
 
@@ -65,7 +66,7 @@ class MeasuredRun:
 
     def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
-        costly = {name: result(self)[name].value for name, result in COSTLY.items() if name in used}
+        costly = {name: compute(self).value for name, compute in COSTLY.items() if name in used}
         return {**costly, **self._constant_values}
 
     @cached_property
@@ -104,41 +105,6 @@ class MeasuredRun:
         path: Array = getattr(trajectory.paths[self.reading.virtual], name)
         return path[:, : len(times)]
 
-    def varies(self, symbol: str, times: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The times (m,) at which a symbol may differ between repetitions, not merely in those run.
-
-        Never without randomness, nor where it is a constant or a step size. The state is w_0 at t = 0, and so is
-        all that follows from it unless the first weights are random; the drift is 0 where models have just been
-        aggregated, and where one client has all weight. Whatever is not known to be fixed is random.
-        """
-        random = self.trajectory.random
-        never, always = np.zeros(len(times), dtype=bool), np.ones(len(times), dtype=bool)
-        if random and symbol in self.quantities.fields:
-            return ~self.quantities.fixed[symbol][times] if symbol in self.quantities.fixed else never
-        field = measured_fields().get(symbol)
-        if not random or (field is None and (symbol in self.constants or symbol in RECORDED)):
-            return never
-        if field in ("distance_sq", "gap") or (field == "next_mean" and not self._first_weights_vary()):
-            return np.asarray(times != 0)
-        return ~self._together(times) if field == "drift" else always
-
-    def _first_weights_vary(self) -> bool:
-        """Whether E||w_1 - w*||^2 given w_0 depends on the random weights of the first round."""
-        experiment = self.trajectory.experiment
-        if self.reading.virtual == "p" and experiment.tau > 1:
-            return False  # inside the first round the p-weighted iterate does not see the weights
-        return not experiment.everyone_present or experiment.rule.random
-
-    def _together(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The times at which the drift is 0 by definition."""
-        trajectory = self.trajectory
-        aggregated = np.isin(times, trajectory.round_times)
-        rounds = np.searchsorted(trajectory.round_times, times, side="right") - 1
-        if len(trajectory.round_times) <= rounds.max(initial=0) or trajectory.experiment.stride != 1:
-            return aggregated
-        alone = (trajectory.alpha.max(axis=-1) == 1).all(axis=0) & (self.reading.virtual == "alpha")
-        return np.asarray(aggregated | alone[rounds])
-
     def once(self, key: Hashable, compute: Callable[[], V]) -> V:
         """What depends on the trajectory and reading alone: computed once for all claims."""
         if key not in self._results:
@@ -154,7 +120,7 @@ class MeasuredRun:
     # What `fedbounds.theory.assumption.RunLike` asks of a run.
     def constant(self, name: str) -> Constant:
         """A constant symbol with its provenance."""
-        return self.constants[name] if name in self.constants else COSTLY[name](self)[name]
+        return self.constants[name] if name in self.constants else COSTLY[name](self)
 
     @property
     def problem(self) -> Problem:
@@ -192,36 +158,33 @@ class MeasuredRun:
         return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
 
 
-def with_pairs(run: MeasuredRun) -> dict[str, Constant]:
-    """The run's constants plus rho_pairs, which costs a product over all visited pairs."""
+def _skew_of_pairs(run: MeasuredRun) -> Constant:
+    """rho_pairs, which costs a product over all visited pairs."""
     value, complete = run.once("pairs", lambda: rho_pairs(run.trajectory))
-    provenance = Provenance.EXACT if complete else Provenance.BOUND
-    note = "smallest over all pairs of visited weights and points" if complete else "bounded below by pi"
-    return {**run.constants, "rho_pairs": Constant(value, provenance, note)}
+    if complete:
+        return Constant(value, Provenance.EXACT, "smallest over all pairs of visited weights and points")
+    return Constant(value, Provenance.BOUND, "bounded below by pi")
 
 
-def with_growth(run: MeasuredRun) -> dict[str, Constant]:
-    """The run's constants plus sigma_0^2 and c of E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2 on R^d.
+# The standard deviation of g_i is Lipschitz in x with constant ell_i/sqrt(b) and ||x - w_i*|| <= ||grad F_i(x)||/mu,
+# so that sigma_0^2 = 2 max_i variance_i(w_i*) and c = 2 max_i ell_i^2/(b mu^2) will do.
+NOISE_BOUND = "certified on R^d: variance <= sigma_0^2 + c ||grad F_i||^2"
 
-    The standard deviation is Lipschitz in x with constant ell_i/sqrt(b) and ||x - w_i*|| <= ||grad F_i(x)||/mu, so
-    sigma_0^2 = 2 max_i variance_i(w_i*) and c = 2 max_i ell_i^2/(b mu^2) will do.
-    """
-    experiment = run.trajectory.experiment
-    problem, b = experiment.problem, experiment.batch_size
-    at_minimum = problem.client_variance(problem.w_i_star, b, experiment.replacement)
+
+def _noise_at_minima(run: MeasuredRun) -> Constant:
+    experiment, problem = run.trajectory.experiment, run.problem
+    variance = problem.client_variance(problem.w_i_star, experiment.batch_size, experiment.replacement)
+    return Constant(2 * float(variance.max()), Provenance.BOUND, NOISE_BOUND)
+
+
+def _growth_of_noise(run: MeasuredRun) -> Constant:
+    problem, b = run.problem, run.trajectory.experiment.batch_size
     steepest = 0.0 if b is None else float(problem.noise_lipschitz.max())
-    note = "certified on R^d: variance <= sigma_0^2 + c ||grad F_i||^2"
-    return {
-        "sigma_0_sq": Constant(2 * float(at_minimum.max()), Provenance.BOUND, note),
-        "growth": Constant(2 * steepest**2 / ((b or 1) * problem.mu**2), Provenance.BOUND, note),
-        **run.constants,
-    }
+    return Constant(2 * steepest**2 / ((b or 1) * problem.mu**2), Provenance.BOUND, NOISE_BOUND)
 
 
 # Constant symbols that cost something, computed where a claim or an assumption uses them.
-COSTLY = {"rho_pairs": with_pairs, "sigma_0_sq": with_growth, "growth": with_growth}
-
-
+COSTLY = {"rho_pairs": _skew_of_pairs, "sigma_0_sq": _noise_at_minima, "growth": _growth_of_noise}
 # Pairs of (visited weights, visited point) compared at most; beyond that pi, a lower bound, stands in.
 MAX_PAIRS = 4e8
 # Bytes of one block of the pair table.
@@ -237,7 +200,7 @@ def rho_bar(trajectory: Trajectory, reading: Reading) -> Array:
 
 def rho_tilde(trajectory: Trajectory) -> Array:
     """max_t rho(t, w*) a replicate (R,); 1 at Gamma = 0, where only Gamma * rho_tilde = 0 enters a bound."""
-    Gamma, products = trajectory.gamma_star, trajectory.extremes.rho_star_max
+    Gamma, products = float(trajectory.experiment.problem.Gamma), trajectory.extremes.rho_star_max
     return np.where(_is_p(trajectory) | (Gamma <= 0), 1.0, products / (Gamma if Gamma > 0 else 1.0))
 
 
@@ -266,3 +229,86 @@ def rho_pairs(trajectory: Trajectory) -> tuple[float, bool]:
         block = points[start : start + BLOCK_ROWS] @ weights.T
         lowest = min(lowest, float((block.min(axis=1) / denominator[start : start + BLOCK_ROWS]).min()))
     return (lowest if np.isfinite(lowest) else 1.0), True
+
+
+# How the second moments were found.
+GIVEN, TOTAL = "given by the user", "largest total expectation over t and i"
+VISITED = "worst conditional expectation at the points visited, every step and replicate"
+
+
+def second_moments(trajectory: Trajectory, policy: Policy) -> dict[str, Constant]:
+    """sigma_sq, G_sq and sum_i p_i^2 sigma_i^2 as the policy takes them; Assumptions 3 and 4."""
+    extremes, p = trajectory.extremes, trajectory.experiment.problem.p
+    if policy.given:
+        per_client, most = np.full(len(p), policy.sigma_sq), policy.G_sq or 0
+        provenance, note = Provenance.GIVEN, GIVEN
+    else:
+        per_client, most, provenance = extremes.sigma_i_sq.max(axis=0), extremes.G_sq.max(), Provenance.EXACT
+        note = TOTAL if trajectory.engine == EXPECTATIONS else VISITED
+    values = {"sigma_sq": per_client.max(), "G_sq": most, "sigma_p_sq": p**2 @ per_client}
+    return {name: Constant(float(value), provenance, note) for name, value in values.items()}
+
+
+def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> MeasuredRun:
+    """Collect every constant symbol's value on a trajectory, in one reading."""
+    policy, experiment, extremes = policy or Policy(), trajectory.experiment, trajectory.extremes
+    problem = experiment.problem
+    skew_bar, skew_tilde = rho_bar(trajectory, reading), rho_tilde(trajectory)
+    start = problem.w_star - experiment.start
+    exact = Provenance.EXACT
+    over = "every step" if reading.skew == "all-steps" else "t = 0 mod tau"
+    constants = {
+        "L": problem.constants()["L"],
+        "mu": problem.constants()["mu"],
+        "Gamma": problem.Gamma,
+        "tau": Constant(experiment.tau, exact),
+        "N": Constant(problem.N, exact),
+        "T_run": Constant(experiment.total_steps, exact),
+        "Delta_0": Constant(float(start @ start), exact, "squared distance of w_0 to w*"),
+        **second_moments(trajectory, policy),
+        **at_optimum(trajectory),
+        "eta_0": Constant(float(trajectory.eta[0]), exact, "step size at t = 0"),
+        "eta_s": Constant(1.0, exact, "server step size"),
+        "rho_bar": Constant(float(skew_bar.min()), exact, f"smallest over replicates and {over}"),
+        "rho_tilde": Constant(float(skew_tilde.max()), exact, "largest over replicates and steps"),
+        "pi_min": Constant(float(extremes.pi_min.min()), exact, "smallest alpha_i/p_i of the run"),
+        "pi_max": Constant(float(extremes.pi_max.max()), exact, "largest alpha_i/p_i of the run"),
+        "p_min": Constant(float(problem.p.min()), exact),
+        "m": Constant(number_selected(trajectory), exact, "clients sharing the weight equally; 0 if not equal"),
+    }
+    if experiment.everyone_present:
+        constants["q"] = Constant(1.0, exact, "every client takes part")
+    return MeasuredRun(trajectory, reading, policy, constants)
+
+
+def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:
+    """Moments of the stochastic gradients at w*, and the smoothness of what they are gradients of.
+
+    sigma_opt_sq = sum_i p_i^2 Var g_i(w*), sigma_dif_sq = sum_i p_i (Var g_i(w*) + ||grad F_i(w*)||^2), L_sample.
+    """
+    experiment = trajectory.experiment
+    problem, b = experiment.problem, experiment.batch_size
+    p, w_star = problem.p, problem.w_star
+    variance = problem.client_variance(w_star[None, :], b, experiment.replacement)
+    slopes = (problem.grads(w_star) ** 2).sum(axis=-1)
+    smoothness = problem.L if b is None else problem.sample_smoothness
+    return {
+        "sigma_opt_sq": Constant(float(p**2 @ variance), Provenance.EXACT, "at w*"),
+        "sigma_dif_sq": Constant(float(p @ (variance + slopes)), Provenance.EXACT, "at w*"),
+        "L_sample": Constant(float(smoothness), Provenance.BOUND, "of the loss of one sample, on R^d"),
+    }
+
+
+def number_selected(trajectory: Trajectory) -> int:
+    """m if every row of alpha gives 1/m to exactly m clients (the same m always), else 0; 0 if rounds are missing.
+
+    Of draws with replacement their number.
+    """
+    rule = trajectory.experiment.rule
+    if isinstance(rule, Multinomial):
+        return rule.m
+    if trajectory.experiment.stride > trajectory.experiment.tau:
+        return 0
+    count, top = (trajectory.alpha > 0).sum(axis=-1), trajectory.alpha.max(axis=-1)
+    most = int(count.max())
+    return most if count.min() == most and np.allclose(top * most, 1.0, rtol=0, atol=1e-12) else 0

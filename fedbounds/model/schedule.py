@@ -3,10 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array
 
 StepSize = Callable[[int], float]
 
@@ -49,16 +46,3 @@ class ConstantStep:
 
     def __call__(self, t: int) -> float:
         return self.eta0
-
-
-def steps(eta: StepSize, total: int) -> Array:
-    """eta_0 ... eta_{total-1} as an array (total,); every entry must be positive and finite.
-
-    >>> steps(InverseTime(mu=0.5, gamma=4.0), 3).tolist()
-    [0.5, 0.4, 0.3333333333333333]
-    """
-    values = np.array([float(eta(t)) for t in range(total)])
-    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
-    if bad.size:
-        raise reject("eta_t must be positive and finite", f"{values[bad[0]]} at t = {bad[0]}", "change the schedule")
-    return values

@@ -104,11 +104,6 @@ class Trajectory:
         """Whether repetitions may differ."""
         return self.experiment.stochastic or self.tosses
 
-    @property
-    def gamma_star(self) -> float:
-        """Gamma = sum_i p_i e_i(w*)."""
-        return float(self.experiment.problem.Gamma)
-
     def moments(self, virtual: str) -> PathMoments:
         """The moments of a virtual iterate's fields over replicates."""
         values = np.stack([getattr(self.paths[virtual], name) for name in PATH_FIELDS], axis=-1)
@@ -123,7 +118,7 @@ class Trajectory:
 
     def rho_star(self) -> Array:
         """rho(t, w*) (R, K); nan where Gamma = 0 (use the product Gamma * rho instead)."""
-        Gamma = self.gamma_star
+        Gamma = float(self.experiment.problem.Gamma)
         return self.skew_sums[..., 2] / Gamma if Gamma > 0 else np.full(self.skew_sums.shape[:2], np.nan)
 
 

@@ -15,8 +15,7 @@ from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence.assumption_checks import with_quantities_if_needed
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import Numbers, steps_asked
-from fedbounds.evidence.measured_run import MeasuredRun, Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import MeasuredRun, Policy, examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, Geometric, StepSize

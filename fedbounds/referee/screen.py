@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Undecided
-from fedbounds.evidence.evaluate import evaluate, names_in
+from fedbounds.evidence.evaluate import Measurement, evaluate, first_of, names_in
 from fedbounds.evidence.exact.compare import excluded, judge_assumptions, of_minima
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
@@ -24,7 +24,6 @@ from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.referee.limit_cases import battery, cost, evenly_spaced
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta, Delta_0
 

@@ -20,9 +20,10 @@ from fedbounds.engine.iterates import check, run_algorithm
 from fedbounds.engine.record import make_time_grid
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError, reject
+from fedbounds.evidence.assumption_checks import with_quantities
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
-from fedbounds.evidence.run_constants import examine_run, with_quantities
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model import Progress
 from fedbounds.model.algorithm import Algorithm
 from fedbounds.model.experiment import Experiment

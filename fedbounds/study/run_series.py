@@ -15,8 +15,7 @@ import numpy as np
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Band
-from fedbounds.evidence.measured_run import Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import Policy, examine_run
 from fedbounds.io import write, write_json
 from fedbounds.model.problem import Array
 from fedbounds.study.result import Result, WeightingRun

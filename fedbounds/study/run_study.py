@@ -17,8 +17,7 @@ from fedbounds.evidence.empirical.bands import ComparedBands
 from fedbounds.evidence.empirical.decay import Decay, decay_of
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
-from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import MeasuredRun, examine_run
 from fedbounds.model import Progress
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem

@@ -15,8 +15,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.measured_run import Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import Policy, examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize

@@ -25,11 +25,10 @@ from fedbounds.theory.quantity import (
     defined,
     largest,
     measured,
-    written,
 )
 from fedbounds.theory.sample_path import Losses, Numbers, Path
 
-zeta_star_sq = written(
+zeta_star_sq = Quantity(
     "zeta_star_sq",
     at.mean(at.norm_sq(at.grad(at.w_star))),
     "constant",

@@ -192,23 +192,6 @@ def defined(
     return make
 
 
-def written(
-    name: str,
-    expression: sp.Expr,
-    statistic: Statistic,
-    latex: str,
-    meaning: str,
-    recorded: Mapping[Scope, str] | None = None,
-) -> Quantity:
-    """A shipped quantity, not negative, written as an expression of points.
-
-    >>> from fedbounds.theory.points import norm_sq, w
-    >>> written("r_sq", norm_sq(w), "measured", "r^2", "squared length").units
-    (2, 0)
-    """
-    return Quantity(name, expression, statistic, latex, meaning, None, recorded, nonnegative=True)
-
-
 def constant(name: str, on_path: Callable[[Losses], Any] | sp.Expr, **declared: Any) -> Quantity:
     """A constant of the problem: an expression of points that do not move, or ``on_path(losses)``, one number.
 

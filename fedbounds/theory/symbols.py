@@ -22,7 +22,6 @@ from fedbounds.theory.quantity import (
     VALUE,
     Quantity,
     defined,
-    written,
 )
 from fedbounds.theory.quantity import Scope as Scope
 from fedbounds.theory.sample_path import Losses, Numbers, Path
@@ -47,8 +46,13 @@ def mu(losses: Losses) -> Numbers:
     return losses.mu
 
 
-Gamma = written(
-    "Gamma", at.F_star - at.mean(at.F_i_star), "constant", r"\Gamma", "heterogeneity F* - sum_i p_i F_i*", _GIVEN
+Gamma = Quantity(
+    "Gamma",
+    at.F_star - at.mean(at.F_i_star),
+    latex=r"\Gamma",
+    meaning="heterogeneity F* - sum_i p_i F_i*",
+    recorded=_GIVEN,
+    nonnegative=True,
 )
 
 
@@ -199,43 +203,43 @@ def eta(path: Path) -> Numbers:
 
 
 _DISTANCE_SQ, _GAP = at.norm_sq(at.w - at.w_star), at.F(at.w) - at.F_star
-Delta = written(
-    "Delta",
-    _DISTANCE_SQ,
-    "measured",
-    r"\mathbb{E}\Vert w_t-w^\star\Vert^2",
-    "squared distance to w*",
-    {"step": "distance_sq"},
+
+
+def _of_a_step(name: str, of: sp.Expr, latex: str, meaning: str, scope: Scope, field: str) -> Quantity:
+    """An expectation that engines record, and that is never negative."""
+    return Quantity(name, of, "measured", latex, meaning, recorded={scope: field}, nonnegative=True)
+
+
+Delta = _of_a_step(
+    "Delta", _DISTANCE_SQ, r"\mathbb{E}\Vert w_t-w^\star\Vert^2", "squared distance to w*", "step", "distance_sq"
 )
-Delta_next = written(
+Delta_next = _of_a_step(
     "Delta_next",
     at.norm_sq(at.w_next - at.w_star),
-    "measured",
     r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2",
     "squared distance to w* one step later",
-    {"step": "next_mean"},
+    "step",
+    "next_mean",
 )
-drift = written(
+drift = _of_a_step(
     "drift",
     at.mean_alpha(at.norm_sq(at.w - at.w_i)),
-    "measured",
     r"\mathbb{E}\sum_i\alpha_t^i\Vert w_t-w_t^i\Vert^2",
     "discrepancy of the local models from the virtual iterate",
-    {"step": "drift"},
+    "step",
+    "drift",
 )
-gap = written(
-    "gap", _GAP, "measured", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", {"horizon": "gap"}
-)
-Delta_T = written(
+gap = _of_a_step("gap", _GAP, r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", "horizon", "gap")
+Delta_T = _of_a_step(
     "Delta_T",
     _DISTANCE_SQ,
-    "measured",
     r"\mathbb{E}\Vert w_T-w^\star\Vert^2",
     "squared distance of w_T to w*",
-    {"horizon": "distance_sq"},
+    "horizon",
+    "distance_sq",
 )
-gap_t = written(
-    "gap_t", _GAP, "measured", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", {"step": "gap"}
+gap_t = _of_a_step(
+    "gap_t", _GAP, r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", "step", "gap"
 )
 
 

@@ -10,10 +10,11 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import BITS
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, to_json
-from fedbounds.evidence.exact.run import BITS, runs
+from fedbounds.evidence.exact.run import runs
 from fedbounds.plugins import load_file
 from fedbounds.referee import limit_cases
 from fedbounds.referee.search.family import families

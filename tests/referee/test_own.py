@@ -12,12 +12,13 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
+from fedbounds.evidence.assumption_checks import with_quantities
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.run_constants import examine_run, with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages

@@ -12,8 +12,7 @@ from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical.comparison import examine
 from fedbounds.evidence.exact.compare import examine as in_fractions
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.measured_run import Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import Policy, examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.quadratic import quadratic

@@ -4,7 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
@@ -28,11 +28,13 @@ def test_all_the_steps_of_a_run_must_be_inside():
     assert not coverage.contains({"eta_L": [Fraction(1, 2), 2]}) and not coverage.contains({"eta_L": []})
 
 
+@settings(max_examples=30)
 @given(coverages)
 def test_what_was_written_reads_back(coverage):
     assert Coverage.from_json(coverage.to_json()) == coverage
 
 
+@settings(max_examples=30)
 @given(coverages, st.dictionaries(st.sampled_from(["kappa", "tau", "eta_L", "N"]), numbers))
 def test_membership_is_membership_on_each_axis(coverage, instance):
     inside = all(axis in instance and instance[axis] in region for axis, region in coverage.axes.items())

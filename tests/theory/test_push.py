@@ -73,7 +73,7 @@ def rest(q, r, tau):
 
 
 @given(st.integers(2, 12), st.integers(1, 60), st.integers(0, 60), st.integers(60, 90))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_the_multipliers_are_a_proof(tau, top, bottom, of):
     """0 <= r < q <= 1, in fractions: none negative, values and <v, c> cancel, the form has A in its kernel."""
     q, r = Q(top, of) if top < 60 else Q(1), Q(min(bottom, top - 1), of)
@@ -85,8 +85,8 @@ def test_the_multipliers_are_a_proof(tau, top, bottom, of):
     assert not any(sum(S[i][j] * A[j] for j in range(tau)) for i in range(tau))
 
 
-@pytest.mark.parametrize(("tau", "eta", "m"), [(5, 1.0, 0.5), (5, 1.0, 0.9)])
-def test_two_quadratics_on_the_line_attain_it(tau, eta, m):
+@pytest.mark.parametrize("m", [0.5, 0.9])
+def test_two_quadratics_on_the_line_attain_it(m, tau=5, eta=1.0):
     """Curvatures 1/10 and 1, w* = 0: all the way at equal weights, else 2 sqrt(m (1 - m)) of it."""
     s = np.sqrt((1 - m) / m), -np.sqrt(m / (1 - m))
     problem = quadratic(np.array([[0.1], [1.0]]), np.array([[-10 * s[0]], [-s[1]]]), p=np.array([m, 1 - m]))

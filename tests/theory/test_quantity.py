@@ -10,9 +10,10 @@ import sympy as sp
 from fedbounds.engine.iterates import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
+from fedbounds.evidence.assumption_checks import with_quantities
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.run import run
-from fedbounds.evidence.run_constants import examine_run, with_quantities
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.evidence.symbolic.gate import admit
 from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.referee import stages

@@ -42,13 +42,6 @@ def test_theorem_1_breaks_just_beyond_what_is_proved(tau):
     assert examine(instance, claim_named("sync-step"), SYNC).status is Status.HOLDS
 
 
-def test_what_is_proved_at_every_tau():
-    """At steps of at most 1/L the condition is met up to 155/3, and as tau grows both numbers tend to 160/3."""
-    for tau in (2, 3, 10, 1000, 10**6):
-        assert Q(155, 3) < proved_up_to(tau) - Q(5, 3)
-    assert 0 < proved_up_to(10**6) - Q(160, 3) < Q(1, 1000)
-
-
 def test_from_w_0_equal_to_0_on_the_papers_steps_refutations_begin_at_1103():
     for n, result in ((1102, Status.HOLDS), (1103, Status.REFUTED)):
         data = {"curvatures": [["1"], ["1"]], "minima": [["0"], ["1"]], "p": [str(1 - Q(1, n)), str(Q(1, n))]}

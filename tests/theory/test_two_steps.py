@@ -31,10 +31,7 @@ def certified(rounds, mu, eta, zeta):
     return float(result.value)
 
 
-SETTINGS = [("1/2", "1/4", "3"), ("1/10", "1/2", "1/3"), ("1/100", "1", "3")]
-
-
-@pytest.mark.parametrize(("mu", "eta", "zeta"), [*SETTINGS, ("1/1000", "3/2", "1"), ("1/5", "3/2", "10")])
+@pytest.mark.parametrize(("mu", "eta", "zeta"), [("1/10", "1/2", "1/3"), ("1/1000", "3/2", "1")])
 def test_it_is_the_certified_worst_case(mu, eta, zeta):
     exact = law(1, *(float(Q(x)) for x in (zeta, mu, eta)))[0] ** 2
     assert exact <= certified(1, mu, eta, zeta) * (1 + 1e-9)

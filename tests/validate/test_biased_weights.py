@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named

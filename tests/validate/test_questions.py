@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from fedbounds.claims.growing_variance import GROWTH_STEP
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.theory.reading import READINGS

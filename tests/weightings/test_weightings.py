@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from problem_zoo import ZOO
@@ -36,6 +36,7 @@ gaps = arrays(float, (5, 4), elements=st.floats(0, 1e6))
 simplex = arrays(float, 4, elements=st.floats(0.01, 1)).map(lambda x: x / x.sum())
 
 
+@settings(max_examples=30)
 @given(p=simplex, e=gaps)
 def test_softmax_limits_are_exact(p, e):
     hot = FedSoftMax(np.inf)(p, e, 0, Stream(5))
@@ -47,6 +48,7 @@ def test_softmax_limits_are_exact(p, e):
     np.testing.assert_allclose(cold[single], FedMax()(p, e, 0, Stream(5))[single], rtol=1e-14)
 
 
+@settings(max_examples=30)
 @given(e=gaps, k=st.integers(1, 4), order=st.permutations(range(4)))
 def test_fedmax_commutes_with_renaming_the_clients(e, k, order):
     p = np.full(4, 0.25)

@@ -25,10 +25,11 @@ import numpy as np
 from fedbounds.engine import rng
 from fedbounds.engine.kernels import scalar_math as kernel_draws
 from fedbounds.engine.loop import choose_engine
+from fedbounds.engine.record import steps
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import LeastSquaresArrays, LogisticArrays, Problem
-from fedbounds.model.schedule import InverseTime, steps
+from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.weightings.fedavg import FedAvg

@@ -18,8 +18,7 @@ from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.run import run
-from fedbounds.evidence.measured_run import MeasuredRun, Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import MeasuredRun, Policy, examine_run
 from fedbounds.evidence.sdp.one_step import coverage
 from fedbounds.evidence.sdp.one_step import verdict as sdp
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting

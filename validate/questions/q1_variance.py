@@ -16,8 +16,7 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical.comparison import compare, examine
-from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import MeasuredRun, examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named

@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical.comparison import compare
 from fedbounds.evidence.empirical.decay import floor_fit
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from fedbounds.evidence.empirical.comparison import examine
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting

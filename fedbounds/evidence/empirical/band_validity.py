@@ -15,13 +15,12 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.evidence.empirical.bands import band_from_moments
-from fedbounds.evidence.evaluate import Numbers, derivative, evaluate, moving, nudged
+from fedbounds.evidence.evaluate import Measurement, Numbers, derivative, evaluate, moving, nudged
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.symbols import measured_fields
 
 # Every measured quantity is known to about this relative accuracy (sums of some thousand products in double

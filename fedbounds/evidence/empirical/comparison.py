@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from fedbounds.evidence.assumption_checks import with_quantities_if_needed
 from fedbounds.evidence.empirical.band_validity import distrust
@@ -23,6 +24,7 @@ from fedbounds.evidence.judge import OnRun, conclude, judge, verdict
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import ERROR_RATE
+from fedbounds.theory.symbols import RECORDED, measured_fields
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Any rate the bands' table has, for columns that are known for certain and need none.
@@ -124,8 +126,46 @@ def known_columns(claim: Claim, run: MeasuredRun, times: np.ndarray) -> np.ndarr
         return np.ones(len(times), dtype=bool)
     left, right, _ = claim.sides(run.reading)
     used = names_in(difference(left, right))
-    moving = [run.varies(name, times) for name in used] or [np.zeros(len(times), dtype=bool)]
+    moving = [varies(run, name, times) for name in used] or [np.zeros(len(times), dtype=bool)]
     return np.asarray(~np.any(moving, axis=0))
+
+
+def varies(run: MeasuredRun, symbol: str, times: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The times (m,) at which a symbol may differ between repetitions, not merely in those run.
+
+    Never without randomness, nor where it is a constant or a step size. The state is w_0 at t = 0, and so is
+    all that follows from it unless the first weights are random; the drift is 0 where models have just been
+    aggregated, and where one client has all weight. Whatever is not known to be fixed is random.
+    """
+    random = run.trajectory.random
+    never, always = np.zeros(len(times), dtype=bool), np.ones(len(times), dtype=bool)
+    if random and symbol in run.quantities.fields:
+        return ~run.quantities.fixed[symbol][times] if symbol in run.quantities.fixed else never
+    field = measured_fields().get(symbol)
+    if not random or (field is None and (symbol in run.constants or symbol in RECORDED)):
+        return never
+    if field in ("distance_sq", "gap") or (field == "next_mean" and not _first_weights_vary(run)):
+        return np.asarray(times != 0)
+    return ~_together(run, times) if field == "drift" else always
+
+
+def _first_weights_vary(run: MeasuredRun) -> bool:
+    """Whether E||w_1 - w*||^2 given w_0 depends on the random weights of the first round."""
+    experiment = run.trajectory.experiment
+    if run.reading.virtual == "p" and experiment.tau > 1:
+        return False  # inside the first round the p-weighted iterate does not see the weights
+    return not experiment.everyone_present or experiment.rule.random
+
+
+def _together(run: MeasuredRun, times: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The times at which the drift is 0 by definition."""
+    trajectory = run.trajectory
+    aggregated = np.isin(times, trajectory.round_times)
+    rounds = np.searchsorted(trajectory.round_times, times, side="right") - 1
+    if len(trajectory.round_times) <= rounds.max(initial=0) or trajectory.experiment.stride != 1:
+        return aggregated
+    alone = (trajectory.alpha.max(axis=-1) == 1).all(axis=0) & (run.reading.virtual == "alpha")
+    return np.asarray(aggregated | alone[rounds])
 
 
 def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, certain_columns: np.ndarray) -> Verdict:

@@ -13,7 +13,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.assumption_checks import places_in_scope
+from fedbounds.evidence.assumption_checks import places_in_scope, with_quantities
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.empirical.band_validity import (
     NEGLIGIBLE,
@@ -23,13 +23,11 @@ from fedbounds.evidence.empirical.band_validity import (
     value_rounding,
 )
 from fedbounds.evidence.empirical.bands import Band, band
-from fedbounds.evidence.evaluate import Numbers, evaluate, names_in
+from fedbounds.evidence.evaluate import Numbers, OnDemand, evaluate, names_in
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.run_constants import with_quantities
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.measurement import OnDemand
 from fedbounds.theory.symbols import gap, gap_t
 
 

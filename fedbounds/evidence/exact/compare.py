@@ -13,16 +13,15 @@ from typing import Any
 
 from fedbounds.evidence.assumption_checks import NO_TIME, Unmet, in_fractions, steps_of, unmet_assumptions
 from fedbounds.evidence.ball_arithmetic import Undecided, compared
-from fedbounds.evidence.evaluate import names_in
+from fedbounds.evidence.evaluate import first_of, names_in
 from fedbounds.evidence.exact.instance import Instance, no_fractions
 from fedbounds.evidence.exact.instance_json import text, to_json
-from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, before_a_run, run, runs
-from fedbounds.evidence.exact.stated_steps import holds_at_roots
-from fedbounds.evidence.judge import Judged, judge, substitution
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, run, runs
+from fedbounds.evidence.exact.stated_steps import before_a_run, holds_at_roots
+from fedbounds.evidence.judge import Judged, judge, substitution, verdict
 from fedbounds.theory import points as at
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
-from fedbounds.theory.measurement import first_of
 from fedbounds.theory.path_quantities import is_free, mu_F
 from fedbounds.theory.protocol_assumptions import assumed_weightings
 from fedbounds.theory.reading import Reading
@@ -131,7 +130,7 @@ class Exact(Judged):
         """REFUTED where a side is on the wrong side of the other, exactly; else HOLDS, on this instance."""
         if not sides:
             undefined = "the right-hand side is undefined on this instance"
-            return _verdict(claim, self.reading, Status.NOT_APPLICABLE, undefined)
+            return verdict(claim, self.reading, Status.NOT_APPLICABLE, detail=undefined)
         violated = [s for s in sides if s.violated(claim.kind)]
         worst = min(violated or sides, key=lambda s: s.margin)
         relation = ">" if worst.lhs > worst.rhs else "=" if worst.lhs == worst.rhs else "<"
@@ -141,11 +140,12 @@ class Exact(Judged):
         detail = f"lhs {written(worst.lhs)} {relation} rhs {written(worst.rhs)}, {how}"
         if bits and not violated and len(sides) < (total := len(spoken_of(claim, self.record, self.reading))):
             detail = f"no violation at the {len(sides)} of {total} places that are decided {how}"
-            return _verdict(claim, self.reading, Status.UNDECIDED, detail)
+            return verdict(claim, self.reading, Status.UNDECIDED, detail=detail)
         detail += "" if violated else "; holds on this instance, which proves nothing beyond it"
         status = Status.REFUTED if violated else Status.HOLDS
-        verdict = _verdict(claim, self.reading, status, detail, worst, self.record.instance)
-        return replace(verdict, data={**verdict.data, "bits": bits}) if bits else verdict
+        seen = _seen(worst, self.record.instance)
+        seen["data"] |= {"bits": bits} if bits else {}
+        return verdict(claim, self.reading, status, detail=detail, **seen)
 
 
 def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
@@ -155,12 +155,13 @@ def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
     """
     for record in runs(instance):
         try:
-            verdict = judge(claim, reading, Exact(record, reading))
+            result = judge(claim, reading, Exact(record, reading))
         except Undecided as error:
-            verdict = _verdict(claim, reading, Status.UNDECIDED, f"{error} at {record.bits} bits")
-        if verdict.status is not Status.UNDECIDED:
+            open_ = verdict(claim, reading, Status.UNDECIDED, detail=f"{error} at {record.bits} bits")
+            result = replace(open_, evidence=Evidence.EXACT)
+        if result.status is not Status.UNDECIDED:
             break
-    return verdict
+    return result
 
 
 def violation(
@@ -211,39 +212,23 @@ def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:
     gap = record.paths["alpha"]["gap"][0]
     if instance.tau != 1 or instance.stochastic or instance.chance.selections > 1 or len(instance.weights) > 1:
         detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
-        return _verdict(claim, reading, Status.UNDECIDED, detail)
+        return verdict(claim, reading, Status.UNDECIDED, detail=detail)
     _, alpha = instance.round_weights(0, instance.excess(instance.w0))
     slopes = [instance.grad(i, instance.w0) for i in range(instance.N)]
     direction = [sum((a * g[k] for a, g in zip(alpha, slopes, strict=True)), Fraction(0)) for k in range(instance.d)]
     if any(direction) or not gap:
-        return _verdict(claim, reading, Status.UNDECIDED, "w_0 is not a fixed point with a positive gap")
+        return verdict(claim, reading, Status.UNDECIDED, detail="w_0 is not a fixed point with a positive gap")
     detail = f"w_0 is a fixed point for every step size: the gap is {short(gap)} at every T"
-    return _verdict(claim, reading, Status.REFUTED, detail, Sides(gap, Fraction(0), 0), instance)
+    seen = _seen(Sides(gap, Fraction(0), 0), instance)
+    return verdict(claim, reading, Status.REFUTED, detail=detail, **seen)
 
 
-def _verdict(
-    claim: Claim,
-    reading: Reading,
-    status: Status,
-    detail: str,
-    sides: Sides | None = None,
-    instance: Instance | None = None,
-) -> Verdict:
-    data: dict[str, object] = {}
-    if sides is not None and instance is not None:
-        data = {"t": sides.t, "lhs": text(sides.lhs), "rhs": text(sides.rhs), "instance": to_json(instance)}
-        data |= {} if sides.client is None else {"client": sides.client}
-    return Verdict(
-        claim.key,
-        reading.name,
-        Evidence.EXACT,
-        status,
-        margin=None if sides is None else float(sides.margin),
-        tightness=None if sides is None or not sides.lhs else float(sides.rhs / sides.lhs),
-        worst_t=None if sides is None else sides.t,
-        detail=detail,
-        data=data,
-    )
+def _seen(sides: Sides, instance: Instance) -> dict[str, Any]:
+    """The fields of a verdict that say where both sides of a claim were compared, and on which instance."""
+    data: dict[str, object] = {"t": sides.t, "lhs": text(sides.lhs), "rhs": text(sides.rhs)}
+    data |= {"instance": to_json(instance)} | ({} if sides.client is None else {"client": sides.client})
+    tightness = float(sides.rhs / sides.lhs) if sides.lhs else None
+    return {"margin": float(sides.margin), "tightness": tightness, "worst_t": sides.t, "data": data}
 
 
 # Longer fractions are shown by their rounded value; the files keep every digit.

@@ -18,11 +18,11 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.ball_arithmetic import Undecided
+from fedbounds.evidence.ball_arithmetic import BITS, Undecided
 from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import MALFORMED, fraction, from_json
-from fedbounds.evidence.exact.run import BITS, ExactRun, run
+from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.io import read_json
 from fedbounds.plugins import claim_named, nearest, registered, shipped

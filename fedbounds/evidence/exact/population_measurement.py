@@ -12,12 +12,12 @@ import numpy as np
 
 from fedbounds.engine.reference import Step, unit
 from fedbounds.evidence.ball_arithmetic import largest, smallest
+from fedbounds.evidence.evaluate import Measurement, OnDemand, first_of
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
-from fedbounds.evidence.exact.run_arrays import Stretch, WholePaths, whole_paths
+from fedbounds.evidence.exact.random_outcomes import Stretch, WholePaths, whole_paths
 from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.theory import sample_path as on
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.measurement import Measurement, OnDemand, first_of
 from fedbounds.theory.quantity import Path, Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope

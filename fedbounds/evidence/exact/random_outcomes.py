@@ -1,5 +1,8 @@
 """The outcomes of chance of a run, in floats or fractions: all of them, or few that give expectations without error.
 
+`Stretch` and `WholePaths` hold the steps of a run with its axes of chance as one: stretches of time, and whole paths.
+A population of instances has one axis in front of the clients'.
+
 For independent xi_j of mean 0 and variance 1 and a quadratic q,
     E q(m + sum_j xi_j v_j) = q(m) + sum_j (q(m + v_j)/2 + q(m - v_j)/2 - q(m)),
 so a linear run needs 2 N T + 1 paths for a quadratic quantity. In one round the clients meet only in the mean at its
@@ -10,33 +13,22 @@ v and a different a_i for each client, are 4^s outcomes for up to 2^s clients.
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import sympy as sp
 from flint import fq_default_ctx, nmod_poly
 
 from fedbounds.engine.reference import Step, algorithm_1, unit
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.model.weighting import Weighting
-from fedbounds.theory import points as at
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_round_next, gap_sum
-from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import in_scope
-from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
+from fedbounds.theory.quantity import Path
 from fedbounds.weightings.multinomial import Multinomial
 
 # Of 2^s elements at most, which makes 4^s outcomes.
 LARGEST_FIELD = 6
-# Points that do not move with the noise; and those of one client's path alone.
-FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0, at.v)
-OF_ONE = (at.w_i, at.w_i_next)
-# Shipped functions of a path that are quadratic in the averaged models, the losses only where F is quadratic.
-DISTANCES, LOSSES = (Delta_round, Delta_round_next), (gap_round, gap_round_next, gap_sum)
 # Every outcome, the 2 N T + 1 paths of a linear run, or outcomes that are independent for every two clients.
 Taken = Literal["all", "linear", "pairwise"]
 
@@ -226,44 +218,87 @@ def _signs(clients: int, tau: int) -> Numbers:
     return 1 - 2 * np.moveaxis(np.array(bits, dtype=int)[..., :tau], -1, 0)
 
 
-def needs_every_outcome(claim: Claim, reading: Reading, bent: bool = False, biased: bool = False) -> tuple[str, ...]:
-    """The symbols of a claim that runs along few paths do not give; of losses that are ``bent``, no quadratics.
+@dataclass(frozen=True)
+class Stretch:
+    """Consecutive times (n,) with K outcomes of probabilities ``odds`` (K,), which may be signed weights of paths.
 
-    ``biased`` where weights are not p.
+    They are (K, P) where the members of a population differ in them.
+
+    ``x`` (n, K, ..., N, d); ``p`` and ``alpha`` (n, K, ..., N); the virtual iterates ``w`` (n, K, ..., d) by name.
     """
-    sides = {s for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
-    assumed = {name for item in claim.assumptions_in(reading) for name in item.symbols()}
-    not_given = {
-        q.name for q in claim.computed if q.statistic not in ("constant", "scheduled") and not _given(q, bent)
-    }
-    sources = in_scope(claim.scope)
-    lacking = {"rho_pairs", *(("rho_bar",) if reading.skew != "sync" else ())} if biased else set()
-    lacking |= {name for name, source in sources.items() if bent and source == "gap"}
-    lacking |= not_given | (set(sources) if claim.scope == "point" else set())
-    return tuple(sorted(lacking & (assumed | {s.name for s in sides})))
+
+    times: range
+    synchronised: tuple[bool, ...]
+    odds: Numbers
+    x: Numbers
+    p: Numbers
+    alpha: Numbers
+    w: dict[str, Numbers]
+
+    def expected(self, values: Numbers) -> Numbers:
+        """The expectation of values (n, K, ...) at each time (..., n)."""
+        if len(self.odds) == 1:
+            return np.moveaxis(values[:, 0], 0, -1)
+        odds = self.odds.reshape(*self.odds.shape, *(1,) * (values.ndim - 1 - self.odds.ndim))
+        return np.moveaxis((odds * values).sum(1), 0, -1)
 
 
-def _given(quantity: Any, bent: bool) -> bool:
-    """Whether a quantity's expectation is that of a quadratic expression of points."""
-    if any(quantity.on_path is shipped.on_path for shipped in (*DISTANCES, *(() if bent else LOSSES))):
-        return True
-    expression = quantity.expression
-    return quantity.statistic == "measured" and expression is not None and degree(expression, bent) <= 2
+def grouped_by_outcomes(steps: Sequence[Step], odds: Sequence[Numbers]) -> Iterator[Stretch]:
+    """The steps of a run, those with equally many outcomes together; one axis is of the population."""
+    rows: list[Any] = [(step, weights, *outcomes(step)) for step, weights in zip(steps, odds, strict=True)]
+    for _, group in itertools.groupby(rows, key=lambda row: len(row[1])):
+        several = list(group)
+        begin = several[0][0].t
+        x, p, alpha = (np.stack([row[k] for row in several]) for k in (2, 3, 4))
+        together = tuple(row[0].synchronised for row in several)
+        w = {name: (weights[..., None] * x).sum(-2) for name, weights in (("alpha", alpha), ("p", p))}
+        for name in w:
+            w[name][np.array(together)] = x[np.array(together)][..., 0, :]  # one model there, not a rounded mean
+        yield Stretch(range(begin, begin + len(several)), together, several[0][1], x, p, alpha, w)
 
 
-def degree(expression: sp.Expr, bent: bool = False) -> float:
-    """The degree of an expression in the local models, functions of one client's model being of degree 1."""
-    if isinstance(expression, Vec):
-        return int(expression not in FIXED)
-    if isinstance(expression, Grad | Loss):
-        inside = degree(expression.args[0], bent)
-        if bent and inside:
-            return 1 if expression.args[0] in OF_ONE else math.inf
-        return inside * (1 if isinstance(expression, Grad) else 2)
-    if isinstance(expression, Mean | Centre):
-        return degree(expression.args[1], bent)
-    parts = [degree(part, bent) for part in expression.args]
-    if isinstance(expression, sp.Pow):
-        power = expression.exp
-        return 0 if not parts[0] else parts[0] * int(power) if power.is_Integer and power > 0 else math.inf
-    return (sum if isinstance(expression, sp.Mul | Inner) else max)([0, *parts])
+def outcomes(step: Step) -> tuple[Numbers, Numbers, Numbers]:
+    """x (K, ..., N, d), p and alpha (K, ..., N) of a step, with its axes of chance as one."""
+    shape, d = np.broadcast_shapes(step.x.shape[:-1], step.alpha.shape), step.x.shape[-1]
+    rest = shape[-2:]
+    p, alpha = (np.broadcast_to(weights, shape).reshape(-1, *rest) for weights in (step.p, step.alpha))
+    return np.broadcast_to(step.x, (*shape, d)).reshape(-1, *rest, d), p, alpha
+
+
+@dataclass(frozen=True)
+class WholePaths:
+    """Every outcome of a population's runs: ``w`` (K, P, T + 1, d), ``x`` (K, P, T, N, d), ``alpha`` (K, P, T, N).
+
+    ``ends`` are the models after each step, before they are averaged; ``odds`` (K,) the probabilities of outcomes.
+    """
+
+    w: Numbers
+    x: Numbers
+    alpha: Numbers
+    ends: Numbers
+    odds: Numbers
+
+    def of(self, k: int, tau: int, eta: Numbers, losses: Any) -> Iterator[tuple[Any, Path]]:
+        """(probability, path) of every outcome of member k."""
+        odds = self.odds if self.odds.ndim == 1 else self.odds[:, k]
+        rows = (part[:, k] for part in (self.w, self.x, self.alpha, self.ends))
+        for chance, w, x, alpha, ends in zip(odds, *rows, strict=True):
+            yield chance, Path(tau, eta, losses, w, x, alpha, X_next=ends)
+
+
+def whole_paths(steps: Sequence[Step], odds: Numbers, virtual: str) -> WholePaths:
+    """The paths of a run of a population that its steps hold."""
+    *chance, members = steps[-1].x.shape[:-2]
+    front, (N, d) = (*chance, members), steps[-1].x.shape[-2:]
+    rows = (
+        ([s.virtual(s.alpha if virtual == "alpha" else s.p) for s in steps], (d,)),
+        ([s.x for s in steps[:-1]], (N, d)),
+        ([s.alpha for s in steps[:-1]], (N,)),
+        ([s.ends for s in steps[1:]], (N, d)),
+    )
+    stacked: list[Numbers] = []
+    for values, shape in rows:
+        whole = np.stack([np.broadcast_to(value, (*front, *shape)) for value in values], axis=len(front))
+        stacked.append(whole.reshape(-1, members, *whole.shape[len(front) :]))
+    w, x, alpha, ends = stacked
+    return WholePaths(w, x, alpha, ends, odds)

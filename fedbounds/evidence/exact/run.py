@@ -8,6 +8,7 @@ many, one round needs few of them, and so does a run that is linear in the noise
 """
 
 import contextlib
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
@@ -15,34 +16,34 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
-from flint import arb
+import sympy as sp
 
 from fedbounds.engine.reference import Step
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, endpoints, in_bits
+from fedbounds.evidence.ball_arithmetic import BITS, Ball, Undecided, enclosed, endpoints, in_bits
+from fedbounds.evidence.evaluate import Measurement, OnDemand, first_of
 from fedbounds.evidence.exact.instance import Instance, Vector, array
 from fedbounds.evidence.exact.population_measurement import Measured
-from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
-from fedbounds.evidence.exact.run_arrays import grouped_by_outcomes
+from fedbounds.evidence.exact.random_outcomes import grouped_by_outcomes
+from fedbounds.evidence.exact.stated_steps import as_number, step_sizes
 from fedbounds.evidence.quantity_values import Values
+from fedbounds.theory import points as at
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.measurement import Measurement, OnDemand, first_of
+from fedbounds.theory.path_quantities import Delta_round, Delta_round_next, gap_round, gap_round_next, gap_sum
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import Scope
+from fedbounds.theory.symbols import Scope, in_scope
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
 
 # Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
 # Long runs may double the digits of their numbers with every step: beyond this many bits they are taken in balls.
 MAX_BITS = 2**13
-# Bits of the balls: twice as many each time, to the last, which is enough for a contraction by half over 2000 steps.
-BITS = (2**9, 2**10, 2**11, 2**12, 2**13)
-# The constants that hang on no step of a run.
-OF_THE_SETUP = (
-    *("L", "mu", "Gamma", "tau", "N", "T_run", "p_min", "eta_0", "eta_s", "eta_ratio", "eta_growth"),
-    *("sigma_0_sq", "growth"),
-)
-
+# Points that do not move with the noise; and those of one client's path alone.
+FIXED = (at.w_star, at.w_alpha, at.w_i_star, at.w_0, at.v)
+OF_ONE = (at.w_i, at.w_i_next)
+# Shipped functions of a path that are quadratic in the averaged models, the losses only where F is quadratic.
+DISTANCES, LOSSES = (Delta_round, Delta_round_next), (gap_round, gap_round_next, gap_sum)
 V = TypeVar("V")
 
 
@@ -82,17 +83,17 @@ class ExactRun:
         return OnDemand({name: partial(self._number, rows, name) for name in names})
 
     def _number(self, rows: Mapping[str, Any], name: str) -> Fraction:
-        return self.precisely(lambda: _fraction(rows[name][0]))
+        return self.precisely(lambda: as_number(rows[name][0]))
 
     @cached_property
     def rho_sync(self) -> Fraction:
         """The smallest rho at the starts of rounds."""
-        return self.precisely(lambda: _fraction(self.measured.rho_sync[0]))
+        return self.precisely(lambda: as_number(self.measured.rho_sync[0]))
 
     @cached_property
     def rho_all(self) -> Fraction:
         """The smallest rho at any step."""
-        return self.precisely(lambda: _fraction(self.measured.rho_all[0]))
+        return self.precisely(lambda: as_number(self.measured.rho_all[0]))
 
     @cached_property
     def paths(self) -> Mapping[str, Mapping[str, Vector]]:
@@ -186,35 +187,6 @@ class ExactRun:
         return Measurement(constants, times, field, computed.fields)
 
 
-def before_a_run(instance: Instance, claim: Claim) -> dict[str, Fraction]:
-    """The constants that are known before a run, the claim's own of the problem too."""
-    server_step = array([instance.server_step])
-    with in_bits(BITS[0]):
-        sizes = array([step_sizes(instance)])
-        setup = Measured(instance.population, (), sizes, instance.tau, (), (), server_step=server_step)
-        constants = {name: _fraction(setup.constants[name][0]) for name in OF_THE_SETUP}
-    constants |= instance.selection
-    constants |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
-    constants |= dict.fromkeys(("pi_min", "pi_max"), Fraction(1)) if instance.weighting == "fedavg" else {}
-    later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
-    computed = setup.member(claim, "alpha", 0, later).constants if len(later) < len(claim.computed) else {}
-    return constants | computed
-
-
-def step_sizes(instance: Instance) -> list[Any]:
-    """The steps of an instance, of roots a ball each, in the bits that are set."""
-    if not instance.radius:
-        return list(instance.eta)
-    around = Ball(arb(0, enclosed(instance.radius).upper()))
-    balls = {size: size + around for size in instance.eta}
-    return [balls[size] for size in instance.eta]
-
-
-def _fraction(value: Any) -> Fraction:
-    """A number as a fraction; a ball, which computes like one, as it is."""
-    return value if isinstance(value, Ball) else Fraction(value)  # type: ignore[return-value]
-
-
 class TooLong(InputError):
     """The fractions of a run have too many digits."""
 
@@ -276,3 +248,46 @@ def _short(step: Step) -> None:
     if any(isinstance(x, Fraction) and x.denominator.bit_length() > MAX_BITS for x in models):
         what = f"an exact run has numbers of at most {MAX_BITS} bits"
         raise TooLong(str(reject(what, f"more at t = {step.t}", "shorten it")))
+
+
+def needs_every_outcome(claim: Claim, reading: Reading, bent: bool = False, biased: bool = False) -> tuple[str, ...]:
+    """The symbols of a claim that runs along few paths do not give; of losses that are ``bent``, no quadratics.
+
+    ``biased`` where weights are not p.
+    """
+    sides = {s for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
+    assumed = {name for item in claim.assumptions_in(reading) for name in item.symbols()}
+    not_given = {
+        q.name for q in claim.computed if q.statistic not in ("constant", "scheduled") and not _given(q, bent)
+    }
+    sources = in_scope(claim.scope)
+    lacking = {"rho_pairs", *(("rho_bar",) if reading.skew != "sync" else ())} if biased else set()
+    lacking |= {name for name, source in sources.items() if bent and source == "gap"}
+    lacking |= not_given | (set(sources) if claim.scope == "point" else set())
+    return tuple(sorted(lacking & (assumed | {s.name for s in sides})))
+
+
+def _given(quantity: Any, bent: bool) -> bool:
+    """Whether a quantity's expectation is that of a quadratic expression of points."""
+    if any(quantity.on_path is shipped.on_path for shipped in (*DISTANCES, *(() if bent else LOSSES))):
+        return True
+    expression = quantity.expression
+    return quantity.statistic == "measured" and expression is not None and degree(expression, bent) <= 2
+
+
+def degree(expression: sp.Expr, bent: bool = False) -> float:
+    """The degree of an expression in the local models, functions of one client's model being of degree 1."""
+    if isinstance(expression, Vec):
+        return int(expression not in FIXED)
+    if isinstance(expression, Grad | Loss):
+        inside = degree(expression.args[0], bent)
+        if bent and inside:
+            return 1 if expression.args[0] in OF_ONE else math.inf
+        return inside * (1 if isinstance(expression, Grad) else 2)
+    if isinstance(expression, Mean | Centre):
+        return degree(expression.args[1], bent)
+    parts = [degree(part, bent) for part in expression.args]
+    if isinstance(expression, sp.Pow):
+        power = expression.exp
+        return 0 if not parts[0] else parts[0] * int(power) if power.is_Integer and power > 0 else math.inf
+    return (sum if isinstance(expression, sp.Mul | Inner) else max)([0, *parts])

@@ -16,18 +16,20 @@ from fedbounds.evidence.symbolic.proof_objects import weights_of
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import written
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
 # A quantity without a symbol: E F(w_{t+1}) - F*.
 LOSSES = Mean(of.P, of.loss(of.W_NEXT)) - Mean(of.P, of.loss(of.W_STAR))
-GAP_NEXT = written("gap_next", LOSSES, "measured", r"\mathbb{E}[F(w_{t+1})]-F^\star", "suboptimality at t + 1")
+GAP_NEXT = measured(
+    "gap_next", LOSSES, latex=r"\mathbb{E}[F(w_{t+1})]-F^\star", meaning="suboptimality at t + 1", nonnegative=True
+)
 # ||grad F||^2 at t, t + 1 and T.
 AT_T = norm_sq(Centre(of.P, of.grad(of.W_T)))
 NOW_AND_NEXT = [AT_T.xreplace({of.W_T: at}) for at in (of.W, of.W_NEXT)]
 SLOPE, SLOPE_NEXT = (
-    written(name, at, "measured", r"\|\nabla F\|^2", "squared slope of F")
+    measured(name, at, latex=r"\|\nabla F\|^2", meaning="squared slope of F")
     for name, at in zip(("slope", "slope_next"), NOW_AND_NEXT, strict=True)
 )
 SLOPE_T = sp.Symbol("slope_T", nonnegative=True)

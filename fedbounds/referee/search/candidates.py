@@ -15,7 +15,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.evidence.exact.instance import no_fractions
 from fedbounds.evidence.exact.population_measurement import Measured
-from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
+from fedbounds.evidence.exact.run import needs_every_outcome
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.plugins import user_weightings
 from fedbounds.referee.search.family import (

@@ -16,16 +16,15 @@ import numpy as np
 
 from fedbounds.engine.reference import Step
 from fedbounds.evidence.assumption_checks import penalty, places_in_scope
-from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.evaluate import evaluate, first_of
 from fedbounds.evidence.exact.population_measurement import VIRTUALS, Measured
-from fedbounds.evidence.exact.run_arrays import Stretch, grouped_by_outcomes
+from fedbounds.evidence.exact.random_outcomes import Stretch, grouped_by_outcomes
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array
 from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import InstanceFamily, Population, Shape, dimension
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.measurement import first_of
 from fedbounds.theory.path_quantities import (
     OF_MANY_RUNS,
     Delta_round,

@@ -18,8 +18,7 @@ from fedbounds.evidence.evaluate import evaluate, names_in, rational
 from fedbounds.evidence.exact.compare import Sides, compare, violation
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
-from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
-from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, run
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, needs_every_outcome, run
 from fedbounds.evidence.exact.stated_steps import with_steps
 from fedbounds.referee.search.rounding import Judge
 from fedbounds.theory.claim import Claim

@@ -9,7 +9,7 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence import expectation
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.model.weighting import Weighting
@@ -27,17 +27,8 @@ READING = READINGS["all-steps"]
 
 
 def made(scope, lhs, rhs, kind=Kind.INEQUALITY, assumptions=()):
-    return Claim(
-        key="made",
-        title="",
-        source="",
-        scope=scope,
-        kind=kind,
-        lhs=sp.nsimplify(lhs, rational=True),
-        terms={"rhs": sp.nsimplify(rhs, rational=True)},
-        assumptions=assumptions,
-        readings=("all-steps",),
-    )
+    sides = {"lhs": sp.nsimplify(lhs, rational=True), "terms": {"rhs": sp.nsimplify(rhs, rational=True)}}
+    return Claim("made", "", "", scope, **sides, kind=kind, assumptions=assumptions, readings=("all-steps",))
 
 
 def noisy(weighting=None, **changes):
@@ -71,14 +62,6 @@ def test_gap_t_and_weights_are_random(protocol):
     first = empirical.known_columns(contraction, run, np.arange(2))
     assert first.tolist() == [False, False]  # the weights of the first round vary as well
     assert verdict(made("step", s.gap_t, sp.Integer(100)), trajectory, 1e-6).status is not Status.REFUTED
-
-
-@pytest.mark.parametrize("seed", [0])
-def test_a_true_equality_on_average_is_not_refuted_at_its_spread(seed):
-    trajectory = noisy(PowerOfChoice(2, 1), seed=seed, replicates=32)
-    mean = np.mean(noisy(PowerOfChoice(2, 1), seed=seed + 100, replicates=512).paths["alpha"].gap[:, 5])
-    claim = made("step", s.gap_t, sp.Float(mean) + 1e6 * (s.t - 5) ** 2)
-    assert verdict(claim, trajectory, 1e-6).status is not Status.REFUTED
 
 
 # Thinning
@@ -152,38 +135,38 @@ def false_and_true(exact):
 
 @dataclass(frozen=True)
 class Rarely(Weighting):
-    """All weight on the last client with probability 1/20,000, p otherwise."""
+    """All weight on the last client with probability 1/4,000, p otherwise."""
 
     name: str = "rarely"
     random = True
 
     def __call__(self, p, excess, round, stream):
-        rare = stream.uniform(1) < 1 / 20_000
+        rare = stream.uniform(1) < 1 / RARE
         return np.where(rare, np.eye(excess.shape[-1])[-1], np.broadcast_to(p, excess.shape))
 
 
-def rare_weights(which, **changes):
-    """(run, E Delta_20) where one client in 20,000, or weights of that probability, move the model far.
+RARE = 4_000
+
+
+def rare_weights(which):
+    """(run, E Delta_20) where one client in 4,000, or weights of that probability, move the model far.
 
     All curvatures are 1, so that with tau = 1 a round is w - eta (w - sum_i alpha_i m_i): E Delta follows from the
     mean and the variance of sum_i alpha_i m_i.
     """
-    if which == "client":
-        count, weighting, share = 20_000, FedAvg(), 1 / 20_000
-        p = np.full(count, 1 / count)
-    else:
-        count, weighting, share = 2, Rarely(), 1.0
-        p = np.array([1 - 1e-9, 1e-9])
-    minima = np.zeros(count)
-    minima[-1] = 20_000.0
-    problem = quadratic(np.ones((count, 1)), minima[:, None], p=p, noise_std=1.0)
-    w_star, q, eta_ = p @ minima, 1 / 20_000, 0.1
-    mean, variance = q * 20_000.0 - w_star, q * (1 - q) * 20_000.0**2
+    one = which == "client"
+    p = np.full(RARE, 1 / RARE) if one else np.array([1 - 1e-9, 1e-9])
+    weighting, share = (FedAvg(), 1 / RARE) if one else (Rarely(), 1.0)
+    minima = np.zeros(len(p))
+    minima[-1] = far = 20_000.0
+    problem = quadratic(np.ones((len(p), 1)), minima[:, None], p=p, noise_std=1.0)
+    w_star, q, eta_ = p @ minima, 1 / RARE, 0.1
+    mean, variance = q * far - w_star, q * (1 - q) * far**2
     away, spread = 1.0 - w_star, 0.0
     for _ in range(20):
         away, spread = (1 - eta_) * away + eta_ * mean, (1 - eta_) ** 2 * spread + eta_**2 * (variance + 1)
     protocol = {"tau": 1, "rounds": 20, "w0": np.array([1.0]), "participation": share}
-    return noisy(weighting, problem=problem, **(protocol | changes)), away**2 + spread
+    return noisy(weighting, problem=problem, **protocol), away**2 + spread
 
 
 @pytest.mark.parametrize("which", ["client", "weights"])
@@ -250,15 +233,7 @@ def test_replicates_that_all_agree_get_no_band_and_it_is_said():
 def test_a_bound_cancelled_away_in_floats_refutes_nothing(mu, z, eta, tau, rounds):
     own = np.array([[0.0, z], [0.0, -z]])
     problem = QuadraticProblem(np.stack([np.diag([mu, 1.0])] * 2), own, np.full(2, -(z**2) / 2), np.full(2, 0.5))
-    experiment = Experiment(
-        problem,
-        FedAvg(),
-        ConstantStep(eta),
-        tau=tau,
-        rounds=rounds,
-        replicates=1,
-        batch_size=None,
-        w0=np.array([1.0, 0.0]),
-    )
+    protocol = {"tau": tau, "rounds": rounds, "replicates": 1, "batch_size": None, "w0": np.array([1.0, 0.0])}
+    experiment = Experiment(problem, FedAvg(), ConstantStep(eta), **protocol)
     result = verdict(claim_named("fedavg-contraction"), simulate(experiment))
     assert result.status in (Status.HOLDS, Status.UNDECIDED), result.detail

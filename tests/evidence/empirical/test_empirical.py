@@ -9,8 +9,7 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.measured_run import Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import Policy, examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.plugins import claims
@@ -73,42 +72,43 @@ def test_the_corollary_is_false_where_B_exceeds_gamma(rare_client):
 def test_fedmax_has_a_floor_and_fedavg_has_none():
     problem = quadratic(np.array([[1.0], [2.0]]), np.array([[0.0], [1.0]]), np.array([0.7, 0.3]))
     eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
-    floor = examine("rate", noiseless(problem, FedMax(), eta, tau=1, rounds=2000, w0=np.array([2.0])), "literal")
+    floor = examine("rate", noiseless(problem, FedMax(), eta, tau=1, rounds=1000, w0=np.array([2.0])), "literal")
     assert floor.status is Status.REFUTED
     # With steps going to 0 the iterate settles where both gaps agree: w^2/2 = (1 - w)^2, w = sqrt(2)/(1 + sqrt(2)).
     w = np.sqrt(2) / (1 + np.sqrt(2))
     exact = float(problem.gap(np.array([w])))
     assert floor.data["floor"][0] <= exact * 1.05 and floor.data["floor"][1] >= exact * 0.95
     assert exact < floor.data["error_term"]
-    average = examine("rate", noiseless(problem, FedAvg(), eta, tau=2, rounds=2000, w0=np.array([2.0])), "literal")
+    average = examine("rate", noiseless(problem, FedAvg(), eta, tau=2, rounds=1000, w0=np.array([2.0])), "literal")
     assert average.status is Status.UNDECIDED and "no floor" in average.detail
 
 
-def noisy(weighting=None, replicates=64, **changes):
-    base = {"tau": 1, "rounds": 200, "batch_size": 1, "engine": "reference", "w0": np.array([3.0])}
-    problem = changes.pop("problem", pair(noise_std=1.0))
-    eta = changes.pop("eta", ConstantStep(0.1))
-    weighting = weighting or FedAvg()
-    return simulate(
-        Experiment(problem=problem, weighting=weighting, eta=eta, replicates=replicates, **(base | changes))
-    )
+def noisy():
+    protocol = {
+        "tau": 1,
+        "rounds": 100,
+        "replicates": 64,
+        "batch_size": 1,
+        "engine": "reference",
+        "w0": np.array([3.0]),
+    }
+    return simulate(Experiment(pair(noise_std=1.0), FedAvg(), ConstantStep(0.1), **protocol))
 
 
 # Equal curvature h = 1 under FedAvg with tau = 1: E Delta_{t+1} = (1 - eta h)^2 Delta_t + eta^2 sum p_i^2 sigma_i^2.
 EQUALITY = Claim(
-    key="equality",
-    title="One step of averaged SGD on equal quadratics",
-    source="closed form",
-    scope="step",
-    lhs=Delta_next,
-    terms={"contraction": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_p_sq},
-    assumptions=(full_participation,),
-    kind=Kind.IDENTITY,
-)
+    "equality", "One step of averaged SGD on equal quadratics", "closed form", "step", Delta_next,
+    {"contraction": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_p_sq}, Kind.IDENTITY, (full_participation,),
+)  # fmt: skip
 
 
-def test_an_equality_is_confirmed_and_its_mutants_refuted():
-    trajectory = noisy()
+@pytest.fixture(scope="module")
+def noisy_run():
+    return noisy()
+
+
+def test_an_equality_is_confirmed_and_its_mutants_refuted(noisy_run):
+    trajectory = noisy_run
     assert examine(EQUALITY, trajectory).status is Status.HOLDS
     for factor in (sp.Rational(99, 100), sp.Rational(101, 100)):
         off = replace(EQUALITY, terms=EQUALITY.terms | {"noise": factor * EQUALITY.terms["noise"]})
@@ -119,19 +119,19 @@ def test_an_equality_is_confirmed_and_its_mutants_refuted():
     assert examine(weaker, trajectory).status is Status.REFUTED
 
 
-def test_a_horizon_claim_with_noise_is_decided_by_its_band():
+def test_a_horizon_claim_with_noise_is_decided_by_its_band(noisy_run):
     below = Claim("c", "gap below its mean", "test", "horizon", gap, {"bound": sp.Integer(10)}, readings=("literal",))
-    assert examine(below, noisy(), "literal").status is Status.HOLDS
+    assert examine(below, noisy_run, "literal").status is Status.HOLDS
     above = replace(below, terms={"bound": sp.Rational(1, 10000)})
-    verdict = examine(above, noisy(), "literal")
+    verdict = examine(above, noisy_run, "literal")
     assert verdict.status is Status.REFUTED and verdict.error_rate == 1e-3 and verdict.margin < 0
 
 
-def test_given_constants_that_the_run_exceeds_make_a_claim_not_applicable():
+def test_given_constants_that_the_run_exceeds_make_a_claim_not_applicable(noisy_run):
     policy = Policy(sigma_sq=10.0, G_sq=1e-6)
-    verdict = examine("theorem-1", noisy(), "sync", policy)
+    verdict = examine("theorem-1", noisy_run, "sync", policy)
     assert verdict.status is Status.NOT_APPLICABLE and "G_sq" in verdict.detail
     generous = Policy(sigma_sq=10.0, G_sq=1e3)
-    assert examine("theorem-1", noisy(), "sync", generous).status is Status.HOLDS
+    assert examine("theorem-1", noisy_run, "sync", generous).status is Status.HOLDS
     with pytest.raises(InputError, match="both"):
         Policy(G_sq=1.0)

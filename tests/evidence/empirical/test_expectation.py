@@ -15,8 +15,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.measured_run import Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import Policy, examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.quadratic import quadratic
@@ -53,9 +52,8 @@ def everything(experiment):
             yield claim, expectation.examine(claim, expectation.exact_run(trajectory, READINGS[name]))
 
 
-@pytest.mark.parametrize("build", [ridge_problem])
-def test_under_fedavg_every_claim_is_decided(build):
-    result = list(everything(make(build(1), FedAvg())))
+def test_under_fedavg_every_claim_is_decided():
+    result = list(everything(make(ridge_problem(1), FedAvg())))
     assert {verdict.evidence for _, verdict in result} == {Evidence.EXPECTATION}
     applied = [(c, v) for c, v in result if v.status is not Status.NOT_APPLICABLE and c.kind is not Kind.RATE]
     # What is measured on paths has no exact expectation.
@@ -71,10 +69,9 @@ def test_under_fedavg_every_claim_is_decided(build):
         assert verdict.error_rate == 0 and "no sampling error" in verdict.detail
 
 
-@pytest.mark.parametrize("build", [ridge_problem])
-def test_no_true_claim_is_refuted_under_fixed_weights(build):
+def test_no_true_claim_is_refuted_under_fixed_weights():
     statuses = {}
-    for claim, verdict in everything(make(build(2), SKEWED)):
+    for claim, verdict in everything(make(ridge_problem(2), SKEWED)):
         if claim.kind is not Kind.RATE and claim.key not in MISPRINTS | {"error-by-pi"}:
             assert verdict.status is not Status.REFUTED, verdict
             statuses[claim.key, verdict.reading] = verdict
@@ -85,33 +82,23 @@ def test_no_true_claim_is_refuted_under_fixed_weights(build):
 
 
 @pytest.mark.parametrize("weighting", [FedAvg(), SKEWED])
-@pytest.mark.parametrize(("key", "term", "factor"), [("star-step", "variance", -1)])
-def test_false_mutants_are_refuted(weighting, key, term, factor):
-    claim, run = CLAIMS[key], seen(make(ridge_problem(1), weighting))
+def test_a_false_mutant_is_refuted(weighting):
+    claim, run = CLAIMS["star-step"], seen(make(ridge_problem(1), weighting))
     assert expectation.examine(claim, run).status is Status.HOLDS
-    part = Part(term, (), claim.terms[term], claim.terms[term])
-    verdict = expectation.examine(scaled(claim, part, factor), run)
+    part = Part("variance", (), claim.terms["variance"], claim.terms["variance"])
+    verdict = expectation.examine(scaled(claim, part, -1), run)
     assert verdict.status is Status.REFUTED and verdict.evidence is Evidence.EXPECTATION and verdict.margin < 0
 
 
 # One client with H = h I: Delta_{t+1} = (1 - eta h)^2 Delta_t + eta^2 sigma^2, an equality at every t.
-EQUALITY = Claim(
-    key="equality",
-    title="",
-    source="",
-    scope="step",
-    kind=Kind.IDENTITY,
-    lhs=symbols.Delta_next,
-    terms={"kept": (1 - symbols.eta * symbols.mu) ** 2 * symbols.Delta, "noise": symbols.eta**2 * symbols.sigma_sq},
-)
+KEPT, NOISE = (1 - symbols.eta * symbols.mu) ** 2 * symbols.Delta, symbols.eta**2 * symbols.sigma_sq
+EQUALITY = Claim("equality", "", "", "step", symbols.Delta_next, {"kept": KEPT, "noise": NOISE}, Kind.IDENTITY)
 
 
 def test_an_equality_is_decided_where_samples_leave_it_open():
     problem = quadratic(np.array([[2.0, 2.0]]), np.zeros((1, 2)), noise_std=0.5)
     experiment = make(problem, FedAvg(), eta=ConstantStep(0.1), tau=1, w0=np.zeros(2))
-    slightly_false = replace(
-        EQUALITY, terms=EQUALITY.terms | {"noise": EQUALITY.terms["noise"] * sp.Rational(999999, 1000000)}
-    )
+    slightly_false = replace(EQUALITY, terms={"kept": KEPT, "noise": NOISE * sp.Rational(999999, 1000000)})
     for claim, status in ((EQUALITY, Status.HOLDS), (slightly_false, Status.REFUTED)):
         for kind in (Kind.IDENTITY, Kind.INEQUALITY):
             assert expectation.examine(replace(claim, kind=kind), seen(experiment)).status is status
@@ -124,11 +111,8 @@ def test_an_equality_is_decided_where_samples_leave_it_open():
         assert empirical.examine(below, sampled).status is Status.UNDECIDED
 
 
-@pytest.mark.parametrize("build", [ridge_problem])
-@pytest.mark.parametrize("seed", [0])
-def test_the_interval_of_rho_bar_contains_every_sampled_skew(build, seed):
-    problem = build(seed)
-    experiment = make(problem, SKEWED)
+def test_the_interval_of_rho_bar_contains_every_sampled_skew():
+    experiment = make(ridge_problem(0), SKEWED, replicates=64)
     for reading in ("sync", "repaired"):
         run = seen(experiment, reading)
         low, high = expectation.skew_range(run)
@@ -138,13 +122,7 @@ def test_the_interval_of_rho_bar_contains_every_sampled_skew(build, seed):
         assert low <= sampled.min() <= high
 
 
-def evaluated(expression, values):
-    return sp.lambdify(sorted(expression.free_symbols, key=str), expression, "math")(
-        *[values[s.name] for s in sorted(expression.free_symbols, key=str)]
-    )
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(CLAIMS)), st.integers(0, 10**6))
 def test_bounds_contain_the_value_at_every_point(key, seed):
     claim, rng = CLAIMS[key], np.random.default_rng(seed)
@@ -158,8 +136,10 @@ def test_bounds_contain_the_value_at_every_point(key, seed):
     with np.errstate(divide="ignore", invalid="ignore"):
         below, above = expectation.bounds(expression, ranges)
     try:
-        value = evaluated(expression, point)
-    except ValueError:  # the same of a power of a function
+        value = sp.lambdify(list(expression.free_symbols), expression, "math")(
+            *(point[s.name] for s in expression.free_symbols)
+        )
+    except (TypeError, ValueError):  # the same of a power of a function, or of the larger of two such powers
         assume(False)
     assume(not isinstance(value, complex))  # a real power of a negative number has no place on the line
     slack = 1e-9 * (1 + abs(value))

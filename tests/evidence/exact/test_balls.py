@@ -9,11 +9,11 @@ import pytest
 import sympy as sp
 from flint import arb
 
-from fedbounds.evidence.ball_arithmetic import Ball, Undecided, endpoints, upper
+from fedbounds.evidence.ball_arithmetic import BITS, Ball, Undecided, endpoints, upper
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.run import BITS, MAX_BITS, TooLong, run
+from fedbounds.evidence.exact.run import MAX_BITS, TooLong, run
 from fedbounds.theory import quantity
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS

@@ -7,8 +7,7 @@ import pytest
 from fedbounds.claims.growing_variance import growing_variance
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.exact.random_outcomes import needs_every_outcome
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.run import needs_every_outcome, run
 from fedbounds.plugins import claim_named
 from fedbounds.theory import Claim
 from fedbounds.theory import assumptions as a

@@ -14,7 +14,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import on_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import examine_run
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.referee.regimes import experiment, plane

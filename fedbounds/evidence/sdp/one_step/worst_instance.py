@@ -17,8 +17,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate, names_in
-from fedbounds.evidence.measured_run import Policy
-from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.measured_run import Policy, examine_run
 from fedbounds.evidence.sdp.one_step.parameters import written_by
 from fedbounds.evidence.sdp.one_step.point_expressions import of_weights
 from fedbounds.evidence.sdp.one_step.program import Model
