@@ -1,4 +1,4 @@
-"""The objects that the settings of a study stand for: problem, weightings, step size, experiment, policy."""
+"""The objects that the settings of a study stand for: problem, claims, weightings, step size, experiment."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,11 +15,12 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize
 from fedbounds.model.weighting import Weighting
-from fedbounds.plugins import nearest
+from fedbounds.plugins import claim_named, nearest
 from fedbounds.problems.data import partition
 from fedbounds.problems.registry import ProblemPlugin, problem_plugin
 from fedbounds.study.bounds import gamma_of
 from fedbounds.study.settings import Settings
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS
 
 GB = 1e9
@@ -266,8 +267,30 @@ def name_checks(extra: Sequence[ModuleType]) -> Mapping[str, Callable[[str], obj
     return {
         "problem": lambda name: problem_plugin(name, extra),
         "weightings": lambda name: plugins.weighting_named(name, extra),
-        "claims": lambda name: name in GROUPS or plugins.claim_named(name, extra),
+        "claims": lambda name: name in GROUPS or claim_named(name, extra),
         "readings": reading,
         "partition": partition.parse,
         "step": parse_step,
     }
+
+
+def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
+    """The claims named by key, by a group of `GROUPS`, or given; those of "paper" if none is named."""
+    chosen: dict[str, Claim] = {}
+    for item in wanted or ("paper",):
+        if isinstance(item, str) and item in GROUPS:
+            chosen |= claims_in(item, extra)
+        else:
+            claim = claim_named(item, extra) if isinstance(item, str) else item
+            chosen[item if isinstance(item, str) else item.key] = claim
+    return chosen
+
+
+def claims_in(group: str, extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
+    """The claims about FedAvg of one of `GROUPS`; "paper" includes the reader's own, those of ``extra`` modules."""
+    if group == "paper" and not extra:
+        return {claim.key: claim for claim in plugins.with_role(Role.HEADLINE)}
+    every = plugins.on_fedavg(plugins.claims(extra))
+    user_defined = {claim.key for module in extra for claim in getattr(module, "CLAIMS", ())}
+    wanted = (key for key, claim in every.items() if Role.HEADLINE in claim.roles or key in user_defined)
+    return every if group == "all" else {key: every[key] for key in wanted}

@@ -1,15 +1,24 @@
-"""The main job: a problem, every weighting on it, every claim examined; one result."""
+"""The main job: a problem, every weighting on it, every claim examined; one result.
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+What was asked for is resolved and validated once, before any work: objects in place of names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 
+from fedbounds import plugins
+from fedbounds.engine.contracts.problem import admitted
 from fedbounds.engine.parallel import each_in_processes
+from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import run_in_full
-from fedbounds.errors import Interrupted
+from fedbounds.errors import Interrupted, quoted, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
@@ -17,16 +26,23 @@ from fedbounds.evidence.empirical.bands import ComparedBands
 from fedbounds.evidence.empirical.decay import Decay, decay_of
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
-from fedbounds.evidence.measured_run import MeasuredRun, examine_run
+from fedbounds.evidence.measured_run import MeasuredRun, Policy, examine_run
 from fedbounds.model import Progress
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import Rule, Weighting
+from fedbounds.model.weighting import Rule, Weighting, as_weighting
+from fedbounds.plugins import modules_from, weighting_named
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.identity import versions
-from fedbounds.study.objects_from_settings import build_experiment
-from fedbounds.study.request import Request, resolve
+from fedbounds.study.objects_from_settings import (
+    build_experiment,
+    build_problem,
+    default_weightings,
+    fitting_stride,
+    name_checks,
+    select_claims,
+)
 from fedbounds.study.result import Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
@@ -56,6 +72,84 @@ def check(
     ['HOLDS']
     """
     return run_request(resolve(problem, weightings, claims, settings), progress)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A study's ``settings`` and the objects that they stand for.
+
+    ``objects`` names what was given as an object of Python.
+    """
+
+    settings: Settings
+    problem: Problem
+    weightings: tuple[Weighting, ...]
+    claims: Mapping[str, Claim]
+    policy: Policy
+    objects: tuple[str, ...]
+
+
+def resolve(
+    problem: str | Problem | None,
+    weightings: Sequence[str | Weighting | Rule] | None,
+    claims: Sequence[str | Claim] | None,
+    settings: Mapping[str, Any],
+) -> Request:
+    """The request that `fedbounds.check` is given. Raises InputError for whatever cannot be examined."""
+    _require_objects(problem, weightings, claims)
+    weightings, claims = _listed(weightings), _listed(claims)
+    named = {
+        "problem": problem if isinstance(problem, str) else None,
+        "weightings": [w if isinstance(w, str) else as_weighting(w).to_text() for w in weightings],
+        "claims": [c if isinstance(c, str) else c.key for c in claims],
+    }
+    chosen = Settings.of({name: value for name, value in named.items() if value not in (None, [])} | dict(settings))
+    extra = modules_from(chosen.plugins)
+    _check_names(chosen, extra, user_problem=isinstance(problem, Problem))
+    policy = Policy(chosen.sigma_sq, chosen.G_sq)
+    target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra)
+    chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
+    theorems = select_claims(claims or chosen.claims, extra)
+    schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
+    schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
+    for scheme in schemes:
+        # Asked once before any long work, so that k > N is refused at once.
+        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
+        admitted(target, scheme)
+    chosen = replace(chosen, stride=fitting_stride(chosen, build_experiment(chosen, target, schemes[0])))
+    objects = ["problem"] if isinstance(problem, Problem) else []
+    objects += [f"weighting {as_weighting(item).name}" for item in weightings if not isinstance(item, str)]
+    # What is named alone is shipped: then not all claims are loaded.
+    shipped = plugins.claims(extra) if any(isinstance(item, Claim) for item in claims) else theorems
+    objects += [f"claim {key}" for key, claim in theorems.items() if shipped.get(key) != claim]
+    return Request(chosen, target, tuple(schemes), theorems, policy, tuple(objects))
+
+
+def _require_objects(problem: object, weightings: object, claims: object) -> None:
+    """Refuse what is neither a name nor an object, before it fails somewhere else (weightings: `as_weighting`)."""
+    if not isinstance(problem, str | Problem | None):
+        raise reject("a problem must be a name or a Problem", quoted(problem), 'use for example "least-squares"')
+    for name, given in (("weightings", weightings), ("claims", claims)):
+        if given is not None and not isinstance(given, str | Sequence):
+            raise reject(f"{name} must be a list", quoted(given), f'use for example {name}=["..."]')
+    for item in _listed(claims):
+        if not isinstance(item, str | Claim):
+            raise reject("a claim must be a name or a Claim", quoted(item), "use a key that `fedbounds claims` lists")
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _check_names(settings: Settings, extra: Sequence[ModuleType], user_problem: bool) -> None:
+    """Refuse a name that names nothing, before any work; those given as objects name themselves."""
+    for name, test in name_checks(extra).items():
+        value = getattr(settings, name)
+        if name in ("weightings", "claims") or (user_problem and name in ("problem", "partition")):
+            continue
+        for text in value if isinstance(value, tuple) else (value,):
+            if text is not None:
+                test(text)
 
 
 def run_request(request: Request, progress: Progress | None = None) -> Result:

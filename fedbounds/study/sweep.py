@@ -177,8 +177,7 @@ def compute_cell(cell: Cell) -> CellResult:
     from threadpoolctl import threadpool_limits
 
     try:
-        from fedbounds.study.request import resolve
-        from fedbounds.study.run_study import run_condensed
+        from fedbounds.study.run_study import resolve, run_condensed
 
         # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
         with threadpool_limits(1):

@@ -8,8 +8,7 @@ import pytest
 import fedbounds
 from fedbounds.engine.memory import check_peak
 from fedbounds.errors import InputError
-from fedbounds.study.request import resolve
-from fedbounds.study.run_study import run_condensed, run_request
+from fedbounds.study.run_study import resolve, run_condensed, run_request
 from fedbounds.theory.verdict import Status
 
 SMALL = {"rounds": 6, "replicates": 16, "engine": "reference", "clients": 5, "samples": 20, "dimension": 3}

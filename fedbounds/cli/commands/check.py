@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fedbounds.study.ledger import Line
-    from fedbounds.study.request import Request
     from fedbounds.study.result import Result, WeightingRun
     from fedbounds.study.run_series import RunSeries
+    from fedbounds.study.run_study import Request
     from fedbounds.study.settings import Settings
 
 
@@ -70,8 +70,7 @@ def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[Run
     """The result of a study, with what its pictures need where they are ``drawn``."""
     from fedbounds.report.terminal import progress
     from fedbounds.study import run_series
-    from fedbounds.study.request import resolve
-    from fedbounds.study.run_study import run_condensed
+    from fedbounds.study.run_study import resolve, run_condensed
 
     request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
     processes, first = _estimate_of_work(request, drawn, request.settings.stride > settings.stride)
