@@ -7,8 +7,8 @@ import sympy as sp
 from fedbounds.evidence.symbolic import verified_proofs as symbolic
 from fedbounds.evidence.symbolic.derivation import Derivation, step
 from fedbounds.plugins import claims
+from fedbounds.study.identity import remembered
 from fedbounds.study.ledger import verified
-from fedbounds.study.release_evidence import remembered
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim

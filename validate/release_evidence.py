@@ -4,8 +4,8 @@ from pathlib import Path
 
 import fedbounds_derivations
 from fedbounds import plugins
+from fedbounds.study.identity import RECORD, remember
 from fedbounds.study.ledger import verified
-from fedbounds.study.release_evidence import RECORD, remember
 from validate.runner import options
 
 

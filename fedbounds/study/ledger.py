@@ -16,7 +16,7 @@ from typing import Any
 from fedbounds import plugins
 from fedbounds.errors import of_kind
 from fedbounds.plugins import Plugins, claims_from, modules_from
-from fedbounds.study.release_evidence import keep, remembered
+from fedbounds.study.identity import keep, remembered
 from fedbounds.study.result import Result
 from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim

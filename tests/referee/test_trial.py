@@ -484,8 +484,8 @@ def test_a_folder_of_theorems_leaves_out_files_without_claims(tmp_path):
 
 def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "small_steps" in call("assumptions", "1/L").stdout and "gap_t" in call("symbols", "suboptimality").stdout
-    assert "Delta_T" in call("scopes").stdout
+    assert "small_steps" in call("symbols", "1/L").stdout and "gap_t" in call("symbols", "suboptimality").stdout
+    assert "Delta_T" in call("symbols", "every number of steps").stdout
     assert call("new", "claim", "my-step").exit_code == 0
     (claim,) = load_file("my-step.py").CLAIMS
     assert claim.readings == ("plain",) and "my-step" in call("claims", "my-step", "--plugin", "my-step.py").stdout

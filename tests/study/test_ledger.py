@@ -9,9 +9,9 @@ import pytest
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
-from fedbounds.study import release_evidence
+from fedbounds.study import identity
+from fedbounds.study.identity import RECORD, keep, remember, remembered
 from fedbounds.study.ledger import Line, alarms, experiment_of, ledger_lines, remarked, verified
-from fedbounds.study.release_evidence import RECORD, keep, remember, remembered
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import AXES, Coverage, Span, only
 from fedbounds.theory.reading import ERROR_RATE
@@ -177,9 +177,9 @@ def claims(tmp_path, monkeypatch):
     remember(found, [PROVED], tmp_path / RECORD)
     monkeypatch.setattr(plugins, "shipped", lambda pattern, own=False: tmp_path.glob(pattern))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    release_evidence._read.cache_clear()
+    identity._read.cache_clear()
     yield found
-    release_evidence._read.cache_clear()
+    identity._read.cache_clear()
 
 
 def test_what_is_unchanged_is_remembered(claims):
@@ -212,7 +212,7 @@ def test_this_machine_remembers_what_was_verified_after_a_change(claims, tmp_pat
     keep(claims, [PROVED])
     assert remembered(claims) == [PROVED] and remembered({"lemma-1": claims["lemma-1"]}) is None
     (tmp_path / "proof.py").write_text("DERIVATIONS = (1,)")
-    release_evidence._read.cache_clear()
+    identity._read.cache_clear()
     assert remembered(claims) is None
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc")
     keep(claims, [PROVED])
@@ -225,11 +225,11 @@ def test_files_of_installed_plug_ins_count(tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
     (info / "entry_points.txt").write_text("[fedbounds.weightings]\nmine = mine_weighting\n")
     (tmp_path / "mine_weighting.py").write_text("factor = 1\n")
-    digests = {release_evidence._digest(())}
+    digests = {identity._digest(())}
     monkeypatch.syspath_prepend(str(tmp_path))
-    digests.add(release_evidence._digest(()))
+    digests.add(identity._digest(()))
     (tmp_path / "mine_weighting.py").write_text("factor = 2\n")
-    digests.add(release_evidence._digest(()))
+    digests.add(identity._digest(()))
     assert len(digests) == 3
 
 

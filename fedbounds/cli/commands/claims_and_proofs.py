@@ -70,7 +70,7 @@ def claims(
     """
     from fedbounds.plugins import claim_named
     from fedbounds.plugins import claims as known_claims
-    from fedbounds.study.release_evidence import titles
+    from fedbounds.study.identity import titles
 
     if key is None and format == "table":
         formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
