@@ -133,24 +133,9 @@ class MeasuredRun:
         return self.trajectory.experiment.start
 
     @property
-    def start_excess(self) -> float:
-        """max_i e_i(w_0)."""
-        return float(self.trajectory.excess[:, 0].max())
-
-    @property
-    def moments_given(self) -> bool:
-        """Whether sigma_sq and G_sq were given rather than taken from the run."""
-        return self.policy.given
-
-    @property
     def weighting(self) -> str:
         """The text from which its weighting is built."""
         return self.trajectory.experiment.rule.to_text()
-
-    @property
-    def every_round_recorded(self) -> bool:
-        """Whether the weights of each round are known."""
-        return self.trajectory.experiment.stride <= self.trajectory.experiment.tau
 
     def reached(self, name: str) -> float:
         """The largest sigma_sq, G_sq or radius at the points visited."""

@@ -43,15 +43,11 @@ class RunLike(Protocol):
     """A run in one reading, as an assumption may look at it (`fedbounds.evidence.measured_run.MeasuredRun`).
 
     ``constant`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
-    ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||;
-    ``start_excess`` max_i e_i(w_0); ``weighting`` the text of its rule.
+    ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||; ``weighting`` the text of its rule.
     """
 
     problem: ConvexLosses
     start: Array
-    start_excess: float
-    moments_given: bool
-    every_round_recorded: bool
     weighting: str
 
     def constant(self, name: str) -> Constant: ...

@@ -8,6 +8,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory.assumption import Assumption, InstanceLike, Part, RunLike
+from fedbounds.theory.constant import Provenance
 from fedbounds.theory.protocol_assumptions import constant_steps as constant_steps
 from fedbounds.theory.protocol_assumptions import independent_selection as independent_selection
 from fedbounds.theory.protocol_assumptions import own_local_steps as own_local_steps
@@ -100,9 +101,8 @@ def _bounded_moment(key: str, words: str, bound: Quantity, vector: Callable[[Any
     name = bound.name
 
     def on_run(run: RunLike) -> Found:
-        value = run.constant(name).value
-        if run.moments_given:
-            seen = run.reached(name)
+        value, seen = run.constant(name).value, run.reached(name)
+        if run.constant(name).provenance is Provenance.GIVEN:
             return seen <= value, f"{name} = {value:.6g} given; the run needs {seen:.6g}"
         return True, f"{name} = {value:.6g}, checked at the points visited (not on R^d)"
 
@@ -158,9 +158,8 @@ unbiased = Assumption(
 
 def _equal_selection(run: RunLike) -> Found:
     chosen = int(run.constant("m").value)
-    if run.every_round_recorded:
-        return chosen > 0, f"m = {chosen}" if chosen else "the weights are not 1/m on m clients"
-    return False, "the recording stride left rounds out, so m is not known (use stride 1)"
+    unknown = "the weights are not 1/m on m clients, or the recording stride left rounds out (use stride 1)"
+    return chosen > 0, f"m = {chosen}" if chosen else unknown
 
 
 # Any choice of m clients meets it, FedMax's too; with `unbiased` and `equal_p` who is chosen is drawn uniformly.
@@ -197,8 +196,8 @@ def _homogeneous(run: RunLike) -> Found:
     # Not Gamma itself: a client of tiny p_i makes it tiny although its minimum lies elsewhere.
     problem = run.problem
     rounding = run.constant("L").value * float(MINIMISER_ROUNDING**2 * (problem.w_star @ problem.w_star))
-    farthest = float(problem.star_excess.max())
-    return farthest <= max(ZERO_GAMMA * run.start_excess, rounding), f"Gamma = {run.constant('Gamma').value:.4g}"
+    farthest, at_start = (float(gaps.max()) for gaps in (problem.star_excess, problem.excess(run.start)))
+    return farthest <= max(ZERO_GAMMA * at_start, rounding), f"Gamma = {run.constant('Gamma').value:.4g}"
 
 
 homogeneous = Assumption(

@@ -1,35 +1,20 @@
-"""How fast biased weights reach their floor: what the derivation assumes, its bound attained, and on runs."""
+"""How fast biased weights reach their floor: what the derivation assumes, and its bound attained."""
 
 from fractions import Fraction as Q
 
 import numpy as np
 import pytest
 import sympy as sp
-from scipy.optimize import minimize
 
-from fedbounds.engine.iterates import replay
-from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.symbolic.definitions import AWAY_0, Z_SQ
-from fedbounds.evidence.symbolic.verified_proofs import checked_named, installed
-from fedbounds.model.experiment import Experiment
-from fedbounds.model.schedule import InverseTime
-from fedbounds.problems.quadratic import quadratic
+from fedbounds.evidence.symbolic.verified_proofs import installed
 from fedbounds.theory.symbols import L, T, gamma, mu, sigma_sq
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 
-TEMPERATURE = 0.3
-# What each weighting minimises, of the gaps e (..., N) and p.
-MINIMISED = {
-    FedAvg(): lambda e, p: e @ p,
-    FedMax(): lambda e, p: e.max(-1),
-    FedMax(2): lambda e, p: np.sort(e)[..., -2:].mean(-1),
-    FedSoftMax(TEMPERATURE): lambda e, p: TEMPERATURE * np.log(np.exp(e / TEMPERATURE) @ p),
-}
 
-
-@pytest.mark.parametrize("weighting", MINIMISED, ids=lambda one: one.name)
+@pytest.mark.parametrize("weighting", [FedAvg(), FedMax(), FedMax(2), FedSoftMax(0.3)], ids=lambda one: one.name)
 def test_the_weights_are_monotone_in_the_gaps(weighting):
     rng = np.random.default_rng(5)
     p = rng.dirichlet(np.ones(4))
@@ -60,30 +45,3 @@ def test_it_is_attained_as_clients_are_added(N=1000, kappa=5, share=Q(3, 4)):
     values = {"L": kappa, "mu": 1, "gamma": 4 * kappa, "T": steps, "sigma_sq": 0, "Z_sq": 1 - Q(1, N)}
     at_most = bound(**values, away_0=Q(1, N))
     assert share * at_most < away <= at_most
-
-
-def minimiser(problem, weighting):
-    value = lambda w: float(MINIMISED[weighting](problem.excess(w), problem.p))  # noqa: E731
-    best = problem.w_star
-    for _ in range(20):  # Nelder-Mead shrinks too early at a kink; started anew it goes on
-        best = minimize(value, best, method="Nelder-Mead", options={"xatol": 1e-12, "fatol": 1e-15}).x
-    return best
-
-
-@pytest.mark.parametrize("weighting", [FedMax(2), FedSoftMax(TEMPERATURE)], ids=lambda one: one.name)
-def test_with_local_steps_no_run_is_farther_at_any_step(weighting, tau=3):
-    rng = np.random.default_rng(8)
-    problem = quadratic(rng.uniform(0.5, 1, (3, 2)), rng.standard_normal((3, 2)), rng.dirichlet(np.ones(3)), rng=rng)
-    scale, start = 4 * problem.L / problem.mu, np.array([2.0, -1.0])
-    steps = tau * (600 // tau)
-    eta = InverseTime(problem.mu, scale)
-    planned = Experiment(problem, weighting, eta, tau, steps // tau, replicates=1, w0=start)
-    run = replay(planned)
-    plus = minimiser(problem, weighting)
-    away = ((run.w["alpha"][0] - plus) ** 2).sum(-1)
-    G_max = simulate(planned.with_(batch_size=None)).grad_sq.max()
-    most = checked_named("floor-rounds").abbreviations
-    known = {"gamma": scale, "away_0": away[0], "tau": tau, "G_sq": G_max, "mu": problem.mu, "T": 1}
-    (limit,) = (item.subs({s: known[s.name] for s in item.free_symbols}) for item in most.values())
-    assert (away * (np.arange(steps + 1) + scale) <= float(limit)).all()
-    assert away[-1] < away[0] / 100  # it is on its way to w_+, whatever tau

@@ -115,16 +115,15 @@ def test_bad_weightings_are_refused_in_one_sentence(text, words):
         weighting_named(text)
 
 
-def test_k_beyond_N_is_refused():
+def test_weights_off_the_simplex_and_k_beyond_N_are_refused():
+    for weights, words in (
+        (np.array([[0.5, 0.6]]), "non-negative weights"),
+        (np.array([0.5, 0.5]), "one row of weights"),
+    ):
+        with pytest.raises(InputError, match=words):
+            check_simplex(np.array(weights), (1, 2), "mine")
     with pytest.raises(InputError, match="k = 9"):
         FedMax(9)(np.full(3, 1 / 3), np.ones((1, 3)), 0, Stream(1))
-
-
-def test_weights_off_the_simplex_are_refused():
-    with pytest.raises(InputError, match="non-negative weights"):
-        check_simplex(np.array([[0.5, 0.6]]), (1, 2), "mine")
-    with pytest.raises(InputError, match="one row of weights"):
-        check_simplex(np.array([0.5, 0.5]), (1, 2), "mine")
 
 
 def test_bound_and_unbound_rules_have_one_name_but_not_one_ranking():

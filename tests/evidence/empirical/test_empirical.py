@@ -63,12 +63,6 @@ def test_theorem_1_is_false_with_rho_bar_at_synchronisation_times(rare_client):
     assert examine("sharper-step", rare_client).status is Status.HOLDS
 
 
-def test_the_corollary_is_false_where_B_exceeds_gamma(rare_client):
-    assert examine("corollary", rare_client, "sync").status is Status.REFUTED
-    assert examine("corollary", rare_client, "repaired").status is Status.HOLDS
-    assert examine("sharper-corollary", rare_client).status is Status.HOLDS
-
-
 def test_fedmax_has_a_floor_and_fedavg_has_none():
     problem = quadratic(np.array([[1.0], [2.0]]), np.array([[0.0], [1.0]]), np.array([0.7, 0.3]))
     eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
