@@ -13,8 +13,7 @@ from fedbounds.report.figures.study_figures import log_spaced_indices
 from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
 from fedbounds.report.number_format import counted, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
-from fedbounds.study.comparison_rows import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
-from fedbounds.study.iteration_complexity import MOST_ROUNDS
+from fedbounds.study.comparison_rows import MOST_ROUNDS, AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.theory.claim import FEDAVG
 from fedbounds.theory.verdict import Status
 

@@ -33,8 +33,15 @@ from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
-from fedbounds.study.comparison_rows import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
-from fedbounds.study.iteration_complexity import claim_steps, rounds_to_target
+from fedbounds.study.comparison_rows import (
+    AlgorithmRow,
+    TheoremComparison,
+    TheoremRow,
+    claim_steps,
+    error_curve,
+    rounds_to_target,
+    stays_from,
+)
 from fedbounds.study.objects_from_settings import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings

@@ -71,7 +71,7 @@ def check(
     >>> [str(verdict.status) for _, verdict in result["lemma-1"].verdicts]
     ['HOLDS']
     """
-    return run_request(resolve(problem, weightings, claims, settings), progress)
+    return run_request(resolve(settings, problem, weightings, claims), progress)
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,10 @@ class Request:
 
 
 def resolve(
-    problem: str | Problem | None,
-    weightings: Sequence[str | Weighting | Rule] | None,
-    claims: Sequence[str | Claim] | None,
     settings: Mapping[str, Any],
+    problem: str | Problem | None = None,
+    weightings: Sequence[str | Weighting | Rule] | None = None,
+    claims: Sequence[str | Claim] | None = None,
 ) -> Request:
     """The request that `fedbounds.check` is given. Raises InputError for whatever cannot be examined."""
     _require_objects(problem, weightings, claims)

@@ -13,7 +13,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError, whole
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.study.objects_from_settings import problem_from
-from fedbounds.study.study_file import settings_from
+from fedbounds.study.sweep import settings_from
 from fedbounds.theory import quantity
 from fedbounds.theory import symbols as s
 

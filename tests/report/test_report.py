@@ -20,7 +20,7 @@ from fedbounds.report.html import templates
 from fedbounds.report.html.study_sections import page, write_page
 from fedbounds.study.ledger import ledger_lines
 from fedbounds.study.settings import Settings
-from fedbounds.study.study_file import settings_from
+from fedbounds.study.sweep import settings_from
 from fedbounds.theory.claim import statement
 from fedbounds.theory.verdict import Evidence
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import fedbounds
 from fedbounds.errors import InputError
 from fedbounds.io import parse_json
-from fedbounds.study import study_file
+from fedbounds.study import sweep
 from fedbounds.study.result import verdicts_from
 
 SMALL = {"rounds": 2, "tau": 2, "replicates": 2, "engine": "reference", "clients": 2, "dimension": 2, "samples": 4}
@@ -121,7 +121,7 @@ p = [[0.5, 0.5], [0.25, 0.75]]
 )
 def test_no_changed_text_of_a_sweep_gives_a_traceback(start, length, put):
     try:
-        study_file.parse_grid(SWEEP[:start] + put + SWEEP[start + length :])
+        sweep.parse_grid(SWEEP[:start] + put + SWEEP[start + length :])
     except InputError as wrong:
         assert "\n" not in str(wrong)
 

@@ -14,7 +14,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.io import as_fraction
 from fedbounds.study import settings as module
-from fedbounds.study import study_file
+from fedbounds.study import sweep
 from fedbounds.study.settings import NAMES, Settings
 
 COUNTS, POSITIVE = st.integers(1, 10**9), st.floats(1e-300, 1e300)
@@ -80,7 +80,7 @@ def test_every_way_in_gives_the_same_settings(values):
     record = Settings(**values)
     assert Settings.of(json.loads(json.dumps(record.to_json()))) == record
     assert by_flags(record) == record
-    grid = study_file.parse_grid(f"[base]\n{record.to_toml()}")
+    grid = sweep.parse_grid(f"[base]\n{record.to_toml()}")
     assert Settings.of(grid[0].settings) == record
 
 
@@ -120,7 +120,7 @@ def test_what_one_way_in_refuses_every_way_refuses(name, value, says):
     assert says in str(wrong.value) and "\n" not in str(wrong.value)
     written = "1" + "0" * 400 if value == 10**400 else json.dumps(value)
     with pytest.raises(InputError) as wrong:
-        study_file.parse_grid(f"[base]\n{name} = {written}")
+        sweep.parse_grid(f"[base]\n{name} = {written}")
     assert says in str(wrong.value) and "\n" not in str(wrong.value)
     if isinstance(value, str) and name != "condition":
         flag = module.settings()[name]
@@ -142,7 +142,7 @@ def test_a_number_too_long_to_be_written_is_refused_in_words():
     with pytest.raises(InputError, match="received a number of thousands of digits"):
         fedbounds.check(clients=10**5000)
     with pytest.raises(InputError, match=r"clients must be .* received a number of thousands of digits"):
-        study_file.parse_grid(f"[base]\nclients = 0x{'f' * 60_000}")
+        sweep.parse_grid(f"[base]\nclients = 0x{'f' * 60_000}")
     with pytest.raises(InputError, match="received a number of thousands of digits"):
         as_fraction(10**5000)
 

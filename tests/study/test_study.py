@@ -111,9 +111,8 @@ def gap_of(run):
 
 
 def test_weightings_in_processes_of_their_own_say_the_same_bits():
-    asked = resolve(
-        "quadratic", ["fedavg", "fedmax", "fedmax:2"], "lemma-1", {"clients": 2, "rounds": 4, "replicates": 8}
-    )
+    small = {"clients": 2, "rounds": 4, "replicates": 8}
+    asked = resolve(small, "quadratic", ["fedavg", "fedmax", "fedmax:2"], "lemma-1")
     told = []
     whole = run_request(asked)
     result, gaps = run_condensed(

@@ -16,8 +16,7 @@ from fedbounds.errors import InputError
 from fedbounds.study import sweep
 from fedbounds.study.run_study import check
 from fedbounds.study.settings import Settings
-from fedbounds.study.study_file import parse_grid, read_grid
-from fedbounds.study.sweep import CELLS, Summary, read_table
+from fedbounds.study.sweep import CELLS, Summary, parse_grid, read_grid, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"problem": "quadratic", "clients": 3, "dimension": 2, "rounds": 6, "tau": 2, "replicates": 8}

@@ -81,7 +81,7 @@ def _theorems(folder: Path) -> tuple[Format, bytes]:
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.study import study_file, sweep
+    from fedbounds.study import sweep
     from fedbounds.study.sweep import CELLS, MEASURED, CellResult, read_table
 
     text = """\
@@ -100,10 +100,10 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
     row = dict.fromkeys(MEASURED) | named | measured | {"detail": "a"}
     out = folder / "sweep"
     (folder / "study.toml").write_text(text)
-    study = study_file.read_grid(folder / "study.toml")
+    study = sweep.read_grid(folder / "study.toml")
     failed = study[-1].key
 
-    def compute(cell: study_file.Cell) -> CellResult:
+    def compute(cell: sweep.Cell) -> CellResult:
         wrong = cell.key == failed
         return CellResult(cell.settings, () if wrong else (row,), "out of memory" if wrong else None)
 
@@ -112,7 +112,7 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
     def read(path: Path) -> None:
         read_table(out).save(out / "table.csv")
 
-    yield Format("study.toml", study_file.read_grid, folder / "mutant.toml", toml_file), text.encode()
+    yield Format("study.toml", sweep.read_grid, folder / "mutant.toml", toml_file), text.encode()
     kept = out / CELLS / f"{study[0].key}.json"
     yield Format("cell.json", read, kept, json_file), kept.read_bytes()
 

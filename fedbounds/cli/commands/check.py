@@ -49,7 +49,7 @@ def check(
     from fedbounds.report.verdict_tables import constants_table
     from fedbounds.study.ledger import ledger_lines
     from fedbounds.study.settings import Settings
-    from fedbounds.study.study_file import settings_from
+    from fedbounds.study.sweep import settings_from
 
     chosen = ({} if config is None else settings_from(config)) | given_settings(flags)
     with locked(out), locked_file(report):
@@ -72,7 +72,7 @@ def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[Run
     from fedbounds.study import run_series
     from fedbounds.study.run_study import resolve, run_condensed
 
-    request = resolve(settings.problem, settings.weightings, settings.claims, vars(settings))
+    request = resolve(vars(settings))
     processes, first = _estimate_of_work(request, drawn, request.settings.stride > settings.stride)
 
     def series(run: WeightingRun) -> Any:
