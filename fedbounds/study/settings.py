@@ -70,8 +70,7 @@ class Settings:
     """Every setting of a study; the JSON of a result holds them all, so a run can be repeated.
 
     problem: least-squares, logistic or quadratic.
-    data: digits, breast-cancer, diabetes, csv:PATH,target=COL,client=COL, parquet:.., libsvm:PATH, idx:FOLDER or a
-    generator.
+    data: digits, breast-cancer, diabetes, csv:PATH,target=COL,client=COL, parquet:.. or a generator.
     partition: Who holds what: iid, shards:SIZE, dirichlet:ALPHA, ...
     clients: Number of clients N, 10 unless the data name them.
     regularisation: L2 regularisation.

@@ -1,11 +1,11 @@
-"""Image data by name (MNIST and Fashion-MNIST from IDX files, enlarged digits), and who holds which.
+"""Image data by name (MNIST from its IDX files, enlarged digits), and who holds which.
 
-The SHA-256 of the uncompressed content is compared with the published one.
 The partitions are those of ``fedbounds.problems.data.partition``. ``stratified`` is the paper's IID framework,
 ``shards:60`` its non-IID and ``shards:100`` its very non-IID one.
 """
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,18 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
+from fedbounds.io import LONGEST_DATA, read_bytes, unpacked
 from fedbounds.model.problem import Array, Indices
 from fedbounds.plugins import nearest
-from fedbounds.problems.data import idx, partition
+from fedbounds.problems.data import partition
 from fedbounds.problems.data import sources as data
-from fedbounds.problems.data.partition import proportional
 
 Pixels = NDArray[np.uint8]
 
-PUBLISHED = ("mnist", "fashion-mnist")
-NAMES = (*PUBLISHED, "digits")
+NAMES = ("mnist", "digits")
+# ``Images.fingerprint`` of MNIST as it is published.
+MNIST = "c2701db539e88b19ccb28bf689d499e9886f0ff3c966840a1cadac493c4d1de5"
 SIDE, CLASSES = 28, 10
 WHITE = 255
+UNSIGNED_BYTE = 0x08  # the only element type of MNIST's files
 # Of the 1797 digits, one in six; MNIST tests on one in seven.
 DIGITS_TEST = 300
 DIGITS_SIDE = 8
@@ -66,11 +68,11 @@ class Images:
 
 
 def load(name: str, data_dir: str | Path | None = None, *, checksum: bool = True) -> Images:
-    """The data set ``mnist``, ``fashion-mnist`` or ``digits``.
+    """The data set ``mnist`` or ``digits``.
 
-    The first two are read from the four IDX files (raw or gzip) in ``data_dir``/``name`` or ``data_dir``. Their
-    content must be the published one; ``checksum`` False takes any IDX files of 28 x 28 images with labels 0..9.
-    ``digits`` is scikit-learn's, see ``digits()``. Raises InputError for an unknown name, unreadable or other files.
+    The first is read from the four IDX files (raw or gzip) in ``data_dir``/mnist or ``data_dir``. They must hold the
+    published images; ``checksum`` False takes any IDX files of 28 x 28 images with labels 0..9. ``digits`` is
+    scikit-learn's, see ``digits()``. Raises InputError for an unknown name, unreadable or other files.
     """
     if name not in NAMES:
         raise nearest("data", name, NAMES)
@@ -79,13 +81,61 @@ def load(name: str, data_dir: str | Path | None = None, *, checksum: bool = True
             raise reject("digits come with scikit-learn and need no folder", str(data_dir), "leave --data-dir out")
         return digits()
     if data_dir is None:
-        raise reject(f"{name} is read from its four IDX files", "no folder", "give it with --data-dir")
+        raise reject("mnist is read from its four IDX files", "no folder", "give it with --data-dir")
     folder = Path(data_dir).expanduser()
     folder = folder / name if (folder / name).is_dir() else folder
-    demanded = name if checksum else None
-    parts = [idx.read_folder(folder, part, checksum=demanded) for part in ("train", "test")]
-    (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
-    return Images(name, train, train_labels, test, test_labels)
+    (train, train_labels), (test, test_labels) = (_read_pair(folder, stem) for stem in ("train", "t10k"))
+    made = Images(name, train, train_labels, test, test_labels)
+    if checksum and made.fingerprint() != MNIST:
+        remedy = "download it again, or take your own images with --no-checksum"
+        raise reject(f"{folder} must hold the published images of MNIST (SHA-256)", "other images", remedy)
+    return made
+
+
+def _read_pair(folder: Path, stem: str) -> tuple[Pixels, Indices]:
+    """Images (n, rows, columns) and labels (n,) of one part."""
+    if not folder.is_dir():
+        raise reject("the IDX source must be a folder", str(folder), "give the folder with the four IDX files")
+    image_path, label_path = (_find(folder, f"{stem}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
+    images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
+    if len(images) != len(labels):
+        what = f"{label_path} must hold one label for each of the {len(images)} images"
+        raise reject(what, f"{len(labels)} labels", "take both files from the same data set")
+    return images, labels.astype(np.int64)
+
+
+def _find(folder: Path, name: str) -> Path:
+    # Some mirrors write a dot before idx; all are offered both raw and compressed.
+    names = [base + suffix for base in (name, name.replace("-idx", ".idx")) for suffix in ("", ".gz")]
+    for candidate in names:
+        if (folder / candidate).is_file():
+            return folder / candidate
+    held = ", ".join(sorted(item.name for item in folder.iterdir())[:8]) or "an empty folder"
+    raise reject(f"{folder} must contain {name} or {name}.gz", held, "put the four IDX files there")
+
+
+def read_idx(path: Path, ndim: int) -> Pixels:
+    """The array of an IDX file of unsigned bytes with ``ndim`` axes, raw or gzip.
+
+    Layout: two zero bytes, the element type, the number of axes, each length as a big-endian 32-bit
+    integer, then the elements. Raises InputError for a wrong magic number and for missing or surplus data.
+    """
+    content = unpacked(read_bytes(path, LONGEST_DATA), path)
+    start, expected = 4 + 4 * ndim, bytes((0, 0, UNSIGNED_BYTE, ndim))
+    if content[:4] != expected[: len(content)]:
+        raise reject(
+            f"{path} must start with the IDX magic number 0x{expected.hex()} (unsigned bytes, {ndim} axes)",
+            f"0x{content[:4].hex()}",
+            "give the published ubyte file, and check that images and labels are not swapped",
+        )
+    remedy = "the file is truncated or damaged: download it again"
+    if len(content) < start:
+        raise reject(f"{path} must hold {start} bytes of header", f"{len(content)} bytes", remedy)
+    shape = tuple(int(k) for k in np.frombuffer(content, dtype=">u4", count=ndim, offset=4))
+    size = math.prod(shape)  # Python integers: a corrupt header must not overflow
+    if len(content) - start != size:
+        raise reject(f"{path} must hold {size} elements for shape {shape}", f"{len(content) - start}", remedy)
+    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
 def digits() -> Images:
@@ -123,18 +173,14 @@ def client_indices(
     """The training images (sorted int64 indices into ``labels`` (n,)) of every client, disjoint and none empty.
 
     First clients * samples images are drawn, every label within one of its share, then these are partitioned, so
-    that ``samples`` is the mean size. ``identical`` draws ``samples`` images, which all clients hold; ``hand``
-    takes what its table says from all n, whatever ``samples`` is. Raises InputError for an unknown partition,
-    more images than there are, and more clients than shards.
+    that ``samples`` is the mean size. Raises InputError for an unknown partition, more images than there are, and
+    more clients than shards.
     """
     spec = _parse(text)
     labels = np.asarray(labels)
     if clients < 1 or samples < 1:
         raise reject("clients and samples per client must be at least 1", f"{clients} and {samples}", "give more")
-    if spec.kind == "hand":
-        return partition.deal(spec, labels, clients, rng)
-    holders = 1 if spec.kind == "identical" else clients
-    total, most = holders * samples, len(labels) // holders
+    total, most = clients * samples, len(labels) // clients
     if total > len(labels):
         raise reject(
             f"{clients} clients of {samples} images on average need {total} training images",
@@ -151,8 +197,8 @@ def subsample(labels: NDArray, total: int, rng: np.random.Generator) -> Indices:
     if total == len(labels):
         return np.arange(total)
     available = np.unique(labels, return_counts=True)[1]
-    counts = proportional([total, len(labels) - total], available, rng)
-    return partition.by_hand(labels, counts[:1], rng)[0]
+    counts = partition.proportional([total, len(labels) - total], available, rng)
+    return partition.by_counts(labels, counts[:1], rng)[0]
 
 
 def _parse(text: str) -> partition.Spec:

@@ -170,7 +170,6 @@ def test_an_interrupted_experiment_says_that_finished_runs_are_kept(folder, tmp_
         (("--weighting", "fixed:0.5,0.5"), "fixed weights"),
         (("--partition", "shard:60"), "did you mean 'shards"),
         (("--partition", "shards:60"), "40 samples make 1 shards of 60, but received 4 clients"),
-        (("--partition", "hand:nowhere.json"), "nowhere.json"),
         (("--data", "mnits"), "did you mean 'mnist'"),
         (("--data-dir", "nowhere"), "nowhere"),
         (("--clients", "0"), "clients"),

@@ -21,10 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from fedbounds.io import read_json, shaped, write_json
-from validate.robustness.damage import answered, flipped, json_file, latex, toml_file
+from validate.robustness.damage import answered, json_file, latex, toml_file
 from validate.runner import ROOT, options
 
 # Seconds that a format is tried before the next has its turn.
@@ -50,7 +48,7 @@ class Format:
 
 def formats(folder: Path) -> list[tuple[Format, bytes]]:
     """Every format of a file that the package writes, with a valid one; ``folder`` is written to."""
-    parts = (_sweeps, _evidence, _referee, _vision, _data)
+    parts = (_sweeps, _evidence, _referee, _vision)
     return [pair for part in parts for pair in part(folder)]
 
 
@@ -186,25 +184,6 @@ def _vision(folder: Path) -> Iterator[tuple[Format, bytes]]:
     yield (
         Format("record of a vision run", read, folder / "run-fedavg-000.json", json_file),
         json.dumps(record).encode(),
-    )
-
-
-def _data(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.problems.data import partition, sources
-
-    images = np.random.default_rng(0).integers(0, 255, (4, 3, 3), dtype=np.uint8)
-    header = lambda *shape: bytes((0, 0, 8, len(shape))) + b"".join(k.to_bytes(4, "big") for k in shape)  # noqa: E731
-    place = folder / "idx"
-    place.mkdir()
-    (place / "train-labels-idx1-ubyte").write_bytes(header(4) + bytes((0, 1, 2, 3)))
-    table = b"1 1:0.5 2:1\n0 1:2 3:4\n1 2:1e5\n"
-    hand = folder / "hand.json"
-    yield Format("IDX", lambda path: sources.load(f"idx:{place}"), place / "train-images-idx3-ubyte", flipped), (
-        header(*images.shape) + images.tobytes())  # fmt: skip
-    yield Format("LIBSVM", lambda path: sources.load(f"libsvm:{path}"), folder / "t.svm", flipped), table
-    yield (
-        Format("partition by hand", lambda path: partition.parse(f"hand:{path}"), hand, json_file),
-        b"[[2, 0], [0, 2]]",
     )
 
 

@@ -1,32 +1,19 @@
 """Who holds which samples: index arrays, one a client, from IID to one-class clients.
 
 Every partition is a tuple of ``clients`` sorted int64 index arrays, disjoint and non-empty, that together hold
-every sample once; ``by_hand`` may leave samples out, and ``identical`` gives every client everything.
+every sample once.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
 from fedbounds.plugins import nearest
 from fedbounds.problems.data.dataset import Dataset
-
-# 1000 clients at this power still have a positive smallest share (1e-300).
-MAX_POWER = 100.0
-
-
-def power_shares(clients: int, power: float) -> Array:
-    """Shares (clients,) proportional to i^(-power), i = 1..clients, 0 <= power <= MAX_POWER."""
-    if not 0 <= power <= MAX_POWER:
-        raise reject(f"the power of the sizes must lie in [0, {MAX_POWER:g}]", str(power), "give for example 1.5")
-    share = np.arange(1, clients + 1, dtype=float) ** -power
-    return share / share.sum()
 
 
 def apportion(n: int, share: Array) -> Indices:
@@ -75,23 +62,22 @@ CONCENTRATION_RANGE = (1e-6, 1e6)
 DEALINGS = ("even", "unbalanced")
 
 
-def iid(n: int, clients: int, rng: np.random.Generator, sizes: Indices | None = None) -> Parts:
-    """n shuffled samples in equal parts (sizes differ by at most one), or of the given ``sizes`` (sum n)."""
+def iid(n: int, clients: int, rng: np.random.Generator) -> Parts:
+    """n shuffled samples in equal parts: sizes differ by at most one."""
     _check_clients(clients, n)
-    order = rng.permutation(n)
-    return _tidy(np.array_split(order, clients) if sizes is None else np.split(order, np.cumsum(sizes)[:-1]))
+    return _tidy(np.array_split(rng.permutation(n), clients))
 
 
-def stratified(labels: NDArray, clients: int, rng: np.random.Generator, power: float = 0.0) -> Parts:
+def stratified(labels: NDArray, clients: int, rng: np.random.Generator) -> Parts:
     """Every client has the label shares of the whole: |c_ik - n_i m_k / n| < 1 for m_k samples of label k.
 
-    The sizes n_i are as in ``power_law``, at power 0 equal to within one; which of a label's samples is random.
+    The sizes n_i are equal to within one; which of a label's samples is random.
     Source: the paper's IID framework, "an identical label distribution over the clients".
     """
     labels = np.asarray(labels)
     _check_clients(clients, len(labels))
-    sizes = apportion(len(labels), power_shares(clients, power))
-    return by_hand(labels, proportional(sizes, np.unique(labels, return_counts=True)[1], rng), rng)
+    sizes = apportion(len(labels), np.full(clients, 1 / clients))
+    return by_counts(labels, proportional(sizes, np.unique(labels, return_counts=True)[1], rng), rng)
 
 
 def shards(
@@ -157,52 +143,17 @@ def quantity(n: int, clients: int, concentration: float, rng: np.random.Generato
     """
     _check_clients(clients, n)
     _check_concentration(concentration)
-    return iid(n, clients, rng, apportion(n, rng.dirichlet(np.full(clients, concentration))))
+    sizes = apportion(n, rng.dirichlet(np.full(clients, concentration)))
+    return _tidy(np.split(rng.permutation(n), np.cumsum(sizes)[:-1]))
 
 
-def power_law(n: int, clients: int, power: float, rng: np.random.Generator) -> Parts:
-    """IID samples in amounts n_i proportional to i^(-power), i = 1..clients, at least 1; 0 is equal."""
-    _check_clients(clients, n)
-    return iid(n, clients, rng, apportion(n, power_shares(clients, power)))
-
-
-def by_hand(labels: NDArray, table: ArrayLike, rng: np.random.Generator) -> Parts:
-    """Client i holds ``table[i, k]`` random samples of the k-th sorted label; the others stay out."""
-    labels = np.asarray(labels)
-    classes, available = np.unique(labels, return_counts=True)
-    counts = np.asarray(table)
-    if counts.dtype.kind not in "iu" or np.any(counts < 0):
-        what = "the client-by-label table must hold whole numbers of at least 0"
-        raise reject(what, repr(table)[:60], "give counts of samples")
-    if counts.ndim != 2 or counts.shape[1] != len(classes):
-        raise reject(
-            f"the client-by-label table needs one column for each of the {len(classes)} labels",
-            f"shape {counts.shape}",
-            "give one row a client, columns in the order of the sorted labels",
-        )
-    if not counts.size or counts.sum(axis=1).min() < 1:
-        empty = int(np.argmin(counts.sum(axis=1))) if counts.size else 0
-        raise reject("every client needs at least one sample", f"an empty row {empty}", "delete the row or fill it")
-    requested = np.maximum(counts.max(axis=0), counts.sum(axis=0))  # a sum of numbers without bound may wrap around
-    if np.any(requested > available):
-        k = int(np.argmax(requested > available))
-        raise reject(
-            f"the table may use at most the {available[k]} samples of label {classes[k]}",
-            str(requested[k]),
-            "ask for fewer",
-        )
+def by_counts(labels: NDArray, counts: Indices, rng: np.random.Generator) -> Parts:
+    """Client i holds ``counts[i, k]`` random samples of the k-th sorted label; the others stay out."""
     columns = []
-    for k, label in enumerate(classes):
+    for k, label in enumerate(np.unique(labels)):
         members = rng.permutation(np.flatnonzero(labels == label))
         columns.append(np.split(members, np.cumsum(counts[:, k]))[:-1])
     return _tidy([np.concatenate([column[i] for column in columns]) for i in range(len(counts))])
-
-
-def identical(n: int, clients: int) -> Parts:
-    """Every client holds all n samples, so that all F_i are one function and Gamma = 0 exactly."""
-    if n < 1 or clients < 1:
-        raise reject("identical clients need samples and clients", f"{n} and {clients}", "give at least one of each")
-    return tuple(np.arange(n) for _ in range(clients))
 
 
 def label_bins(dataset: Dataset) -> NDArray:
@@ -218,12 +169,11 @@ def label_bins(dataset: Dataset) -> NDArray:
 
 @dataclass(frozen=True)
 class Spec:
-    """A partition by name, its parameter (or the table of ``hand``), the text it came from, how shards are dealt."""
+    """A partition by name, its parameter, the text it came from, and how shards are dealt."""
 
     kind: str
     text: str
     value: float = 0.0
-    table: tuple[tuple[int, ...], ...] = ()
     dealing: str = ""
 
 
@@ -231,35 +181,26 @@ _Maker = Callable[[Spec, NDArray, int, np.random.Generator], Parts]
 # Each name, how it is written, and what it makes.
 KINDS: dict[str, tuple[tuple[str, ...], _Maker]] = {
     "iid": (("iid",), lambda s, labels, N, rng: iid(len(labels), N, rng)),
-    "stratified": (
-        ("stratified", "stratified:EXPONENT"), lambda s, labels, N, rng: stratified(labels, N, rng, s.value)
-    ),
-    "identical": (("identical",), lambda s, labels, N, rng: identical(len(labels), N)),
+    "stratified": (("stratified",), lambda s, labels, N, rng: stratified(labels, N, rng)),
     "shards": (
         ("shards:SIZE", *(f"shards:SIZE,{dealing}" for dealing in DEALINGS)),
         lambda s, labels, N, rng: shards(labels, N, int(s.value), rng, s.dealing == "unbalanced"),
     ),
     "dirichlet": (("dirichlet:CONCENTRATION",), lambda s, labels, N, rng: dirichlet(labels, N, s.value, rng)),
     "quantity": (("quantity:CONCENTRATION",), lambda s, labels, N, rng: quantity(len(labels), N, s.value, rng)),
-    "power": (("power:EXPONENT",), lambda s, labels, N, rng: power_law(len(labels), N, s.value, rng)),
-    "hand": (("hand:FILE.json",), lambda s, labels, N, rng: by_hand(labels, s.table, rng)),
-}  # fmt: skip
+}
 
 
 def parse(text: str) -> Spec:
-    """The partition named by ``iid``, ``stratified``, ``stratified:1.5`` (sizes as ``power:1.5``), ``identical``,
-    ``shards:60`` (or ``shards:60,even``), ``shards:60,unbalanced``, ``dirichlet:0.3``, ``quantity:1.5``,
-    ``power:1.5`` or ``hand:FILE.json`` (a list with one list of counts a client, one count a sorted label).
+    """The partition named by ``iid``, ``stratified``, ``shards:60`` (``shards:60,even``, ``shards:60,unbalanced``),
+    ``dirichlet:0.3`` or ``quantity:1.5``.
     """
     kind, colon, rest = text.partition(":")
     if kind not in KINDS:
         raise nearest("partition", kind, [form for forms, _ in KINDS.values() for form in forms])
     forms = KINDS[kind][0]
-    if kind == "hand" and colon:
-        return Spec(kind, text, table=_read_table(Path(rest).expanduser()))
     rest, comma, dealing = rest.partition(",")
-    form_exists = bool(colon) in {":" in form for form in forms}
-    if not form_exists or (comma and (kind != "shards" or dealing not in DEALINGS)):
+    if bool(colon) != (":" in forms[0]) or (comma and (kind != "shards" or dealing not in DEALINGS)):
         raise reject(f"partition {kind!r} has the form {' or '.join(forms)}", repr(text), "write it so")
     if not colon:
         return Spec(kind, text)
@@ -267,9 +208,8 @@ def parse(text: str) -> Spec:
         value = int(rest) if kind == "shards" else float(rest)
     except ValueError:
         number = "a whole number" if kind == "shards" else "a number"
-        form = next(form for form in forms if ":" in form)
-        raise reject(f"{form} needs {number}", repr(rest), f"for example {kind}:60") from None
-    return Spec(kind, text, value, dealing=dealing)
+        raise reject(f"{forms[0]} needs {number}", repr(rest), f"for example {kind}:60") from None
+    return Spec(kind, text, value, dealing)
 
 
 def apply(spec: Spec, dataset: Dataset, clients: int, rng: np.random.Generator) -> Parts:
@@ -279,24 +219,7 @@ def apply(spec: Spec, dataset: Dataset, clients: int, rng: np.random.Generator) 
 
 def deal(spec: Spec, labels: NDArray, clients: int, rng: np.random.Generator) -> Parts:
     """The index arrays of ``spec`` on samples with these ``labels`` (n,)."""
-    if spec.kind == "hand" and clients != len(spec.table):
-        raise reject(
-            f"{spec.text} describes {len(spec.table)} clients", f"{clients} clients", "make the numbers agree"
-        )
     return KINDS[spec.kind][1](spec, labels, clients, rng)
-
-
-def _read_table(path: Path) -> tuple[tuple[int, ...], ...]:
-    example = "write for example [[10, 0], [0, 10]]"
-    value = io.read_json(path)
-    try:
-        table = io.convert(value, tuple[tuple[int, ...], ...])
-    except io.Misshapen as wrong:
-        what = f"{path} must hold a list with one list of whole counts a client"
-        raise reject(what, f"{wrong}", example) from wrong
-    if not table or len({len(row) for row in table}) > 1:
-        raise reject(f"{path} must hold rows of one length", f"{[len(row) for row in table]}", example)
-    return table
 
 
 def _check_clients(clients: int, n: int) -> None:

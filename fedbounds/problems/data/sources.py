@@ -1,4 +1,4 @@
-"""Real data by name, path or object: what scikit-learn ships, files (LIBSVM, IDX, CSV, Parquet), frames, arrays."""
+"""Real data by name, path or object: what scikit-learn ships, files (CSV, Parquet), frames, arrays."""
 
 import csv
 import io
@@ -13,16 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.io import LONGEST_DATA, read_bytes, unpacked
+from fedbounds.io import read_bytes
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import frames
 from fedbounds.problems.data.dataset import Dataset
-from fedbounds.problems.data.idx import read_folder
 
 # Data that comes with scikit-learn: its table and the lines before it, targets last, and what features are divided by
 # (pixels count 0 to 16). To import scikit-learn takes longer than to read them.
 SHIPPED = {"digits": ("digits.csv.gz", 0, 16.0), "breast-cancer": ("breast_cancer.csv", 1, 1.0), "diabetes": None}
-# Beyond this many distinct integer labels a LIBSVM file is read as regression (counts, years, prices).
+# Beyond this many distinct integer targets they are read as numbers (counts, years, prices).
 MAX_CLASSES = 100
 # How files and frames write that a value is missing, in small letters.
 MISSING = ("", "nan", "na", "n/a", "none", "null", "nat", "<na>")
@@ -33,11 +32,10 @@ MAX_DENSE_ENTRIES = 2**28
 def load(source: str, limit: int | None = None) -> Dataset:
     """The data named by ``source``, without centring or scaling (images are scaled to [0, 1]).
 
-    ``source`` is ``digits``, ``breast-cancer`` or ``diabetes`` (shipped with scikit-learn), ``libsvm:PATH``,
-    ``csv:PATH,target=COLUMN,client=COLUMN`` or ``parquet:...`` (the client is optional), or ``mnist:FOLDER`` /
-    ``idx:FOLDER`` (the training images of IDX files, raw or gzip). ``limit`` keeps the first samples. At most
-    MAX_CLASSES distinct integers are classes. Raises InputError for an unknown source and for unreadable,
-    malformed or non-finite data.
+    ``source`` is ``digits``, ``breast-cancer`` or ``diabetes`` (shipped with scikit-learn),
+    ``csv:PATH,target=COLUMN,client=COLUMN`` or ``parquet:...`` (the client is optional). ``limit`` keeps the first
+    samples. At most MAX_CLASSES distinct integers are classes. Raises InputError for an unknown source and for
+    unreadable, malformed or non-finite data.
     """
     if limit is not None and limit < 1:
         raise reject("limit must be at least 1", str(limit), "give the number of samples to keep")
@@ -46,17 +44,8 @@ def load(source: str, limit: int | None = None) -> Dataset:
         dataset = _load_shipped(kind)
     elif kind in ("csv", "parquet"):
         dataset = _load_table(kind, place)
-    elif kind in ("libsvm", "mnist", "idx"):
-        if not place:
-            raise reject(f"data {kind!r} needs a path", repr(source), f"write {kind}:PATH")
-        path = Path(place).expanduser()
-        if kind != "libsvm":
-            return _load_images(path, limit)
-        dataset = _load_libsvm(path)
     else:
-        raise nearest(
-            "data", source, [*SHIPPED, "libsvm:PATH", "csv:PATH", "parquet:PATH", "mnist:FOLDER", "idx:FOLDER"]
-        )
+        raise nearest("data", source, [*SHIPPED, "csv:PATH", "parquet:PATH"])
     return dataset if limit is None else _first(dataset, limit)
 
 
@@ -93,7 +82,9 @@ def of_object(data: Any, target: Any = None, client: Any = None) -> Dataset:
     if target is None and isinstance(data, Mapping) and {"data", "target"} <= set(data):
         data, target = data["data"], data["target"]
     if hasattr(data, "toarray"):
-        _check_dense(math.prod(data.shape), "the sparse array")
+        if math.prod(data.shape) > MAX_DENSE_ENTRIES:
+            what = f"the sparse array must have at most {MAX_DENSE_ENTRIES} entries as a dense table"
+            raise reject(what, f"{math.prod(data.shape)}", "keep fewer samples or features")
         data = data.toarray()
     if hasattr(data, "columns") or isinstance(data, Mapping):
         names = data.columns if hasattr(data, "columns") else data
@@ -213,48 +204,3 @@ def _of_scikit_learn() -> Path:
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("sklearn")
     return Path(spec.origin).parent / "datasets" / "data"
-
-
-def _load_images(folder: Path, limit: int | None) -> Dataset:
-    images, labels = (array[:limit] for array in read_folder(folder))  # before the table grows eightfold to float64
-    _check_dense(images.size, str(folder))
-    return _labelled(images.reshape(len(images), -1) / 255.0, labels, folder.resolve().name)
-
-
-def _check_dense(entries: int, name: str) -> None:
-    if entries > MAX_DENSE_ENTRIES:
-        raise reject(
-            f"{name} must have at most {MAX_DENSE_ENTRIES} entries as a dense table",
-            f"{entries}",
-            "keep fewer samples or features",
-        )
-
-
-def _load_libsvm(path: Path) -> Dataset:
-    content = unpacked(read_bytes(path, LONGEST_DATA), path)
-    parsed = _parsed(content)
-    if parsed is None:
-        # The parser names no line of its own: the first that it does not take alone.
-        bad = ((n, line) for n, line in enumerate(content.splitlines(), 1) if _parsed(line) is None)
-        number, line = next(bad, (0, b"lines that are each well formed"))
-        raise reject(
-            f"line {number} of {path} must read 'label index:value ...' with finite numbers and increasing indices",
-            repr(line[:40].decode("utf-8", errors="replace")),
-            "mend or delete the line",
-        )
-    table, targets = parsed
-    if not targets.size:
-        raise reject(f"{path} must hold at least one sample", "an empty file", "check the path after libsvm:")
-    _check_dense(table.shape[0] * table.shape[1], str(path))
-    return _typed(table.toarray(), targets, path.name)
-
-
-def _parsed(content: bytes) -> tuple[Any, NDArray] | None:
-    """The sparse table and the targets of LIBSVM text, None where it is malformed or not finite."""
-    from sklearn.datasets import load_svmlight_file
-
-    try:
-        table, targets = load_svmlight_file(io.BytesIO(content), dtype=np.float64)
-    except (ValueError, OverflowError):
-        return None
-    return (table, targets) if np.isfinite(table.data).all() and np.isfinite(targets).all() else None

@@ -8,13 +8,14 @@ import numpy as np
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, client_weights
 from fedbounds.problems.data.dataset import ClientData
-from fedbounds.problems.data.partition import power_shares
 
 # Client sizes of the published generator: lognormal(4, 2) rounded down, plus 50.
 SIZE_LOG_MEAN, SIZE_LOG_STD, SIZE_OFFSET = 4.0, 2.0, 50
 SIGMA_DECAY = 1.2  # Sigma_jj = j^-1.2
 # Beyond this, squared distances outgrow the curvature by more than double precision can hold together.
 MAX_DIAL = 1e6
+# 1000 clients at this power still have a positive smallest share (1e-300).
+MAX_POWER = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,14 @@ def quadratics(
     minima = centre + h * rng.standard_normal((clients, d)) / np.sqrt(d)
     weights = power_shares(clients, imbalance) if p is None else client_weights(p, clients)
     return QuadraticIngredients(spectra, minima, weights, noise)
+
+
+def power_shares(clients: int, power: float) -> Array:
+    """Shares (clients,) proportional to i^(-power), i = 1..clients, 0 <= power <= MAX_POWER."""
+    if not 0 <= power <= MAX_POWER:
+        raise reject(f"the power of the sizes must lie in [0, {MAX_POWER:g}]", str(power), "give for example 1.5")
+    share = np.arange(1, clients + 1, dtype=float) ** -power
+    return share / share.sum()
 
 
 def _check_sizes(**sizes: int) -> None:
