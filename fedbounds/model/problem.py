@@ -242,8 +242,8 @@ class Problem(abc.ABC):
 def kernel_arrays(problem: Problem) -> KernelArrays | None:
     """The arrays of compiled kernels, which serve exactly the class that declares them.
 
-    A class that extends it may have changed any of the mathematics, so that it runs through its own methods unless it
-    gives ``kernel_data`` itself, whose arrays `fedbounds.engine.contracts.admission` compares with those methods.
+    A class that extends it may have changed any of the mathematics, so that it runs through its own methods. One from
+    outside the package that gives arrays itself is refused by `fedbounds.engine.contracts.problem`.
 
     >>> type(kernel_arrays(problem)).__name__
     'QuadraticArrays'

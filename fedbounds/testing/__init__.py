@@ -11,14 +11,10 @@ from fedbounds.testing.conformance.exact_round_law import Conformance, conforms
 from fedbounds.testing.conformance.small_rounds import Task
 from fedbounds.testing.strategies import (
     assert_claim,
-    experiments,
     problems,
     property_test,
     runs,
-    schedules,
-    simplexes,
     verdict_on,
-    weightings,
 )
 
 __all__ = [
@@ -28,12 +24,8 @@ __all__ = [
     "check_problem",
     "check_weighting",
     "conforms",
-    "experiments",
     "problems",
     "property_test",
     "runs",
-    "schedules",
-    "simplexes",
     "verdict_on",
-    "weightings",
 ]

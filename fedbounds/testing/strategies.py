@@ -40,42 +40,25 @@ NOISY_ERROR_RATE = 1e-6
 NOISY_REPLICATES = 16
 
 settings.register_profile("fedbounds", deadline=None, derandomize=True, max_examples=100)
-settings.register_profile("fedbounds-thorough", deadline=None, derandomize=False, max_examples=2000)
 # The first example compiles every formula: whatever profile is in use, no time limit an example goes with it.
 settings.register_profile("fedbounds-untimed", parent=settings.default, deadline=None)
 settings.load_profile("fedbounds-untimed")
 
 
 @st.composite
-def simplexes(draw: DrawFn, N: int, positive: bool = True) -> Array:
-    """Weights on the simplex (N,), in ratios of whole numbers; every entry positive unless told otherwise.
-
-    >>> find(simplexes(3), lambda p: p[0] > p[1]).shape
-    (3,)
-    """
-    parts = draw(st.lists(st.integers(1 if positive else 0, 20), min_size=N, max_size=N).filter(any))
-    return np.array(parts, dtype=float) / sum(parts)
-
-
-@st.composite
 def problems(
-    draw: DrawFn,
-    max_clients: int = 4,
-    max_d: int = 2,
-    noise: bool = True,
-    homogeneous: bool = False,
-    clients: int | None = None,
-    d: int | None = None,
+    draw: DrawFn, noise: bool = True, homogeneous: bool = False, clients: int | None = None, d: int | None = None
 ) -> Problem:
     """Quadratic problems with known constants: N, d, curvatures, minima, p and noise all small and round.
 
-    ``homogeneous`` gives every client the same minimiser, so that Gamma = 0; ``clients`` and ``d`` fix N and d.
+    ``homogeneous`` gives every client the same minimiser, so that Gamma = 0. ``clients`` fixes N, which is up to 4
+    otherwise, and ``d`` the dimension, which is up to 2.
 
-    >>> find(problems(max_clients=3), lambda problem: problem.N == 2).w_i_star.shape[0]
-    2
+    >>> find(problems(d=1), lambda problem: problem.N == 2).w_i_star.shape
+    (2, 1)
     """
-    N = draw(st.integers(1, max_clients)) if clients is None else clients
-    d = draw(st.integers(1, max_d)) if d is None else d
+    N = draw(st.integers(1, 4)) if clients is None else clients
+    d = draw(st.integers(1, 2)) if d is None else d
     spectra = draw(
         st.lists(st.lists(st.sampled_from(CURVATURES), min_size=d, max_size=d).map(sorted), min_size=N, max_size=N)
     )
@@ -84,62 +67,42 @@ def problems(
     return quadratic(
         np.array(spectra),
         np.broadcast_to(np.array(minima, dtype=float), (N, d)),
-        draw(simplexes(N)),
+        draw(_simplexes(N, 1)),
         noise_std=draw(st.sampled_from(NOISE)) if noise else 0.0,
     )
 
 
-@st.composite
-def weightings(draw: DrawFn, N: int) -> Weighting:
-    """Any of the package's weightings for N clients.
-
-    >>> find(weightings(2), lambda weighting: not weighting.depends_on_w).depends_on_w
-    False
-    """
-    schemes: list[SearchStrategy[Weighting]] = [
-        st.just(FedAvg()),
-        st.integers(1, N).map(FedMax),
-        st.sampled_from(TEMPERATURES).map(FedSoftMax),
-        simplexes(N, positive=False).map(lambda alpha: Fixed(tuple(alpha.tolist()))),
-    ]
-    return draw(st.one_of(schemes))
+def _simplexes(N: int, least: int) -> SearchStrategy[Array]:
+    """Weights on the simplex (N,), in ratios of whole numbers of at least ``least``."""
+    parts = st.lists(st.integers(least, 20), min_size=N, max_size=N).filter(any)
+    return parts.map(lambda row: np.array(row, dtype=float) / sum(row))
 
 
-@st.composite
-def schedules(draw: DrawFn, problem: Problem, theory: bool = False) -> StepSize:
-    """Step sizes: the theory's 1/(mu (t + gamma)), or (unless ``theory``) constant ones up to 1/L.
+def _weightings(N: int) -> SearchStrategy[Weighting]:
+    """Any of the package's weightings for N clients."""
+    fixed = _simplexes(N, 0).map(lambda alpha: Fixed(tuple(alpha.tolist())))
+    soft, largest = st.sampled_from(TEMPERATURES).map(FedSoftMax), st.integers(1, N).map(FedMax)
+    return st.one_of(st.just(FedAvg()), largest, soft, fixed)
 
-    >>> find(schedules(problem, theory=True), lambda eta: True)(0) <= 1 / problem.L
-    True
-    """
+
+def _schedules(problem: Problem, theory: bool) -> SearchStrategy[StepSize]:
+    """Step sizes: the theory's 1/(mu (t + gamma)), or (unless ``theory``) constant ones up to 1/L."""
     gamma = plugins.with_role(Role.MAIN)[0].definitions[symbols.gamma]
     inverse_time = InverseTime(problem.mu, float(evaluate(gamma, {"L": problem.L, "mu": problem.mu})))
-    if theory or draw(st.booleans()):
-        return inverse_time
-    return ConstantStep(draw(st.sampled_from((1.0, 0.5, 0.1, 0.01))) / problem.L)
+    constant = st.sampled_from((1.0, 0.5, 0.1, 0.01)).map(lambda share: ConstantStep(share / problem.L))
+    return st.just(inverse_time) if theory else st.one_of(st.just(inverse_time), constant)
 
 
 @st.composite
-def experiments(
-    draw: DrawFn,
-    noise: bool = True,
-    theory: bool = False,
-    homogeneous: bool = False,
-    clients: int | None = None,
-    d: int | None = None,
-) -> Experiment:
-    """Small experiments: up to 4 clients in up to 2 dimensions unless given, 4 local steps and 5 rounds.
-
-    >>> find(experiments(noise=False), lambda experiment: experiment.tau == 2).replicates
-    1
-    """
-    problem = draw(problems(noise=noise, homogeneous=homogeneous, clients=clients, d=d))
+def _experiments(draw: DrawFn, theory: bool, drawn: dict[str, Any]) -> Experiment:
+    """Small experiments: up to 4 local steps and 5 rounds."""
+    problem = draw(problems(**drawn))
     noisy = bool(np.any(problem.client_variance(problem.w_star[None, :], 1) > 0))
     start = draw(st.lists(st.integers(-5, 5), min_size=problem.d, max_size=problem.d))
     return Experiment(
         problem=problem,
-        weighting=draw(weightings(problem.N)),
-        eta=draw(schedules(problem, theory)),
+        weighting=draw(_weightings(problem.N)),
+        eta=draw(_schedules(problem, theory)),
         tau=draw(st.integers(1, 4)),
         rounds=draw(st.integers(1, 5)),
         replicates=NOISY_REPLICATES if noisy else 1,
@@ -150,19 +113,13 @@ def experiments(
     )
 
 
-def runs(
-    noise: bool = True,
-    theory: bool = False,
-    homogeneous: bool = False,
-    clients: int | None = None,
-    d: int | None = None,
-) -> SearchStrategy[Trajectory]:
-    """Trajectories of `experiments`.
+def runs(theory: bool = False, **drawn: Any) -> SearchStrategy[Trajectory]:
+    """Small runs of any weighting on `problems`, whose arguments ``drawn`` are; ``theory`` takes the paper's steps.
 
     >>> find(runs(), lambda run: run.experiment.tau == 2).times.tolist()[:3]
     [0, 1, 2]
     """
-    return experiments(noise, theory, homogeneous, clients, d).map(simulate)
+    return _experiments(theory, drawn).map(simulate)
 
 
 def property_test(claim: Claim, reading: str | None = None, **drawn: Any) -> Callable[[], None]:

@@ -1,6 +1,6 @@
 """What a problem states about itself, tried: its losses against its gradients, L, mu, minima and gaps.
 
-A problem, weighting or compiled kernel from outside the package is tried once, before it is run (`admitted`).
+A problem or weighting from outside the package is tried once, before it is run (`admitted`).
 
 Every test allows for rounding and nothing else, so a problem that keeps the contract passes it whatever the points
 are. A false fact is found where it shows at the points of `Probe`.
@@ -12,10 +12,8 @@ import numpy as np
 
 from fedbounds.engine.contracts.battery import ROUNDING, Probe, examine, noise_facts, require, worst
 from fedbounds.engine.contracts.weighting import check_weighting
-from fedbounds.engine.numpy_engine import NumpyEngine
-from fedbounds.model.experiment import Experiment
+from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem, client_weights, kernel_arrays
-from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.plugins import foreign
 
@@ -222,11 +220,6 @@ TESTS = {
 }
 
 
-# Two orders of additions agree to about 1e-13 of the largest term; what a sum of such terms keeps is a little less.
-AGREEMENT = 1e-9
-TERMS = 1e-12
-
-
 class _Admitted(list[object]):
     """What has been tried on a problem, the problem itself first; a pickle of the problem does not carry it."""
 
@@ -237,54 +230,18 @@ class _Admitted(list[object]):
 def admitted(problem: Problem, weighting: Weighting | Rule | None = None) -> Problem:
     """The problem; where a class of it, or of the weighting, is not the package's, that one is tried once.
 
-    InputError names the point, or the gaps, where it fails.
+    InputError names the point, or the gaps, where it fails. Compiled kernels serve the package's own problems alone.
     """
     seen = vars(problem).setdefault("_admitted", _Admitted())
     for plugin in (problem, weighting):
         if plugin is None or not foreign(plugin, "fedbounds") or any(plugin is other for other in seen):
             continue
-        if plugin is problem:
-            check_problem(problem)
-            examine(f"problem {problem.kind}", {"compiled kernels": check_kernels}, problem)
-        else:
+        if plugin is not problem:
             check_weighting(plugin, problem)  # type: ignore[arg-type]
+        elif kernel_arrays(problem) is not None:
+            what = f"problem {problem.kind} must run through its own methods"
+            raise reject(what, "arrays for compiled kernels", "leave kernel_data() out")
+        else:
+            check_problem(problem)
         seen.append(plugin)
     return problem
-
-
-def check_kernels(problem: Problem) -> None:
-    """The compiled kernels compute what the problem's methods do: gaps, gradients, variances and steps."""
-    data = kernel_arrays(problem)
-    if data is None:
-        return
-    from fedbounds.engine.kernels.select import compiled_engine
-
-    smallest = int(problem.sizes.min()) if problem.sampling == "indices" else 2
-    x, remedy = Probe(problem).x, "mend kernel_data(), or leave it out"
-    for batch, replacement in ((None, True), (2, True), (min(smallest, 2), False)):
-        step = ConstantStep(1 / problem.L)
-        experiment = Experiment(problem, lambda p, e, r, s: p, step, 1, 1, len(x), batch, replacement)
-        compiled, plain = (
-            _measured(engine, x) for engine in (compiled_engine(experiment, data), NumpyEngine(experiment))
-        )
-        for name, wanted in plain.items():
-            off = np.abs(compiled[name] - wanted) - AGREEMENT * np.abs(wanted) - TERMS * np.abs(wanted).max()
-            fact = f"compiled kernels with the {name} of its methods"
-            worst(fact, off, x, remedy, "{:.9g} for {:.9g}", compiled[name], wanted)
-
-
-def _measured(engine: NumpyEngine, x: Array) -> dict[str, Array]:
-    """What the engine computes at points x (P, N, d): (P, N) each, vectors by their product with one direction."""
-    W, u = np.ascontiguousarray(x[:, 0]), np.sqrt(np.arange(1.0, x.shape[-1] + 1))
-    with engine.session():
-        models, moments = np.stack([x, x]), engine.moments(x)
-        engine.walk(models, np.array([1.0]) / engine.experiment.problem.L, 0, range(len(x)))
-        return {
-            "gaps F_i - F_i*": engine.excess(W),
-            "gaps F - F*": np.repeat(engine.gap(W)[:, None], x.shape[1], axis=1),
-            "local gaps": moments.excess,
-            "gradients": moments.grads @ u,
-            "squared gradients": moments.grad_sq,
-            "variances": moments.variance,
-            "steps": models[1] @ u,
-        }
