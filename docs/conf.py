@@ -13,7 +13,7 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx_gallery.scrapers import figure_rst
 
-from fedbounds.report.figures.styles import Plot
+from fedbounds.report.figure_styles import Plot
 
 project = "fedbounds"
 author = "The fedbounds authors"

@@ -9,7 +9,7 @@ import pytest
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from fedbounds.report.figures.styles import Plot
+from fedbounds.report.figure_styles import Plot
 
 SCRIPTS = sorted((Path(__file__).parent.parent / "docs" / "gallery").glob("plot_*.py"))
 

@@ -18,7 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import fedbounds
-from fedbounds.report.figures.styles import save
+from fedbounds.report.figure_styles import save
 from fedbounds.report.number_format import downward
 from validate.runner import IMAGES, RESULTS, cells, grid, options
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from fedbounds.io import write_json
 from fedbounds.report import comparison_text, terminal
-from fedbounds.report.figures import styles
+from fedbounds.report import figure_styles as styles
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compare_at
 from fedbounds.study.comparison_rows import TheoremComparison

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 
 from fedbounds.plugins import algorithm_named
-from fedbounds.testing.conformance.exact_round_law import conforms
-from fedbounds.testing.conformance.slips import slips as known_slips
-from fedbounds.testing.conformance.small_rounds import Task
+from fedbounds.testing.round_conformance import conforms
+from fedbounds.testing.slips import slips as known_slips
+from fedbounds.testing.small_rounds import Task
 from validate.runner import DOCS, Study
 
 # The algorithms by hand. No parameter is 0, 1/2 or 1, where it may be its square, its complement or left out unseen;

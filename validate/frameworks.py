@@ -19,8 +19,8 @@ from unittest.mock import MagicMock
 import numpy as np
 
 from fedbounds.report.table import Table
-from fedbounds.testing.conformance.exact_round_law import conforms
-from fedbounds.testing.conformance.small_rounds import Task
+from fedbounds.testing.round_conformance import conforms
+from fedbounds.testing.small_rounds import Task
 from validate.markdown import of_table
 from validate.runner import DOCS, Study
 

@@ -116,7 +116,7 @@ def draw(record: dict[str, Any], path: Path) -> None:
     """Five curves over rounds."""
     from matplotlib import pyplot as plt
 
-    from fedbounds.report.figures.styles import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
+    from fedbounds.report.figure_styles import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
 
     drawn = [item for item in record["table"] if item["tau"] == RUN.tau]
     rounds, bound, worst, lower = ([item[name] for item in drawn] for name in ("rounds", "bound", "worst", "lower"))

@@ -72,7 +72,7 @@ def draw(record: dict[str, dict[str, list[float]]], path: Path) -> None:
     """Two panels: full gradients, where a straight line is linear convergence, and batches."""
     import matplotlib.pyplot as plt
 
-    from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, DPI, GREEN, ORANGE, PURPLE, RC, SKY
+    from fedbounds.report.figure_styles import BLACK, BLUE, DASHES, DPI, GREEN, ORANGE, PURPLE, RC, SKY
 
     styles = [(colour, dash) for dash in DASHES for colour in (BLACK, BLUE, ORANGE, GREEN, PURPLE, SKY)]
     with plt.rc_context(RC):

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedbounds.plugins import weightings
-from fedbounds.report.figures.study_figures import log_spaced_indices
-from fedbounds.report.figures.styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
+from fedbounds.report.figure_styles import BLACK, CLIENTS, DASHES, DPI, MARKERS
 from fedbounds.report.number_format import counted, number, times, upward
+from fedbounds.report.study_figures import log_spaced_indices
 from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison_rows import MOST_ROUNDS, AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.theory.claim import FEDAVG

@@ -9,12 +9,11 @@ from fedbounds import io
 from fedbounds.errors import of_kind, reject
 from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Trial
+from fedbounds.report import study_figures
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
-from fedbounds.report.figures import study_figures
-from fedbounds.report.figures.styles import Plot
-from fedbounds.report.html.study_sections import write_page
-from fedbounds.report.html.templates import notebook
+from fedbounds.report.figure_styles import Plot
+from fedbounds.report.html_pages import notebook, write_page
 from fedbounds.report.number_format import number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.report.verdict_tables import ledger_table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedbounds.report.number_format import MISSING
-from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.theory.verdict import Status
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,9 @@ class Cell:
 
     phrases: tuple[Phrase, ...] = ()
     hint: str = ""
-    evidence: Evidence | None = None
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.phrases)) or MISSING
-
-    @property
-    def statuses(self) -> list[Status]:
-        return [phrase.status for phrase in self.phrases if phrase.status is not None]
-
-    @property
-    def rank(self) -> int:
-        """The place of the leading status in ORDER; beyond the last where there is none."""
-        return min(map(ORDER.index, self.statuses), default=len(ORDER))
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,20 @@ from collections.abc import Sequence
 
 import sympy as sp
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.certificate_settings import tightness
 from fedbounds.referee.stages import PROVED
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, terminal
-from fedbounds.report.instance_text import instance
+from fedbounds.report.counterexample_text import instance, script
 from fedbounds.report.number_format import decimal_pair
-from fedbounds.report.table import Block, Bullets, Code
+from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.terminal_symbols import one_line, worded
 from fedbounds.report.trial_coverage import certified_settings, not_covered, tried
 from fedbounds.theory import assumptions
-from fedbounds.theory.claim import NOT_READ, Claim, in_words
+from fedbounds.theory.claim import NOT_READ, Claim, in_words, statement
 from fedbounds.theory.coverage import only
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES
@@ -249,3 +250,41 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
     if not verbose:
         return text
     return f"{text}\n{terminal.to_text(details(trial))}{claim_text.to_text(claim_text.explain(trial.claim))}"
+
+
+def page(trials: Sequence[Trial]) -> str:
+    """The trials in HTML; a counterexample in fractions has its script of plain Python where there is a short one."""
+    from fedbounds.report.html_pages import blocks_page
+
+    parts: list[Block] = []
+    for trial in trials:
+        parts += _page_blocks(trial)
+    keys = dict.fromkeys(trial.claim.key for trial in trials)
+    title = f"{', '.join(keys)}: {trials[0].outcome}" if len(trials) == 1 else f"{len(trials)} theorems on trial"
+    return blocks_page(title, parts)
+
+
+def _page_blocks(trial: Trial) -> list[Block]:
+    assumed = tuple(item.statement for item in trial.claim.assumptions_in(READINGS[trial.reading]))
+    result: list[Block] = [
+        Heading(f"{trial.claim.title} [{trial.reading}]"),
+        Formula(statement(trial.claim)),
+        Bullets("Assumed", assumed),
+        "\n".join(verdict(trial)),
+    ]
+    if lines := refuting_instance(trial):
+        result += ["The instance, to be checked by hand:", Code("\n".join(lines))]
+    result += details(trial)
+    code = _short_script(trial)
+    return [*result, "The same as a script of plain Python:", Code(code)] if code else result
+
+
+def _short_script(trial: Trial) -> str:
+    """The script of a refutation; nothing where it is none in fractions, or has no short script."""
+    shown = trial.refutation
+    if shown is None or shown.evidence is not Evidence.EXACT or "instance" not in shown.data:
+        return ""
+    try:
+        return script(trial.claim, shown)
+    except InputError:
+        return ""

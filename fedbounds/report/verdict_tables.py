@@ -35,7 +35,7 @@ def evidence_cell(line: Line, kind: Evidence) -> Cell:
         if of_status:
             count = "" if len(verdicts) == 1 else f" {len(of_status)}"
             phrases.append(Phrase(shown(status, kind) + count, status, _note(of_status), kind.on_run))
-    return Cell(tuple(phrases), "; ".join(dict.fromkeys(map(line.grounds, verdicts))), kind)
+    return Cell(tuple(phrases), "; ".join(dict.fromkeys(map(line.grounds, verdicts))))
 
 
 def _note(verdicts: Sequence[Verdict]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
-from fedbounds.problems.data.frames import frame
+from fedbounds.problems.data.sources import frame
 
 T = TypeVar("T")
 # Refutations that a few lines name.
@@ -39,7 +39,7 @@ class Tabled(abc.ABC):
         return shown("to_latex", self)
 
     def plot(self, kind: str = "") -> Any:
-        """The result as a `fedbounds.report.figures.styles.Plot`; ``kind`` chooses the picture."""
+        """The result as a `fedbounds.report.figure_styles.Plot`; ``kind`` chooses the picture."""
         return shown("plot", self, kind)
 
     def report(self, out: str | Path = "report.html") -> Path:

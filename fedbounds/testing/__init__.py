@@ -7,8 +7,8 @@ does before it starts.
 
 from fedbounds.engine.contracts.problem import check_problem
 from fedbounds.engine.contracts.weighting import check_weighting
-from fedbounds.testing.conformance.exact_round_law import Conformance, conforms
-from fedbounds.testing.conformance.small_rounds import Task
+from fedbounds.testing.round_conformance import Conformance, conforms
+from fedbounds.testing.small_rounds import Task
 from fedbounds.testing.strategies import (
     assert_claim,
     problems,

@@ -1,4 +1,4 @@
-"""The report in a real browser: it asks no network for anything, filters, sorts, prints and can be read by all.
+"""The report in a real browser: it asks no network for anything, prints and can be read by all.
 
 Run by ``make browser`` where Chromium and its driver are installed; the structure of the page is tested without them
 by ``tests/report/test_report.py``. Exits with a list of what is wrong, or with the number of checks passed.
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import made_study
 
 from fedbounds import io
-from fedbounds.report.html.study_sections import page
+from fedbounds.report.html_pages import page
 from fedbounds.study.ledger import ledger_lines
 
 LAPTOP, PHONE = (1280, 900), (375, 812)
@@ -68,8 +68,6 @@ for (const e of document.querySelectorAll("body *")) {
 }
 return {seen, bad: Array.from(bad)};
 """
-SHOWN = "return Array.from(document.querySelectorAll('#table tbody tr')).filter((r) => r.getClientRects().length)"
-CLAIMS = SHOWN + ".map((r) => r.cells[0].dataset.sort)"
 
 
 class Fault(AssertionError):
@@ -126,50 +124,6 @@ def check_quiet(driver: webdriver.Chrome, address: str) -> None:
     require(all(url == address or url.startswith("data:") for url in asked), asked)
 
 
-def check_filter(driver: webdriver.Chrome) -> None:
-    """Words, a kind of evidence and a status each narrow the ledger; clearing restores it."""
-    everything = driver.execute_script(CLAIMS)
-    find = driver.find_element("id", "find")
-    find.send_keys("theorem-1 sync")
-    require(set(driver.execute_script(CLAIMS)) == {"theorem-1"}, driver.execute_script(CLAIMS))
-    output = driver.find_element("id", "count").text
-    require(output.startswith(f"{len(driver.execute_script(CLAIMS))} of {len(everything)}"), output)
-    find.clear()
-    find.send_keys("no claim is called so")
-    require(driver.execute_script(CLAIMS) == [], "a word that no row has must hide all")
-    require(driver.find_element("id", "empty").is_displayed(), "an empty ledger must say so")
-    driver.find_element("css selector", "#filter button").click()
-    driver.execute_async_script("setTimeout(arguments[0], 50)")
-    require(driver.execute_script(CLAIMS) == everything, "clearing must show every row")
-    driver.find_element("css selector", "#evidence option[value=exact]").click()
-    driver.find_element("css selector", "#status option[value=REFUTED]").click()
-    cells = driver.execute_script(SHOWN + ".map((r) => r.querySelector('[data-evidence=exact]').dataset.status)")
-    require(cells and set(cells) == {"REFUTED"}, cells)
-    require(len(cells) < len(everything), "a filter must narrow the ledger")
-    driver.find_element("css selector", "#filter button").click()
-    driver.execute_async_script("setTimeout(arguments[0], 50)")
-
-
-def check_sort(driver: webdriver.Chrome) -> None:
-    """A header sorts by keyboard, up, down and back, and says so to a screen reader."""
-    original = driver.execute_script(CLAIMS)
-    head = driver.find_element("css selector", "#table thead th")
-    button = head.find_element("tag name", "button")
-    seen = []
-    for _ in range(3):
-        button.send_keys(Keys.ENTER)
-        seen.append((head.get_attribute("aria-sort"), driver.execute_script(CLAIMS)))
-    require([state for state, _ in seen] == ["ascending", "descending", "none"], [state for state, _ in seen])
-    require(seen[0][1] == sorted(original), seen[0][1])
-    require(seen[1][1] == sorted(original, reverse=True), seen[1][1])
-    require(seen[2][1] == original, "the third press must restore the order of the study")
-    driver.find_element("css selector", "#table thead [data-key=exact]").click()
-    ranks = driver.execute_script(
-        SHOWN + ".map((r) => Number(r.querySelector('[data-evidence=exact]').dataset.sort))"
-    )
-    require(ranks == sorted(ranks) and len(set(ranks)) > 1, ranks)
-
-
 def check_keyboard(driver: webdriver.Chrome) -> None:
     """The first stop is the skip link, it shows itself, and what has the focus has an outline."""
     body = driver.find_element("tag name", "body")
@@ -202,9 +156,9 @@ def check_width(driver: webdriver.Chrome) -> None:
 
 
 def check_targets(driver: webdriver.Chrome) -> None:
-    """Buttons and fields are large enough to be hit."""
+    """What is to be hit is large enough."""
     small = driver.execute_script(
-        "return Array.from(document.querySelectorAll('button, input, select, summary')).filter((e) => "
+        "return Array.from(document.querySelectorAll('summary')).filter((e) => "
         "e.getClientRects().length && Math.min(e.offsetWidth, e.offsetHeight) < arguments[0])"
         ".map((e) => e.outerHTML)",
         TARGET,
@@ -229,7 +183,7 @@ def check_print(driver: webdriver.Chrome) -> None:
     require(driver.execute_script("return document.querySelector('details:not([open])')") is None, "all must be open")
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     hidden = driver.execute_script(
-        "return Array.from(document.querySelectorAll('nav, .filter'), (e) => getComputedStyle(e).display)"
+        "return Array.from(document.querySelectorAll('nav'), (e) => getComputedStyle(e).display)"
     )
     require(set(hidden) == {"none"}, hidden)
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
@@ -241,7 +195,7 @@ def check_print(driver: webdriver.Chrome) -> None:
 def views(address: str) -> Iterator[tuple[str, Callable[[], None]]]:
     """(name, check) over widths and schemes; each starts from a fresh load."""
     everywhere = (check_contrast, check_width, check_targets)
-    once = (check_filter, check_sort, check_keyboard, check_mathematics, check_print)
+    once = (check_keyboard, check_mathematics, check_print)
     for size, dark in ((LAPTOP, False), (LAPTOP, True), (PHONE, False), (PHONE, True)):
         with browser(size, dark) as driver:
             driver.get(address)

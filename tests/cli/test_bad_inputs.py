@@ -9,7 +9,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.problems.data.dataset import as_regression
 from fedbounds.problems.data.sources import load
-from fedbounds.report.instance_text import instance
+from fedbounds.report.counterexample_text import instance
 from fedbounds.report.verdict_tables import constants_table, units_sentence
 from fedbounds.study.objects_from_settings import problem_from
 from fedbounds.study.sweep import sweep

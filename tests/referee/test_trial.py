@@ -23,7 +23,7 @@ from fedbounds.referee.stage_context import Case, StageResult, Watch
 from fedbounds.referee.theorems import theorem_of
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import trial_text as show
-from fedbounds.report.html.trial_page import to_html
+from fedbounds.report.trial_text import page
 from fedbounds.study.identity import statement_digest
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
@@ -361,7 +361,7 @@ def test_a_proof_that_is_found_is_told_by_its_length_and_printed_on_request():
     result = trial.Trial(TRUE.DRIFT, "plain", "small", 0, (stage,), True)
     brief = show.to_text(result)
     assert "The proof has 2 steps" in brief and "[first]" not in brief
-    assert "[first]" in show.to_text(result, verbose=True) and "[first]" in to_html((result,))
+    assert "[first]" in show.to_text(result, verbose=True) and "[first]" in page((result,))
 
 
 def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(monkeypatch):

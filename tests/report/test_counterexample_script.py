@@ -20,7 +20,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.referee.stage_context import Stage
 from fedbounds.referee.stages import STAGES
 from fedbounds.report import claim_text
-from fedbounds.report.counterexample_script import script, stored_script
+from fedbounds.report.counterexample_text import script, stored_script
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 

@@ -5,7 +5,8 @@ import pytest
 from made_study import objects, study
 
 from fedbounds import plugins
-from fedbounds.report.figures import study_figures, styles
+from fedbounds.report import figure_styles as styles
+from fedbounds.report import study_figures
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 

@@ -6,8 +6,8 @@ import pytest
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.testing import conforms
-from fedbounds.testing.conformance.slips import slips
-from fedbounds.testing.conformance.small_rounds import law, tasks
+from fedbounds.testing.slips import slips
+from fedbounds.testing.small_rounds import law, tasks
 from validate import conformance as study
 
 SAMPLES = 250

@@ -5,7 +5,7 @@ import pytest
 
 from fedbounds.engine.iterates import run_algorithm
 from fedbounds.plugins import algorithm_named, algorithms
-from fedbounds.testing.conformance.exact_round_law import conforms
+from fedbounds.testing.round_conformance import conforms
 from validate import conformance, frameworks, zoo
 
 CURVES, ROWS = zoo.STUDY.stored()["full"], conformance.STUDY.stored()

@@ -17,7 +17,7 @@ from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
-from fedbounds.report.figures.styles import DPI, PANEL, RC
+from fedbounds.report.figure_styles import DPI, PANEL, RC
 from fedbounds.study.objects_from_settings import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from validate.runner import Study

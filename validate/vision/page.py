@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import io
-from fedbounds.report.figures import styles
-from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, ORANGE
+from fedbounds.report import figure_styles as styles
+from fedbounds.report.figure_styles import BLACK, BLUE, DASHES, ORANGE
 from validate.markdown import filled
 from validate.markdown import markdown_table as table
 from validate.runner import DOCS, IMAGES

@@ -98,7 +98,7 @@ def compare(
     """
     from fedbounds import io
     from fedbounds.report import comparison_text
-    from fedbounds.report.figures import styles
+    from fedbounds.report import figure_styles as styles
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compare_at as run
     from fedbounds.study.settings import Settings
@@ -269,7 +269,7 @@ def design(
         for line in remarks(result):
             say(line)
     if out is not None:
-        from fedbounds.report.figures.styles import save
+        from fedbounds.report.figure_styles import save
 
         for path in save(lambda: figure(result), out.parent, out.stem):
             say(f"Wrote {path}.")

@@ -109,7 +109,7 @@ def _write(
 ) -> None:
     """What is asked for of a study on disk: its folder, its page."""
     if out is not None:
-        from fedbounds.report.figures import study_figures
+        from fedbounds.report import study_figures
         from fedbounds.study import run_series
 
         paths = study_figures.draw(result, drawn, out, [partial(run_series.write_study, result, drawn, out)])
@@ -118,7 +118,7 @@ def _write(
             say(f"Saved result.json, trajectories.npz and {len(pictures)} pictures in {out}:")
             say("  " + ", ".join(pictures) + " (and .svg)")
     if report is not None:
-        from fedbounds.report.html.study_sections import write_page
+        from fedbounds.report.html_pages import write_page
         from fedbounds.report.terminal import working
 
         with working("page", not quiet):

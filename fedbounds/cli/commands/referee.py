@@ -73,7 +73,7 @@ def referee(
     from fedbounds.referee.repair import limit
     from fedbounds.referee.theorems import theorems_and_faults
     from fedbounds.report import trial_text
-    from fedbounds.report.counterexample_script import script as script_of
+    from fedbounds.report.counterexample_text import script as script_of
 
     nearest = not script and (repair or None)
 
@@ -116,9 +116,7 @@ def referee(
             each_followed=print_rest,
         ).items
         if out is not None:
-            from fedbounds.report.html.trial_page import to_html
-
-            io.write_text(out / "referee.html", to_html(trials))
+            io.write_text(out / "referee.html", trial_text.page(trials))
     if format == "json":
         show_json([trial.to_json() for trial in trials])
     unread = f"{len(faults)} of {len(faults) + len(claims)}" * bool(faults)

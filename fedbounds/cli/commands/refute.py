@@ -53,7 +53,7 @@ def refute(
     from fedbounds.errors import reject
     from fedbounds.io import locked_file
     from fedbounds.plugins import claim_named
-    from fedbounds.report.counterexample_script import script as script_of
+    from fedbounds.report.counterexample_text import script as script_of
     from fedbounds.report.terminal import plain_table, progress
 
     if verify:
@@ -101,7 +101,7 @@ def summary(verdict: Verdict) -> tuple[str, ...]:
 
 def instance_text(verdict: Verdict) -> str:
     """The counterexample of a verdict in full: its numbers and both sides as fractions."""
-    from fedbounds.report.instance_text import instance
+    from fedbounds.report.counterexample_text import instance
 
     name = f"{verdict.claim} [{verdict.reading}]"
     if verdict.status != "REFUTED":
@@ -115,7 +115,7 @@ def _verify_shipped(name: str | None, reading: str | None, script: bool) -> None
     from fedbounds.evidence.exact.compare import short
     from fedbounds.evidence.exact.counterexamples import shipped_counterexamples
     from fedbounds.report.claim_text import length_note_of
-    from fedbounds.report.counterexample_script import stored_script
+    from fedbounds.report.counterexample_text import stored_script
     from fedbounds.report.terminal import plain_table
 
     examples = shipped_counterexamples(name, reading)

@@ -1,9 +1,12 @@
-"""Real data by name, path or object: what scikit-learn ships, files (CSV, Parquet), frames, arrays."""
+"""Real data by name, path or object: what scikit-learn ships, files (CSV, Parquet), frames, arrays.
+
+The only importer of pandas, which is optional.
+"""
 
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +18,6 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.io import read_bytes
 from fedbounds.plugins import nearest
-from fedbounds.problems.data import frames
 from fedbounds.problems.data.dataset import Dataset
 
 # Data that comes with scikit-learn: its table and the lines before it, targets last, and what features are divided by
@@ -99,6 +101,15 @@ def of_object(data: Any, target: Any = None, client: Any = None) -> Dataset:
     return _from_columns(columns, target, client, "the data")
 
 
+def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """The rows as a ``pandas.DataFrame``, or as they are, a list, where pandas is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        return list(rows)
+    return pandas.DataFrame(rows)
+
+
 def _load_table(kind: str, place: str) -> Dataset:
     path, *options = place.split(",")
     chosen = dict(option.partition("=")[::2] for option in options)
@@ -106,8 +117,22 @@ def _load_table(kind: str, place: str) -> Dataset:
     if not path or "target" not in chosen or chosen.keys() - {"target", "client"}:
         raise reject(f"data {kind!r} has the form {form}, the client optional", f"{kind}:{place}", "write it so")
     file = Path(path).expanduser()
-    columns = frames.read_parquet(file) if kind == "parquet" else _read_csv(file)
+    columns = _read_parquet(file) if kind == "parquet" else _read_csv(file)
     return _from_columns(columns, chosen["target"], chosen.get("client"), file.name)
+
+
+def _read_parquet(path: Path) -> dict[str, Any]:
+    """Name -> values (n,) of each column; InputError where the file or a library is missing, or it is no Parquet."""
+    remedy = 'pip install "fedbounds[frames]"'
+    try:
+        import pandas
+
+        table = pandas.read_parquet(path)
+    except ImportError:
+        raise reject("a Parquet file needs pandas and pyarrow", "an installation without them", remedy) from None
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        raise reject(f"{path} must be a readable Parquet file", f"{error}", "check the path") from None
+    return {str(name): table[name].to_numpy() for name in table.columns}
 
 
 def _read_csv(path: Path) -> dict[str, list[str]]:

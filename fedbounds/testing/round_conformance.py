@@ -1,6 +1,6 @@
 """Is a round function the algorithm it is meant to be? Its next states against their exact law, found by enumeration.
 
-The laws are those of `fedbounds.testing.conformance.small_rounds`. A comparison has its error rate at every number of
+The laws are those of `fedbounds.testing.small_rounds`. A comparison has its error rate at every number of
 samples, as the exact variances and ranges are known. Every sample must be one of the outcomes.
 """
 
@@ -16,8 +16,8 @@ from fedbounds.errors import quoted, reject
 from fedbounds.model.algorithm import Algorithm, State
 from fedbounds.model.problem import Array
 from fedbounds.plugins import algorithm_named
-from fedbounds.testing.conformance.slips import slips
-from fedbounds.testing.conformance.small_rounds import (
+from fedbounds.testing.slips import slips
+from fedbounds.testing.small_rounds import (
     ROUNDING,
     Task,
     equally_weighted,

@@ -1,8 +1,4 @@
-"""A counterexample as a script of plain Python that runs Algorithm 1 in fractions and prints both sides.
-
-Ten lines run the algorithm and three compare. What the bound speaks of is defined before: in one line for Lemma 2
-with its G^2, in six for the corollary with its w*, gaps, skews and seven constants.
-"""
+"""A counterexample for people: its fields, a line each, and a script of plain Python that runs it in fractions."""
 
 from __future__ import annotations
 
@@ -17,12 +13,15 @@ from fedbounds.engine.reference import algorithm_1
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
 from fedbounds.evidence.exact.instance import Instance, array
-from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.exact.instance_json import fraction, from_json
 from fedbounds.referee.search.shrink import by_hand
+from fedbounds.report.number_format import SHOWN, with_decimal
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.sample_path import heterogeneity
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
+# So many equal numbers are written once.
+MANY = 4
 # Signs of noise that are enumerated: 2^12 runs take a second.
 MOST_SIGNS = 12
 # What a line does with numbers, and with lists of them: most instances have one coordinate.
@@ -54,12 +53,10 @@ LISTS = {
 }
 # The symbols that have no line of their own, at the step t.
 ON_PATH = {
-    "Delta": ("distance", "w[{t}]", "star"),
+    **dict.fromkeys(("Delta", "Delta_T"), ("distance", "w[{t}]", "star")),
     "Delta_next": ("distance", "w[{next}]", "star"),
     "Delta_0": ("distance", "w[0]", "star"),
-    "Delta_T": ("distance", "w[{t}]", "star"),
-    "gap": ("gap(w[{t}])",),
-    "gap_t": ("gap(w[{t}])",),
+    **dict.fromkeys(("gap", "gap_t"), ("gap(w[{t}])",)),
     "drift": ("dot(alpha[{round}], [{distance} for x in X[{t}]])", "w[{t}]", "x"),
 }
 FIXED = {"eta": "eta[{t}]", "eta_0": "eta[0]", "tau": "tau", "N": "{N}", "T": "{t}", "t": "{t}"}
@@ -188,9 +185,8 @@ def _lines(
         name: _filled(COMPUTED[name], words) if name in COMPUTED and not ruled.get(name) else _number(typed[name])
         for name in sorted(set(used) - ON_PATH.keys() - FIXED.keys())
     }
-    grouped = {name for group in TOGETHER for name in group}
-    groups = [[name for name in group if name in texts] for group in TOGETHER]
-    groups.append([name for name in texts if name not in grouped])
+    alone = texts.keys() - {name for group in TOGETHER for name in group}
+    groups = [[name for name in group if name in texts] for group in (*TOGETHER, sorted(alone))]
     lines = [f"{', '.join(group)} = {', '.join(map(texts.__getitem__, group))}" for group in groups if group]
     text = " ".join([*lines, *(_on_path(name, words) for name in used if name in ON_PATH)])
     needed = {name for name in HELPERS if re.search(rf"\b{name}\b", text)}
@@ -243,11 +239,10 @@ def _python(side: sp.Expr, words: Mapping[str, str]) -> str:
     texts |= {name: _filled(text, words) for name, text in FIXED.items()}
     put = {number: sp.Symbol(_number(number)) for number in side.atoms(sp.Rational) if not number.is_integer}
     powers = {power.base for power in side.atoms(sp.Pow)}
-    whole = {symbol: texts.get(symbol.name, symbol.name) for symbol in side.free_symbols}
-    names = {
-        symbol: sp.Symbol(f"({text})" if symbol in powers and " " in text else text) for symbol, text in whole.items()
-    }
-    text = str(sp.sstr(side.xreplace(names | put)))
+    for symbol in side.free_symbols:
+        text = texts.get(symbol.name, symbol.name)
+        put[symbol] = sp.Symbol(f"({text})" if symbol in powers and " " in text else text)
+    text = str(sp.sstr(side.xreplace(put)))
     return text.replace("Max(", "max(").replace("Min(", "min(")
 
 
@@ -262,3 +257,63 @@ def _row(row: Iterable[object]) -> str:
 
 def _table(rows: Iterable[Iterable[object]]) -> str:
     return f"[{', '.join(map(_row, rows))}]"
+
+
+def instance(data: Mapping[str, Any], letters: Mapping[str, str] | None = None) -> list[str]:
+    """The instance of a verdict's ``data``, the constants (some in ``letters`` for their names), and each term.
+
+    >>> instance({"terms": {}, "constants": {"gap": "1/2"}, "lhs": "1/2", "rhs": "1"}, {"gap": "F(w)-F*"})[1]
+    '  F(w)-F*    1/2'
+    """
+    given = data.get("instance", {})
+    lines = fields(_in_words(given) | given)
+    if "terms" in data:
+        left, right = (with_decimal(data.get(side)) for side in ("lhs", "rhs"))
+        if "bits" in data:  # two numbers between the sides
+            above = fraction(data["lhs"]) > fraction(data["rhs"])
+            left, right = (">= ", "<= ")[not above] + left, ("<= ", ">= ")[not above] + right
+        named = letters or {}
+        # Numbers that follow from the instance are decimals where their fractions are long.
+        short = {k: with_decimal(x) if len(str(x)) > SHOWN else x for k, x in data.get("constants", {}).items()}
+        constants = {named.get(k, k): x for k, x in short.items() if k not in given}
+        alpha = data.get("alpha")
+        lines += fields({"alpha": alpha} if alpha != [given.get("p")] else {}) + fields(constants)
+        lines += [*fields({named.get(k, k): x for k, x in data.get("varying", {}).items()}), *fields({"left": left})]
+        lines += [*fields(data["terms"], "term"), *fields({"right": right})]
+    return lines
+
+
+def _in_words(given: Mapping[str, Any]) -> dict[str, str]:
+    """What the losses and stochastic gradients of an instance are, in its own fields."""
+    if "curvatures" not in given:
+        return {}
+    loss = "curvature (w - minimum)^2/2"
+    if "widths" in given:
+        loss += " + 4 (upper - curvature) width^2 (log(1 + exp((w - kink)/width)) less its tangent at the minimum)"
+    elif "kinks" in given:
+        loss += " + (upper - curvature) max(w - kink, 0)^2/2"
+    elif "turns" in given:
+        loss += " of each coordinate of the turned w"
+    words = {"F_i(w)": loss}
+    if "q" in given:
+        words["a round"] = "each client takes part with probability q; of nobody no model moves"
+    if "noise" in given or "growth" in given:
+        xi = "u = rare with probability 1/(1 + u^2), else -1/u" if "rare" in given else "1 or -1"
+        first = "(1 + xi growth) grad F_i(w)" if "growth" in given else "grad F_i(w)"
+        words["g_i(w)"] = f"{first}{' + xi noise' * ('noise' in given)}, xi = {xi}"
+    return words
+
+
+def fields(data: Mapping[str, Any], kind: str = "") -> list[str]:
+    """Name and value of each field, behind its ``kind`` if it has one."""
+    if kind:
+        return [f"  {kind:<10} {name} = {with_decimal(value)}" for name, value in data.items()]
+    return [f"  {name:<10} {_flat(value)}" for name, value in data.items()]
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, list) and len(value) >= MANY and value.count(value[0]) == len(value):
+        return f"({len(value)} times {_flat(value[0])})"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} = {_flat(part)}" for key, part in value.items())
+    return "(" + ", ".join(map(_flat, value)) + ")" if isinstance(value, list) else str(value)

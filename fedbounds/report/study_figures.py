@@ -18,8 +18,8 @@ from fedbounds import plugins
 from fedbounds.engine.parallel import in_processes
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
-from fedbounds.report.figures import styles
-from fedbounds.report.figures.styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of, save
+from fedbounds.report import figure_styles as styles
+from fedbounds.report.figure_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style, legend, panels_of, save
 from fedbounds.report.number_format import EQUAL
 from fedbounds.study.bounds import gamma_of
 from fedbounds.study.result import Result

@@ -1,19 +1,31 @@
-"""A study as one page: the answer, the ledger, a section a claim with its evidence, and the run."""
+"""Pages that open offline, for a screen of any width and for paper: of a study, and of trials.
+
+The only importer of jinja2 and latex2mathml, which makes formulas MathML.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from html import unescape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from latex2mathml.converter import convert
+from markupsafe import Markup, escape
 from matplotlib.figure import Figure
+from sympy.printing.pretty.pretty_symbology import greek_unicode
 
 from fedbounds.engine.parallel import in_processes
 from fedbounds.io import write_text
+from fedbounds.report import study_figures
 from fedbounds.report.check_text import (
     answer_table,
     data_name,
@@ -23,18 +35,101 @@ from fedbounds.report.check_text import (
     summary_line,
 )
 from fedbounds.report.claim_text import claim_answer, explain
-from fedbounds.report.figures import study_figures
-from fedbounds.report.figures.styles import READING_STYLES, svg
-from fedbounds.report.html.templates import blocks_page
-from fedbounds.report.number_format import MISSING, number
+from fedbounds.report.figure_styles import READING_STYLES, svg
+from fedbounds.report.number_format import MISSING, number, readable
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading, Table
 from fedbounds.report.verdict_tables import SCOPES, alarm_blocks, constants_table, describe, grounds_of, ledger_table
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
 from fedbounds.study.run_series import RunSeries
 from fedbounds.theory.claim import Claim, statement
-from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence
+
+PACKAGE = "fedbounds.report"
+# latex2mathml draws an overline with a dash that does not stretch; this one does.
+DASH, OVERLINE = "&#x02015;", "&#x000AF;"
+# Brackets stretch and know their side without being told.
+FENCE = re.compile(r'<mo stretchy="true" fence="true" form="(?:prefix|postfix)">(?=(?:&#x0002[89];|[()\[\]{}])<)')
+# Attributes that LaTeX of a stranger's symbol could bring, as in \href{javascript:...}: all but those of notation.
+FOREIGN = re.compile(
+    r'\s(?!(?:mathvariant|stretchy|fence|form|accent|linethickness|columnalign|width)=)[\w:-]+="[^"]*"(?=[^<]*>)'
+)
+# Characters written as numbers, which only make a page longer.
+CODE = re.compile(r"&#x[0-9A-F]{5};(?<!&#x0003C;)(?<!&#x0003E;)(?<!&#x00026;)")
+GREEK = "alpha|beta|gamma|delta|eta|kappa|lambda|mu|xi|pi|rho|sigma|tau|psi|Gamma|Delta|Pi"
+# Names of code inside words, as the paper writes them; each pattern meets escaped text.
+WORDS = (
+    (r"rho_bar", "ρ\N{COMBINING MACRON}"),
+    (r"rho_tilde", "ρ\N{COMBINING TILDE}"),
+    (r"sigma_sq", "σ^2"),
+    (r"\bG_sq", "G^2"),
+    (r"\bpi_min\b", "π"),
+    (r"\bpi_max\b", "Π"),
+    (r"&lt;=", "≤"),
+    (r"&gt;=", "≥"),
+    (r"-&gt;", "→"),
+    (r"\|\|", "‖"),
+    (r"\bE(?=[‖\[])", "𝔼"),
+    (r"\bgrad (?=[A-Z])", "∇"),
+    (r"\bsum_(?=\w)", "∑_"),
+    (rf"(?<![-\w])(?!(?:pi|rho)-)({GREEK})(?![a-zA-Z])", lambda match: greek_unicode[match[1]]),
+    (r"\*\*", "^"),
+    (r"\b([wF](?:_\w+)?)\*", r"\1<sup>⋆</sup>"),
+    (r"(?<=[\w)‖\]])\^(\w+)", r"<sup>\1</sup>"),
+    (r"(?<![A-Za-z]{6})(?<=[\wα-ωΑ-Ω∑])_(\w{1,5})\b", r"<sub>\1</sub>"),  # a long word is a name
+    (r"(?<=[\w)]) ?\*(?=[\w(])", "·"),
+)
+
+
+def formula(text: str) -> Markup:
+    """LaTeX as one inline <math> element, with the LaTeX as its alternative text."""
+    # Inside \text{} a bracket would begin a tag.
+    made = FENCE.sub("<mo>", convert(text.replace("<", r"\lt ").replace(">", r"\gt ")))
+    made = CODE.sub(lambda result: unescape(result[0]), made.replace(DASH, OVERLINE))
+    made = FOREIGN.sub("", made)
+    made = re.sub(r"<mi>(?=[Α-Ω]<)", '<mi mathvariant="normal">', made)
+    return Markup(re.sub(r"<math[^>]*>", lambda _: f'<math alttext="{escape(text)}">', made, count=1))
+
+
+def prose(text: str) -> Markup:
+    """Words in which names of code (rho_bar, eta_t, ||w||^2) read as the paper's symbols."""
+    made = str(escape(readable(text)))
+    for pattern, put in WORDS:
+        made = re.sub(pattern, put, made)
+    return Markup(made)
+
+
+@cache
+def _environment() -> Environment:
+    loader = PackageLoader(PACKAGE, "")
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"prose": prose, "formula": formula}
+    return made
+
+
+def template(name: str) -> Template:
+    return _environment().get_template(name)
+
+
+def notebook(blocks: Iterable[Block]) -> str:
+    """The blocks in HTML: every text escaped, no script, no style."""
+    return f"<div>{template('blocks.html.jinja').module.shown(blocks)}</div>"  # type: ignore[attr-defined]
+
+
+def blocks_page(title: str, blocks: Iterable[Any]) -> str:
+    """The blocks, and pictures among them, as a page that needs no other file."""
+    script = _asset("page_script.js")
+    allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {"style": _asset("page_style.css"), "script": script, "allowed": allowed}
+    return template("page_of_blocks.html.jinja").render(title=title, blocks=blocks, **parts)
+
+
+def _asset(name: str) -> Markup:
+    """A file of this package, trusted as it is part of it."""
+    return Markup(files(PACKAGE).joinpath(name).read_text(encoding="utf-8"))
+
 
 Drawn = Sequence[RunSeries]
 # Characters of a picture that stand as they are in an address of data, and in an attribute.
@@ -64,14 +159,6 @@ LEDGER = (
 
 
 @dataclass(frozen=True)
-class Sortable:
-    """A table that a reader can sort and filter, and what its first words mean."""
-
-    sortable: Table
-    notes: Mapping[str, str]
-
-
-@dataclass(frozen=True)
 class Picture:
     """A picture that a page carries in itself, and the words below it."""
 
@@ -79,7 +166,7 @@ class Picture:
     caption: str
 
 
-PageBlock = Block | Picture | Sortable
+PageBlock = Block | Picture
 
 
 def write_page(result: Result, lines: Sequence[Line], drawn: Drawn, out: Path) -> Path:
@@ -95,8 +182,6 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn) -> str:
     claims = {line.claim.key: line.claim for line in lines}
     of_runs, of_claims = all_pictures(claims.values(), result, drawn)
     caption = LEDGER.format(len(result.runs), result.settings.error_rate)
-    notes = {claim.key: claim.title for claim in claims.values()}
-    notes |= {line.reading: READINGS[line.reading].summary for line in lines if line.reading in READINGS}
     blocks: list[PageBlock] = [
         *_head(result),
         Heading("The ledger", 2, "ledger"),
@@ -104,7 +189,7 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn) -> str:
         Bullets("Known", (*evidence_sentences(lines), summary_line(result, lines))),
         replace(answer_table(result, lines), caption="Each weighting on this run"),
         "\n".join(footnotes(result, lines)),
-        Sortable(replace(ledger_table(lines), caption=caption), notes),
+        replace(ledger_table(lines), caption=caption),
         Heading("The claims", 2, "claims"),
     ]
     for claim, picture in zip(claims.values(), of_claims, strict=True):

@@ -1,1 +1,0 @@
-"""Pictures of studies, sweeps and comparisons (the only importer of matplotlib)."""
