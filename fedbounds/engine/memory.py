@@ -13,8 +13,8 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.trajectory import PATH_FIELDS
 
 NUMBER, FIELDS = 8, len(PATH_FIELDS)
-# Steps are measured together as long as their local models have so many entries (8 MB), or one by one.
-SPAN = 2**20
+# Steps are measured together as long as their local models have so many entries (4 MB), or one by one.
+SPAN = 2**19
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 # Replicates that run together, at least.
 TOGETHER = 4

@@ -144,7 +144,11 @@ def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, mode
                 width,
                 buffers,
             )
-            _copy(X, models[k + 1, :, i], width, d // count)
+            following, a = models[k + 1], d // count
+            for r in range(R):
+                for c in range(count):
+                    for f in range(a):
+                        following[r, i, c * a + f] = X[r, c * width + f]
 
 
 @kernel

@@ -17,10 +17,9 @@ COLUMNS = 32
 @jit
 def _columns(models, first, step, count, m, centre, out):
     """out <- models[first + step c] - centre as columns c = 0 ... count - 1 of a (d, m) matrix."""
-    for c in range(count):
-        x = models[first + step * c]
-        for k in range(len(x)):
-            out[k * m + c] = x[k] - centre[k]
+    for k in range(len(centre)):  # outermost, as stores that follow each other are the quicker ones
+        for c in range(count):
+            out[k * m + c] = models[first + step * c, k] - centre[k]
 
 
 @kernel
@@ -99,9 +98,8 @@ def moments(models, etas, t0, keys, noise, forms, w_i_star, w_star, b, c_, scale
                         form[c] += u[c] * (g[c] + shift)
                 for c in range(count):
                     r = first + c
-                    g = grads[s, r, i]
                     for k in range(d):
-                        g[k] = G[k * m + c]
+                        grads[s, r, i, k] = G[k * m + c]
                     sums[0, s, r, i], sums[2, s, r, i] = square[c], 0.5 * value[c]
                     sums[3, s, r, i] = distance_sq(models[s, r, i], w_star)
                     sums[1, s, r, i] = max(form[c] + c_[i], 0.0) * scale[i] if rows > d else scale[i]
