@@ -9,7 +9,6 @@ R = sp.Symbol("R", nonnegative=True)
 above_four = sp.Symbol("above_four", nonnegative=True)
 below_cap = sp.Symbol("below_cap", nonnegative=True)
 k = t + gamma
-WORDS = {"below_cap": r"(\mathrm{cap}-r)", "above_four": r"(\gamma-4)"}
 
 FOUR_STEP = step("four", 4, "<=", gamma).by((4 / mu, premise("curvatures")), note="gamma = 4L/mu")
 FOUR = Condition(above_four, Earlier("four"))

@@ -66,7 +66,6 @@ DERIVATIONS = (
         "Convergence bound for the mean of the iterates",
         steps=SUMMED,
         conditions=(FOUR, CURVATURES, REST),
-        notation=WORDS,
         findings=(
             "No cap on rho_bar, and rho_tilde may be below it: neither is multiplied by a step's contraction.",
             "The error term is 3 mu/(8 L) of the paper's, and in the step `all` attained at every kappa.",

@@ -61,7 +61,6 @@ DERIVATIONS = (
         ),
         abbreviations=ABBREVIATED,
         conditions=(FOUR, CAPPED),
-        notation=WORDS,
     ),
     proof(
         FREE,
@@ -76,7 +75,6 @@ DERIVATIONS = (
         ),
         abbreviations=ABBREVIATED,
         conditions=(FOUR,),
-        notation=WORDS,
     ),
     proof(
         MINIMISER,

@@ -6,7 +6,7 @@ from fedbounds.claims.corollary import CAPPED as CAPPED_SKEW
 from fedbounds.claims.pi_inequalities import LAMBDA_1, LAMBDA_2
 
 from ._recursion import *
-from .pi_chain import MEETS, NAMES, PI, PI_POSITIVE, TOTALS, WIDER, at_most, pi, total
+from .pi_chain import MEETS, PI, PI_POSITIVE, TOTALS, WIDER, at_most, pi, total
 from .star import UNDER_ONE
 
 WITH_PI_MAX, CLAIM = claim("ratio-bound"), claim("final-bound")
@@ -42,7 +42,6 @@ DERIVATIONS = (
             Condition(r_over, Earlier("pi-under-r")),
             Condition(R_under, Earlier("R-under-Pi")),
         ),
-        notation=NAMES | {"r_over": r"(r-\pi)", "R_under": r"(\Pi-R)", "above_four": r"(\gamma-4)"},
         findings=("It holds without a cap: pi <= 1 <= 8(gamma - 1)/3, so pi is below the capped skew.",),
     ),
     proof(
@@ -50,7 +49,6 @@ DERIVATIONS = (
         CLAIM.title,
         steps=(PI_POSITIVE, WIDER, conclude(CLAIM).by(Cited("ratio-bound"), (LAMBDA_2, Earlier("error")))),
         conditions=(PI,),
-        notation=NAMES,
         findings=("It depends on min p and N too, not on pi alone.",),
     ),
 )

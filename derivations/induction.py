@@ -23,7 +23,6 @@ RECURSION = Assumption(
 ABOVE = Assumption("b-above-one", "b > 1 (the paper's beta > 1/(mu B))", sp.Gt(b, 1))
 ROOM = Assumption("b-room", "b <= gamma + 1/(gamma + 1) (not in the paper)", sp.Le(b, LIMIT))
 OVER = Assumption("b-over", "b > gamma + 1/(gamma + 1)", sp.Gt(b, LIMIT))
-NAMES = {"b": "b", "b_1": "(b-1)", "C_0": "C", "D": "D", "beta": r"\beta", "over": r"(b-\gamma-\tfrac1{\gamma+1})"}
 
 SUFFICIENT = (
     step("base", Delta_0, "<=", V / gamma + ERROR).by(
@@ -73,7 +72,6 @@ DERIVATIONS = (
         steps=SUFFICIENT,
         assumes=(RECURSION, ABOVE, ROOM),
         conditions=(Condition(above_one, premise("b-above-one")), Condition(room, premise("b-room"))),
-        notation=NAMES,
         findings=(
             "beta > 1/(mu B) and gamma > 0 do not suffice: beta mu B <= gamma + 1/(gamma + 1) and D >= 0 too do.",
             "At beta = 1/mu: rho_bar <= (8/3)(gamma + 1/(gamma + 1) - 1), just above the cap (8/3)(gamma - 1).",
@@ -85,7 +83,6 @@ DERIVATIONS = (
         steps=NEEDED,
         assumes=(OVER,),
         conditions=(Condition(over, premise("b-over")),),
-        notation=NAMES | {"debt": "d", "C_1": "C", "beta_1": r"\beta"},
         findings=("For larger beta mu B the claimed psi/(t + gamma) fails at t = 1; for D < 0 it fails as T grows.",),
     ),
 )

@@ -53,7 +53,6 @@ DERIVATIONS = (
             Condition(LATE, premise("round-times")),
             Condition(BEGUN, premise("past-steps")),
         ),
-        notation={"wide": r"(\gamma-8L/\mu)", "long": r"(\gamma-\tau)"},
         findings=(
             "Their theorem counts from w_1 and prints gamma + T - 1: from w_0, after T steps, gamma + T.",
             "Their Assumption 3 needs the clients' noises to be independent for the term sum p_i^2 sigma_i^2.",

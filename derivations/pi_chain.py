@@ -20,15 +20,6 @@ TOTALS = (
     Condition(total_star, premise("skew-denominator", rho_tilde)),
 )
 OVER, UNDER = Condition(over_pi, Earlier("rho-over-pi")), Condition(under_Pi, Earlier("rho-under-Pi"))
-NAMES = {
-    "total": r"\sum_i p_i e_i",
-    "total_star": r"\sum_i p_i e_i(w^\star)",
-    "pi": r"\pi",
-    "over_pi": r"(\overline\rho-\pi)",
-    "under_Pi": r"(\Pi-\tilde\rho)",
-    "above_pi": r"(\kappa^i-\pi)",
-    "above_p": r"(p_j-\min p)",
-}
 BOTH = ("literal", "repaired")
 
 
@@ -66,7 +57,6 @@ DERIVATIONS = (
         readings=BOTH,
         steps=(*MEETS, conclude(RATIO).by(((pi_max * over_pi + under_Pi * pi) / (pi * (pi + over_pi)), ONE))),
         conditions=(PI, *TOTALS, OVER, UNDER),
-        notation=NAMES,
     ),
     proof(
         INVERSE,
@@ -74,7 +64,6 @@ DERIVATIONS = (
         readings=BOTH,
         steps=(*MEETS[:3], conclude(INVERSE).by((over_pi / (pi * (pi + over_pi)), ONE))),
         conditions=(PI, TOTALS[0], OVER),
-        notation=NAMES,
     ),
     proof(
         MAXIMUM,
@@ -96,7 +85,6 @@ DERIVATIONS = (
             Condition(above_top, premise("least-p-at-Pi")),
             Condition(more_clients, premise("some-client")),
         ),
-        notation=NAMES,
     ),
     Derivation(
         key="error-by-pi-corrected",
@@ -116,7 +104,6 @@ DERIVATIONS = (
         ),
         assumes=(a.full_participation, a.positive_pi, a.positive_p),
         conditions=(PI, TOTALS[0]),
-        notation=NAMES,
         findings=("error <= 1/(pi min p) - N lacks the factor 8 L Gamma/(3 mu); the final bound has it.",),
     ),
 )

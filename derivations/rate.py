@@ -55,7 +55,6 @@ DRAWN = (
     step("vanishes", K / (T + gamma), "->", 0).by(Limit(T, sp.oo), note="so w_T tends to 0 from every start"),
     step("floor", objective(sp.Integer(0)) - objective(c), "=", c**2 / 2).by(note="and the gap tends to c^2/2 > 0"),
 )
-NAMES = {"y": "|w_t|", "y_0": "|w_0|", "y_next": "|w_{t+1}|", "y_T": "|w_T|", "K_more": "K'"}
 DERIVATIONS = (
     Derivation(
         key="rate",
@@ -71,7 +70,6 @@ DERIVATIONS = (
         conditions=(Condition(above_four, premise("scale")),),
         abbreviations={landed: FARTHER},
         sequences={y_T: (y_0, y, y_next)},
-        notation=NAMES,
         findings=("The floor is not an accident of the start: |w_t| <= max(gamma |w_0|, 5/4)/(t + gamma).",),
     ),
 )

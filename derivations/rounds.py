@@ -174,7 +174,6 @@ DERIVATIONS = (
                 note="weight is (2 - eta (L + mu))/(eta (L - mu)), ahead the steps still to come",
             ),
         ),
-        notation={"weight": "a", "factor": "q", "ahead": "j", "beta": r"\beta_j"},
         findings=("One step is checked; that the steps add up over a round and over all rounds is text.",),
     ),
     Derivation(

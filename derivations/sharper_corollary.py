@@ -37,7 +37,6 @@ DERIVATIONS = (
         steps=STEPS,
         abbreviations={r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r), v: sp.Max(START, FLOOR)},
         conditions=(FOUR, CURVATURES, CAPPED),
-        notation=WORDS,
         findings=(
             "Its error term is (3 rho/8)/(1 + rho) times the paper's, at most 3/8 of it, at every rho >= 0.",
             "The drift enters at 4 tau^2 G^2 for the paper's 32 tau^2 G^2.",

@@ -33,7 +33,6 @@ DERIVATIONS = (
             Condition(ABOVE_P, premise("least-p")),
             Condition(total, premise("skew-denominator", rho)),
         ),
-        notation={"total": r"\sum_i p_i e_i(w)", "under_one": r"(1-\alpha_t^i)", "above_p": r"(p_i-\min_j p_j)"},
         findings=("rho_bar is never arbitrarily large: it is at most 1/min p.",),
     ),
     Derivation(

@@ -72,7 +72,6 @@ def corollary(of: Claim, title: str, drifting: sp.Expr | int, drifts: Fact, **pa
         steps=steps,
         abbreviations={r: sp.Min(rho_bar, gamma), R: sp.Max(rho_tilde, r), v: sp.Max(first, floor)},
         conditions=(FOUR, CURVATURES, REST, CAPPED),
-        notation=WORDS,
         **parts,
     )
 
@@ -133,7 +132,6 @@ DERIVATIONS = (
         ),
         abbreviations={cut: sp.Min(rho_bar, 1 / (eta * mu))},
         conditions=(BELOW, CURVATURES),
-        notation={"cut": "r"},
     ),
     corollary(TIGHT, "Convergence bound with the drift of its own steps", LARGEST**2 / 4, Cited("drift-on-schedule")),
     corollary(

@@ -146,6 +146,5 @@ DERIVATIONS = (
         ),
         abbreviations=ABBREVIATED,
         conditions=(FOUR, CURVATURES, CAPPED, WHOLE),
-        notation=WORDS,
     ),
 )

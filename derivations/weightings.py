@@ -27,7 +27,6 @@ GENERAL = p_1 * sp.exp(x * e_1) + p_2 * sp.exp(x * e_2) + p_3 * sp.exp(x * e_3)
 s = sp.Symbol("scale", positive=True)
 LINEAR = normal(sp.diff(sp.exp(s * x * e) / Mean(P, sp.exp(s * x * e)), s).subs(s, 0))
 
-NAMES = {"e": "e_i", "top": r"\max_j e_j", "total": r"\sum_i p_i e_i", "gap_3": r"\delta", "scale": "s"}
 DERIVATIONS = (
     Derivation(
         key="fedmax-optimal",
@@ -43,7 +42,6 @@ DERIVATIONS = (
             ),
         ),
         assumes=(MAXIMAL, ARGMAX),
-        notation=NAMES,
         findings=("At each fixed w only: along a run the weights change the points visited.",),
     ),
     Derivation(
@@ -61,7 +59,6 @@ DERIVATIONS = (
                 note="so the limit is p on the maximisers, never 1/k on the k largest unless they tie with equal p",
             ),
         ),
-        notation=NAMES,
         findings=(
             "T to infinity gives FedAvg, T to 0 gives p on the argmax: never FedMax(k) for k >= 2 without ties.",
         ),
@@ -79,7 +76,6 @@ DERIVATIONS = (
                 note="d rho/d(1/T) = Var_alpha(e)/sum_i p_i e_i >= 0",
             ),
         ),
-        notation=NAMES,
         findings=(
             "At a fixed point a lower temperature raises rho, so the bound's speed improves as T falls, not rises.",
         ),
@@ -105,7 +101,6 @@ DERIVATIONS = (
                 note="the weights tend to p_i exp(e_i(w)/T)/Z at a limit point w: to p only where the e_i agree",
             ),
         ),
-        notation=NAMES,
         findings=(
             "With Gamma = 0 the gaps vanish at w*, so alpha_i - p_i = O(max e_i): O(1/t) in mean where the gaps are.",
             "Otherwise alpha_i tends to p_i exp(e_i(w)/T)/Z at the limit point w: not p_i unless the e_i agree.",

@@ -287,5 +287,4 @@ class Derivation:
     conditions: tuple[Condition, ...] = ()
     abbreviations: Mapping[sp.Expr, sp.Expr] = field(default_factory=dict)
     sequences: Mapping[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Expr]] = field(default_factory=dict)
-    notation: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()

@@ -1,45 +1,13 @@
-"""A checked derivation, or all of them, for a reader: plain text, a JSON object with formulas in LaTeX, a table."""
+"""A checked derivation, or all of them, for a reader: plain text, a JSON object, a table."""
 
 import json
 from collections.abc import Iterator, Sequence
 
-import sympy as sp
-
-from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.proof_state import Checked, StepCheck
-from fedbounds.theory import points, symbols
+from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory.verdict import Verdict
 
 TICK, CROSS = "✓", "✗"
-# The proofs' own objects; the claims' symbols have theirs.
-LATEX = {
-    **points.LATEX,
-    "lambda_i": r"\sum_i\lambda_i",
-    "u_s": r"\frac1n\sum_s",
-    "others": r"\frac1{N-1}\sum_{j\ne i}",
-    "fedmax": r"\sum_{i\in J}\tfrac1{|J|}",
-    "w_T": "w_T",
-    "w_plus": "w_+",
-    "Z_sq": "Z^2",
-    "away_0": r"\Vert w_0-w_+\Vert^2",
-    "w_0": "w_{t_0}",
-    "y": "w",
-    "noise": r"\xi_t^i",
-    "noise_0": r"\xi_{t_0}^i",
-    "g": "g_i(w_s^i)",
-    "eta_s": r"\eta_s",
-    "m_s": r"(s+\gamma)",
-    "top_share": "p_i",
-    "sigma_i_sq": r"\sigma_i^2",
-    "rho": r"\rho(t,w)",
-    "steps": r"\sum_{s<t}\eta_s",
-    "gaps": r"\sum_{s<t}(\mathbb{E}F(w_s)-F^\star)",
-    **{symbol.name: symbol.latex for symbol in definitions.SHIPPED_OWN},
-    **{f"kappa_{at}": r"\kappa^i" for at in ("rho_bar", "rho_tilde", "rho", "pi_max")},
-    **{f"e_{at}": "e_i" for at in ("rho_bar", "rho_tilde", "rho")},
-}
-RELATIONS = {"<=": r"\le", ">=": r"\ge", "=": "=", "<": "<", ">": ">", "->": r"\longrightarrow"}
 
 
 def verdict_line(checked: Checked, verdict: Verdict | None) -> str:
@@ -61,10 +29,14 @@ def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
         lines += [f"  {title}:", *(f"    {item}" for item in items)]
     for number, step in enumerate(_examined(checked), 1):
         mark = TICK if checked.outcomes[step.label].ok else CROSS
-        lines += ["", f"{mark} {number}. [{step.label}]  {step.lhs} {step.relation} {step.rhs}"]
+        lines += ["", f"{mark} {number}. [{step.label}]  {_statement(step)}"]
         lines += [f"      {remark}" for remark in _remarks(step, checked)]
     findings = ["  findings:", *(f"    {item}" for item in derivation.findings)] if derivation.findings else []
     return "\n".join([*lines, "", *findings, f"  {verdict_line(checked, verdict)}"])
+
+
+def _statement(step: d.Step) -> str:
+    return f"{step.lhs} {step.relation} {step.rhs}"
 
 
 def _examined(checked: Checked) -> tuple[d.Step, ...]:
@@ -133,26 +105,9 @@ def _use(use: d.Use) -> str:
     return what if multiplier == 1 else f"{multiplier} x {what}"
 
 
-def names(checked: Checked) -> dict[str, str]:
-    """LaTeX of every name in a derivation: the paper's notation, the derivation's own, slacks by what they are."""
-    derivation = checked.derivation
-    paper = {name: notation.latex for name, notation in symbols.QUANTITIES.items()}
-    notation = paper | LATEX | dict(derivation.notation)
-    for condition in checked.conditions:
-        symbol = condition.symbol if condition.symbol.is_Symbol else condition.symbol.args[0]
-        if symbol.name not in derivation.notation:
-            notation[symbol.name] = rf"\left({_latex(condition.expression, notation)}\right)"
-    return notation
-
-
-def _latex(expression: sp.Expr, notation: dict[str, str]) -> str:
-    names = {s: notation[s.name] for s in expression.atoms(sp.Symbol) if s.name in notation}
-    return str(sp.latex(expression, symbol_names=names))
-
-
 def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, object]:
-    """The derivation and its check as a JSON object."""
-    derivation, notation = checked.derivation, names(checked)
+    """The derivation and its check as a JSON object, formulas as they are printed."""
+    derivation = checked.derivation
     return {
         "derivation": derivation.key,
         "claim": derivation.claim or None,
@@ -162,23 +117,19 @@ def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, objec
         "assumptions": sorted(checked.assumptions),
         "setting": dict(checked.setting),
         "findings": list(derivation.findings),
-        "steps": [_step_json(step, checked.outcomes[step.label], notation) for step in _examined(checked)],
+        "steps": [_step_json(step, checked) for step in _examined(checked)],
     }
 
 
-def _step_json(step: d.Step, outcome: StepCheck, notation: dict[str, str]) -> dict[str, object]:
-    paper = step.paper and {
-        "rhs": _latex(step.paper.rhs, notation),
-        "difference": _latex(step.paper.difference, notation),
-        "correction": step.paper.correction,
-    }
+def _step_json(step: d.Step, checked: Checked) -> dict[str, object]:
+    outcome, paper = checked.outcomes[step.label], step.paper
     return {
         "label": step.label,
         "checked": outcome.ok,
-        "statement": f"{_latex(step.lhs, notation)} {RELATIONS[step.relation]} {_latex(step.rhs, notation)}",
+        "statement": _statement(step),
         "because": reasons(step),
         "note": step.note,
-        "paper": paper,
+        "paper": paper and {name: str(value) for name, value in vars(paper).items()},
         "message": outcome.message,
     }
 
