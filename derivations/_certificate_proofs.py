@@ -12,11 +12,13 @@ from functools import cached_property
 from math import lcm
 
 from fedbounds.evidence.kernel import certificate_statements as stated
-from fedbounds.evidence.kernel.integer_squares import fraction, listed, numeral, scale, summed
+from fedbounds.evidence.kernel.gram_certificates import fraction, listed, numeral, scale
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
 from fedbounds.evidence.sdp.program import Point, Vector, exact
+
+from ._gram_proofs import summed
 
 ONE = Fraction(1)
 # Coefficient, vector, and the vector in the words of Round.v.
@@ -122,7 +124,7 @@ class Row:
 
 
 def proof(certificate: Certificate) -> str:
-    """The theorem ``proof`` of the statement that `rounds` writes."""
+    """The theorem ``proof`` of the statement that ``certificate_statements`` writes."""
     numbers = numbers_of(certificate)
     model, used = numbers.model, stated.used(certificate)
     rhs = certificate.numbers(certificate.rhs)

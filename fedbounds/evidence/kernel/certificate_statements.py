@@ -2,7 +2,7 @@
 from local models that are any points, with noise too (``Noise.v``).
 
 The statement names the setting, what is assumed of the gradients, the noise and the skew where the certificate uses
-it, and the inequality; `scripts` proves it.
+it, and the inequality; `derivations/_certificate_proofs.py` writes its proof.
 """
 
 from __future__ import annotations

@@ -1,27 +1,31 @@
 """A certificate as a file that Rocq checks: whole numbers that write the inequality as constraints and squares.
 
-What is proved here is about any vectors v_0 ... and numbers f_0 ...: where all constraints of the certificate hold of
+What is stated here is about any vectors v_0 ... and numbers f_0 ...: where all constraints of the certificate hold of
 their inner products and of the numbers, so does the inequality. Each row is the certificate's own, times a positive
-number that makes it whole. Where `rounds` has words for a certificate, it is proved about functions there instead.
+number that makes it whole; over an interval each number is a polynomial of the parameter, by its coefficients. Where
+`certificate_statements` has words for a certificate, it is stated about functions instead. What proves either is
+written beside the proofs that it rests on, in `derivations`.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
 from typing import Any
 
-from numpy.typing import NDArray
+from flint import fmpq_poly
 
 from fedbounds.errors import reject
 from fedbounds.evidence.kernel import certificate_statements as stated
-from fedbounds.evidence.kernel import integer_squares, interval_rows
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
 from fedbounds.evidence.sdp.one_step.program import Model, build
 from fedbounds.evidence.sdp.program import Form, exact
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant
 from fedbounds.plugins import OWN, shipped
 from fedbounds.theory.verdict import Status
 
@@ -29,47 +33,8 @@ HEAD = (
     "From Coq Require Import Reals {}ZArith List.\nRequire Import Space Certificate{}.\n"
     "Import ListNotations.\nOpen Scope R_scope.\n"
 )
-
-
-@dataclass(frozen=True)
-class Arithmetic:
-    """How Rocq reads rows: in whole numbers, or in polynomials of the parameter of an interval.
-
-    ``row`` writes one, ``share`` is what makes it whole, ``summed`` what writes the sum; the rest is text.
-    """
-
-    row: Callable[[list[Any]], str]
-    share: Callable[[list[Any]], Any]
-    summed: Callable[[NDArray[Any], Any, list[Any]], tuple[str, ...]]
-    files: tuple[str, str] = ("", "")
-    types: tuple[str, str] = ("list (list Z)", "list Z")
-    parameter: str = ""
-    within: str = " "
-    holds: str = "holds"
-    names: str = "V v f"
-    lemma: str = "sound v f"
-    sides: str = ""
-
-
-def _arithmetic(certificate: Certificate) -> Arithmetic:
-    """That of a certificate of one setting, or of every setting of an interval."""
-    over = certificate.interval
-    if over is None:
-        return Arithmetic(integer_squares.row, integer_squares.share, integer_squares.summed)
-    x, (u, v) = over.parameter, interval_rows.inside(over)
-    return Arithmetic(
-        lambda values: interval_rows.row(values, interval_rows.common(values, over)),
-        lambda values: interval_rows.inverse(interval_rows.common(values, over), over),
-        lambda rest, claim, weights: interval_rows.summed(over, rest.tolist(), claim, weights),
-        ("Lra ", " Parametric"),
-        ("list row_of", "row_of"),
-        f"({x} : R) ",
-        f"\n  {stated.within(over)}",
-        f"holds_at {x}",
-        f"x V v f {'low' if over.high is None else 'low high'}",  # the hypotheses that `within` writes
-        f"sound_at x v f {u}%Z {v}%Z",
-        "; [simpl; lra|simpl; lra|]",
-    )
+# Of flint, with rational coefficients.
+Polynomial = Any
 
 
 @dataclass(frozen=True)
@@ -111,7 +76,7 @@ def flat(form: Form) -> list[Any]:
 
 def standalone(certificates: Iterable[Certificate]) -> str:
     """A Rocq file that `coqc` alone checks, a module a certificate; it does not compile where one proves nothing."""
-    every = [(module_of(one), _statement(one), _proof(one)) for one in certificates]
+    every = [(module_of(one), _statement(one), _proof("gram", one)) for one in certificates]
     needed = ("Space", "Certificate", "Parametric")
     texts = [sources()[name].read_text(encoding="utf-8") for name in needed]
     together = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("Require"))
@@ -129,20 +94,19 @@ def certified() -> Iterator[Obligation]:
 
 
 def obligation_of(certificate: Certificate) -> Obligation:
-    """The obligation of a certificate: about functions where `rounds` has words for it, else about inner products."""
-    reading = certificate.parameters.reading
+    """The obligation of a certificate: about functions where there are words for it, else about inner products."""
     if stated.expressible(certificate):
-        text, proof = stated.head(certificate) + stated.statement(certificate), _of_functions
+        text, kind = stated.head(certificate) + stated.statement(certificate), "certificate"
     else:
-        text, proof = HEAD.format(*_arithmetic(certificate).files) + _statement(certificate), _proof
-    subject = certificate.claim or "certificate"
-    module = module_of(certificate)
-    return Obligation(module, subject, (reading,), Status.HOLDS, text, proof=lambda: proof(certificate))
+        files = ("", "") if certificate.interval is None else ("Lra ", " Parametric")
+        text, kind = HEAD.format(*files) + _statement(certificate), "gram"
+    about = (module_of(certificate), certificate.claim or "certificate", (certificate.parameters.reading,))
+    return Obligation(*about, Status.HOLDS, text, proof=lambda: _proof(kind, certificate))
 
 
-def _of_functions(certificate: Certificate) -> str:
-    """The theorem ``proof`` about functions, written beside the proofs in Rocq that it rests on."""
-    return str(importlib.import_module(f"{OWN}._certificate_proofs").proof(certificate))
+def _proof(kind: str, certificate: Certificate) -> str:
+    """The theorem ``proof`` of a statement, written beside the proofs in Rocq that it rests on."""
+    return str(importlib.import_module(f"{OWN}._{kind}_proofs").proof(certificate))
 
 
 def module_of(certificate: Certificate) -> str:
@@ -152,26 +116,95 @@ def module_of(certificate: Certificate) -> str:
 
 def _statement(certificate: Certificate) -> str:
     """The proposition ``statement``: where the constraints hold, so does the inequality."""
-    rows, of = rows_of(certificate), _arithmetic(certificate)
-    forms = zip(map(flat, rows.constraints), rows.used, strict=True)
-    lines = [f"  {of.row(form)} (* {label} *)" for form, (label, _) in forms]
+    rows, over = rows_of(certificate), certificate.interval
+    kind, whole, given, holds = "list Z", "list (list Z)", " ", "holds"
+    parameter = ""
+    if over is not None:
+        kind, whole, given, holds = (
+            "row_of",
+            "list row_of",
+            f"\n  {stated.within(over)}",
+            f"holds_at {over.parameter}",
+        )
+        parameter = f"({over.parameter} : R) "
+    lines = [
+        f"  {_row(flat(form), over)} (* {label} *)"
+        for form, (label, _) in zip(rows.constraints, rows.used, strict=True)
+    ]
     return (
         f"{stated.header(certificate)}(* v: {', '.join(rows.model.basis)}; f: {', '.join(rows.model.scalars)}. *)\n"
-        f"Definition constraints : {of.types[0]} := [\n" + ";\n".join(lines) + "]%Z.\n"
-        f"Definition claim : {of.types[1]} := {of.row(flat(rows.claim))}%Z. (* right side less left side *)\n\n"
-        f"Definition statement :=\n  forall {of.parameter}(V : Space) (v : list V) (f : list R),"
-        f"{of.within}length v = {len(rows.model.basis)}%nat ->\n"
-        f"  Forall ({of.holds} v f) constraints -> {of.holds} v f claim.\n"
+        f"Definition constraints : {whole} := [\n" + ";\n".join(lines) + "]%Z.\n"
+        f"Definition claim : {kind} := {_row(flat(rows.claim), over)}%Z. (* right side less left side *)\n\n"
+        f"Definition statement :=\n  forall {parameter}(V : Space) (v : list V) (f : list R),"
+        f"{given}length v = {len(rows.model.basis)}%nat ->\n"
+        f"  Forall ({holds} v f) constraints -> {holds} v f claim.\n"
     )
 
 
-def _proof(certificate: Certificate) -> str:
-    """The theorem ``proof`` of the statement."""
-    rows, of = rows_of(certificate), _arithmetic(certificate)
-    weights = [value * of.share(flat(form)) for form, (_, value) in zip(rows.constraints, rows.used, strict=True)]
-    factor, multipliers, squares, roots = of.summed(rows.rest, of.share(flat(rows.claim)), weights)
-    return (
-        f"Theorem proof : statement.\nProof.\n  intros {of.names} n.\n"
-        f"  apply ({of.lemma} {factor}%Z claim\n    {multipliers}%Z constraints {squares}%Z\n"
-        f"    {roots}%Z){of.sides}.\n  rewrite n. vm_compute. reflexivity.\nQed.\n"
-    )
+def _row(values: Sequence[Any], over: Interval | None) -> str:
+    """Numbers as Rocq reads a row: times the least that makes them whole."""
+    if over is not None:
+        return polynomials(values, common(values, over))
+    numbers = [fraction(x) for x in values]
+    return listed([int(x * scale(numbers)) for x in numbers])
+
+
+def fraction(x: object) -> Fraction:
+    """A number of either arithmetic as a fraction."""
+    return Fraction(int(x.p), int(x.q)) if x else Fraction(0)  # type: ignore[attr-defined]
+
+
+def scale(row: Iterable[Fraction]) -> int:
+    """The least whole number times which all of these are whole."""
+    return lcm(*(x.denominator for x in row))
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Whole numbers as a list of Rocq."""
+    return "[" + "; ".join(map(numeral, numbers)) + "]"
+
+
+def numeral(number: int) -> str:
+    """Hexadecimal where it is long: Rocq reads it five times faster."""
+    text = str(number) if abs(number) < 10**6 else f"{number:#x}"
+    return text if number >= 0 else f"({text})"
+
+
+# Over an interval
+
+
+def parts(value: Any) -> tuple[Polynomial, Polynomial]:
+    """Numerator and denominator of a number or a function."""
+    return (value.num, value.den) if isinstance(value, Function) else constant(value)
+
+
+def common(values: Iterable[Any], over: Interval) -> Polynomial:
+    """A polynomial in whole numbers, positive inside, times which every one of these functions is one."""
+    pairs, result = [constant(1), *map(parts, values)], fmpq_poly([1])
+    for _, den in pairs:
+        result *= den // result.gcd(den)
+    sign = -1 if inverse(result, over) < 0 else 1
+    return result * sign * lcm(*(int((num * (result // den)).denom()) for num, den in pairs))
+
+
+def inverse(by: Polynomial, over: Interval) -> Function:
+    """The function 1/by."""
+    return Function(fmpq_poly([1]), by, over)
+
+
+def polynomials(values: Iterable[Any], by: Polynomial) -> str:
+    """Functions, times a polynomial that makes them whole, by their coefficients."""
+    made = (num * (by // den) if den.degree() == 0 else num * by // den for num, den in map(parts, values))
+    return "[" + "; ".join(listed([int(c.p) for c in one.coeffs()]) for one in made) + "]"
+
+
+def inside(over: Interval) -> tuple[str, str]:
+    """The polynomials q x - a and b - q x, or 1, of an interval a/q < x <= b/q."""
+    a, b, q = ends(over)
+    return listed([-a, q]), "[1]" if b is None else listed([b, -q])
+
+
+def ends(over: Interval) -> tuple[int, int | None, int]:
+    """(a, b, q) of an interval a/q < x <= b/q."""
+    q = scale([over.low] if over.high is None else [over.low, over.high])
+    return int(over.low * q), None if over.high is None else int(over.high * q), q

@@ -15,7 +15,6 @@ from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import (
     coqc,
     gram_certificates,
-    integer_squares,
     release_record,
 )
 from fedbounds.evidence.kernel import rocq_runs as checker
@@ -23,6 +22,7 @@ from fedbounds.evidence.sdp.one_step.certificate import check, read, save
 from fedbounds.evidence.sdp.rational_functions import Interval
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
+from fedbounds_derivations._gram_proofs import squares as squares_of
 
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
 SMALL = next(c for path in shipped("certificates/any-local-models.jsonl") for c in read(path))
@@ -42,7 +42,7 @@ def refusal(folder, text):
 @pytest.mark.parametrize("S", [[[4, 2], [2, 1]], [[0, 0], [0, 3]]])
 def test_a_matrix_is_its_squares(S):
     S = [[Fraction(x) for x in row] for row in S]
-    squares, n = list(integer_squares.squares(S)), len(S)
+    squares, n = list(squares_of(S)), len(S)
     assert all(weight >= 0 for weight, _ in squares)
     assert [[sum(w * l[i] * l[j] for w, l in squares) for j in range(n)] for i in range(n)] == S
 
