@@ -49,6 +49,8 @@ def proof(certificate: Certificate) -> str:
     """The theorem ``proof`` of the statement that ``gram_certificates`` writes."""
     rows, over = rows_of(certificate), certificate.interval
     forms, values = [*map(flat, rows.constraints)], [value for _, value in rows.used]
+    claim: Any
+    shares: list[Any]
     if over is None:
         claim, *shares = (Fraction(1) / scale(map(fraction, form)) for form in (flat(rows.claim), *forms))
         names, lemma, sides = "V v f", "sound v f", ""

@@ -16,8 +16,7 @@ from types import MappingProxyType
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel.rocq_terms import rocq
-from fedbounds.evidence.kernel.run_subject import FOLLOW, Subject, subject_of
+from fedbounds.evidence.kernel.rocq_terms import FOLLOW, Subject, rocq, subject_of
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.permitted_assumptions import given, granted_by
 from fedbounds.evidence.symbolic.proof_state import Unproved

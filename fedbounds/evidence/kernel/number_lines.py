@@ -13,8 +13,32 @@ from dataclasses import dataclass, field, replace
 import sympy as sp
 
 from fedbounds.evidence.kernel.rocq_terms import rocq
+from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.quantity import measured
+from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
+# A quantity without a symbol: E F(w_{t+1}) - F*.
+LOSSES = Mean(of.P, of.loss(of.W_NEXT)) - Mean(of.P, of.loss(of.W_STAR))
+GAP_NEXT = measured(
+    "gap_next", LOSSES, latex=r"\mathbb{E}[F(w_{t+1})]-F^\star", meaning="suboptimality at t + 1", nonnegative=True
+)
+# ||grad F||^2 at t, t + 1 and T.
+AT_T = norm_sq(Centre(of.P, of.grad(of.W_T)))
+NOW_AND_NEXT = [AT_T.xreplace({of.W_T: at}) for at in (of.W, of.W_NEXT)]
+SLOPE, SLOPE_NEXT = (
+    measured(name, at, latex=r"\|\nabla F\|^2", meaning="squared slope of F")
+    for name, at in zip(("slope", "slope_next"), NOW_AND_NEXT, strict=True)
+)
+SLOPE_T = sp.Symbol("slope_T", nonnegative=True)
+# An earlier step s of the round: its size, and s + gamma.
+ETA_S, M_S = (sp.Symbol(name, positive=True) for name in ("eta_s", "m_s"))
+# The distances of local models at T, t and t + 1.
+MODELS_T, MODELS, MODELS_NEXT = (sp.Symbol(f"models_{name}", nonnegative=True) for name in ("T", "now", "next"))
+NAMED = {of.MODELS_T: MODELS_T, of.MODELS: MODELS, of.MODELS_NEXT: MODELS_NEXT}
+NAMED |= {**dict(zip(NOW_AND_NEXT, (SLOPE, SLOPE_NEXT), strict=True)), AT_T: SLOPE_T}
+NAMED |= {of.GAP_NEXT: GAP_NEXT, of.ETA_S: ETA_S, of.M_S: M_S}
+ZERO = sp.Integer(0)
 Sides = tuple[sp.Expr, str, sp.Expr]
 
 
@@ -201,3 +225,32 @@ def bottoms_of(expression: sp.Expr) -> Iterator[sp.Expr]:
     for power in sorted(expression.atoms(sp.Pow), key=sp.default_sort_key):
         if power.exp.is_negative:
             yield power.base
+
+
+def named(expression: sp.Expr) -> sp.Expr:
+    """An expression with symbols for the quantities that have none."""
+    expression = sp.sympify(expression)
+    letters = {one: sp.Symbol(str(one.args[0]), nonnegative=True) for one in expression.atoms(Slack)}
+    return expression.xreplace({**NAMED, **letters})
+
+
+def number(expression: sp.Expr, words: Mapping[str, str]) -> str:
+    """An expression of quantities, powers of a time being powers of that power."""
+    line = NumberLine("", (ZERO, "<=", ZERO), (), {}, {})
+    plain = line.plain(named(expression))
+    return rocq(plain, {**words, **{one.name: f"({rocq(b**e, words)})" for (b, e), one in line.powers.items()}})
+
+
+def powers_of(sides: tuple[sp.Expr, ...]) -> list[tuple[sp.Expr, sp.Expr]]:
+    """Bases, and times in their exponents."""
+    found: dict[tuple[sp.Expr, sp.Expr], None] = {}
+    for side in sides:
+        for power in side.atoms(sp.Pow):
+            if not power.exp.is_number:
+                found |= dict.fromkeys((power.base, one) for one in power.exp.free_symbols)
+    return list(found)
+
+
+def signed(multiplier: sp.Expr, letter: sp.Symbol) -> bool:
+    top, bottom = sp.fraction(sp.together(multiplier))
+    return bottom.has(letter) or any(power % 2 for (power,), _ in sp.Poly(sp.expand(top), letter).terms())

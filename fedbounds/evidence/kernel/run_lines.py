@@ -9,20 +9,25 @@ import sympy as sp
 
 from fedbounds.evidence.kernel import step_statement
 from fedbounds.evidence.kernel.combination import no_script
-from fedbounds.evidence.kernel.number_lines import Fact, NumberLine, bottoms_of
-from fedbounds.evidence.kernel.run_steps import AFTER, ALONE, ALONG, RunSteps
-from fedbounds.evidence.kernel.run_words import (
-    AT_START,
+from fedbounds.evidence.kernel.number_lines import (
     AT_T,
     ETA_S,
     MODELS_T,
-    bounded_drift_of,
-    collected,
+    Fact,
+    NumberLine,
+    bottoms_of,
     named,
     number,
     powers_of,
     signed,
-    signs,
+)
+from fedbounds.evidence.kernel.run_steps import (
+    AFTER,
+    ALONE,
+    ALONG,
+    AT_START,
+    RunSteps,
+    collected,
 )
 from fedbounds.evidence.symbolic import definitions as of
 from fedbounds.evidence.symbolic import derivation as d
@@ -34,10 +39,8 @@ from fedbounds.theory.vectors import Mean
 
 # What a claim may say of the last point.
 OF_END = (sy.Delta_T, sy.gap, AT_T)
-# Why facts hold that a run is asked for.
-OF_FACTS = {
-    "first-round": "rewrite (first_round M T tau t ltac:(assumption) ltac:(apply INR_le; assumption) Ht); ring",
-}
+# Why a fact holds that a run is asked for.
+FIRST_ROUND = "rewrite (first_round M T tau t ltac:(assumption) ltac:(apply INR_le; assumption) Ht); ring"
 
 
 class RunLines(RunSteps):
@@ -121,7 +124,8 @@ class RunLines(RunSteps):
         """The symbols of divisors from which something is taken: a letter must show that they are positive."""
         put = {one: value for one, (value, _) in self.defined().items()}
         bottoms = (sp.expand(one.xreplace(put)) for number in numbers for one in bottoms_of(named(number)))
-        return set().union(*(one.free_symbols for one in bottoms if _lessened(one)))
+        lessened = (one for one in bottoms if any(x.could_extract_minus_sign() for x in sp.Add.make_args(one)))
+        return set().union(*(one.free_symbols for one in lessened))
 
     def defined(self) -> dict[sp.Symbol, tuple[sp.Expr, str]]:
         """Step sizes that the claim prescribes, and the symbols that it defines."""
@@ -156,7 +160,7 @@ class RunLines(RunSteps):
             return Fact(multiplier, (low, "<=", high), "extreme")
         if isinstance(fact, d.Cited):
             line = verified_proofs.checked_named(fact.derivation, self.checked.reading).derivation.steps[-1]
-            ratio = bounded_drift_of(line)
+            ratio = _bounded_drift_of(line)
             if ratio is None or len(fact.discharged) > 1:
                 raise no_script(f"the proof {fact.derivation}")
             label = f"cited {fact.derivation}"
@@ -183,7 +187,7 @@ class RunLines(RunSteps):
             return Fact(multiplier, sides, f"pose proof (round_sums_{j} M T tau ltac:(assumption) Whole) as U; lra")
         if named(part.right - part.left).atoms(Mean) or not named(part.right - part.left).free_symbols:
             raise no_script(f"the fact {fact.key}")
-        why = OF_FACTS.get(fact.key, "first [assumption | lra | nra]")
+        why = FIRST_ROUND if fact.key == "first-round" else "first [assumption | lra | nra]"
         return Fact(multiplier, (named(part.left), part.sign, named(part.right)), why)
 
     def mean_of_iterates(self, convexity: sp.Expr) -> tuple[sp.Expr, str, sp.Expr]:
@@ -215,11 +219,9 @@ class RunLines(RunSteps):
     def induction(self, line: d.Step, rule: d.Induction) -> None:
         """The line at 0, and from each time to the next."""
         name, line = self.names[line.label], self.steady(line)
-        later = {
-            one: sp.Symbol(f"{one}_after", **signs(one))
-            for one in (sy.T, *self.sequences)
-            if named(line.lhs - line.rhs).has(one)
-        }
+        spoken = [one for one in (sy.T, *self.sequences) if named(line.lhs - line.rhs).has(one)]
+        later = {one: sp.Symbol(f"{one}_after", **{_sign(one): True}) for one in spoken}
+        timed = {one: "INR {}" if one == sy.T else self.sequences[one][0] for one in spoken}
         sides = tuple(named(side).xreplace(later) for side in (line.lhs, line.rhs))
         base, carry = (self.lines[label] for label in (rule.base, rule.step))
         texts = []
@@ -227,14 +229,10 @@ class RunLines(RunSteps):
             made = self.number_line(f"{name}_{k}", (sides[0], "<=", sides[1]), part, time)
             words = self.words("t" if k else AT_START)
             for symbol, there in later.items():
-                text = "INR {}" if symbol == sy.T else self.sequences[symbol][0]
-                words[there.name] = text.format("(Datatypes.S t)" if k else "0%nat")
+                words[there.name] = timed[symbol].format("(Datatypes.S t)" if k else "0%nat")
                 made.defined[there] = self._value(symbol, k)
             if k:  # the line at t, in the symbols of time T
-                words |= {
-                    symbol.name: ("INR {}" if symbol == sy.T else self.sequences[symbol][0]).format("t")
-                    for symbol in later
-                }
+                words |= {symbol.name: text.format("t") for symbol, text in timed.items()}
                 made.defined |= {symbol: (self.now(symbol), "reflexivity") for symbol in later}
             for base_of, exponent in powers_of(sides):
                 here = made.powers.setdefault((base_of, exponent), sp.Symbol(f"power_{len(made.powers)}", real=True))
@@ -256,14 +254,12 @@ class RunLines(RunSteps):
             f"      {texts[1]} }}\n"
         )
 
-    def _value(self, symbol: sp.Symbol, place: int) -> tuple[sp.Expr, str]:
+    def _value(self, symbol: sp.Expr, place: int) -> tuple[sp.Expr, str]:
         """What a quantity at time T is at 0, and at t + 1."""
         if symbol == sy.T:
             return (sy.t + 1, "apply S_INR") if place else (sp.Integer(0), "reflexivity")
-        _, start, following = self.sequences[symbol]
-        if place:
-            return following, "simpl; ring"
-        return start, "reflexivity"
+        _, start, _, following = self.sequences[symbol]
+        return (following, "simpl; ring") if place else (start, "reflexivity")
 
     def parted(self, line: d.Step, known: Sequence[d.Use], last: bool = False) -> d.Step:
         """A line about one step, or the last point, as what one without ``known`` facts shows with them."""
@@ -292,7 +288,7 @@ class RunLines(RunSteps):
 
     def bounded_drift(self, line: d.Step) -> sp.Expr | None:
         """The square of the ratio of steps, where a line bounds the drift by that of gradients within G."""
-        return None if self.of_scalars(line) else bounded_drift_of(line)
+        return None if self.of_scalars(line) else _bounded_drift_of(line)
 
     def halving(self, line: d.Step) -> str:
         """That an earlier step of the round is at most a multiple of this one."""
@@ -311,5 +307,14 @@ class RunLines(RunSteps):
         return f"apply ({name} s t Ht Hs Hr)"
 
 
-def _lessened(number: sp.Expr) -> bool:
-    return any(term.could_extract_minus_sign() for term in sp.Add.make_args(number))
+def _sign(symbol: sp.Symbol) -> str:
+    return "positive" if symbol.is_positive else "nonnegative" if symbol.is_nonnegative else "real"
+
+
+def _bounded_drift_of(line: d.Step) -> sp.Expr | None:
+    if line.lhs == sy.drift and line.relation == "<=":
+        for count in (of.n, sy.tau - 1):
+            number = sp.cancel(line.rhs / (sy.eta**2 * count**2 * sy.G_sq))
+            if number in (1, 4):
+                return number
+    return None

@@ -11,10 +11,9 @@ import sympy as sp
 
 from fedbounds.evidence.kernel import claim_statement, step_statement
 from fedbounds.evidence.kernel.combination import no_script
-from fedbounds.evidence.kernel.rocq_terms import binder_names, module_name, rocq, safe_key
+from fedbounds.evidence.kernel.number_lines import number
+from fedbounds.evidence.kernel.rocq_terms import binder_names, module_name, of_local_models, over_path, rocq, safe_key
 from fedbounds.evidence.kernel.run_lines import RunLines
-from fedbounds.evidence.kernel.run_subject import of_local_models, over_path
-from fedbounds.evidence.kernel.run_words import number
 from fedbounds.evidence.prover.rounds import AT_ROUND, AT_STEP, of_least
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory.claim import Claim

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.kernel import claim_statement, run_subject
+from fedbounds.evidence.kernel import claim_statement
 from fedbounds.evidence.kernel.point_statement import PointClaim
-from fedbounds.evidence.kernel.rocq_terms import rocq
+from fedbounds.evidence.kernel.rocq_terms import over_path, rocq
 from fedbounds.evidence.prover.rounds import of_least
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_NEXT, W_STAR, P, W, X
@@ -80,7 +80,7 @@ def words(claim: Claim) -> Mapping[str, str]:
             text = after_history(claim, one)
             if text is not None:
                 result[one.name] = text if fixed else f"expected M (fun c k => {text})"
-        elif one.name not in known and run_subject.over_path(one):
+        elif one.name not in known and over_path(one):
             result |= _over_path(claim, one)
         elif one.name not in known and at_end(claim, one) is not None:
             text = after_history(of_step(claim, one), one)

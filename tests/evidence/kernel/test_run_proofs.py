@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
-from fedbounds.evidence.kernel import claim_statement, found_proof, rocq_terms, run_subject
+from fedbounds.evidence.kernel import claim_statement, found_proof, rocq_terms
 from fedbounds.latex import reader
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.reading import READINGS
@@ -98,5 +98,5 @@ def test_powers_of_a_whole_time_are_powers_and_others_are_refused():
 
 
 def test_what_is_of_one_step_has_no_run():
-    assert run_subject.subject_of(THEOREMS["more:step-drift"]) is None
+    assert rocq_terms.subject_of(THEOREMS["more:step-drift"]) is None
     assert sp.sympify(THEOREMS["more:step-drift"].lhs) == sy.Delta_next
