@@ -7,6 +7,7 @@ near ones, since a loose run tells nothing.
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -57,26 +58,12 @@ class Table:
         return self.values[t % len(self.values)]
 
 
-def line(
-    curvatures: Sequence[float],
-    minima: Sequence[float],
-    p: Sequence[float] | None = None,
-    noise: float | Sequence[float] = 0.0,
+def clients(
+    curvatures: Sequence[Any], minima: Sequence[Any], p: Sequence[float] | None = None, noise: Any = 0.0
 ) -> Problem:
-    """One-dimensional clients F_i(w) = curvature_i (w - minimum_i)^2 / 2."""
-    return plane([[c] for c in curvatures], [[m] for m in minima], p, noise)
-
-
-def plane(
-    spectra: Sequence[Sequence[float]],
-    minima: Sequence[Sequence[float]],
-    p: Sequence[float] | None = None,
-    noise: float | Sequence[float] = 0.0,
-) -> Problem:
-    """Clients with diagonal Hessians and prescribed minimisers, any dimension."""
-    weights = None if p is None else np.array(p, dtype=float)
-    spectrum, points = (np.array(rows, dtype=float) for rows in (spectra, minima))
-    return quadratic(spectrum, points, weights, noise_std=np.array(noise))
+    """F_i(w) = sum_k c_ik (w_k - m_ik)^2/2, a row of numbers a client, or one number where w is one."""
+    spectrum, points = (np.array(rows, dtype=float).reshape(len(rows), -1) for rows in (curvatures, minima))
+    return quadratic(spectrum, points, None if p is None else np.array(p, dtype=float), noise_std=np.array(noise))
 
 
 def experiment(
@@ -86,28 +73,31 @@ def experiment(
     eta: StepSize | float | None = None,
     tau: int = 1,
     rounds: int = 8,
-    **others: object,
+    **others: Any,
 ) -> Experiment:
     """An experiment of the suite: FedAvg, the corollary's step size and the reference engine unless said.
 
     Noise is met with batch size 1 and ``REPLICATES`` replicates; a deterministic run has one replicate.
     """
     noisy = bool(np.any(problem.client_variance(problem.w_star[None, :], 1) > 0))
-    theory = theory_step(problem)
-    chosen: dict[str, object] = {
-        "replicates": REPLICATES if noisy else 1,
-        "batch_size": 1 if noisy else None,
-        "engine": "reference",
-    }
-    return Experiment(
-        problem=problem,
-        weighting=weighting or FedAvg(),
-        eta=theory if eta is None else ConstantStep(eta) if isinstance(eta, float) else eta,
-        tau=tau,
-        rounds=rounds,
-        w0=np.array(w0, dtype=float),
-        **(chosen | others),  # type: ignore[arg-type]
-    )
+    chosen = {"replicates": REPLICATES if noisy else 1, "batch_size": 1 if noisy else None, "engine": "reference"}
+    steps = theory_step(problem) if eta is None else ConstantStep(eta) if isinstance(eta, float) else eta
+    start = np.array(w0, dtype=float)
+    return Experiment(problem, weighting or FedAvg(), steps, tau, rounds, w0=start, **(chosen | others))
+
+
+def regime(
+    name: str,
+    curvatures: Sequence[Any],
+    minima: Sequence[Any],
+    w0: Sequence[float],
+    p: Sequence[float] | None = None,
+    noise: float = 0.0,
+    policy: Policy = Policy(),  # noqa: B008
+    **settings: Any,
+) -> Regime:
+    """Of quadratics: `clients`, and the settings of an `experiment`."""
+    return Regime(name, lambda: experiment(clients(curvatures, minima, p, noise), w0, **settings), policy)
 
 
 @dataclass(frozen=True)
@@ -189,131 +179,72 @@ def after_the_start(claim: Claim, reading: Reading, suite: Suite, names: Set[str
     return result
 
 
+NINE_TO_ONE = Fixed((0.9, 0.1))
+HALF: dict[str, Any] = {"participation": 0.5, "replicates": REPLICATES}
 REGIMES: tuple[Regime, ...] = (
     # N = 1, kappa = 1: the one-step inequality is an equality at t = 0
-    Regime("one client", lambda: experiment(line([1], [0]), [3], eta=0.5)),
+    regime("one client", [1], [0], [3], eta=0.5),
     # N = 1 started at w*: Delta_1 = eta^2 sigma^2 exactly
-    Regime("one client, noisy", lambda: experiment(line([1], [0], noise=1.0), [0], eta=0.5, replicates=MANY)),
+    regime("one client, noisy", [1], [0], [0], noise=1.0, eta=0.5, replicates=MANY),
     # N = 1, kappa = 1, eta = 1/L: w* is reached at once, the largest step the paper allows
-    Regime("one client, one step", lambda: experiment(line([1], [0]), [3], eta=1.0, rounds=2)),
+    regime("one client, one step", [1], [0], [3], eta=1.0, rounds=2),
     # N = 1, curvatures 1 and 10, started along the soft one: the start outweighs every gradient
-    Regime("one soft client", lambda: experiment(plane([[1, 10]], [[0, 0]]), [1, 0], rounds=40)),
+    regime("one soft client", [[1, 10]], [[0, 0]], [1, 0], rounds=40),
     # four heterogeneous clients, FedMax(2), full gradients
-    Regime(
-        "noiseless",
-        lambda: experiment(
-            plane([[1, 2], [2, 4], [1, 8], [4, 4]], [[1, 0], [0, 2], [-1, 1], [2, -2]]), [5, -5], FedMax(2), tau=3
-        ),
-    ),
+    regime("noiseless", [[1, 2], [2, 4], [1, 8], [4, 4]], [[1, 0], [0, 2], [-1, 1], [2, -2]], [5, -5],
+           weighting=FedMax(2), tau=3),
     # every client the same function: Gamma = 0, no drift
-    Regime("homogeneous", lambda: experiment(line([2, 2, 2], [1, 1, 1]), [4], FedSoftMax(1.0), eta=0.25, tau=3)),
+    regime("homogeneous", [2, 2, 2], [1, 1, 1], [4], weighting=FedSoftMax(1.0), eta=0.25, tau=3),
     # coinciding minima, tau = 1, noiseless: only the start is left
-    Regime("homogeneous, one step at a time", lambda: experiment(line([1, 4], [0, 0]), [2], rounds=40)),
+    regime("homogeneous, one step at a time", [1, 4], [0, 0], [2], rounds=40),
     # kappa = 10^4, started along the soft direction
-    Regime(
-        "extreme kappa",
-        lambda: experiment(plane([[1, 1e4], [1, 1e4]], [[0, 1], [0, -1]]), [1, 0], eta=1e-4, tau=2, rounds=20),
-    ),
+    regime("extreme kappa", [[1, 1e4], [1, 1e4]], [[0, 1], [0, -1]], [1, 0], eta=1e-4, tau=2, rounds=20),
     # one skewed step while rho_bar exceeds gamma
-    Regime(
-        "extreme skew, from afar",
-        lambda: experiment(line([1, 1], [0, 1], (0.999, 0.001)), [0], FedMax(1), eta=0.5, rounds=1),
-    ),
+    regime("extreme skew, from afar", [1, 1], [0, 1], [0], (0.999, 0.001), weighting=FedMax(1), eta=0.5, rounds=1),
     # 300 local steps a round, curvatures 1 and 4: clients nearly reach their own minima
-    Regime("large tau", lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=300, rounds=2, stride=10)),
+    regime("large tau", [1, 4], [-1, 1], [0.6], tau=300, rounds=2, stride=10),
     # fixed weights (0.9, 0.1): the gap stays at its floor while the O(1/T) terms fade
-    Regime(
-        "biased weights, long run",
-        lambda: experiment(line([1, 1], [1, -1]), [0.8], Fixed((0.9, 0.1)), rounds=3000, stride=200),
-    ),
+    regime("biased weights, long run", [1, 1], [1, -1], [0.8], weighting=NINE_TO_ONE, rounds=3000, stride=200),
     # a client of share 10^-4 alone loses at t = 0, so rho_bar at synchronisation times is 10^4, then it arrives
-    Regime(
-        "skew lost inside a round",
-        lambda: experiment(line([1, 1], [0, 1], (0.9999, 0.0001)), [0], FedMax(1), eta=0.25, tau=2, rounds=1),
-    ),
+    regime("skew lost inside a round", [1, 1], [0, 1], [0], (0.9999, 0.0001),
+           weighting=FedMax(1), eta=0.25, tau=2, rounds=1),
     # the p-weighted iterate goes one way for 20 steps, the aggregate the other
-    Regime(
-        "biased weights, small local steps",
-        lambda: experiment(line([1, 1], [1, -1]), [0.4], Fixed((0.9, 0.1)), eta=1e-5, tau=20, rounds=2),
-    ),
+    regime("biased weights, small local steps", [1, 1], [1, -1], [0.4],
+           weighting=NINE_TO_ONE, eta=1e-5, tau=20, rounds=2),
     # pi and Pi are met by rho_bar and rho_tilde: each client alone loses at one of the two points
-    Regime("extreme ratios", lambda: experiment(line([1, 1e6], [1, 0]), [1], Fixed((0.9, 0.1)), eta=1e-9, rounds=1)),
+    regime("extreme ratios", [1, 1e6], [1, 0], [1], weighting=NINE_TO_ONE, eta=1e-9, rounds=1),
     # opposite pulls, each round's last step a quarter of the others: Lemma 2 near equality
-    Regime(
-        "fast decay",
-        lambda: experiment(
-            line([1, 1], [1e3, -1e3]), [0], eta=Table((*[4e-6] * 99, 1e-6)), tau=100, rounds=1, stride=3
-        ),
-    ),
+    regime("fast decay", [1, 1], [1e3, -1e3], [0], eta=Table((*[4e-6] * 99, 1e-6)), tau=100, rounds=1, stride=3),
     # the last step of a round a 25th of the first: Lemma 2 as written fails
-    Regime("faster decay", lambda: experiment(line([1, 1], [1, -1]), [0], eta=Table((0.25, 0.01)), tau=2, rounds=4)),
+    regime("faster decay", [1, 1], [1, -1], [0], eta=Table((0.25, 0.01)), tau=2, rounds=4),
     # eta = 1.9/L: still stable, outside the paper's condition
-    Regime(
-        "steps beyond 1/L",
-        lambda: experiment(plane([[1, 1], [1, 40]], [[1, 0], [-1, 0]]), [3, 1], eta=1.9 / 40, tau=3),
-    ),
+    regime("steps beyond 1/L", [[1, 1], [1, 40]], [[1, 0], [-1, 0]], [3, 1], eta=1.9 / 40, tau=3),
     # eta_r = 0.1 * 0.5^r has a finite sum: the run stops on the way
-    Regime(
-        "summable steps",
-        lambda: experiment(line([1, 1], [0, 0]), [5], eta=Geometric(0.1, 0.5, 1), rounds=500, stride=50),
-    ),
+    regime("summable steps", [1, 1], [0, 0], [5], eta=Geometric(0.1, 0.5, 1), rounds=500, stride=50),
     # participation C = 1/2 on heterogeneous clients
-    Regime(
-        "half the clients",
-        lambda: experiment(
-            line([1, 1, 2, 2], [3, -3, 1, -1]), [0], participation=0.5, replicates=REPLICATES, tau=2, rounds=20
-        ),
-    ),
+    regime("half the clients", [1, 1, 2, 2], [3, -3, 1, -1], [0], **HALF, tau=2, rounds=20),
     # participation C = 1/2 of two clients of shares 0.9 and 0.1: on average both count the same
-    Regime(
-        "half the clients, unequal",
-        lambda: experiment(
-            line([1, 1], [1, -1], (0.9, 0.1)), [0.8], participation=0.5, replicates=REPLICATES, rounds=300, stride=20
-        ),
-    ),
+    regime("half the clients, unequal", [1, 1], [1, -1], [0.8], (0.9, 0.1), **HALF, rounds=300, stride=20),
     # FedAvg at w*, L Gamma a hundred times G^2: nothing moves, so a negative right-hand side shows
-    Regime(
-        "started at w*, flat directions",
-        lambda: experiment(plane([[1, 100], [1, 100]], [[1, 0], [-1, 0]]), [0, 0], eta=0.01),
-    ),
+    regime("started at w*, flat directions", [[1, 100], [1, 100]], [[1, 0], [-1, 0]], [0, 0], eta=0.01),
     # FedAvg at w* with curvatures 1 and 4 and eight local steps: drift alone moves it
-    Regime("started at w*, drifting", lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=8, rounds=4)),
+    regime("started at w*, drifting", [1, 4], [-1, 1], [0.6], tau=8, rounds=4),
     # all weight on a client whose minimum is w*: rho_tilde = 0 < rho_bar
-    Regime(
-        "no skew at w*",
-        lambda: experiment(line([1, 1, 1], [-1, 0, 1]), [1], Fixed((0.0, 1.0, 0.0)), eta=1e-3, rounds=1),
-    ),
+    regime("no skew at w*", [1, 1, 1], [-1, 0, 1], [1], weighting=Fixed((0.0, 1.0, 0.0)), eta=1e-3, rounds=1),
     # kappa = 200 and a client of share 10^-7 far away: eta mu (1 + 3 rho_bar/8) exceeds 1
-    Regime(
-        "contraction beyond 0",
-        lambda: experiment(
-            plane([[1, 200], [1, 200]], [[0, 0], [50, 0]], (1 - 1e-7, 1e-7)), [1, 0], FedMax(1), eta=1 / 200, rounds=1
-        ),
-    ),
+    regime("contraction beyond 0", [[1, 200], [1, 200]], [[0, 0], [50, 0]], [1, 0], (1 - 1e-7, 1e-7),
+           weighting=FedMax(1), eta=1 / 200, rounds=1),
     # participation C = 1/2 at w*: the choice of clients alone moves the model
-    Regime(
-        "half the clients, started at w*",
-        lambda: experiment(
-            line([1, 4, 1, 4], [-1, 1, -1, 1]), [0.6], participation=0.5, replicates=REPLICATES, tau=2, rounds=10
-        ),
-    ),
+    regime("half the clients, started at w*", [1, 4, 1, 4], [-1, 1, -1, 1], [0.6], **HALF, tau=2, rounds=10),
     # eta = 1.99/L on one steep direction: the iterate swings, and Delta falls by a hundredth
-    Regime("steps of almost 2/L", lambda: experiment(plane([[1, 40]], [[0, 0]]), [0, 1], eta=1.99 / 40, rounds=10)),
+    regime("steps of almost 2/L", [[1, 40]], [[0, 0]], [0, 1], eta=1.99 / 40, rounds=10),
     # Power-of-Choice: two candidates, one selected, weights that are random
-    Regime(
-        "random selection",
-        lambda: experiment(line([1, 2, 1], [2, 0, -2], noise=0.5), [1], PowerOfChoice(2, 1), tau=2, rounds=10),
-    ),
+    regime("random selection", [1, 2, 1], [2, 0, -2], [1], noise=0.5,
+           weighting=PowerOfChoice(2, 1), tau=2, rounds=10),
     # sigma^2 given a millionth of what the run needs, G^2 enough: Assumption 3 fails
-    Regime(
-        "understated variance",
-        lambda: experiment(line([1, 1], [0, 0], noise=1.0), [0], eta=0.5, replicates=MANY),
-        Policy(sigma_sq=1e-6, G_sq=1e3),
-    ),
+    regime("understated variance", [1, 1], [0, 0], [0], noise=1.0, eta=0.5, replicates=MANY,
+           policy=Policy(sigma_sq=1e-6, G_sq=1e3)),
     # 40 local steps from w* with G^2 given a millionth: drift is all there is
-    Regime(
-        "understated gradients, drifting",
-        lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=40, rounds=1),
-        Policy(sigma_sq=0.0, G_sq=1e-6),
-    ),
-)
+    regime("understated gradients, drifting", [1, 4], [-1, 1], [0.6], tau=40, rounds=1,
+           policy=Policy(sigma_sq=0.0, G_sq=1e-6)),
+)  # fmt: skip

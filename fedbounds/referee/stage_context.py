@@ -1,89 +1,27 @@
-"""What a stage of a trial is given, what it finds, the pieces of a long one, and how it ends before it is done."""
+"""What a stage of a trial is given, what it finds, and how it ends before it is done."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from fedbounds import io
-from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.referee.regimes import Suite
 from fedbounds.referee.search.candidates import Arm
 from fedbounds.referee.search.populations import BUDGETS, PROVED, Budget
 from fedbounds.study.parallel import in_order
-from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-
-@dataclass(frozen=True)
-class WorkItems:
-    """``jobs`` processes (-1: one a core); ``file`` holds results by their keys."""
-
-    of: Mapping[str, Any] = field(default_factory=dict)
-    file: Path | None = None
-    jobs: int = 1
-
-    def key(self, stage: str, item: Any) -> str:
-        """Where the result of an item is held: its stage, and a digest of all that it depends on."""
-        content = json.dumps([dict(self.of), item], sort_keys=True, default=asdict)
-        return f"{stage}/{hashlib.sha256(content.encode()).hexdigest()[:32]}"
-
-    def each(
-        self,
-        stage: str,
-        function: Callable[[Any], Any],
-        items: Iterable[Any],
-        is_usable: Callable[[Any, Any], bool] = lambda item, piece: True,
-    ) -> Generator[Any, None, None]:
-        """function(item), a JSON value, of each item in order: the same whoever computes it, or did so before.
-
-        What the file holds of an item is taken only where it ``is_usable``; the item is computed again elsewhere.
-        """
-        todo: Sequence[Any] = list(items)
-        keys = [self.key(stage, item) for item in todo]
-        held = self._held() if self.file is not None else {}
-        usable = [key in held and is_usable(item, held[key]) for key, item in zip(keys, todo, strict=True)]
-        due = [item for item, done in zip(todo, usable, strict=True) if not done]
-        fresh = in_order(function, due, self.jobs)
-        for key, done in zip(keys, usable, strict=True):
-            if not done:
-                held[key] = next(fresh)
-                if self.file is not None:
-                    io.write_json(self.file, held)
-            yield held[key]
-        next(fresh, None)  # it has ended, not been given up: its processes stay for the next stage
-
-    def _held(self) -> dict[str, Any]:
-        exists = self.file is not None and self.file.exists()
-        return io.shaped(io.read_json(self.file), dict[str, Any], self.file.name) if exists and self.file else {}
-
-
-# What only a computation may say: a file that says so is not believed.
-SURE = (Status.HOLDS, Status.REFUTED)
-
-
-def left_open(claim: str, reading: str, place: Mapping[str, Any], piece: Any) -> bool:
-    """Whether a piece of certificates leaves this claim open at this place: anything surer is computed again."""
-    saved = io.shaped(piece, dict[str, Any], "a piece of certificates")
-    (verdict,) = verdicts_from([saved])
-    if (verdict.claim, verdict.reading, verdict.evidence) != (claim, reading, Evidence.SDP) or verdict.status in SURE:
-        return False
-    result, wanted = Setting.from_json(saved.get("data", {}).get("setting", {})), Setting.from_json(place)
-    # What was proved there may be of more than was asked.
-    return replace(result, local=wanted.local, gradients=wanted.gradients) == wanted
-
+# (function, items) -> the results in order, whoever computes them.
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 # Why a stage ended before it was done.
 INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"
@@ -115,8 +53,9 @@ class Case:
     """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far.
 
     A stage calls ``so_far`` with what it would find if it ended there; the call may end it. ``end`` is when the
-    trial's processor seconds are spent, if they are limited; ``chosen`` what a search of that budget tries, as known;
-    ``extra`` the plug-in modules whose weightings and families a search tries.
+    trial's processor seconds are spent, if they are limited; ``each`` computes the items of a long stage; ``chosen``
+    is what a search of that budget tries, as known; ``extra`` the plug-in modules whose weightings and families it
+    tries.
     """
 
     claim: Claim
@@ -125,7 +64,7 @@ class Case:
     seed: int
     suite: Suite
     verdicts: tuple[Verdict, ...] = ()
-    work: WorkItems = field(default_factory=WorkItems)
+    each: Each = in_order
     so_far: SoFar = lambda result: None
     end: float | None = None
     chosen: dict[str, list[Arm]] = field(default_factory=dict)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
@@ -30,7 +29,7 @@ from fedbounds.referee.regimes import after_the_start, verdicts_in
 from fedbounds.referee.search.candidates import arms, expected_seconds
 from fedbounds.referee.search.family import families
 from fedbounds.referee.search.populations import Budget
-from fedbounds.referee.search.refute import is_outcome, refute
+from fedbounds.referee.search.refute import refute
 from fedbounds.referee.sharpen import Sharpening
 from fedbounds.referee.stage_context import (
     PROOFS,
@@ -38,11 +37,9 @@ from fedbounds.referee.stage_context import (
     StageResult,
     TimeSpent,
     at_most,
-    left_open,
     processor_seconds,
 )
 from fedbounds.study import ledger
-from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -162,12 +159,10 @@ def certificates(case: Case) -> StageResult:
     if not applies(case.claim, case.reading):
         return certificate_settings.examined(case, GRIDS[case.budget])
     result: list[Verdict] = []
-    settings_json = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
-    certificate, usable = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
-    for piece in case.work.each("certificates", certificate, settings_json, usable):
-        (verdict,) = verdicts_from([piece])
+    places = list(settings(case.claim, case.reading, GRIDS[case.budget]))
+    for verdict in case.each(partial(_certificate, case.claim), places):
         if verdict.status is Status.REFUTED:
-            return StageResult((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
+            return StageResult((f"false at {verdict.coverage.words()}",), (verdict,))
         result.append(verdict)
         case.so_far(lambda: _at_settings(result))
     return _at_settings(result)
@@ -183,26 +178,25 @@ def _at_settings(verdicts: list[Verdict]) -> StageResult:
     return StageResult(tuple(lines), tuple(verdicts))
 
 
-def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
+def _certificate(claim: Claim, place: Setting) -> Verdict:
     """The verdict on the class at one setting."""
-    verdict, _ = examination(claim, Setting.from_json(place))
-    verdict = replace(verdict, data={"setting": place, **verdict.data})
+    verdict, _ = examination(claim, place)
+    verdict = replace(verdict, data={"setting": place.to_json(), **verdict.data})
     if verdict.tightness == math.inf and verdict.status is not Status.REFUTED:
         nothing = "its left side is 0 all over the class, so nothing was tested"
         verdict = replace(verdict, status=Status.VACUOUS, detail=nothing, tightness=None)
-    return verdict.to_json()
+    return verdict
 
 
 def search(case: Case, budget: Budget | None = None) -> StageResult:
     """The adversarial search over small quadratics."""
-    each = partial(case.work.each, is_usable=is_outcome)
 
     def so_far(verdict: Callable[[], Verdict]) -> None:
         case.so_far(lambda: _searched(verdict()))
 
     budget = budget or case.search_budget
     chosen, request = case.chosen.get(budget.name), (case.claim, case.reading, budget, case.seed)
-    return _searched(refute(*request, each=each, so_far=so_far, chosen=chosen, extra=case.extra))
+    return _searched(refute(*request, each=case.each, so_far=so_far, chosen=chosen, extra=case.extra))
 
 
 def _searched(verdict: Verdict) -> StageResult:

@@ -24,9 +24,9 @@ from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.populations import BUDGETS
 from fedbounds.referee.sharpen import Sharpening
-from fedbounds.referee.stage_context import TimeSpent, WorkItems, at_most
+from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.referee.trial import Outcome, Progress, Trial, checked, try_claim
-from fedbounds.study.identity import identity
+from fedbounds.study.parallel import in_order
 from fedbounds.study.result_table import Findings, flat
 from fedbounds.theory.claim import Claim, Kind, in_readings
 from fedbounds.theory.reading import READINGS, Reading
@@ -115,8 +115,8 @@ def referee(
 ) -> Findings[Trial]:
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
-    ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder whose
-    pieces are not computed again; ``jobs``, ``progress``, ``seconds`` of each claim: as for
+    ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: a folder for what each
+    stage found; ``jobs``, ``progress``, ``seconds`` of each claim: as for
     `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
     then looked for where a claim is false (None: for a few seconds). Where a proof is found Rocq is asked about it,
     if it is installed, for at most ``rocq`` seconds. ``each_followed`` is called with the trial that has either.
@@ -209,8 +209,7 @@ def refute(
     """Search for a counterexample to a claim (all, if none is given) in each reading, confirmed in fractions.
 
     REFUTED carries the instance and both sides in ``data``; anything else the closest approach, which proves nothing.
-    ``jobs``: processes; ``out``, a JSON file, has the verdicts so far, and ``out`` + ".state" until the end the
-    pieces that the same call does not compute again.
+    ``jobs``: processes; ``out``: a JSON file for the verdicts so far.
 
     >>> refute("rate")[0].detail
     'w_0 is a fixed point for every step size: the gap is 1/18 at every T'
@@ -226,19 +225,14 @@ def refute(
     todo = list(in_readings(claims_from(claim, extra), reading))
     for item, _ in todo:
         item.require_fedavg()
-    state = None if path is None else path.with_name(path.name + ".state")
     verdicts: dict[str, Verdict] = {}
     for item, name in todo:
-        work = WorkItems(identity(item, name, budget, seed, extra), state, jobs)
-        each = partial(work.each, is_usable=search_for.is_outcome)
         verdicts[f"{item.key}/{name}"] = search_for.refute(
-            item, READINGS[name], BUDGETS[budget], seed, progress, each, extra=extra
+            item, READINGS[name], BUDGETS[budget], seed, progress, partial(in_order, jobs=jobs), extra=extra
         )
         if path is not None:
             documents = {place: verdict.to_json() for place, verdict in verdicts.items()}
             io.write_json(path, {"search": search, "verdicts": documents})
-    if state is not None:
-        state.unlink(missing_ok=True)
     return Findings(tuple(verdicts.values()), _of_verdict)
 
 

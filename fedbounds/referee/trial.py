@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from fedbounds.errors import explained, nearest, of_kind, reject, whole
 from fedbounds.plugins import Plugins, claim_named, modules_from
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regimes import REGIMES, Suite
-from fedbounds.referee.stage_context import INTERRUPTED, Case, Stage, StageResult, Watch, WorkItems, processor_seconds
+from fedbounds.referee.stage_context import INTERRUPTED, Case, Stage, StageResult, Watch, processor_seconds
 from fedbounds.referee.stages import STAGES, Step, certificates, neighbours, proof, sanity, with_estimate
-from fedbounds.study.identity import identity
 from fedbounds.study.ledger import ANYWHERE, Alarm, Line, alarms
+from fedbounds.study.parallel import in_order
 from fedbounds.study.result_table import Tabled
 from fedbounds.theory.claim import Claim, in_words
 from fedbounds.theory.expressions import require_met, require_steps
@@ -33,7 +34,7 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 Progress = Callable[[int, Step, "Stage | None"], None]
 # Who may prove a claim, the strictest first.
 PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
-# The prover, which has no pieces, may use this share of the processor seconds that are left.
+# The prover, which reports nothing on its way, may use this share of the processor seconds that are left.
 LONGEST = 2 / 3
 # What another process computes from the beginning of an earlier stage on, where time is not limited.
 BESIDE: Mapping[Any, Any] = {sanity: proof, certificates: neighbours}
@@ -177,7 +178,11 @@ class Trial(Tabled):
     def to_json(self) -> dict[str, Any]:
         """The trial as a JSON object."""
         return {
-            **identity(self.claim, self.reading, self.budget, self.seed),
+            "claim": self.claim.key,
+            "reading": self.reading,
+            "budget": self.budget,
+            "seed": self.seed,
+            "version": metadata.version("fedbounds"),
             "outcome": str(self.outcome),
             "alarms": list(map(str, self.alarms)),
             "finished": self.finished,
@@ -203,10 +208,9 @@ def try_claim(
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
-    ``state`` is a JSON file written after each stage, one beside it after each piece of a long one, which the same
-    call does not compute again. ``progress(k, step, None)`` is called before a stage, and after it with what it
-    found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the
-    large budget) compute the pieces, with the same results.
+    ``state`` is a JSON file written after each stage. ``progress(k, step, None)`` is called before a stage, and after
+    it with what it found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by
+    default for the large budget) compute the parts of long stages, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``. ``stages`` are all
     unless given. Weightings and families of instances of the ``plugins`` are searched too.
@@ -222,11 +226,10 @@ def try_claim(
     stages = stages or STAGES
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
     trial = Trial(claim, reading, budget, seed)
-    path = None if state is None else state.with_suffix(".pieces.json")
-    work = WorkItems(identity(claim, reading, budget, seed, extra), path, jobs)
+    each = partial(in_order, jobs=jobs)
     end = None if seconds is None else processor_seconds() + seconds
     suite = suite or Suite(REGIMES)
-    case = Case(claim, READINGS[reading], budget, seed, suite, trial.verdicts, work, end=end, extra=extra)
+    case = Case(claim, READINGS[reading], budget, seed, suite, trial.verdicts, each, end=end, extra=extra)
     running = ExitStack()
     computed: dict[Any, Callable[[], StageResult]] = {}
     try:

@@ -161,7 +161,7 @@ def _unfinished(trial: Trial) -> str:
     stages = ", ".join(trial.cut)
     if trial.finished or trial.fault:
         return f" (out of time in: {stages})" if stages else ""
-    return f" (interrupted{' in ' * bool(stages)}{stages}; with a folder for results, the same call continues)"
+    return f" (interrupted{' in ' * bool(stages)}{stages})"
 
 
 def _open(trial: Trial) -> list[str]:

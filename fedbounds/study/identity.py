@@ -15,7 +15,7 @@ import re
 import sys
 import sysconfig
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -42,20 +42,6 @@ STUDY = ("study/ledger.py",)
 ABOVE = ("study/", "referee/", "report/", "cli/", "vision/")
 PACKAGE = Path(__file__).resolve().parent.parent
 BY = f"Python {sys.version.partition(' ')[0]}, sympy {version('sympy')}"
-
-
-def identity(claim: Claim, reading: str, budget: str, seed: int, extra: Iterable[ModuleType] = ()) -> dict[str, Any]:
-    """What a state belongs to, as a JSON object; ``extra`` modules bring weightings and families."""
-    brought = [hashlib.sha256(_source(module)).hexdigest() for module in extra]
-    return {
-        "claim": claim.key,
-        "reading": reading,
-        "budget": budget,
-        "seed": seed,
-        "stated": statement_digest(claim),
-        "version": version("fedbounds"),
-        **({"plugins": brought} if brought else {}),
-    }
 
 
 def statement_digest(claim: Claim) -> str:

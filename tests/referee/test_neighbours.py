@@ -32,11 +32,6 @@ def step(terms, *more):
     return Claim("draft", "", "", "step", s.Delta_next, terms, assumptions=(*GIVEN, *more))
 
 
-def test_the_textbook_lemma_of_gradient_descent_is_proved_for_one_client():
-    proof = automatic.examine(step(NESTEROV, a.one_client), PLAIN)
-    assert proof.status is Status.HOLDS and "one-client" in proof.detail
-
-
 def open_lines(claim, near=()):
     """The headline of a claim that a search did not refute, and what stands below it."""
     axes = {"N": only(2, 3), "tau": only(1, 10), "T": Span(1, 10), "kappa": Span(1, 10**6), "eta_L": Span(0, 2)}

@@ -8,32 +8,20 @@ from fedbounds.plugins import claims
 from fedbounds.referee.regimes import ERROR_RATE, REGIMES, Suite, prescribed_steps
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
-from validate.false_theorems.shipped import shipped_regimes
 
 KNOWN = claims()
-# Proved or generally held to be true, in the reading named.
-TRUE = {
-    **dict.fromkeys(("theorem-1", "corollary", "lemma-2", "sharper-step", "error-minimiser", "pi-ratio"), "repaired"),
-    **dict.fromkeys(("lemma-1", "li-2020", "cho-2020"), "literal"),
-}
-FALSE = [
-    ("theorem-1", "literal"),
-    ("theorem-1", "sync"),
-    ("corollary", "literal"),
-    ("corollary", "sync"),
-    ("lemma-2", "literal"),
-    ("error-minimiser", "literal"),
-    ("error-by-pi", "literal"),
-    ("error-by-pi", "repaired"),
-    ("fedavg-speed", "literal"),
-    ("speed-floor", "literal"),
-]
+# Proved in the reading named.
+TRUE = {**dict.fromkeys(("theorem-1", "lemma-2", "pi-ratio"), "repaired"), "lemma-1": "literal"}
+FALSE = (
+    *(("theorem-1", "literal"), ("theorem-1", "sync"), ("corollary", "literal"), ("lemma-2", "literal")),
+    *(("error-minimiser", "literal"), ("error-by-pi", "repaired"), ("speed-floor", "literal")),
+)
 BY_NAME = {regime.name: regime for regime in REGIMES}
 
 
 @pytest.fixture(scope="module")
 def suite():
-    return Suite((*REGIMES, *shipped_regimes()))
+    return Suite(REGIMES)
 
 
 def statuses(suite, key, reading):

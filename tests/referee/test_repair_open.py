@@ -47,7 +47,7 @@ LITERAL = repair.Repairs(HOW, Screen(RATIO, HOW, []), float("inf"), Shipped(()))
 @pytest.fixture(scope="module")
 def search():
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(limit_cases, "MOST", 120)
+        patched.setattr(limit_cases, "MOST", 60)
         return repair.Repairs(HOW, screen(RATIO, HOW, [], 30.0), float("inf"), Shipped(()))
 
 

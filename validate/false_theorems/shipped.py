@@ -5,7 +5,7 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import weighting_named
-from fedbounds.referee.regimes import Regime, Table, experiment, plane
+from fedbounds.referee.regimes import Regime, Table, clients, experiment
 from fedbounds.weightings.fixed import Fixed
 
 # A shipped run of more rounds than this is recorded about this many times.
@@ -24,7 +24,7 @@ def of_instance(name: str, instance: Instance) -> Regime | None:
         curvatures, minima = (
             [list(map(float, row)) for row in rows] for rows in (instance.curvatures, instance.minima)
         )
-        problem = plane(curvatures, minima, list(map(float, instance.p)))
+        problem = clients(curvatures, minima, list(map(float, instance.p)))
         w0, steps = list(map(float, instance.w0)), Table(tuple(map(float, instance.eta)))
         tau, rounds = instance.tau, instance.rounds
         return experiment(problem, w0, weighting, steps, tau, rounds, stride=_stride(rounds))

@@ -17,7 +17,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ class Format:
 
 def formats(folder: Path) -> list[tuple[Format, bytes]]:
     """Every format of a file that the package writes, with a valid one; ``folder`` is written to."""
-    parts = (_sweeps, _evidence, _referee, _vision)
+    parts = (_sweeps, _evidence, _vision)
     return [pair for part in parts for pair in part(folder)]
 
 
@@ -138,31 +138,6 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     if proofs is not None:
         reader = lambda path: shaped(read_json(path), list[Audited], path.name)  # noqa: E731
         yield Format("audit of the kernel", reader, folder / "audit.json", json_file), proofs.read_bytes()
-
-
-def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds import plugins
-    from fedbounds.referee.search.candidates import arms
-    from fedbounds.referee.search.family import dimension, families
-    from fedbounds.referee.search.outcome import Outcome, Task
-    from fedbounds.referee.search.populations import BUDGETS
-    from fedbounds.referee.search.refute import is_outcome
-    from fedbounds.referee.stage_context import WorkItems
-    from fedbounds.theory.reading import READINGS
-
-    claim, known = plugins.claim_named("lemma-2"), families()
-    tasks = [Task(arm, 0, k, 1) for k, arm in enumerate(arms(claim, READINGS["repaired"], BUDGETS["small"])[:3])]
-    state = folder / "search.state"
-
-    def outcome(task: Task) -> dict[str, Any]:
-        shape = task.arm.shape
-        return asdict(Outcome(task.arm, 0, 10, 0.5, (0.5,) * dimension(shape, known[shape.family])))
-
-    def read(path: Path) -> list[Any]:
-        return list(WorkItems({}, path).each("search, rung 0", outcome, tasks, is_outcome))
-
-    read(state)
-    yield Format("state of a search", read, state, json_file), state.read_bytes()
 
 
 def _vision(folder: Path) -> Iterator[tuple[Format, bytes]]:

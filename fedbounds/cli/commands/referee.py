@@ -53,15 +53,14 @@ def referee(
     """Say whether THEOREM is true: a LaTeX or Python file, a folder of the latter, or the key of a shipped claim.
 
     About a minute a claim with the small budget, longer with quantities of your own. Of a false claim the nearest
-    statements that are proved, or not refuted, follow in some seconds. Ctrl-C prints what was found; with --out, the
-    same call does no piece of a long stage again.
+    statements that are proved, or not refuted, follow in some seconds. Ctrl-C prints what was found.
 
     label: Only the claim of a file with this key, or label in LaTeX.
     reading: One reading (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
     seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
-    out: Folder for results and their page; the same folder continues a long stage.
+    out: Folder for results and their page.
     fail_on: Exit with code 1 if a claim is refuted.
     script: Print a counterexample as a script of plain Python, and nothing else.
     rocq: Seconds for Rocq, where it is installed, to check a proof that is found; 0: it is not asked.

@@ -45,7 +45,7 @@ def refute(
     reading: plain, literal, sync, all-steps or repaired (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes.
-    out: JSON file for the result; the same file continues a search.
+    out: JSON file for the result.
     script: Print a counterexample as a script of plain Python, and nothing else.
     verify: Verify the shipped counterexamples exactly, all or those to CLAIM; search nothing.
     """

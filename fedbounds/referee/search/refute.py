@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from fedbounds import io
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
@@ -44,8 +43,8 @@ MOVED = 16
 EXAMPLES = 8
 
 Progress = Callable[[str, int, int], None]
-# (name of the rung, function, tasks) -> the results in order.
-Each = Callable[[str, Callable[[Any], Any], list[Any]], Iterable[Any]]
+# (function, tasks) -> the results in order.
+Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
 
 
 def run_arm(search: Search, task: Task) -> Outcome:
@@ -111,7 +110,7 @@ def refute(
     budget: Budget,
     seed: int = 0,
     progress: Progress | None = None,
-    each: Each = lambda stage, function, tasks: map(function, tasks),
+    each: Each = map,
     by_family: Mapping[str, InstanceFamily] | None = None,
     so_far: Callable[[Callable[[], Verdict]], None] = lambda verdict: None,
     chosen: Sequence[Arm] | None = None,
@@ -211,12 +210,12 @@ def _outcomes(search: Search, chosen: Sequence[Arm], progress: Progress | None, 
         tasks = [
             Task(arm, rung, k, generations, start, last) for (arm, k, _), start in zip(left, starts, strict=True)
         ]
-        results = iter(each(f"search, rung {rung}", partial(_as_json, search), tasks))
+        results = iter(each(partial(run_arm, search), tasks))
         reached: list[Outcome] = []
         for k in range(len(tasks)):
             if progress is not None:
                 progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
-            yield (outcome := _of_json(next(results)))
+            yield (outcome := next(results))
             reached.append(min(outcome, left[k][2] or outcome, key=lambda item: item.margin))
         next(results, None)  # ended, so that processes stay for the next rung
         done += len(tasks)
@@ -251,21 +250,3 @@ def _best(every: list[Arm], margins: list[float]) -> list[int]:
         ranked = sorted(group, key=lambda k: (abs(margins[k]) <= -WORTH_TRYING, margins[k], k))
         chosen += [k for k in ranked[: -(-len(group) // KEPT_SHARE)] if margins[k] < OUTSIDE]
     return chosen or [min(range(len(margins)), key=lambda k: (margins[k], k))]
-
-
-def _as_json(search: Search, task: Task) -> dict[str, Any]:
-    """One arm's outcome as a JSON object, whoever computes it."""
-    return asdict(run_arm(search, task))
-
-
-def _of_json(data: Any) -> Outcome:
-    return io.shaped(data, Outcome, "an arm's outcome")
-
-
-def is_outcome(task: Task, data: Any) -> bool:
-    """Whether a JSON object is an outcome of a task; InputError where it is of none."""
-    outcome = _of_json(data)
-    by_family = families()
-    family = by_family.get(outcome.arm.shape.family)
-    size = len(outcome.point) if family is None else dimension(task.arm.shape, family)
-    return (outcome.arm, outcome.rung, len(outcome.point)) == (task.arm, task.rung, size)
