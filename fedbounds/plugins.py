@@ -184,14 +184,12 @@ def plugged(package: str, name: str, kind: type[T], extra: Iterable[ModuleType])
     """Key -> what the modules of a package, of other distributions and of ``extra`` define as ``name``."""
     result: dict[str, T] = {}
     for module in (*modules(package), *extra):
-        item = getattr(module, name, None)
-        if item is None:
-            continue
-        if not isinstance(item, kind):
-            raise reject(
-                f"{name} of {_of(module)} must be a {kind.__name__}", repr(item), f"build it with {kind.__name__}"
-            )
-        add(result, name.lower(), item, module)
+        found = getattr(module, name, ())
+        for item in found if isinstance(found, tuple) else (found,):
+            if not isinstance(item, kind):
+                what = f"{name} of {_of(module)} must be a {kind.__name__}"
+                raise reject(what, repr(item), f"build it with {kind.__name__}")
+            add(result, name.lower(), item, module)
     return result
 
 

@@ -39,7 +39,6 @@ MIN_STEP, MAX_STEP = 1e-3, 2.0
 MAX_ROWS = 3
 # Weights that are all 0 have no direction to normalise; this share keeps them on the simplex.
 LEAST_WEIGHT = 1e-12
-# What a step size that is searched may be a formula in.
 # Outcomes of chance that are enumerated: each is run, so that expectations are exact up to rounding.
 MAX_COUNT = 64
 # Runs of more steps take one step size for all, or a formula, and mostly have a closed form.
@@ -150,15 +149,14 @@ class Shape:
 
 @dataclass(frozen=True)
 class InstanceFamily:
-    """Instances of one form. ``what`` it is in words; ``exact``: whether its members round to `Instance`s.
+    """Instances of one form. ``what`` it is in words.
 
     ``sizes`` are the (N, d) to try, or a function of the dimensions and clients that a budget allows; ``lengths``
     maps a claim's scope to the (tau, rounds) tried; ``noises`` the kinds of noise, ``absent`` whether clients may
     miss rounds, ``losses`` the forms that a `Shape` may ask for, ``loops`` the steps of a run that has no closed
     form, ``outcomes`` of chance that are enumerated at most, ``linear`` whether gradients are, ``quiet`` the power of
-    a coordinate that noise goes by.
-    ``coordinates(shape)`` names the numbers of its own, with how many
-    coordinates of the unit cube each takes; ``build(shape, parts, p, weights)`` gives the losses and the starts
+    a coordinate that noise goes by. ``coordinates(shape)`` names the numbers of its own, with how many coordinates of
+    the unit cube each takes; ``build(shape, parts, p, weights)`` gives the losses and the starts
     w_0 (P, d) from these coordinates ``parts[name]`` (P, count), client weights p (P, N) and fixed alpha
     (P, rows, N).
     """
@@ -174,7 +172,6 @@ class InstanceFamily:
     absent: bool = False
     losses: tuple[str, ...] = ("any",)
     equal: tuple[bool, ...] = (False, True)
-    exact: bool = True
     loops: int = MANY_STEPS
     outcomes: int = MAX_COUNT
     linear: bool = True
@@ -187,7 +184,8 @@ class InstanceFamily:
 
 def families(extra: Iterable[ModuleType] = ()) -> dict[str, InstanceFamily]:
     """Key -> family: this package's, those of installed plug-ins, and those of ``extra`` modules."""
-    return plugged("fedbounds.referee.search.instances", "FAMILY", InstanceFamily, extra)
+    every = plugged("fedbounds.referee.search.instances", "FAMILY", InstanceFamily, extra)
+    return dict(sorted(every.items()))  # a search of a seed tries them in this order
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Twenty-five clients of three kinds: a term that is wrong by a factor N shows, and weights of two that prevail."""
+"""Twenty-five clients of three kinds: a term that is wrong by a factor N shows, and weights of two that prevail.
+
+Also eight of two-slope losses: noise biases local steps, which no mean over clients undoes.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ from numpy.typing import NDArray
 from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import MAX_CONDITION, InstanceFamily, Shape, quadratics, starts
+from fedbounds.referee.search.instances.two_slope import REACH
 
-CLIENTS = 25
+CLIENTS, BENT = 25, 8
 # This share of the coordinate of the start means w*, where noise and drift show best; a run without stays there.
 AT_REST = 0.25
 # Of a coordinate of the curvatures: those of all kinds are often alike.
@@ -62,18 +66,54 @@ def minima(kind: NDArray[np.int_], part: Array) -> Array:
     return np.take_along_axis(at, kind, axis=1)[..., None]
 
 
-FAMILY = InstanceFamily(
-    "crowd",
-    f"quadratics of {CLIENTS} clients",
-    ((CLIENTS, 1),),
-    {
-        "point": ((1, 1),),
-        "step": ((1, 1), (3, 1)),
-        "horizon": ((1, 1), (3, 2), (1, 8)),
-        "constant": ((1, 1), (2, 1)),
-    },
-    coordinates,
-    build,
-    noises=("", "additive"),
-    losses=("any", "one Hessian", "same minimisers", "one loss"),
+def bent_coordinates(shape: Shape) -> dict[str, int]:
+    """As of a clusters_of_clients, and the upper curvature and the kink of each kind."""
+    several = coordinates(shape)
+    return {**several, "upper": several["curvatures"], "kinks": several["curvatures"]}
+
+
+def build_bent(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
+    """Two-slope losses, the kink often at the minimiser."""
+    kind = kinds(shape, parts["share"], len(p))
+    m = minima(kind, parts["minima"])
+    reach = REACH * np.maximum(2 * parts["kinks"] - 1, 0)
+    c, h, above = (
+        of_kinds(part, kind)
+        for part in (MAX_CONDITION ** parts["curvatures"], MAX_CONDITION ** parts["upper"], reach)
+    )
+    return quadratics(c, m, p, upper=h, kinks=m + above), starts(parts["w0"])
+
+
+FAMILY = (
+    InstanceFamily(
+        "crowd",
+        f"quadratics of {CLIENTS} clients",
+        ((CLIENTS, 1),),
+        {
+            "point": ((1, 1),),
+            "step": ((1, 1), (3, 1)),
+            "horizon": ((1, 1), (3, 2), (1, 8)),
+            "constant": ((1, 1), (2, 1)),
+        },
+        coordinates,
+        build,
+        noises=("", "additive"),
+        losses=("any", "one Hessian", "same minimisers", "one loss"),
+    ),
+    InstanceFamily(
+        "bent-crowd",
+        f"piecewise quadratics of two slopes of {BENT} clients",
+        ((BENT, 1),),
+        {
+            "point": ((1, 1),),
+            "step": ((1, 1), (3, 1)),
+            "horizon": ((1, 1), (2, 1), (3, 1)),
+            "constant": ((1, 1), (2, 1)),
+        },
+        bent_coordinates,
+        build_bent,
+        noises=("", "additive", "proportional"),
+        losses=("any", "one loss"),
+        linear=False,
+    ),
 )

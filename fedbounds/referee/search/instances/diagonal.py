@@ -1,4 +1,7 @@
-"""Two clients with diagonal quadratics, more of them and more coordinates at larger budgets."""
+"""Diagonal quadratics: of two clients, or more at larger budgets, of one and of three.
+
+Of one client they are gradient descent and SGD, where a theorem about many clients must hold too.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,11 @@ from fedbounds.referee.search.family import MAX_CONDITION, InstanceFamily, Shape
 def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
     """Every pair that the budget allows."""
     return itertools.product(clients, dimensions)
+
+
+def three(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tuple[int, int]]:
+    """Three clients on a line, with noise too, and in two coordinates, unless the budget has them anyway."""
+    return () if 3 in clients and 2 in dimensions else ((3, 1), (3, 2))
 
 
 def coordinates(shape: Shape) -> dict[str, int]:
@@ -34,20 +42,54 @@ def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) ->
 
 
 # The longest are 2 gamma steps at L/mu = 100: there bounds with a negative constant term fail.
-FAMILY = InstanceFamily(
-    "diagonal",
-    "diagonal quadratics",
-    sizes,
-    {
-        "point": ((1, 1), (2, 1)),
-        "step": ((1, 1), (2, 1), (3, 1), (2, 2), (10, 1)),
-        "horizon": ((1, 1), (2, 1), (1, 8), (3, 4), (1, 60), (4, 10), (1, 800)),
-        "constant": ((1, 1), (1, 2), (2, 1), (1, 6)),
-    },
-    coordinates,
-    build,
-    schedules=("paper", "free", "constant"),
-    noises=("", "additive", "proportional", "samples", "rare"),
-    absent=True,
-    losses=("any", "one Hessian", "same minimisers", "one loss"),
+FAMILY = (
+    InstanceFamily(
+        "diagonal",
+        "diagonal quadratics",
+        sizes,
+        {
+            "point": ((1, 1), (2, 1)),
+            "step": ((1, 1), (2, 1), (3, 1), (2, 2), (10, 1)),
+            "horizon": ((1, 1), (2, 1), (1, 8), (3, 4), (1, 60), (4, 10), (1, 800)),
+            "constant": ((1, 1), (1, 2), (2, 1), (1, 6)),
+        },
+        coordinates,
+        build,
+        schedules=("paper", "free", "constant"),
+        noises=("", "additive", "proportional", "samples", "rare"),
+        absent=True,
+        losses=("any", "one Hessian", "same minimisers", "one loss"),
+    ),
+    InstanceFamily(
+        "single-client",
+        "one client's diagonal quadratic",
+        ((1, 1), (1, 2)),
+        {
+            "point": ((1, 1),),
+            "step": ((1, 1), (3, 1)),
+            "horizon": ((1, 1), (3, 2), (1, 8), (1, 60)),
+            "constant": ((1, 1), (1, 6)),
+        },
+        coordinates,
+        build,
+        schedules=("free", "constant"),
+        noises=("", "additive", "proportional", "samples"),
+        equal=(True,),
+    ),
+    InstanceFamily(
+        "three-clients",
+        "diagonal quadratics of three clients",
+        three,
+        {
+            "point": ((1, 1),),
+            "step": ((1, 1), (3, 1)),
+            "horizon": ((1, 1), (3, 2), (1, 8)),
+            "constant": ((1, 1), (2, 1)),
+        },
+        coordinates,
+        build,
+        noises=("", "additive", "proportional", "rare"),
+        absent=True,
+        losses=("any", "one Hessian", "same minimisers"),
+    ),
 )
