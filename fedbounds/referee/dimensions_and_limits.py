@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -30,12 +29,12 @@ def sanity(case: Case) -> StageResult:
     lines = tuple(f"warning: {item}, with w in metres and F in joules" for item in wrong) or ("dimensions agree",)
     if claim.kind is Kind.RATE or unexpressed(claim, reading):
         return StageResult((*lines, "limits: not in fractions"))
-    tested: dict[str, limit_cases.Seen] = {}
-    for instance, violated in limit_cases.sweep(claim, reading, bool(wrong), tested):
+    seen = limit_cases.Seen()
+    for instance, violated in limit_cases.sweep(claim, reading, bool(wrong), seen):
         if violated:
             return StageResult(lines, (smallest_refutation(case, lines, instance),))
-        case.so_far(lambda: _without_violation(case, lines, tested))
-    return _without_violation(case, lines, tested)
+        case.so_far(lambda: _without_violation(case, lines, seen))
+    return _without_violation(case, lines, seen)
 
 
 def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
@@ -64,19 +63,18 @@ def _dimension(expression: sp.Expr) -> str:
     return "a pure number" if not any(units) else shown(units)
 
 
-def _without_violation(case: Case, lines: tuple[str, ...], tested: Mapping[str, limit_cases.Seen]) -> StageResult:
+def _without_violation(case: Case, lines: tuple[str, ...], seen: limit_cases.Seen) -> StageResult:
     """How many exact instances were compared, at which limits."""
-    total, limits = tested.get(""), limit_cases.LIMITS
-    if total is None:
+    if not seen.count:
         return StageResult((*lines, "no exact instance was tested"))
-    seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
-    unseen = ", ".join(name for name in limits if name not in tested)
-    text = f"no violation at {total.count} exact instances"
-    seen += [f"  not seen (outside its assumptions, or 0 on both sides): {unseen}"] if unseen else []
-    seen += [f"  {limit_cases.NOISY}"] if "noise" in tested else []
+    limits = [name for name in limit_cases.LIMITS if name in seen.at]
+    unseen = ", ".join(name for name in limit_cases.LIMITS if name not in limits)
+    text = f"no violation at {seen.count} exact instances"
+    more = [f"  at {', '.join(f'{name} {seen.at[name]}' for name in limits)}"]
+    more += [f"  not seen (outside its assumptions, or 0 on both sides): {unseen}"] * bool(unseen)
+    more += [f"  {limit_cases.NOISY}"] * ("noise" in limits)
     verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, text)
-    verdict = replace(verdict, margin=total.margin, data={"seen": [name for name in limits if name in tested]})
-    return StageResult((*lines, text, *seen), (verdict,))
+    return StageResult((*lines, text, *more), (replace(verdict, margin=seen.margin, data={"seen": limits}),))
 
 
 def smallest_refutation(case: Case, lines: tuple[str, ...], instance: Instance) -> Verdict:

@@ -10,8 +10,9 @@ import itertools
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from types import ModuleType
@@ -243,20 +244,16 @@ def _as_float(number: Fraction) -> float:
 
 @dataclass
 class Seen:
-    """Instances that meet the assumptions with sides not both 0, seen at a limit, and the smallest rhs/lhs there."""
+    """How many instances met the assumptions with sides not both 0, how near they came, how many lie at each limit."""
 
     count: int = 0
-    closest: float = math.inf
     margin: float = math.inf
+    at: Counter[str] = field(default_factory=Counter)
 
-    def add(self, sides: Iterable[Sides]) -> None:
+    def add(self, instance: Instance, sides: Iterable[Sides]) -> None:
         self.count += 1
         self.margin = min([self.margin, *(_as_float(s.margin) for s in sides)])
-        self.closest = min([self.closest, *(_as_float(s.rhs / s.lhs) for s in sides if s.lhs > 0)])
-
-    def __str__(self) -> str:
-        near = f", bound/measured >= {self.closest:.4g}" if math.isfinite(self.closest) else ""
-        return f"{self.count}{near}"
+        self.at.update(name for name, lies_there in LIMITS.items() if lies_there(instance))
 
 
 # How the battery is smaller with noise than without: the moments of a long run are known in this case only.
@@ -267,13 +264,13 @@ NOISY = (
 
 
 def sweep(
-    claim: Claim, reading: Reading, suspicious: bool, tested: dict[str, Seen]
+    claim: Claim, reading: Reading, suspicious: bool = False, seen: Seen | None = None
 ) -> Iterator[tuple[Instance, bool]]:
-    """The battery, cheap instances first, each with whether it refutes the claim.
+    """The battery, cheap instances first, each with whether it refutes the claim; what did not is ``seen``.
 
-    In other units too where the dimensions are wrong. ``tested`` holds what was seen at each limit, and in all under
-    "".
+    In other units too where the dimensions are wrong.
     """
+    seen = seen or Seen()
     plain = sorted(evenly_spaced(list(battery(claim, claim.coverage(reading)))), key=cost)
     others = (
         rescaled(item, w, f, claim.steps) for (w, f), item in itertools.product(SCALES, plain if suspicious else ())
@@ -283,10 +280,8 @@ def sweep(
         if any(s.violated(claim.kind) for s in sides):
             yield instance, True
         # The start is near the bound of every convergence theorem, and says nothing of its looseness.
-        later = [s for s in sides if (s.lhs or s.rhs) and (s.t != 0 or claim.scope != "horizon")]
-        if later:
-            for name in ("", *(name for name, lies_there in LIMITS.items() if lies_there(instance))):
-                tested.setdefault(name, Seen()).add(later)
+        if later := [s for s in sides if (s.lhs or s.rhs) and (s.t != 0 or claim.scope != "horizon")]:
+            seen.add(instance, later)
         yield instance, False
 
 

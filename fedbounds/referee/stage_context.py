@@ -8,12 +8,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from fedbounds.referee.regimes import Suite
-from fedbounds.referee.search.candidates import Arm
 from fedbounds.referee.search.populations import BUDGETS, PROVED, Budget
 from fedbounds.study.parallel import in_order
 from fedbounds.theory.claim import Claim
@@ -53,9 +52,8 @@ class Case:
     """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far.
 
     A stage calls ``so_far`` with what it would find if it ended there; the call may end it. ``end`` is when the
-    trial's processor seconds are spent, if they are limited; ``each`` computes the items of a long stage; ``chosen``
-    is what a search of that budget tries, as known; ``extra`` the plug-in modules whose weightings and families it
-    tries.
+    trial's processor seconds are spent, if they are limited; ``each`` computes the items of a long stage; ``extra``
+    are the plug-in modules whose weightings and families a search tries.
     """
 
     claim: Claim
@@ -67,7 +65,6 @@ class Case:
     each: Each = in_order
     so_far: SoFar = lambda result: None
     end: float | None = None
-    chosen: dict[str, list[Arm]] = field(default_factory=dict)
     extra: tuple[ModuleType, ...] = ()
 
     @property

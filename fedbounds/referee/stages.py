@@ -26,8 +26,6 @@ from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.dimensions_and_limits import sanity
 from fedbounds.referee.implication import PROVERS, USUAL, inherited
 from fedbounds.referee.regimes import after_the_start, verdicts_in
-from fedbounds.referee.search.candidates import arms, expected_seconds
-from fedbounds.referee.search.family import families
 from fedbounds.referee.search.populations import Budget
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.sharpen import Sharpening
@@ -195,8 +193,8 @@ def search(case: Case, budget: Budget | None = None) -> StageResult:
         case.so_far(lambda: _searched(verdict()))
 
     budget = budget or case.search_budget
-    chosen, request = case.chosen.get(budget.name), (case.claim, case.reading, budget, case.seed)
-    return _searched(refute(*request, each=case.each, so_far=so_far, chosen=chosen, extra=case.extra))
+    verdict = refute(case.claim, case.reading, budget, case.seed, each=case.each, so_far=so_far, extra=case.extra)
+    return _searched(verdict)
 
 
 def _searched(verdict: Verdict) -> StageResult:
@@ -278,17 +276,3 @@ STAGES = (
     Step("search", search, True, 30),
     Step("neighbours", neighbours, False, 30),
 )
-
-
-def with_estimate(step: Step, case: Case) -> Step:
-    """The stage with the seconds that it takes on this claim, where those are not the ones measured on most."""
-    if step.examine is neighbours and case.proved:
-        return replace(step, seconds=math.ceil(FIRST))
-    if step.examine is not search or unexpressed(case.claim, case.reading) or case.claim.kind is Kind.RATE:
-        return step
-    if not case.proved and all(q.statistic == "constant" for q in case.claim.computed):
-        return step
-    budget, by_family = case.search_budget, families(case.extra)
-    chosen = case.chosen[budget.name] = arms(case.claim, case.reading, budget, by_family, case.extra)
-    seconds = expected_seconds(case.claim, budget, chosen, by_family)
-    return replace(step, seconds=max(math.ceil(seconds / 10) * 10, 10))

@@ -22,7 +22,7 @@ from fedbounds.plugins import Plugins, claim_named, modules_from
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.referee.stage_context import INTERRUPTED, Case, Stage, StageResult, Watch, processor_seconds
-from fedbounds.referee.stages import STAGES, Step, certificates, neighbours, proof, sanity, with_estimate
+from fedbounds.referee.stages import STAGES, Step, certificates, neighbours, proof, sanity
 from fedbounds.study.ledger import ANYWHERE, Alarm, Line, alarms
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result_table import Tabled
@@ -235,7 +235,7 @@ def try_claim(
     try:
         for k, step in enumerate(stages, 1):
             if progress is not None:
-                progress(k, with_estimate(step, case), None)
+                progress(k, step, None)
             later = BESIDE.get(step.examine)
             if end is None and later in [item.examine for item in stages]:
                 computed[later] = running.enter_context(beside(partial(later, case)))

@@ -112,10 +112,10 @@ def test_it_is_a_case_of_every_constant_step_and_proved_so_and_a_smaller_bound_i
 
 @pytest.mark.parametrize("name", TUNED)
 def test_a_true_theorem_is_not_refuted_by_exact_instances_nor_by_runs(name, monkeypatch):
-    claim, seen = claim_of(name), {}
+    claim, seen = claim_of(name), limit_cases.Seen()
     few_limits(monkeypatch)
     assert not any(refuted for _, refuted in limit_cases.sweep(claim, PLAIN, False, seen))
-    assert seen[""].count > 1
+    assert seen.count > 1
     statuses = [verdict.status for _, verdict in verdicts_in(claim, PLAIN, Suite(REGIMES[::4]))]
     assert Status.REFUTED not in statuses and Status.HOLDS in statuses
 
@@ -125,7 +125,7 @@ def test_noise_over_a_long_run_at_a_root_is_left_out_of_the_limits(monkeypatch):
     assumed = NOISY.replace("convex", "strongly-convex")
     few_limits(monkeypatch)
     monkeypatch.setitem(TUNED, "noisy root", (assumed, TUNED["root"][1], MEAN, bound, bound))
-    assert not any(refuted for _, refuted in limit_cases.sweep(claim_of("noisy root"), PLAIN, False, {}))
+    assert not any(refuted for _, refuted in limit_cases.sweep(claim_of("noisy root"), PLAIN))
 
 
 ONE = Fraction(1)

@@ -57,9 +57,7 @@ def test_unequal_local_steps_tend_to_another_minimiser():
     claim = draft(
         "unequal", apart, (1 - eta_0 * mu) ** T * Delta_0, *assumed, scope="horizon", eta=sp.Min(eta_0, 1 / L)
     )
-    violated = (
-        item for item, violated in dimensions_and_limits.limit_cases.sweep(claim, PLAIN, False, {}) if violated
-    )
+    violated = (item for item, violated in dimensions_and_limits.limit_cases.sweep(claim, PLAIN) if violated)
     assert examine(next(violated), claim, PLAIN).status is Status.REFUTED
 
 

@@ -123,7 +123,7 @@ PLAIN = READINGS["plain"]
 
 @pytest.mark.parametrize("claim", SUBTLE.SEEN, ids=lambda claim: claim.key)
 def test_the_battery_meets_it(claim):
-    instance = next(item for item, violated in limit_cases.sweep(claim, PLAIN, False, {}) if violated)
+    instance = next(item for item, violated in limit_cases.sweep(claim, PLAIN) if violated)
     assert examine(instance, claim, PLAIN).status is Status.REFUTED
 
 

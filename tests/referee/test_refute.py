@@ -374,6 +374,6 @@ def test_a_search_that_is_cut_before_it_confirms_a_violation_still_tells_roundin
     seeming = Outcome(arm, 0, 1, -1.0, (0.5,) * size)
     monkeypatch.setattr(module, "_outcomes", lambda *_: iter([seeming]))
     cut = []
-    asked = {"by_family": WITHOUT_CHANCE, "chosen": chosen}
-    refute(claim, READINGS["plain"], TINIEST, so_far=lambda verdict: cut.append(verdict()), **asked)
+    found = {"by_family": WITHOUT_CHANCE, "so_far": lambda verdict: cut.append(verdict())}
+    refute(claim, READINGS["plain"], TINIEST, **found)
     assert len(cut) == 2 and not any("unconfirmed" in verdict.data for verdict in cut)

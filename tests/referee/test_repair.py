@@ -41,7 +41,7 @@ PLAIN = READINGS["plain"]
 def small_battery():
     """Fewer exact instances: those that these tests need are among them."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(limit_cases, "MOST", 60)
+        patched.setattr(limit_cases, "MOST", 120)
         yield
 
 

@@ -103,14 +103,6 @@ def arms(
     return _affordable_arms(every_arm, costs, budget.seconds / budget.rungs)
 
 
-def expected_seconds(
-    claim: Claim, budget: Budget, chosen: Iterable[Arm], by_family: Mapping[str, InstanceFamily]
-) -> float:
-    """About how many seconds of a processor the search takes, quantities of one's own on every path included."""
-    every = (cost(a.shape, by_family[a.shape.family], budget, FIRST, functions(claim)) for a in chosen)
-    return budget.rungs * sum(every)
-
-
 def functions(claim: Claim) -> int:
     """How many quantities of a claim are functions that each path of each instance is put to."""
     return sum(not on_populations(q) for q in claim.computed)

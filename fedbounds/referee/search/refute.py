@@ -113,16 +113,14 @@ def refute(
     each: Each = map,
     by_family: Mapping[str, InstanceFamily] | None = None,
     so_far: Callable[[Callable[[], Verdict]], None] = lambda verdict: None,
-    chosen: Sequence[Arm] | None = None,
     extra: Sequence[ModuleType] = (),
 ) -> Verdict:
     """Search the arms of the budget until one yields a confirmed counterexample.
 
     ``progress(label, done, total)`` is called before every arm; ``each`` computes the arms of a rung, in order;
     ``by_family``: the families by key, unless given all with those of the ``extra`` modules, of which weightings are
-    tried too; ``so_far`` is called after every arm with what the verdict is if that was the last; ``chosen``: the
-    `arms`, where they are known. REFUTED carries the instance and both sides as fractions in ``data``; otherwise
-    UNDECIDED with the closest approach.
+    tried too; ``so_far`` is called after every arm with what the verdict is if that was the last. REFUTED carries the
+    instance and both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach.
     """
     unknown = unexpressed(claim, reading)
     if not ({*claim.tuned} <= TUNED_TO) or (claim.steps is not None and claim.steps.has(L_sample)):
@@ -136,7 +134,7 @@ def refute(
     violates = judge(claim, reading)
     outcomes: list[Outcome] = []
     unconfirmed: list[Outcome] = []
-    chosen = arms(claim, reading, budget, search.by_family, extra) if chosen is None else chosen
+    chosen = arms(claim, reading, budget, search.by_family, extra)
     for outcome in _outcomes(search, chosen, progress, each):
         outcomes.append(outcome)
         if outcome.margin <= WORTH_TRYING:
