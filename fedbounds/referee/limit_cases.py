@@ -244,7 +244,7 @@ def _as_float(number: Fraction) -> float:
 
 @dataclass
 class Seen:
-    """How many instances met the assumptions with sides not both 0, how near they came, how many lie at each limit."""
+    """How many instances met the assumptions with sides not both 0, how near they came, how many lie at a limit."""
 
     count: int = 0
     margin: float = math.inf

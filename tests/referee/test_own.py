@@ -82,10 +82,6 @@ PAIRS = [
         claim("start", "step", s.drift, s.tau**2 * s.eta_round**2 * s.G_sq, *BOUNDED),
         claim("start-1", "step", s.drift, (s.tau - 1) * s.eta_round**2 * s.G_sq / 2, *BOUNDED),
     ),
-    (
-        claim("dissimilar", "constant", s.dissimilarity(1), s.dissimilarity(0, "G_0_sq")),
-        claim("dissimilar-1", "constant", s.dissimilarity(1), s.dissimilarity(2, "G_2_sq")),
-    ),
 ]
 
 

@@ -107,7 +107,8 @@ def test_a_limit_on_steps_counts_where_a_claim_is_about_whole_runs():
     assert 0 < runs._shares(limited)[1].sum() < runs._shares(claim)[1].sum()
 
 
-def test_what_nobody_would_state_is_not_shown():
+def test_what_nobody_would_state_is_not_shown(monkeypatch):
+    monkeypatch.setattr(limit_cases, "MOST", 50)
     step = claim_named("cho-2020-step")
     how = READINGS["repaired"]
     runs = screen(step, how, [], 30.0)
