@@ -59,7 +59,7 @@ class Table:
 
 
 def clients(
-    curvatures: Sequence[Any], minima: Sequence[Any], p: Sequence[float] | None = None, noise: Any = 0.0
+    curvatures: Sequence[Any], minima: Sequence[Any], p: Sequence[Any] | None = None, noise: Any = 0.0
 ) -> Problem:
     """F_i(w) = sum_k c_ik (w_k - m_ik)^2/2, a row of numbers a client, or one number where w is one."""
     spectrum, points = (np.array(rows, dtype=float).reshape(len(rows), -1) for rows in (curvatures, minima))
@@ -68,7 +68,7 @@ def clients(
 
 def experiment(
     problem: Problem,
-    w0: Sequence[float],
+    w0: Sequence[Any],
     weighting: Weighting | None = None,
     eta: StepSize | float | None = None,
     tau: int = 1,

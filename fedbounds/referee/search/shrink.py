@@ -260,21 +260,14 @@ def _balanced(row: Vector, changed: int) -> Vector:
 
 
 def _simpler(x: Fraction) -> Iterator[Fraction]:
-    """Numbers near x, or plain ones, written with fewer characters."""
-    near = {x.limit_denominator(q) for q in (1, 2, 3, 4, 5, 6, 8, 10, 20, 100)}
+    """Plainer numbers, near x or plain anyway, the plainest first."""
+    near = {*SIMPLE, *(x.limit_denominator(q) for q in (1, 2, 3, 4, 5, 6, 8, 10, 20, 100))}
     if x and abs(x) < 1:
         b = round(1 / abs(x))
-        near |= {
-            Fraction(x.numerator, x.denominator * n // m)
-            for n, m in ((1, 2), (2, 1), (3, 4), (4, 3))
-            if x.denominator * n // m
-        }
         near |= {Fraction(1 if x > 0 else -1, y) for y in (b, *_round_numbers(b)) if y}
     if x.denominator == 1 and abs(x) > 1:
         near |= {Fraction(round(x / 2)), Fraction(10 ** (len(text(Fraction(abs(x.numerator)))) - 1))}
-    candidates = (near | set(SIMPLE)) - {x}
-    length = len(text(x))
-    yield from sorted((y for y in candidates if len(text(y)) < length or _plainer(y, x)), key=_plainness)
+    yield from sorted((y for y in near if _plainness(y) < _plainness(x)), key=_plainness)
 
 
 def _round_numbers(b: int) -> tuple[int, ...]:
@@ -285,8 +278,3 @@ def _round_numbers(b: int) -> tuple[int, ...]:
 
 def _plainness(x: Fraction) -> tuple[int, int, bool]:
     return len(text(abs(x))), x.denominator + abs(x.numerator), x < 0
-
-
-def _plainer(y: Fraction, x: Fraction) -> bool:
-    """Same number of characters, but smaller numerator and denominator."""
-    return len(text(y)) == len(text(x)) and _plainness(y) < _plainness(x)
