@@ -30,9 +30,9 @@ def not_covered(trial: Trial) -> str:
     claimed = trial.claim.coverage(READINGS[trial.reading])
     one_step = trial.claim.scope in ONE_STEP and not sp.sympify(trial.claim.steps or 0).has(symbols.t)
     alone = claimed.axes.get("N") == Span(1, 1)
-    gaps = [_whole_numbers_left("N", _values(searched, "N"), claimed.axes.get("N"))]
+    gaps = [_other_than("N", _values(searched, "N"), claimed.axes.get("N"))]
     if not (alone and one_step):
-        gaps.append(_whole_numbers_left("tau", _values(searched, "tau"), claimed.axes.get("tau")))
+        gaps.append(_other_than("tau", _values(searched, "tau"), claimed.axes.get("tau")))
     if trial.claim.scope not in WITHOUT_TIME and not one_step:
         gaps.append(_above("T", searched, claimed))
     if claimed.axes.get("gradients") != only("full"):
@@ -62,28 +62,16 @@ def _only_value_is_1(region: Region | None) -> bool:
     return region == only(1) or (isinstance(region, Span) and region.low == region.high == 1)
 
 
-def _whole_numbers_left(name: str, tried: Collection[object], wanted: Region | None) -> str:
-    """The whole numbers of an axis that a claim speaks of and that were not tried, as "N = 1 or >= 3"."""
-    numbers = {int(value) for value in tried if isinstance(value, int | Fraction)}
+def _other_than(name: str, tried: Collection[object], wanted: Region | None) -> str:
+    """The whole numbers of an axis that were tried, if a claim speaks of others too, as "N other than 2 and 25"."""
+    numbers = sorted({int(value) for value in tried if isinstance(value, int | Fraction)})
     if not numbers:
         return ""
-    top = max(numbers)
-    left = [k for k in range(1, top) if k not in numbers and (wanted is None or _holds(wanted, k))]
-    runs: list[list[int]] = []
-    for k in left:
-        if runs and runs[-1][-1] == k - 1:
-            runs[-1].append(k)
-        else:
-            runs.append([k])
-    message = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
-    beyond = wanted is None or (isinstance(wanted, Span) and wanted.high > top)
-    more = f"{name} > {top}" if beyond else ""
-    between = f"{name} = {', '.join(message)}" if message else ""
-    return " or ".join(filter(None, (between, more)))
-
-
-def _holds(wanted: Region, value: int) -> bool:
-    return isinstance(wanted, Span | frozenset) and value in wanted
+    # The first number beyond the largest stands for all of them.
+    near = range(1, numbers[-1] + 2)
+    if isinstance(wanted, Span | frozenset) and all(k in numbers for k in near if k in wanted):
+        return ""
+    return f"{name} other than {' and '.join(map(str, numbers))}"
 
 
 def _above(axis: str, parts: Iterable[Coverage], claimed: Coverage) -> str:

@@ -146,6 +146,8 @@ class Law:
     @np.errstate(over="ignore", invalid="ignore")  # states may be as large as floats are
     def difference(self, states: Array, error_rate: float) -> str:
         """What tells samples (S, D) from this law, in words; empty where nothing does, at the error rate."""
+        from scipy.spatial import KDTree
+
         scale = max(1.0, float(np.abs(self.outcomes).max()))
         exact = self.features(self.outcomes)
         expected = self.probability @ exact
@@ -166,7 +168,7 @@ class Law:
                 f"the covariance of {first} and {second} is {measured[D + k]:.4g}, "
                 f"and should be {expected[D + k]:.4g}"
             )
-        apart = np.array([np.abs(self.outcomes - state).max(1).min() for state in np.unique(states, axis=0)])
+        apart, _ = KDTree(self.outcomes).query(np.unique(states, axis=0), p=np.inf)
         if apart.max() > ROUNDING * scale:
             return f"a state lies {apart.max():.3g} from each of the {len(self.outcomes)} that are possible"
         return ""

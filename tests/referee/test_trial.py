@@ -213,7 +213,7 @@ def searched(**more):
 def test_an_open_trial_says_first_what_was_not_covered():
     headline, first, then, noise, last = open_lines(searched())
     assert headline == "drift-tight [plain]: OPEN." and last == "Surviving these tests is not a proof."
-    assert first.startswith("Not covered: N = 1, 3 to 24 or N > 25, tau = 3 to 4 or tau > 5, kappa > 1000, weights")
+    assert first.startswith("Not covered: N other than 2 and 25, tau other than 1 and 2 and 5, kappa > 1000, weights")
     assert "T >" not in first and "noise" not in first
     assert then == "Tried without a violation: a search over a quadratic (N <= 25, T <= 60, with noise T <= 2)."
     assert noise == "Assumed throughout: noises have mean 0 given the past and are independent between clients."

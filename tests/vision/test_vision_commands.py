@@ -3,6 +3,7 @@
 import gzip
 import importlib.util
 import json
+import math
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ from made_runs import plausible
 from fedbounds.cli import app as cli
 from fedbounds.cli.app import main
 from fedbounds.cli.commands import vision
+from fedbounds.errors import InputError
 from fedbounds.io import write_json
 from fedbounds.vision import images, records, training
 from fedbounds.vision.settings import ImageSettings
@@ -165,29 +167,14 @@ def test_an_interrupted_experiment_says_that_finished_runs_are_kept(folder, tmp_
     ("arguments", "says"),
     [
         (("--weighting", "fedmx"), "did you mean 'fedmax'"),
-        (("--weighting", "fedsoftmax:0"), "temperature"),
         (("--weighting", "fedmax:9"), "k = 9"),
-        (("--weighting", "fixed:0.5,0.5"), "fixed weights"),
-        (("--partition", "shard:60"), "did you mean 'shards"),
         (("--partition", "shards:60"), "40 samples make 1 shards of 60, but received 4 clients"),
         (("--data", "mnits"), "did you mean 'mnist'"),
         (("--data-dir", "nowhere"), "nowhere"),
-        (("--clients", "0"), "clients"),
-        (("--samples", "-1"), "samples"),
         (("--samples", "99"), "need 396 training images"),
-        (("--rounds", "0"), "rounds"),
         (("--rounds", "many"), "--rounds"),
-        (("--epochs", "0"), "epochs"),
-        (("--batch", "0"), "batch"),
-        (("--lr", "0"), "learning rate"),
-        (("--lr", "nan"), "learning rate"),
         (("--lr", "1e9"), "lower the learning rate"),
-        (("--decay", "1.5"), "decay"),
-        (("--target", "90"), "target"),
-        (("--stop-after", "-1"), "stop-after"),
-        (("--seed", "-1"), "seed"),
         (("--repetitions", "0"), "--repetitions"),
-        (("--threads", "0"), "threads"),
         (("--precision", "float64"), "--precision"),
     ],
 )
@@ -197,6 +184,15 @@ def test_bad_settings_are_one_sentence_and_exit_code_2(folder, tmp_path, argumen
         call(*mnist(folder), *(() if "--weighting" in arguments else ONE), "--out", out, *arguments)
     )
     assert not out.exists() or beside_the_lock(out) == []
+
+
+def test_settings_that_make_no_sense_are_refused_by_name():
+    wrong = {"clients": 0, "samples": -1, "rounds": 0, "epochs": 0, "batch": 0, "seed": -1}
+    wrong |= {"decay": 1.5, "stop_after": -1, "precision": "float64"}
+    names = {"stop_after": "stop-after"}
+    for name, value in (*wrong.items(), ("lr", 0.0), ("lr", math.nan), ("target", 90.0)):
+        with pytest.raises(InputError, match={"lr": "learning rate"}.get(name, names.get(name, name))):
+            ImageSettings(**{name: value})
 
 
 def test_content_that_is_not_the_published_one_is_refused(folder, tmp_path):
