@@ -168,7 +168,7 @@ def test_quadratics_at_zero_are_one_function():
     assert problem.mu == 0.5 and problem.L == 8.0
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.integers(1, 6),
     st.integers(1, 5),

@@ -64,11 +64,11 @@ def test_gradients_vanish_and_certificates_hold(kind: str) -> None:
     dz=st.lists(st.floats(-1, 1), min_size=3, max_size=3),
     scale=st.sampled_from([1e-8, 1e-3, 1.0, 1e3]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_softmax_at_extreme_margins(z: list[float], dz: list[float], scale: float) -> None:
     scores, step = np.array(z)[:, None], scale * np.array(dz)[:, None]
     code = np.array([1])
-    with mpmath.workdps(1500):  # probabilities down to exp(-2000) are added to 1
+    with mpmath.workdps(1000):  # probabilities down to exp(-2000) are added to 1
         exps = [mpmath.exp(mpmath.mpf(v)) for v in z]
         s = [e / sum(exps) for e in exps]
         moved = sum(p * mpmath.exp(mpmath.mpf(v)) for p, v in zip(s, step[:, 0], strict=True))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from problem_zoo import SAMPLED, ZOO
 
@@ -121,10 +121,9 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["least-squares"])
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_wrong_fact_is_refused_in_one_sentence(attack, kind):
-    base = ZOO[kind](0)
+def test_a_wrong_fact_is_refused_in_one_sentence(attack):
+    base = ZOO["least-squares"](0)
     change, word = ATTACKS[attack]
     with pytest.raises(InputError, match="problem foreign must keep") as refused:
         check_problem(Foreign(base, **change(base)))
@@ -144,9 +143,8 @@ def test_gradients_that_round_in_another_way_are_let_through():
 
 
 @pytest.mark.parametrize("kind", ZOO)
-@pytest.mark.parametrize("seed", [1])
-def test_a_true_problem_is_let_through(kind, seed):
-    base = ZOO[kind](seed)
+def test_a_true_problem_is_let_through(kind):
+    base = ZOO[kind](1)
     assert {"L and mu", "minimisers", "the noise"} <= set(check_problem(Foreign(base)))
 
 
@@ -173,6 +171,7 @@ def test_an_extreme_curvature_among_many_is_found():
             check_problem(Foreign(base, constants=scaled(base, **constants)))
 
 
+@settings(max_examples=20)
 @given(st.floats(-3, 1), st.sampled_from(["L", "mu"]), st.integers(0, 5))
 def test_a_constant_of_a_quadratic_is_refused_if_and_only_if_it_is_false(exponent, name, seed):
     base, by = ZOO["quadratic"](seed), 1 + 10**exponent

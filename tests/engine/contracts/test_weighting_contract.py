@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from problem_zoo import ZOO
 
@@ -127,6 +127,7 @@ def test_a_rule_that_keeps_its_word_is_let_through(rule):
     assert len(check_weighting(rule)) == 4
 
 
+@settings(max_examples=20)
 @given(st.floats(-8, 0), st.integers(0, 3))
 def test_weights_off_the_simplex_are_found_to_a_billionth(exponent, client):
     def off(p, e, *_):
