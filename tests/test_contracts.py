@@ -131,10 +131,6 @@ class TestWeightings:
         """The battery that a study runs on a weighting of somebody else's."""
         check_weighting(weighting_named(text_of(key)), small_problem("quadratic"))
 
-    def test_it_runs(self, key):
-        trajectory = small_run(weighting=text_of(key))
-        np.testing.assert_allclose(trajectory.alpha.sum(axis=-1), 1, atol=1e-12)
-
     def test_its_text_and_its_object_are_the_same_rule(self, key):
         plugin, text = WEIGHTINGS[key], text_of(key)
         rule = plugin.build(text.partition(":")[2] or None)

@@ -17,7 +17,7 @@ ROUNDING = 1e-12
 
 
 def table(features: np.ndarray, targets: np.ndarray, classes: tuple[int, ...] | None = None) -> tables.Dataset:
-    return tables.Dataset(features, targets, "made up", classes is not None, classes)
+    return tables.Dataset(features, targets, "made up", classes)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_shipped_data(source, shape, classes):
     dataset = data.load(source)
     assert dataset.features.shape == shape and dataset.features.dtype == np.float64
     assert dataset.targets.shape == shape[:1]
-    assert dataset.classes == classes and dataset.classification == (classes is not None)
+    assert dataset.classes == classes
     assert dataset.targets.dtype == (np.int64 if classes else np.float64)
 
 
@@ -42,7 +42,7 @@ def test_limit_keeps_the_first_samples_and_their_classes():
 def test_whole_numbers_are_classes_unless_there_are_many():
     for targets, classes in (([1.5, 2.0], False), ([2.0, 1.0], True), (range(data.MAX_CLASSES + 1), False)):
         made = data.of_object(np.ones((len(targets), 1)), np.array(targets))
-        assert made.classification is classes and made.targets.tolist() == list(targets)
+        assert (made.classes is not None) is classes and made.targets.tolist() == list(targets)
 
 
 def test_a_sparse_table_is_made_dense_where_it_fits():
@@ -91,6 +91,6 @@ def test_shipped_tables_are_those_that_scikit_learn_loads(name, scale):
     """They are read without it, so that a file moved or written otherwise must show."""
     features, targets = getattr(datasets, f"load_{name.replace('-', '_')}")(return_X_y=True)
     shipped = data.load(name)
-    labels = np.unique(targets, return_inverse=True)[1] if shipped.classification else targets
-    own = np.unique(shipped.targets, return_inverse=True)[1] if shipped.classification else shipped.targets
+    labels = np.unique(targets, return_inverse=True)[1] if shipped.classes else targets
+    own = np.unique(shipped.targets, return_inverse=True)[1] if shipped.classes else shipped.targets
     assert np.array_equal(shipped.features, features / scale) and np.array_equal(own, labels)

@@ -20,7 +20,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 
 def dataset(targets: np.ndarray, classification: bool = True) -> Dataset:
     classes = tuple(int(k) for k in np.unique(targets)) if classification else None
-    return Dataset(np.ones((len(targets), 1)), targets, "made up", classification, classes)
+    return Dataset(np.ones((len(targets), 1)), targets, "made up", classes)
 
 
 def assert_partition(parts, n: int, clients: int) -> None:

@@ -63,9 +63,6 @@ def text(result, lines, width=100, **more):
     return to_text(check_blocks(result, lines, **more), width)
 
 
-# ---- words ----
-
-
 # ---- the first screen ----
 
 
@@ -214,15 +211,11 @@ def test_html_escapes_everything_a_user_may_write():
     ("value", "width", "text"),
     [
         (None, 7, ""),
-        (float("inf"), 7, ""),
         (-2.0, 7, "<0"),
         (21234.5, 7, "2.12e4"),
-        (21234.5, 3, "2e4"),
-        (0.98, 5, "0.98"),
         (0.99996, 5, "<1"),
         (1.0004, 5, ">1"),
         (1 - 1e-13, 5, "1"),
-        (1.07, 4, "1.07"),
         (0.0087, 5, "0.009"),
     ],
 )

@@ -24,7 +24,6 @@ class Dataset:
     features: Array
     targets: NDArray
     name: str
-    classification: bool
     classes: tuple[int, ...] | None = None
     owners: NDArray | None = None
 
@@ -47,7 +46,6 @@ class ClientData:
     targets: tuple[NDArray, ...]
     p: Array
     name: str
-    classification: bool
     classes: tuple[int, ...] | None = None
 
 
@@ -61,7 +59,7 @@ def split(dataset: Dataset, parts: Sequence[Indices]) -> ClientData:
     return ClientData(
         tuple(dataset.features[part] for part in parts),
         tuple(dataset.targets[part] for part in parts),
-        sizes / sizes.sum(), dataset.name, dataset.classification, dataset.classes,
+        sizes / sizes.sum(), dataset.name, dataset.classes,
     )  # fmt: skip
 
 
@@ -94,7 +92,7 @@ def standardise(dataset: Dataset, *, intercept: bool = True) -> Dataset:
 
 def require_classes(data: Dataset | ClientData) -> tuple[int, ...]:
     """The K >= 2 sorted classes; real-valued or one-class targets are refused with the remedy."""
-    if not data.classification or data.classes is None:
+    if data.classes is None:
         raise reject(
             f"a logistic problem needs class labels, and {data.name} has labels of the wrong kind",
             "real-valued targets",
@@ -108,9 +106,9 @@ def require_classes(data: Dataset | ClientData) -> tuple[int, ...]:
 def as_regression(dataset: Dataset, scaled: bool = True) -> Dataset:
     """Targets as numbers; ``scaled`` to mean 0 and variance 1 (zeros if they are constant)."""
     column = replace(dataset, features=dataset.targets[:, None].astype(float), targets=np.zeros(len(dataset.targets)))
-    name = f"{dataset.name} (labels as numbers)" if dataset.classification else dataset.name
+    name = f"{dataset.name} (labels as numbers)" if dataset.classes is not None else dataset.name
     values = standardise(column, intercept=False).features[:, 0] if scaled else column.features[:, 0]
-    return replace(dataset, targets=values, name=name, classification=False, classes=None)
+    return replace(dataset, targets=values, name=name, classes=None)
 
 
 def as_binary(dataset: Dataset) -> Dataset:

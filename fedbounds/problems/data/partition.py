@@ -161,7 +161,7 @@ def label_bins(dataset: Dataset) -> NDArray:
 
     Bins are (q_(k-1), q_k] for the QUANTILE_BINS-quantiles of the targets; equal targets share a bin.
     """
-    if dataset.classification:
+    if dataset.classes is not None:
         return dataset.targets
     edges = np.quantile(dataset.targets, np.arange(1, QUANTILE_BINS) / QUANTILE_BINS)
     return np.searchsorted(edges, dataset.targets, side="left")

@@ -53,7 +53,7 @@ def load(source: str, limit: int | None = None) -> Dataset:
 
 def _first(dataset: Dataset, limit: int) -> Dataset:
     targets = dataset.targets[:limit]
-    classes = _classes(targets) if dataset.classification else None
+    classes = _classes(targets) if dataset.classes is not None else None
     owners = None if dataset.owners is None else dataset.owners[:limit]
     return replace(dataset, features=dataset.features[:limit], targets=targets, classes=classes, owners=owners)
 
@@ -64,7 +64,7 @@ def _classes(labels: NDArray) -> tuple[int, ...]:
 
 def _labelled(features: NDArray, labels: NDArray, name: str) -> Dataset:
     labels = np.asarray(labels, dtype=np.int64)
-    return Dataset(np.asarray(features, dtype=np.float64), labels, name, True, _classes(labels))
+    return Dataset(np.asarray(features, dtype=np.float64), labels, name, _classes(labels))
 
 
 def _typed(features: NDArray, targets: NDArray, name: str) -> Dataset:
@@ -72,7 +72,7 @@ def _typed(features: NDArray, targets: NDArray, name: str) -> Dataset:
     whole = np.all(targets == np.round(targets)) and np.abs(targets).max() < 2**53  # beyond it labels run together
     if whole and len(np.unique(targets)) <= MAX_CLASSES:
         return _labelled(features, targets, name)
-    return Dataset(features, targets.astype(float), name, False)
+    return Dataset(features, targets.astype(float), name)
 
 
 def of_object(data: Any, target: Any = None, client: Any = None) -> Dataset:
@@ -218,7 +218,7 @@ def _load_shipped(name: str) -> Dataset:
         from sklearn.datasets import load_diabetes
 
         features, targets = load_diabetes(return_X_y=True)
-        return Dataset(features, targets, name, False)
+        return Dataset(features, targets, name)
     file, skipped, scale = table
     data = np.loadtxt(_of_scikit_learn() / file, delimiter=",", skiprows=skipped)
     return _labelled(data[:, :-1] / scale, data[:, -1].astype(int), name)

@@ -55,7 +55,7 @@ def federated_regression(
     features = scale * base + (h * scale) * (client_part + shift)
     noises = noise * (scale * base_noise + (h * scale) * client_noise)
     targets = np.einsum("ijk,ik->ij", features, w0 + h * tilt) + noises
-    return ClientData(tuple(features), tuple(targets), np.full(clients, 1 / clients), f"regression(h={h:g})", False)
+    return ClientData(tuple(features), tuple(targets), np.full(clients, 1 / clients), f"regression(h={h:g})")
 
 
 def synthetic(
@@ -96,7 +96,7 @@ def synthetic(
         features.append(x)
         targets.append(np.argmax(x @ W[k] + b[k], axis=1).astype(np.int64))
     name = f"synthetic({alpha:g}, {beta:g})"
-    return ClientData(tuple(features), tuple(targets), counts / counts.sum(), name, True, tuple(range(classes)))
+    return ClientData(tuple(features), tuple(targets), counts / counts.sum(), name, tuple(range(classes)))
 
 
 def quadratics(
