@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from pathlib import Path
 
 import keyboard
@@ -190,7 +189,6 @@ def test_a_warning_of_a_statement_is_a_line_without_a_place_in_the_code(tmp_path
         "given = (a.smooth, a.strongly_convex, a.full_participation, a.unbiased)\n"
         'CLAIMS = (Claim("odd", "", "a draft", "step", s.Delta_next, terms, assumptions=given),)\n'
     )
-    with warnings.catch_warnings(action="always"):
-        lines = CliRunner().invoke(main, ["claims", "odd", "--plugin", str(file)]).stderr.splitlines()
+    lines = ran(["claims", "odd", "--plugin", str(file)]).stderr.splitlines()
     (warning,) = (line for line in lines if "Warning" in line)
     assert warning.startswith("Warning: the sign of -eta*mu + 1 in x of claim odd is unknown: assume ")

@@ -63,7 +63,7 @@ def refused_or_read(text):
     return result
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(PLACES), JUNK, st.booleans())
 def test_no_changed_value_of_stored_verdicts_gives_a_traceback(path, junk, removed):
     value = copy.deepcopy(VERDICTS)
@@ -113,7 +113,7 @@ p = [[0.5, 0.5], [0.25, 0.75]]
 """
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, len(SWEEP)),
     st.integers(0, 20),
