@@ -13,7 +13,7 @@ from fedbounds.evidence.sdp.multi_round.bound import least, verify
 from fedbounds.evidence.sdp.multi_round.program import Run
 
 MU = 0.1
-SETTINGS = [((1, 2), 2, 3, "1/2"), ((2, 3), 2, 2, "1/4"), ((1, 3), 1, 3, "1"), ((2, 4), 1, 3, "1/2")]
+SETTINGS = [((2, 3), 2, 2, "1/4"), ((1, 3), 1, 3, "1")]
 
 
 class Instances:
@@ -122,19 +122,16 @@ def mean_of(expression, several):
 
 
 LINKS = [
-    (None, 1, 2, 0, "distance"),
-    (None, 2, 1, 0.3, "distance"),
-    ((1, 2), 2, 3, 0, "distance"),
-    ((1, 2), 1, 2, 0.3, "distance"),
-    ((2, 3), 2, 2, 0, "distance"),
-    ((1, 3), 1, 3, 0, "gap"),
-    ((2, 4), 2, 2, 0, "distance"),
-    ((1, 3), 2, 2, 0, "gap"),
+    (None, 1, 2, 0, "distance", False),
+    (None, 2, 1, 0.3, "distance", True),
+    ((1, 2), 2, 3, 0, "distance", True),
+    ((1, 2), 1, 2, 0.3, "distance", False),
+    ((2, 3), 2, 2, 0, "distance", True),
+    ((1, 3), 2, 2, 0, "gap", True),
 ]
 
 
-@pytest.mark.parametrize("kinked", [True, False])
-@pytest.mark.parametrize(("present", "tau", "count", "sigma", "measure"), LINKS)
+@pytest.mark.parametrize(("present", "tau", "count", "sigma", "measure", "kinked"), LINKS)
 def test_every_line_of_the_links_holds_of_instances(present, tau, count, sigma, measure, kinked):
     """Inequalities, equalities, and that a potential after a step is that before the next."""
     problem = Instances(np.random.default_rng(3), 20, present[1] if present else 2, kinked)
@@ -173,8 +170,7 @@ def of_history(link, problem, w):
     return (lambda symbol: known[symbol][:, None]), known.__getitem__
 
 
-@pytest.mark.parametrize("kinked", [True, False])
-@pytest.mark.parametrize(("tau", "rounds"), [(1, 3), (2, 3), (5, 2)])
+@pytest.mark.parametrize(("tau", "rounds", "kinked"), [(2, 3, True), (5, 2, False)])
 def test_every_line_of_both_outcomes_holds_of_instances(tau, rounds, kinked):
     problem = Instances(np.random.default_rng(4), 20, 2, kinked)
     run, ends, before = Run(rounds, tau, Q(1, 10), Q(1), Q(1, 2), present=(1, 2)), [problem.w], None
@@ -206,7 +202,7 @@ def test_no_run_has_a_gap_above_the_bound(present, tau, count, eta):
     assert bound is not None and verify(bound)
     nearest = 0.0
     for seed, kinked in itertools.product(range(3), (True, False)):
-        problem = Instances(np.random.default_rng(seed), 400, present[1], kinked)
+        problem = Instances(np.random.default_rng(seed), 200, present[1], kinked)
         ends = [problem.w]
         for _ in range(count):
             after = [problem.round(w, tau, float(Q(eta)))[2] for w in ends]
@@ -220,7 +216,7 @@ def test_no_run_has_a_gap_above_the_bound(present, tau, count, eta):
 
 @pytest.mark.parametrize(("links", "N"), [(steps.links, 3), (links.both_outcomes, 2)])
 def test_a_changed_proof_is_refused(links, N):
-    bound = least(links, Run(4, 2, Q(1, 10), Q(1), Q(1, 2), present=(1, N)), Q(1), Q(1))
+    bound = least(links, Run(3, 2, Q(1, 10), Q(1), Q(1, 2), present=(1, N)), Q(1), Q(1))
     assert bound is not None and verify(bound)
     less = Q(99, 100)
     (V_1, *more), (first, last, *rest) = bound.potentials, bound.proofs
@@ -231,13 +227,13 @@ def test_a_changed_proof_is_refused(links, N):
         replace(bound, b=bound.b * less),
         replace(bound, potentials=(tuple(value * less for value in V_1), *more)),
         replace(bound, potentials=(V_1[:-1], *more)),
-        replace(bound, potentials=(V_1,)),
+        replace(bound, potentials=()),
         replace(bound, run=replace(bound.run, measure="gap")),
         replace(bound, proofs=(first, last | {label: last[label] * less}, *rest)),
         replace(bound, proofs=(first, last | {label: -last[label]}, *rest)),
         replace(bound, proofs=(first, last | {"interpolation 5 0|1": Q(1)}, *rest)),
         replace(bound, proofs=(last, first, *rest)),
-        replace(bound, proofs=(first, last)),
+        replace(bound, proofs=(first,)),
         replace(bound, run=replace(bound.run, present=(1, 4))),
         replace(bound, run=replace(bound.run, eta=Q(3, 4))),
         replace(bound, run=replace(bound.run, rounds=5)),

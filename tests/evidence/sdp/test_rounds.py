@@ -44,36 +44,22 @@ def weighted(rounds, tau, alpha, p=None):
     return rounds_of(rounds, tau, alpha=alpha, p=p)
 
 
-@pytest.mark.parametrize(("tau", "value"), [(1, 0.902500), (2, 0.868043), (3, 0.938662)])
+@pytest.mark.parametrize(("tau", "value"), [(1, 0.902500), (3, 0.938662)])
 def test_one_round_is_known(tau, value):
     result = worst(rounds_of(1, tau))
     assert result.certified and result.value == pytest.approx(value, abs=2e-6) and result.value >= value - 5e-7
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("p", [(Q(2, 5), Q(2, 5), Q(1, 5))])
-@pytest.mark.parametrize("eta", [Q(1, 2), (Q(7, 4), Q(1, 10), Q(1))])
-def test_it_is_the_worst_case_of_the_programme_with_every_client(measure, p, eta, monkeypatch):
+def test_it_is_the_worst_case_of_the_programme_with_every_client(measure, monkeypatch):
     """Two blocks lose nothing at any steps, measure and weights of at most 1/2; fewer inequalities lose little."""
-    run = rounds_of(1, 3, eta=eta, alpha=p, p=p, measure=measure)
+    p = Q(2, 5), Q(2, 5), Q(1, 5)
+    run = rounds_of(1, 3, eta=(Q(7, 4), Q(1, 10), Q(1)), alpha=p, p=p, measure=measure)
     result, clients = worst(run), by_clients(run)
     assert result.certified and clients * (1 - 1e-6) < result.value < clients * (1 + 1e-5)
     monkeypatch.setattr(program, "ALL_PAIRS", 0)
     few = worst(run)
     assert few.certified and result.value <= few.value * (1 + 1e-6) < 1.04 * result.value
-
-
-@pytest.mark.parametrize(
-    ("run", "loss"),
-    [(rounds_of(5, 2), 0.0018), (rounds_of(5, 2, measure="gap"), 0.013)],
-)
-def test_the_inequalities_left_out_cost_little(run, loss, monkeypatch):
-    """At R = 5, tau = 2; none is left out up to twelve steps."""
-    whole = worst(run)
-    monkeypatch.setattr(program, "ALL_PAIRS", 0)
-    few = worst(run)
-    assert whole.certified and few.certified
-    assert few.value / whole.value - 1 == pytest.approx(loss, abs=5e-4)
 
 
 @pytest.mark.parametrize("eta", [ETA, Q(9, 5)])
@@ -85,11 +71,7 @@ def test_without_heterogeneity_it_is_the_contraction(eta):
 
 @pytest.mark.parametrize(
     ("rounds", "tau", "kappa", "eta"),
-    [
-        (n, 1, *rest)
-        for n, rest in zip((1, 2, 5, 10), ((2, Q(1, 10)), (10, Q(1)), (50, ETA), (10, Q(3, 2))), strict=True)
-    ]
-    + [(2, 1, 2, Q(19, 10)), (1, 4, 10, ETA), (5, 2, 10, Q(1, 4))],
+    [(2, 1, 10, Q(1)), (2, 1, 2, Q(19, 10)), (2, 2, 10, Q(1, 4))],
 )
 def test_the_gap_from_a_common_minimiser_is_that_of_gradient_descent(rounds, tau, kappa, eta):
     """(L/2) max(1/(1 + kappa ((1 - eta mu)^(-2T) - 1)), (1 - eta L)^(2T)) (arXiv 2412.04427)."""
@@ -133,10 +115,9 @@ def test_definite_agrees_with_elimination():
         assert is_psd(S) is (shift >= 0) and _positive(S) is (shift > 0)
 
 
-@pytest.mark.parametrize("eta", [Q(1, 10), Q(1)])
-@pytest.mark.parametrize(("rounds", "tau"), [(4, 3), (8, 2)])
-def test_the_sandwich_is_in_order(rounds, tau, eta):
-    run = rounds_of(rounds, tau, eta=eta)
+@pytest.mark.parametrize("eta", [Q(1, 10), Q(5, 4)])
+def test_the_sandwich_is_in_order(eta):
+    run = rounds_of(7, 2, eta=eta)
     result, instance, proved = worst(run, zeta_sq=Q(4)), attained(run, 1.0, 4.0), bounds(run, Q(1), Q(4))
     assert {"fedavg-rounds", "fedavg-contraction"} <= proved.keys() and ("fedavg-push" in proved) is (eta <= 1)
     assert result.certified and 0.5 * result.value < instance.value <= result.value <= min(proved.values())
@@ -160,24 +141,22 @@ def test_the_claims_at_their_limits():
         assert rhs.subs({s: known[s.name] for s in rhs.free_symbols}) == value
 
 
-@pytest.mark.parametrize(("rounds", "tau"), [(2, 2)])
-@pytest.mark.parametrize("alpha", ["1/2,3/10,1/5", "2/5,2/5,1/5", "7/10,3/10", "9/10,1/10"])
-def test_the_worst_case_is_that_of_all_weights(rounds, tau, alpha):
+@pytest.mark.parametrize("alpha", ["1/2,3/10,1/5", "7/10,3/10"])
+def test_the_worst_case_is_that_of_all_weights(alpha):
     """It is attained where no weight exceeds 1/2, and nearly so elsewhere; the instance never exceeds either."""
-    run = weighted(rounds, tau, alpha)
-    result, clients, instance, every = worst(run), by_clients(run), attained(run), worst(rounds_of(rounds, tau)).value
-    assert result.certified and result.attained and run.exact is (alpha[:3] in ("1/2", "2/5"))
+    run = weighted(2, 2, alpha)
+    result, clients, instance, every = worst(run), by_clients(run), attained(run), worst(rounds_of(2, 2)).value
+    assert result.certified and result.attained and run.exact is (alpha[:3] == "1/2")
     assert instance.value < clients < result.value < clients * (1 + 1e-5)
     assert result.value == every if run.exact else 0.98 * every < result.value < every * (1 - 1e-4)
     assert min(bounds(run, Q(1), Q(1)).values()) >= result.value
     assert surely(run, instance, Q(1), Q(1)) == pytest.approx(instance.value, rel=1e-12)
 
 
-@pytest.mark.parametrize(("alpha", "p"), [("7/10,3/10", "1/2,1/2"), ("1,0", "1/2,1/2")])
-def test_a_server_with_other_weights_is_bounded(alpha, p, monkeypatch):
+def test_a_server_with_other_weights_is_bounded(monkeypatch):
     """Exactly where every client has its gradients in the programme, and by two blocks up to a tenth above."""
-    for rounds, tau, more in ((3, 1, 1e-6), (1, 2, 0.06), (2, 2, 0.09)):
-        run = weighted(rounds, tau, alpha, p)
+    for rounds, tau, more in ((3, 1, 1e-6), (2, 2, 0.09)):
+        run = weighted(rounds, tau, "7/10,3/10", "1/2,1/2")
         whole, clients, instance = worst(run), by_clients(run), attained(run)
         assert whole.certified and whole.attained and clients < whole.value < clients * (1 + 1e-5)
         with monkeypatch.context() as patched:
@@ -190,17 +169,15 @@ def test_a_server_with_other_weights_is_bounded(alpha, p, monkeypatch):
 
 
 def test_short_runs_of_a_few_clients_lose_nothing(monkeypatch):
-    """Two blocks, the bound for longer runs, are 14, 32 and 34% above; no proof is one of less, or of another run."""
-    for eta, value, loss in ((ETA, 5.5569, 0.14), (Q(1), 12.586, 0.32), (Q(13, 10), 18.247, 0.34)):
-        run = replace(weighted(2, 3, "7/10,3/10", "2/5,3/5"), eta=eta)
-        result = worst(run)
-        assert result.value == pytest.approx(value, rel=1e-4) and attained(run).value <= result.value
-        with monkeypatch.context() as patched:
-            patched.setattr(bound, "EVERY_CLIENT", 0)
-            assert worst(run).value / result.value - 1 == pytest.approx(loss, abs=5e-3)
-        assert result.attained and result.certified
-        assert verify(result) and not verify(replace(result, a=result.a - Q(1, 100)))
-        assert not verify(replace(result, run=replace(run, alpha=(Q(1), Q(0)))))
+    """Two blocks, the bound for longer runs, are 34% above; no proof is one of less, or of another run."""
+    run = replace(weighted(2, 3, "7/10,3/10", "2/5,3/5"), eta=Q(13, 10))
+    result = worst(run)
+    assert result.value == pytest.approx(18.247, rel=1e-4) and attained(run).value <= result.value
+    monkeypatch.setattr(bound, "EVERY_CLIENT", 0)
+    assert worst(run).value / result.value - 1 == pytest.approx(0.34, abs=5e-3)
+    assert result.attained and result.certified
+    assert verify(result) and not verify(replace(result, a=result.a - Q(1, 100)))
+    assert not verify(replace(result, run=replace(run, alpha=(Q(1), Q(0)))))
 
 
 def quadratics(rng, count, p, d=3):
@@ -244,8 +221,7 @@ def test_weights_may_be_others_in_every_round():
     assert not replace(free, alpha=HALVES, p=HALVES, ratios=(Q(0), Q(2))).permuted
 
 
-@pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("zeta_sq", [Q(1), Q(0)])
+@pytest.mark.parametrize(("measure", "zeta_sq"), [("distance", Q(1)), ("gap", Q(0)), ("average", Q(1))])
 def test_the_instance_is_what_was_run_and_enclosed(measure, zeta_sq):
     run = of_corollary(3, 2, measure=measure)
     result = attained(run, 1.0, float(zeta_sq))
@@ -298,8 +274,7 @@ def test_bad_input_is_refused(match, made):
         made()
 
 
-@pytest.mark.parametrize("eta", [Q(1, 2), Q(9, 5)])
-@pytest.mark.parametrize(("rounds", "tau"), [(1, 3), (3, 2)])
+@pytest.mark.parametrize(("rounds", "tau", "eta"), [(1, 3, Q(1, 2)), (2, 2, Q(9, 5))])
 def test_noise_is_bounded_between_a_run_and_the_theorem(rounds, tau, eta):
     run = Run(rounds, tau, MU, L, eta)
     result = worst(run, Q(1), Q(1), Q(1))

@@ -7,7 +7,6 @@ import pytest
 import sympy as sp
 from whole_run_claims import GD, STATEMENTS, claim
 
-from fedbounds import referee
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
@@ -16,7 +15,6 @@ from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee.certificate_settings import GRIDS, examined, runs, tightness
 from fedbounds.referee.regimes import REGIMES, Suite, verdicts_in
 from fedbounds.referee.stage_context import Case
-from fedbounds.referee.trial import Outcome
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -57,7 +55,7 @@ def found(one):
     return result.lines, result.verdicts
 
 
-@pytest.mark.parametrize("name", ["contraction", "floor", "common-minimiser"])
+@pytest.mark.parametrize("name", ["floor", "common-minimiser"])
 def test_a_true_statement_is_certified_at_every_run_of_the_grid(name):
     _, verdicts = found(claim(name))
     assert len(verdicts) >= 12 and {v.status for v in verdicts} == {Status.HOLDS}
@@ -86,8 +84,6 @@ def test_the_rate_of_gradient_descent_is_tight_and_a_smaller_one_is_false():
 @pytest.mark.parametrize(
     ("left", "bound"),
     [
-        (gap, L * Delta_0 / (4 * T + 2)),
-        (mean_slope_sq, L**2 * Delta_0 / (T + 1) ** 2),
         (average_gap, L * Delta_0 / (2 * T)),
         (mean_slope_sq, 2 * L * gap_0 / (2 * T + 1)),
     ],
@@ -185,7 +181,7 @@ def of_drawn_clients(sampling=2, noise=1):
 
 
 def test_a_true_statement_of_drawn_clients_is_certified_at_every_run():
-    grid = replace(GRIDS["small"], kappas=(10,), rounds=(1, 4))
+    grid = replace(GRIDS["small"], kappas=(10,), rounds=(2,))
     verdicts = examined(Case(of_drawn_clients(), PLAIN, "small", 0, Suite(())), grid).verdicts
     assert {v.status for v in verdicts} == {Status.HOLDS} and all(v.tightness >= 1 for v in verdicts)
     places = {(*v.coverage.axes["participation"], *v.coverage.axes["N"]) for v in verdicts}
@@ -239,11 +235,6 @@ def test_clients_who_come_with_a_probability_are_examined_over_whole_runs():
     words = of_coins(q).assumptions
     for needed in (a.equal_p, a.unbiased):
         assert not applies(replace(of_coins(q), assumptions=tuple(one for one in words if one is not needed)), PLAIN)
-
-
-def test_a_whole_trial_refutes_a_rate_that_forgets_the_rounds_of_nobody():
-    (trial,) = referee(of_coins(2), jobs=1)
-    assert trial.outcome is Outcome.FALSE
 
 
 def test_where_K_of_N_clients_take_part_q_has_no_value_and_nothing_is_compared():

@@ -1,5 +1,6 @@
 """The model of what is assumed against oracles of its own, and two dozen bugs planted in it, all caught."""
 
+import contextlib
 import types
 from dataclasses import replace
 from fractions import Fraction as F
@@ -150,18 +151,6 @@ def planted(module, before, after):
     return made["model"].build
 
 
-@pytest.mark.parametrize("bug", BUGS)
-def test_a_bug_in_the_model_is_caught(bug, oracle):
-    build = planted(*BUGS[bug])
-    for name, true in oracle.items():
-        try:
-            if value(name, build) != pytest.approx(true, rel=10 * AGREE, abs=1e-6):
-                return
-        except (KeyError, ValueError, IndexError, StopIteration):
-            return  # it does not even build
-    pytest.fail(f"{bug}: every value of the panel is as it should be")
-
-
 STORED = {item.name: item for item in read(ROOT / "derivations" / "certificates" / "tight.jsonl")}
 HONEST = STORED["tight-lemma-2-drift-k10-tau2"]
 
@@ -205,13 +194,17 @@ def test_the_second_checker_has_the_model_of_the_first():
         assert not list(differences(setting.to_json(), polynomials(setting, true_model.build)))
 
 
-@pytest.mark.parametrize("bug", [bug for bug in BUGS if bug not in WEAKER])
-def test_the_second_checker_notices_a_bug_in_the_model_of_the_first(bug):
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_in_the_model_is_caught_by_values_and_by_the_second_checker(bug, oracle):
     build = planted(*BUGS[bug])
-    for setting, *_ in PANEL.values():
-        try:
-            if list(differences(setting.to_json(), polynomials(setting, build))):
-                return
-        except (LookupError, ValueError):
-            return  # it does not even build
-    pytest.fail(f"{bug}: the second checker sees no difference")
+
+    def wrong(name):
+        return value(name, build) != pytest.approx(oracle[name], rel=10 * AGREE, abs=1e-6)
+
+    def different(name):
+        return list(differences(PANEL[name][0].to_json(), polynomials(PANEL[name][0], build)))
+
+    for notices in (wrong, different)[: 2 - (bug in WEAKER)]:
+        # A model that does not even build is noticed, too.
+        with contextlib.suppress(KeyError, ValueError, IndexError, StopIteration):
+            assert any(map(notices, PANEL)), f"{bug}: {notices.__name__} is True nowhere in the panel"
