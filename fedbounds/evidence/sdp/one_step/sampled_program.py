@@ -10,7 +10,6 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,9 @@ Array = NDArray[Any]
 ZEROS, LEAST = (1e-5, 1e-4, 1e-6, 1e-3), 1e-3
 # Denominators of a kernel's entries that a solver's digits tell.
 DENOMINATORS = (10**4, 10**3, 100)
-# Bits of the refinement, its steps, those before they are regular, the error with which it ends, the square of a
-# change that counts as none, and the largest denominator of a kernel's entry.
-BITS, STEPS, SKIPPED, DONE, NOTHING, LARGEST = 2400, 36, 8, arb("1e-45"), arb("1e-140"), 2**70
+# Bits of the refinement, the most steps of it, the error with which it ends, the square of a change that counts as
+# none, and the largest denominator of a kernel's entry.
+BITS, STEPS, DONE, NOTHING, LARGEST = 700, 14, arb("1e-45"), arb("1e-140"), 2**70
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def _digits(forms: Sequence[Form], values: Array, kernel: Array) -> list[list[An
     """The rows of a kernel in fractions, from multipliers and the kernel in floats; None where no steps end there.
 
     With S = [[A, B], [B^T, C]] the kernel has rows [-(A^-1 B)^T, 1] where C = B^T A^-1 B, which Newton's method
-    solves. Where that has a double root steps halve the distance, and their limit is extrapolated.
+    solves; where that has a double root its steps do not end.
     """
     from scipy.linalg import qr
 
@@ -103,31 +102,15 @@ def _digits(forms: Sequence[Form], values: Array, kernel: Array) -> list[list[An
     order = np.roll(qr(kernel.T, pivoting=True, mode="r")[1], -count)
     with in_bits(BITS):
         programme = [(arb_mat(form.quad[np.ix_(order, order)].tolist()), arb_mat([list(form.lin)])) for form in forms]
-        there, steps = [arb(float(value)) for value in values], list[list[arb]]()
+        there = [arb(float(value)) for value in values]
         with contextlib.suppress(ZeroDivisionError):
-            while len(steps) < STEPS:
-                steps.append(there)
-                there, rows = _newton(programme, there, count)
-                limit = there if len(steps) < STEPS else _limit(steps[SKIPPED:])
-                if limit is None:
-                    return None
-                if all(abs(a - b) < DONE for a, b in zip(limit, steps[-1], strict=True)) or len(steps) == STEPS:
-                    rows = _newton(programme, limit, count)[1]
+            for _ in range(STEPS):
+                before, (there, _) = there, _newton(programme, there, count)
+                if all(abs(a - b) < DONE for a, b in zip(there, before, strict=True)):
+                    rows = _newton(programme, there, count)[1]
                     entries = np.array([[_fraction(value) for value in row] for row in rows.tolist()], dtype=object)
                     return [list(row) for row in entries[:, np.argsort(order)]]
     return None
-
-
-def _limit(steps: Sequence[Sequence[arb]]) -> list[arb] | None:
-    """The limit of steps whose distance from it is a series in powers of 2^-k, by Richardson's extrapolation."""
-    table, power = [list(step) for step in steps], 1
-    while len(table) > 2:
-        power *= 2
-        table = [
-            [(power * b - a).mid() / (power - 1) for a, b in zip(*pair, strict=True)] for pair in pairwise(table)
-        ]
-    before, result = table
-    return result if all(abs(a - b) < DONE for a, b in zip(before, result, strict=True)) else None
 
 
 def _newton(programme: Sequence[tuple[Any, Any]], values: list[arb], count: int) -> tuple[list[arb], Any]:
