@@ -192,16 +192,13 @@ class InterpolatedProblem(Problem):
 class Replay:
     """A worst case run in the simulator: the claim's two sides there, with the run's own constants.
 
-    ``predicted`` and ``measured`` hold quantities of the solver's worst case and of the run; ``failed`` are the
-    claim's assumptions that the run breaks, ``unknown`` those that cannot be checked on it.
+    ``failed`` are the claim's assumptions that the run breaks, ``unknown`` those that cannot be checked on it.
     """
 
     problem: InterpolatedProblem
     start: Array
     lhs: float
     rhs: float
-    predicted: dict[str, float]
-    measured: dict[str, float]
     failed: tuple[Failure, ...] = ()
     unknown: tuple[str, ...] = ()
 
@@ -258,23 +255,19 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
     along = Path(setting.tau, trajectory.eta, problem, models[setting.how.virtual][0], X[0], weights[0])
     for name, expression in written_by(claim, setting.how).items():
         measured[name] = float(PointFormula(expression)(along)[s])
-    forms = {name: model.form(model[name]) for name in measured}
-    predicted = {
-        name: float((form.quad * solution.gram).sum() + form.lin @ solution.values) for name, form in forms.items()
-    }
-    values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
+    lhs, values = measured[str(claim.lhs)], {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
     of_path = [q for q in claim.computed if of_weights(q) or q.statistic == "scheduled"]
     values |= {q.name: float(q.on_path(along)[s]) for q in of_path if q.name not in values}  # type: ignore[misc]
     terms = claim.sides(setting.how).terms.values()
     of_setting = {q.name: q.in_class(setting) for q in claim.computed if q.in_class and q.name not in values}
     values |= {name: float(value) for name, value in of_setting.items()}
     if lacking := sorted(set().union(*map(names_in, terms)) - values.keys()):
-        return Replay(problem, start, measured[str(claim.lhs)], math.inf, predicted, measured, (), tuple(lacking))
+        return Replay(problem, start, lhs, math.inf, (), tuple(lacking))
     rhs = sum(float(np.min(evaluate(term, values))) for term in terms)
     # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
     failed, unknown = judged_on(claim, run)
     failed = tuple(failure for failure in failed if failure.key != OWN_STEPS)
-    return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed, unknown)
+    return Replay(problem, start, lhs, rhs, failed, unknown)
 
 
 def full_gradient_run(
