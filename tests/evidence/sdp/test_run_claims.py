@@ -189,7 +189,7 @@ def test_a_true_statement_of_drawn_clients_is_certified_at_every_run():
 
 
 @pytest.mark.parametrize("less", [{"sampling": Fraction(1, 10)}, {"noise": Fraction(1, 3)}])
-def test_a_false_one_is_refuted_by_an_instance_in_fractions(less):
+def test_a_false_one_is_refuted_by_an_instance_that_is_enclosed(less):
     (line, *_), verdicts = found(of_drawn_clients(**less))
     assert [v.status for v in verdicts] == [Status.REFUTED] and " of " in line
 

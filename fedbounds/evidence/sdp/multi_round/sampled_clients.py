@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.evidence.ball_arithmetic import in_digits
 from fedbounds.evidence.empirical.bands import band
-from fedbounds.evidence.sdp.multi_round.lower_bound import FLOATS, FRACTIONS, alike, symmetric
+from fedbounds.evidence.sdp.multi_round.lower_bound import BALLS, FLOATS, SURE_DIGITS, alike, symmetric
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.problem import Array
 
@@ -82,13 +83,14 @@ def second_moments(run: Run, shape: Array, delta_0: float, zeta_sq: float, sigma
     return np.asarray(_moments(run, shape, (delta_0**0.5, zeta_sq**0.5, sigma_sq), FLOATS), dtype=float)
 
 
-def in_fractions(run: Run, shape: Array, zeta_sq: Fraction) -> tuple[Fraction, Fraction]:
-    """(what is measured, zeta_*^2) of nearly that shape and pull, both exact, with ||w_0|| = 1 and no noise."""
-    number, cos, sin, root = FRACTIONS
-    bends = [min(max(bend, run.mu), run.L) for bend in number(shape[1:4])]
-    pull, exact = root(zeta_sq), (lambda x: x, cos, sin, root)
+def surely(run: Run, shape: Array, zeta_sq: Fraction) -> float:
+    """A number that what is measured is not below, with ||w_0|| = 1 and no noise, in interval arithmetic."""
+    bends = [min(max(Fraction(float(bend)), run.mu), run.L) for bend in shape[1:4]]
     several = np.array([shape[0], *bends, shape[4]], dtype=object)[:, None]
-    return _moments(run, several, (Fraction(1), pull, Fraction(0)), exact)[0], pull**2
+    with in_digits(SURE_DIGITS):
+        # What is rational stays a fraction.
+        given, arithmetic = (Fraction(1), BALLS[-1](zeta_sq), Fraction(0)), (lambda x: x, *BALLS[1:])
+        return math.nextafter(float(_moments(run, several, given, arithmetic)[0].ball.lower()), 0.0)
 
 
 def _moments(run: Run, shape: Any, given: tuple[Any, Any, Any], arithmetic: tuple[Any, ...]) -> Any:

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.evidence.sdp.multi_round import steps
+from fedbounds.evidence.sdp.multi_round import sampled_clients, steps
 from fedbounds.evidence.sdp.multi_round.bound import Bound, Proof, joined, upper_bound, verify
 from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
 from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.multi_round.sampled_clients import in_fractions, sampled
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import fraction
 from fedbounds.theory.claim import Claim
@@ -155,18 +154,13 @@ def _instance(at: ClaimAtRun, zeta_sq: Fraction) -> Near | None:
         bent = f"one function on a line whose curvature falls at {pair.shape[0]:.6g}"
         words = bent if pair.problem is None else f"two quadratics of shape {pair.shape}"
         return Near(pair.value, float(right), words, lambda: (surely(run, pair, Fraction(1), zeta_sq), float(right)))
-    left, shape = sampled(run, 1.0, float(zeta_sq), 0.0)
-
-    def exactly() -> tuple[float, float]:
-        exact, there = in_fractions(run, shape, zeta_sq)
-        bound = at.right({**values, "zeta_star_sq": there})
-        return math.nextafter(float(exact), 0.0), math.inf if bound is None else float(bound)
-
-    return Near(left, float(right), f"quadratics about a simplex, of shape {tuple(map(float, shape))}", exactly)
+    left, shape = sampled_clients.sampled(run, 1.0, float(zeta_sq), 0.0)
+    words = f"quadratics about a simplex, of shape {tuple(map(float, shape))}"
+    return Near(left, float(right), words, lambda: (sampled_clients.surely(run, shape, zeta_sq), float(right)))
 
 
 def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict:
-    """The verdict of an instance that exceeds the bound, in fractions or interval arithmetic."""
+    """The verdict of an instance that exceeds the bound, by interval arithmetic."""
     sure, right = near.surely()
     if not sure > right * (1 + ROUNDING):
         return replace(verdict, detail="an instance violates it in floating point only", data=data)
