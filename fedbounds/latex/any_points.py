@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Any
 
 from fedbounds.errors import InputError
-from fedbounds.latex.hypothesis_sentences import defines
 from fedbounds.latex.marked_theorems import Theorem
+from fedbounds.latex.surrounding_text import defines
 from fedbounds.latex.tokens import Token, flat, spelled
 
 # What stars a point.

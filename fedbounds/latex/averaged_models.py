@@ -12,10 +12,10 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.latex import formulas
 from fedbounds.latex.comment_lines import CommentLines
-from fedbounds.latex.hypothesis_sentences import DENIED, STOP, sentences
 from fedbounds.latex.letter_meanings import MEANS
 from fedbounds.latex.marked_theorems import DISPLAY, INLINE
 from fedbounds.latex.sums import ETA_AVERAGE, LATER_AVERAGE, STEP_AVERAGE, STEPS, StepSum
+from fedbounds.latex.surrounding_text import DENIED, STOP, sentences
 from fedbounds.latex.tokens import Token, one_spelling, scanned, spelled, without_blanks, wrong
 from fedbounds.theory.symbols import eta, eta_sum
 

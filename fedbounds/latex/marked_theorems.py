@@ -10,9 +10,8 @@ from pathlib import Path
 
 from fedbounds import io
 from fedbounds.errors import Gathered, InputError, reject
-from fedbounds.latex.after_the_statement import RELATION, statement_and_remarks
 from fedbounds.latex.grammar import ORDERS, PROBABILITY, joined_rows, neighbouring_sides, statements
-from fedbounds.latex.hypothesis_sentences import hypotheses, is_hypothesis
+from fedbounds.latex.surrounding_text import RELATION, hypotheses, is_hypothesis, statement_and_remarks
 from fedbounds.latex.tokens import COMMENT, Macro, Token, expanded, macros, one_spelling, scanned, spelled, wrong
 
 # A file of formulas is small; what is much larger is something else.

@@ -19,11 +19,10 @@ from fedbounds.latex.declared_notation import DECLARES, words_of
 from fedbounds.latex.formulas import Term
 from fedbounds.latex.grammar import without_conditions
 from fedbounds.latex.hypotheses import hypotheses_of_text, limits_unspoken_times
-from fedbounds.latex.letter_meanings import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN
+from fedbounds.latex.letter_meanings import AFTER_A_ROUND, AVERAGE, CONSTANT_STEP, UNKNOWN, as_letters
 from fedbounds.latex.marked_theorems import Theorem
 from fedbounds.latex.named_assumptions import every_key, what_constants_lack
 from fedbounds.latex.points_as_iterates import at_iterates
-from fedbounds.latex.stochastic_gradients import as_letters
 from fedbounds.latex.sums import ETA_AVERAGE, RUN_SUMS, STEP_AVERAGE, TO_T
 from fedbounds.latex.to_quantities import F_star_on_both_sides, Setting, in_quantities, scopes_of
 from fedbounds.latex.tokens import MisreadError, Token, wrong

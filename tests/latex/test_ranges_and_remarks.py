@@ -6,8 +6,8 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.latex.after_the_statement import statement_and_remarks
 from fedbounds.latex.reader import read_text
+from fedbounds.latex.surrounding_text import statement_and_remarks
 from fedbounds.theory import symbols as s
 from fedbounds.theory.path_quantities import mean_slope_sq
 from fedbounds.theory.symbols import Delta_0, Delta_T, L, T, eta_0, gap, gap_sum

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import sympy as sp
 
 from fedbounds.evidence.prover import draws
-from fedbounds.evidence.prover.mean_steps import mean_step, shares
 from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta, mu, t
+from fedbounds.evidence.prover.step_facts import mean_step, shares
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import NOISE, SHARE, START, W_STAR, X_T, G, P, X

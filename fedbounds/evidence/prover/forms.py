@@ -25,6 +25,10 @@ MEAN, DEVIATION, NOISY, NOISY_DEVIATION = "mean", "deviation", "noise", "noise d
 Block = tuple[str, sp.Expr | None]
 MEANS: tuple[Block, ...] = ((MEAN, None), (NOISY, None))
 BLOCKS: tuple[Block, ...] = (*MEANS, *((name, w) for name in (DEVIATION, NOISY_DEVIATION) for w in (P, ALPHA)))
+# Noise is orthogonal to what was there before it, not to gradients where its step ends: products with these are of no
+# block, so that they must cancel.
+NOISE_OF: dict[Block, Block] = {MEANS[0]: MEANS[1], **{(DEVIATION, w): (NOISY_DEVIATION, w) for w in (P, ALPHA)}}
+AFTER_NOISE: Block = ("after noise", None)
 
 
 class NoForm(ValueError):
@@ -127,9 +131,12 @@ class Space:
         total: Form = {}
         for (u, block), a in left.items():
             for (v, other), b in right.items():
-                if block == other:
+                correlated = NOISE_OF.get(block) == other and u.has(W_NEXT)
+                correlated |= NOISE_OF.get(other) == block and v.has(W_NEXT)
+                if block == other or correlated:
                     first, second = sorted((u, v), key=sp.default_sort_key)
-                    _add(total, {("gram", block, first, second): a * b}, self.field.one)
+                    name = AFTER_NOISE if correlated else block
+                    _add(total, {("gram", name, first, second): a * b}, self.field.one)
         return total
 
     def scalar(self, expression: sp.Expr, weights: sp.Expr | None = None) -> Form:

@@ -9,9 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import (
     drawn_rounds,
-    drift_potentials,
     facts,
-    local_drift,
     local_steps,
     potentials,
     summed_steps,
@@ -19,9 +17,9 @@ from fedbounds.evidence.prover import (
     telescoping,
 )
 from fedbounds.evidence.prover.gap_steps import gap_steps
-from fedbounds.evidence.prover.mean_steps import TIME
 from fedbounds.evidence.prover.recursions import DISTANCE, GAP, LOCAL_MODELS, Followed, OneStep, as_claimed, one_steps
 from fedbounds.evidence.prover.run_setting import CAPPED, L, Proposal, Setting, T, eta, setting_of, t
+from fedbounds.evidence.prover.step_facts import TIME
 from fedbounds.evidence.prover.termwise import Rest, termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import W_STAR, W_T, P, W
@@ -64,14 +62,13 @@ def _proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         yield from telescoping.proposals(setting, right)
         yield from telescoped_rounds.proposals(setting, right)
         yield from summed_steps.proposals(setting, right)
-        yield from drift_potentials.proposals(setting, right)
         yield from drawn_rounds.proposals(setting, right)
         yield from _distances(setting, right)
         yield from potentials.proposals(setting, right)
     elif right.has(sy.local_step):
         yield from local_steps.proposals(setting, right)
     elif setting.claim.lhs not in AT_T:
-        yield from local_drift.proposals(setting, right)
+        yield from local_steps.of_one_step(setting, right)
     elif right.has(t) and not right.has(T):
         yield from _distances(setting, right.xreplace({t: T}))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import sympy as sp
 
@@ -14,7 +15,7 @@ from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_STAR, P, W, X, grad, loss
 from fedbounds.evidence.symbolic.permitted_assumptions import given
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.normal_form import normal_fraction, spread
+from fedbounds.theory.normal_form import normal
 from fedbounds.theory.points import weight_ratio
 from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
 
@@ -22,65 +23,75 @@ from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
 def closing(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step]) -> list[d.Use] | None:
     """The identities that turn what is left into 0: alpha = p, X = W, the optimum, F_i* attained."""
     lines = {step.label: step.rhs - step.lhs for step in steps}
+    meaning = {**goal.meanings, **definitions.OF_A_CLIENT}
 
     def read(fact: d.Premise) -> sp.Expr:
         part = given(goal.universe[fact.key], fact.points)
         return sp.sympify(part.right - part.left)
 
-    meaning = {**goal.meanings, **definitions.OF_A_CLIENT, **parameters.numbers}
-    total = sp.Add(*(m * facts.value_of(fact, read, lines) for m, fact in uses))
-    result: list[d.Use] = []
-    rest = _flat(goal.right - goal.left - total, meaning)
-    for _ in range(60):
-        use = next((use for atom, c in _terms(rest) if (use := _identity(atom, c, goal)) is not None), None)
-        if use is None:
-            return _of_curvatures(goal, parameters, [*uses, *result], read, lines, result) if rest == 0 else None
+    def left_by(used: list[d.Use], numbers: Mapping[sp.Basic, sp.Expr]) -> _Combination:
+        rest = _Combination(meaning, numbers)
+        rest.add(sp.S.One, goal.right - goal.left)
+        for multiplier, fact in used:
+            rest.add(-multiplier, facts.value_of(fact, read, lines))
+        return rest
+
+    rest, result = left_by(uses, parameters.numbers), list[d.Use]()
+    while (use := next(filter(None, (_identity(*term, goal) for term in rest.terms())), None)) is not None:
         if use[1] in [fact for _, fact in result]:
             return None
         result.append(use)
-        rest = _flat(rest - use[0] * facts.value_of(use[1], read, lines), meaning)
-    return None
+        rest.add(-use[0], facts.value_of(use[1], read, lines))
+    if rest.total:
+        return None
+    if parameters.equal is not None:  # what L = mu is needed for
+        fact, value = parameters.equal
+        numbers = {key: number for key, number in parameters.numbers.items() if key != sy.L}
+        beyond = left_by([*uses, *result], numbers).expression
+        result += [(sp.cancel(beyond / value), fact)] if beyond != 0 else []
+    return result
 
 
-def _of_curvatures(
-    goal: Goal,
-    parameters: Frame,
-    uses: list[d.Use],
-    read: Callable[[d.Premise], sp.Expr],
-    lines: Mapping[str, sp.Expr],
-    found: list[d.Use],
-) -> list[d.Use]:
-    """The same with what L = mu is needed for, where that is assumed."""
-    if parameters.equal is None:
-        return found
-    fact, value = parameters.equal
-    numbers = {key: number for key, number in parameters.numbers.items() if key != sy.L}
-    total = sp.Add(*(m * facts.value_of(item, read, lines) for m, item in uses))
-    rest = _flat(goal.right - goal.left - total, {**goal.meanings, **definitions.OF_A_CLIENT, **numbers})
-    return [*found, (sp.cancel(rest / value), fact)] if rest != 0 else found
+class _Combination:
+    """A sum of means, inner products and losses, and products of these, each times a quotient of polynomials."""
 
+    def __init__(self, meaning: Mapping[sp.Basic, sp.Expr], numbers: Mapping[sp.Basic, sp.Expr]) -> None:
+        self.meaning, self.numbers = meaning, numbers
+        self.field, self.total = sp.QQ.frac_field(sy.eta).field, dict[sp.Expr, Any]()
 
-def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
-    numbers = {k: v for k, v in meaning.items() if k.is_Symbol and v.is_number is not None and k != sy.Delta}
-    for _ in range(4):
-        here = expression.free_symbols & numbers.keys()
-        if not here:
-            break
-        expression = expression.xreplace({k: numbers[k] for k in here})
-    return spread(normal_fraction(expression, meaning))
+    def add(self, multiplier: sp.Expr, value: sp.Expr) -> None:
+        """Add a multiple of a value."""
+        by = self._number(multiplier)
+        for term in sp.Add.make_args(normal(value, self.meaning)):
+            outside, inside = list[sp.Expr](), list[sp.Expr]()
+            for factor in sp.Mul.make_args(term):
+                (inside if factor.has(sp.Function) else outside).append(factor)
+            atom, number = sp.Mul(*inside), self._number(sp.Mul(*outside))
+            number = by.set_field(self.field) * number + self.total.pop(atom, 0)
+            if number != 0:
+                self.total[atom] = number
 
+    def _number(self, number: sp.Expr) -> Any:
+        """A number as an element of the field, which grows by what it is made of."""
+        for _ in self.numbers:
+            number = number.xreplace(dict(self.numbers))
+        powers = {power for power in number.atoms(sp.Pow) if not power.exp.is_Integer}
+        new = (powers | number.free_symbols) - set(self.field.symbols)
+        if new:
+            self.field = sp.QQ.frac_field(*self.field.symbols, *sorted(new, key=sp.default_sort_key)).field
+            self.total = {atom: value.set_field(self.field) for atom, value in self.total.items()}
+        return self.field.from_expr(number)
 
-def _terms(expression: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
-    """(atom, coefficient) of a form."""
-    atoms = [atom for atom in expression.atoms(Inner, Mean, Loss) if not _inside(atom, expression)]
-    for atom in sorted(atoms, key=sp.default_sort_key):
-        coefficient = sp.factor(expression.coeff(atom))
-        if coefficient != 0:
-            yield atom, coefficient
+    def terms(self) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+        """(atom, what it is multiplied by)."""
+        atoms = {factor for item in self.total for factor in sp.Mul.make_args(item) if factor.has(sp.Function)}
+        for atom in sorted(atoms, key=sp.default_sort_key):
+            shares = (c.as_expr() * item / atom for item, c in self.total.items() if atom in sp.Mul.make_args(item))
+            yield atom, sp.factor(sp.Add(*shares))
 
-
-def _inside(atom: sp.Expr, expression: sp.Expr) -> bool:
-    return any(other != atom and other.has(atom) for other in expression.atoms(Inner, Mean, Loss))
+    @property
+    def expression(self) -> sp.Expr:
+        return sp.Add(*(atom * number.as_expr() for atom, number in self.total.items()))
 
 
 def _identity(atom: sp.Expr, c: sp.Expr, goal: Goal) -> d.Use | None:

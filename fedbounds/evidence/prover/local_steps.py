@@ -1,16 +1,22 @@
-"""How far local models move in a round: an induction over its steps, with Young's inequality of a free weight."""
+"""Claims about one step of several in a round: how local models move, how far they are apart, what a step does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, product
 
 import sympy as sp
 
-from fedbounds.evidence.prover.drifts import ALIKE, noises_apart
+from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover.drifts import ALIKE, drifts, noises_apart
+from fedbounds.evidence.prover.gap_steps import descents, gap_steps
 from fedbounds.evidence.prover.goal import ONE_FUNCTION, Goal
 from fedbounds.evidence.prover.identities import closing
+from fedbounds.evidence.prover.recursions import one_steps
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, eta
 from fedbounds.evidence.prover.step_facts import both_ways, noise_bound, small
+from fedbounds.evidence.prover.telescoped_rounds import with_gap
+from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import START, G, P, X, grad
 from fedbounds.theory import symbols as sy
@@ -26,7 +32,10 @@ YOUNG = (2 * k + 1, k + 1, sp.Integer(1))
 
 
 def proposals(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
-    """Proofs of a claim about local models at every step of a round, at a constant step size."""
+    """Proofs of a claim about local models at every step of a round, at a constant step size.
+
+    They are inductions over its steps, with Young's inequality of a free weight.
+    """
     goal = Goal(setting.claim.lhs, right, "step", setting.universe, None, (), setting.claim)
     left, bound = (_in_points(side, goal) for side in (goal.left, right))
     for line, condition, _ in small(setting, LIMITS[4:5], ALIKE):
@@ -106,3 +115,47 @@ def _positive(setting: Setting, number: sp.Expr) -> list[d.Use] | None:
         if shown != 0:
             uses.append((shown * of[powers][0], of[powers][1]))
     return uses
+
+
+def of_one_step(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
+    """Proofs of a claim about one step, or about the drift, by an inequality that is shown for the claim's steps."""
+    moving = (q for q in setting.claim.computed if q.statistic != "constant")
+    meant = {q: q.expression for q in moving if q.expression is not None}
+    left, right = setting.claim.lhs.xreplace(meant), right.xreplace(meant)
+    for drift in drifts(setting) if left == sy.drift else ():
+        rest = _beyond(setting, right, drift.most)
+        if rest is not None:
+            yield drift.steps, (drift.bound, *rest), drift.conditions
+    if left == sy.Delta_next and right.coeff(sy.gap_t) != 0:
+        yield from _with_gap(setting, right)
+    for step in chain(one_steps(setting), descents(setting), gap_steps(setting)):
+        same = normal(step.of.next - left) == 0
+        rest = _beyond(setting, right, step.kept * step.of.now + step.added) if same else None
+        proof = None if rest is None else step.proof()
+        if rest is not None and proof is not None:
+            yield proof.steps, (d.Earlier("recursion"), *rest), proof.conditions
+
+
+def _with_gap(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
+    """The step of the distance that keeps the gap, the drift as it is or bounded."""
+    least = facts.curvature_of(set(setting.universe))
+    if least is None or not {"smooth", "unbiased", "full-participation"} <= setting.universe.keys():
+        return
+    for curved, noise in product({least, sp.Integer(0)}, setting.noises):
+        step = with_gap(setting, noise, least, curved)
+        if step is None:
+            continue
+        for drift in (None, *drifts(setting)):
+            share = step.rhs.coeff(sy.drift) if drift is not None else sp.Integer(0)
+            most, bound = (sy.drift, ()) if drift is None else (drift.most, ((share, drift.bound),))
+            rest = _beyond(setting, right, step.rhs.subs(sy.drift, most))
+            if rest is not None:
+                lines, conditions = ((), ()) if drift is None else (drift.steps, drift.conditions)
+                yield (*lines, step), (d.Earlier("recursion"), *bound, *rest), conditions
+
+
+def _beyond(setting: Setting, right: sp.Expr, shown: sp.Expr) -> list[d.Use] | None:
+    """What the claim's bound leaves above the one that is shown, term by term at the claim's steps."""
+    more = sp.expand(right - shown)
+    rest = termwise(setting, more.subs(eta, setting.eta))
+    return None if rest is None or rest.steps else [*rest.uses, *setting.bridge(-more)]

@@ -17,9 +17,8 @@ import sympy as sp
 from fedbounds.evidence.prover import certificate, facts, forms, statement
 from fedbounds.evidence.prover.goal import SAME_STEP, Goal
 from fedbounds.evidence.prover.identities import closing
-from fedbounds.evidence.prover.mean_steps import TIME
 from fedbounds.evidence.prover.run_setting import ROOM, L, Proposal, Setting, T, eta, t
-from fedbounds.evidence.prover.step_facts import SLACK, small
+from fedbounds.evidence.prover.step_facts import SLACK, TIME, small
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import GAP_NEXT, W_NEXT, W_STAR, W_T, P, W
 from fedbounds.theory import symbols as sy

@@ -11,9 +11,9 @@ from fedbounds.evidence.prover import draws, facts, statement
 from fedbounds.evidence.prover.drifts import Drift, drifts
 from fedbounds.evidence.prover.gap_steps import SLOPE
 from fedbounds.evidence.prover.goal import ONE_FUNCTION
-from fedbounds.evidence.prover.mean_steps import TIME
 from fedbounds.evidence.prover.recursions import recursion
 from fedbounds.evidence.prover.run_setting import L, Proposal, Setting, T, eta
+from fedbounds.evidence.prover.step_facts import TIME
 from fedbounds.evidence.prover.telescoped_rounds import with_gap
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d

@@ -8,10 +8,9 @@ from itertools import product
 import sympy as sp
 
 from fedbounds.evidence.prover import draws, facts, statement
-from fedbounds.evidence.prover.mean_steps import TIME
 from fedbounds.evidence.prover.recursions import recursion
 from fedbounds.evidence.prover.run_setting import LIMITS, L, Proposal, Setting, T, eta, mu, t
-from fedbounds.evidence.prover.step_facts import SLACK, noise_bound, small
+from fedbounds.evidence.prover.step_facts import SLACK, TIME, noise_bound, small
 from fedbounds.evidence.prover.termwise import termwise
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
