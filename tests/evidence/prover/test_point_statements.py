@@ -41,8 +41,6 @@ STATEMENTS = {
         (),
         [L / 4 * pq.optimum_spread, mu / 2 * pq.optimum_spread],
     ),
-    "below-Gamma-mean": ("constant", mu / 2 * pq.spread_of_optima, Gamma, (), [Gamma / 2]),
-    "Gamma-mean": ("constant", Gamma, L / 2 * pq.spread_of_optima, (), [mu / 2 * pq.spread_of_optima]),
     "Gamma-slopes": ("constant", Gamma, zeta_star_sq / (2 * mu), (), [zeta_star_sq / (2 * L)]),
     "optima": (
         "constant",

@@ -5,6 +5,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic import verified_proofs
+from fedbounds.evidence.symbolic.definitions import GAP_NEXT
 from fedbounds.evidence.symbolic.derivation import Derivation, premise, step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
@@ -29,7 +30,6 @@ from fedbounds.theory.symbols import (
     eta_ratio,
     excess,
     gamma,
-    gap,
     gap_t,
     grad_sq,
     mu,
@@ -81,30 +81,17 @@ def test_an_assumption_that_is_dropped_is_missed():
 
 
 RATE = {"eta": 2 / (mu * (gamma + t)), "definitions": {gamma: sp.Max(8 * L / mu, tau)}}
-LOCAL = (*CLASS, a.bounded_variance, a.bounded_gradient, a.full_participation, a.unbiased)
 
 
-@pytest.mark.parametrize(
-    ("lhs", "rhs", "assumptions", "more"),
-    [
-        (Delta_T, (1 - mu / L) ** T * Delta_0 + sigma_sq / (L * mu), SGD, {"eta": 1 / L}),
-        (
-            gap,
-            L / (2 * (gamma + T)) * (gamma * Delta_0 + (4 * sigma_sq + 16 * (tau - 1) ** 2 * L / mu * G_sq) / mu**2),
-            LOCAL,
-            RATE,
-        ),
-    ],
-)
-def test_a_whole_run_is_proved_by_induction(lhs, rhs, assumptions, more):
-    assert proved("horizon", lhs, rhs, *assumptions, **more)
+def test_a_whole_run_is_proved_by_induction_and_a_rate_that_is_too_good_is_not():
+    for times in (1, 3):
+        bound = (1 - mu / L) ** (times * T) * Delta_0 + sigma_sq / (L * mu)
+        assert proved("horizon", Delta_T, bound, *SGD, eta=1 / L) is (times == 1)
 
 
 UP_TO = {"eta": sp.Min(eta_0, 1 / L)}
 WIDE = Assumption("wide", "gamma >= 2 kappa", sp.Ge(gamma, 2 * L / mu, evaluate=False))
-FREE = {"eta": 1 / (mu * (t + gamma)), "definitions": {gamma: 1 / (mu * eta_0)}}
 TWICE = {"eta": 2 / (mu * (t + gamma)), "definitions": {gamma: 2 / (mu * eta_0)}}
-LATE = T + gamma - 1
 LARGER = sp.Max(gamma * Delta_0, 4 * sigma_sq / mu**2) / (T + gamma)
 
 
@@ -113,17 +100,13 @@ LARGER = sp.Max(gamma * Delta_0, 4 * sigma_sq / mu**2) / (T + gamma)
     [
         ("step", Delta_next, (1 - eta_0 * mu) * Delta + NOISE, SGD, UP_TO),
         ("horizon", Delta_T, (1 - eta_0 * mu) ** T * Delta_0 + eta_0 * sigma_sq / mu, SGD, UP_TO),
-        ("horizon", Delta_T, ((gamma - 1) ** 2 * Delta_0 + T * sigma_sq / mu**2) / LATE**2, (*SGD, WIDE), FREE),
         ("horizon", Delta_T, LARGER, (*SGD, WIDE), TWICE),
     ],
 )
 def test_steps_up_to_a_bound_a_free_offset_and_a_maximum_are_proved(scope, lhs, rhs, assumptions, more):
     assert proved(scope, lhs, rhs, *assumptions, **more)
     assert not proved(scope, lhs, sp.Rational(99, 100) * rhs, *assumptions, **more)
-
-
-def test_an_offset_that_nothing_bounds_is_missed():
-    assert not proved("horizon", Delta_T, LARGER, *SGD, **TWICE)
+    assert WIDE not in assumptions or not proved(scope, lhs, rhs, *SGD, **more)  # nothing bounds the offset
 
 
 @pytest.mark.parametrize(
@@ -139,10 +122,6 @@ def test_what_holds_at_every_step_is_read_at_the_first_where_only_the_step_size_
     last = step("conclude", bound, "<=", 1).by(premise("limit", eta_0))
     checked = automatic.check(Derivation("c", "C", (last,), claim="c", readings=("plain",)), claim, READINGS["plain"])
     assert (not checked.fault) == accepted
-
-
-def test_a_rate_that_is_too_good_is_not_proved():
-    assert not proved("horizon", Delta_T, (1 - mu / L) ** (3 * T) * Delta_0 + sigma_sq / (L * mu), *SGD, eta=1 / L)
 
 
 def test_one_client_takes_part_with_all_of_the_weight_and_nothing_is_said_of_c():
@@ -210,6 +189,13 @@ def test_a_polynomial_of_a_high_degree_is_left_alone(monkeypatch):
     for degree, asked in ((automatic.HIGHEST, 1), (automatic.HIGHEST + 1, 1), (1000, 1)):
         one = Claim("high", "High", "", "constant", mu, {"all": mu + (L + mu) ** degree}, assumptions=CLASS)
         assert not list(automatic.proposals(one, READINGS["plain"])) and len(tried) == asked
+
+
+def test_noise_is_not_orthogonal_to_gradients_where_its_step_ends(monkeypatch):
+    """Were it, half of the noise would do in numbers, and minutes go by until the exact check refuses that."""
+    monkeypatch.setattr(automatic.statement.certificate, "prove", lambda *_: pytest.fail("numbers prove it"))
+    after = quantity.measured("after", GAP_NEXT)
+    assert not proved("step", after, (1 - eta * mu) * gap_t + L / 4 * NOISE, *SLOW)
 
 
 @pytest.mark.parametrize("divisor", [1 - (1 - mu / L) ** T, T + sp.Max(T, 1), 1 - 2**T + T])
