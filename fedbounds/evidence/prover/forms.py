@@ -41,7 +41,7 @@ class Space:
 
     ``client`` is a statement about one client, ``together`` one in which local models are the virtual iterate,
     ``unbiased`` one in which alpha is p, ``shared`` one in which w* minimises every F_i, ``identical`` one in which
-    they are one function.
+    they are one function, ``noiseless`` one of full gradients. What was read is ``known``.
     """
 
     field: Any
@@ -52,6 +52,8 @@ class Space:
     unbiased: bool = False
     shared: bool = False
     identical: bool = False
+    noiseless: bool = False
+    known: dict[tuple[sp.Expr, sp.Expr | None], Form] = field(default_factory=dict, repr=False, compare=False)
 
     def number(self, expression: sp.Expr) -> Any:
         """A coefficient as an element of the field."""
@@ -133,7 +135,7 @@ class Space:
             for (v, other), b in right.items():
                 correlated = NOISE_OF.get(block) == other and u.has(W_NEXT)
                 correlated |= NOISE_OF.get(other) == block and v.has(W_NEXT)
-                if block == other or correlated:
+                if block == other or (correlated and not self.noiseless):
                     first, second = sorted((u, v), key=sp.default_sort_key)
                     name = AFTER_NOISE if correlated else block
                     _add(total, {("gram", name, first, second): a * b}, self.field.one)
@@ -141,6 +143,11 @@ class Space:
 
     def scalar(self, expression: sp.Expr, weights: sp.Expr | None = None) -> Form:
         """A scalar, of each client inside a mean with ``weights``, as a form."""
+        if (expression, weights) not in self.known:
+            self.known[expression, weights] = self._scalar(expression, weights)
+        return self.known[expression, weights]
+
+    def _scalar(self, expression: sp.Expr, weights: sp.Expr | None) -> Form:
         total: Form = {}
         for term in sp.Add.make_args(sp.expand(sp.sympify(expression))):
             if term == 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -35,7 +36,7 @@ class Frame:
     bounded: bool
     equal: tuple[Premise, sp.Expr] | None = None
 
-    @property
+    @cached_property
     def field(self) -> Any:
         """Quotients of polynomials in what is free."""
         free = {symbol for value in self.numbers.values() for symbol in value.free_symbols}
@@ -187,7 +188,7 @@ class Goal:
     claim: Claim | None = None
     identity: bool = False
 
-    @property
+    @cached_property
     def frame(self) -> Frame:
         """The parameters."""
         further = [sy.rho_bar] if self.skewed else []
@@ -238,7 +239,7 @@ class Goal:
         spoken = self.left.free_symbols | self.right.free_symbols
         return sy.rho_bar in spoken and {"rho-bar", "strongly-convex"} <= self.universe.keys() and self.together
 
-    @property
+    @cached_property
     def meanings(self) -> dict[sp.Basic, sp.Expr]:
         """What symbols stand for, as the checker reads them."""
         return definitions.meanings(True, a.full_participation.key in self.universe, self.claim)

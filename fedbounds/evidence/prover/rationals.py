@@ -18,6 +18,8 @@ from fedbounds.evidence.sdp.symmetry import corners
 
 # A form that is not positive term by term is multiplied by the letters' sum up to this often (Polya).
 RAISED = 3
+# Values of letters at which a number is tried before it is taken apart.
+SAMPLES = ("1/50", "1", "2", "20")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Letters:
 
         All terms of its numerator and denominator are, or a square (1 - x)^2 is taken off first, x a sum of letters.
         """
+        if self._negative_somewhere(sp.sympify(number)):
+            return None
         form = self._quotient(sp.sympify(number))
         for k in range(1, len(self.simplex)) if form is None else ():
             square = (1 - self._named(sp.Add(*self.simplex[:k]))) ** 2
@@ -42,9 +46,25 @@ class Letters:
                 return square + rest
         return form
 
-    def _quotient(self, number: sp.Expr) -> sp.Expr | None:
+    def _in_letters(self, number: sp.Expr) -> sp.Expr:
         for _ in self.values:
             number = number.xreplace(dict(self.values))
+        return number
+
+    def _negative_somewhere(self, number: sp.Expr) -> bool:
+        """Whether it is negative at values of the letters, where no form of it is positive on sight."""
+        number = self._in_letters(number)
+        free = sorted(number.free_symbols | self.unit.free_symbols, key=str)
+        for first in SAMPLES:
+            put = {symbol: sp.Rational(first) + k % 3 for k, symbol in enumerate(free)}
+            unit = self.unit.xreplace(put)
+            put |= {letter: put[letter] / unit for letter in self.simplex if letter in put}
+            if all(symbol.is_nonnegative for symbol in free) and number.xreplace(put).is_negative:
+                return True
+        return False
+
+    def _quotient(self, number: sp.Expr) -> sp.Expr | None:
+        number = self._in_letters(number)
         numerator, denominator = sp.fraction(sp.cancel(sp.together(number)))
         top, bottom = self._signed(numerator), self._signed(denominator)
         if top is None or bottom is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import combinations
+from typing import Any
 
 import sympy as sp
 
@@ -29,8 +31,8 @@ def prove(goal: Goal) -> Lines | None:
     """What shows the goal; None where nothing was found."""
     parameters = goal.frame
     states = {key: value for key, value in goal.meanings.items() if key not in (W, sy.sigma_p_sq)}
-    about = (goal.client, goal.together, goal.unbiased, goal.shared, goal.identical)
-    space = forms.Space(parameters.field, dict(parameters.numbers), states, *about)
+    about = (goal.client, goal.together, goal.unbiased, goal.shared, goal.identical, "no-noise" in goal.universe)
+    space = _space(parameters.field, tuple(parameters.numbers.items()), frozenset(states.items()), about)
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
@@ -53,6 +55,17 @@ def prove(goal: Goal) -> Lines | None:
     except forms.NoForm:  # such as steps that are no quotient of polynomials
         pass
     return None
+
+
+@lru_cache(maxsize=8)
+def _space(
+    field: Any,
+    numbers: tuple[tuple[sp.Basic, sp.Expr], ...],
+    states: frozenset[tuple[sp.Basic, sp.Expr]],
+    about: tuple[bool, ...],
+) -> forms.Space:
+    """One space for the goals of a claim, whose facts it reads once."""
+    return forms.Space(field, dict(numbers), dict(states), *about)
 
 
 def _power(goal: Goal) -> int:

@@ -78,11 +78,15 @@ def termwise(setting: Setting, number: sp.Expr) -> Rest | None:
     for (*monomial, k), coefficient in poly.terms():
         atom = sp.Mul(*(x**e for x, e in zip(atoms, monomial, strict=True)))
         by_atom.setdefault(atom, {})[k] = coefficient
-    parts = [(atom, _in_powers(setting.letters, terms, time)) for atom, terms in by_atom.items()]
-    uses = [(form * atom, fact) for atom, part in parts for form, fact in part or () if form != 0]
+    uses: list[d.Use] = []
+    for atom, terms in by_atom.items() if kept is not None else ():
+        part = _in_powers(setting.letters, terms, time)
+        if part is None:
+            return None
+        uses += [(form * atom, fact) for form, fact in part if form != 0]
     decays = any(fact in DECAYED for _, fact in uses)
     less = positive(1 - base) if decays else sp.Integer(0)
-    if kept is None or less is None or any(part is None for _, part in parts):
+    if kept is None or less is None:
         return None
     if not powers:
         return Rest(tuple(uses))
@@ -102,10 +106,15 @@ def _decay(q: sp.Expr, kept: sp.Expr, less: sp.Expr) -> tuple[d.Step, ...]:
 
 def _in_powers(letters: Letters, terms: dict[int, sp.Expr], time: sp.Expr) -> list[d.Use] | None:
     """sum_k c_k Q^k for Q = q^time: each term, or the sums C_k of c_0 ... c_k times Q^k (1 - Q), and the last."""
-    each = {k: _in_whole_times(letters, c) for k, c in terms.items()}
-    if all(part is not None for part in each.values()):
-        return [(form * KEPT ** (k * time), fact) for k, part in each.items() for form, fact in part or ()]
     uses: list[d.Use] = []
+    for k, c in terms.items():
+        part = _in_whole_times(letters, c)
+        if part is None:
+            break
+        uses += [(form * KEPT ** (k * time), fact) for form, fact in part]
+    else:
+        return uses
+    uses.clear()
     total, last = sp.Integer(0), max(terms)
     for k in range(last + 1):
         total = sp.expand(total + terms.get(k, 0))
