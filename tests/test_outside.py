@@ -3,6 +3,7 @@
 They are installed as another distribution's, or given as files to one call.
 """
 
+import importlib
 from fractions import Fraction
 
 import pytest
@@ -177,17 +178,16 @@ def test_a_study_has_what_files_bring(files):
     assert answers["softened", "tilts"] is answers["tilted", "softens"] is Status.NOT_APPLICABLE
 
 
-@pytest.mark.parametrize(("key", "jobs"), [("tilts", 2), ("opposes", 1), ("above-highest", 1)])
+@pytest.mark.parametrize(("key", "jobs"), [("tilts", 2), ("opposes", 1)])
 def test_the_search_and_fractions_have_what_files_bring(files, key, jobs, monkeypatch):
-    monkeypatch.setitem(BUDGETS, "small", Budget("small", 8, 4, 1, (2,), (1,), 20, 500, 30, seconds=1.0))
+    extra = modules_from(files)
+    few = {name: families(extra)[name] for name in ("diagonal", "mirrored")}
+    monkeypatch.setitem(BUDGETS, "small", Budget("small", 4, 4, 1, (2,), (1,), 5, 100, 8, seconds=0.2))
+    monkeypatch.setattr(importlib.import_module("fedbounds.referee.search.refute"), "families", lambda extra: few)
     (verdict,) = fedbounds.refute(key, plugins=files, jobs=jobs)
     assert verdict.status is Status.REFUTED
     assert (verdict.data["instance"]["weighting"] == "tilted") == (key == "tilts")
-
-
-def test_the_search_has_the_family_of_a_file(files):
-    extra = modules_from(files)
-    chosen = arms(claim_named("tilts", extra), PLAIN, BUDGETS["small"], extra=extra)
+    chosen = arms(claim_named("opposes", extra), PLAIN, BUDGETS["small"], few, extra)
     assert any("mirrored" in arm.label for arm in chosen)
 
 

@@ -1,5 +1,6 @@
 """All errors of a theorem file are told at once, and what can be read is read and tried."""
 
+import random
 import re
 from dataclasses import replace
 
@@ -14,6 +15,8 @@ from fedbounds.referee import theorems
 from fedbounds.referee.trial import Trial
 from fedbounds.study.result_table import Findings
 from fedbounds.theory import symbols as s
+from validate.robustness.damage import latex
+from validate.robustness.formats import theorem_files
 
 FILE = r"""
 \begin{theorem}\label{wrong}
@@ -231,3 +234,21 @@ def test_no_remedy_makes_another_theorem_of_a_sum_from_1_or_a_weighted_mean(line
     text = display.format(r"\frac{L}{T} \|w_0 - w^*\|^2")
     with pytest.raises(InputError, match=said):
         read_text(f"% fedbounds: {lines}\n\\[ {text} \\]")
+
+
+COUNT = 150
+# Names of tokens in the grammar.
+INTERNAL = re.compile(r"<norm|norm>|quantity [a-z]+_|\b_?(LPAR|RPAR|EXPECT|MRON)\b")
+
+
+def test_a_damaged_file_is_read_or_refused_in_sentences():
+    rng, files = random.Random(36), theorem_files()
+    read = 0
+    for _ in range(COUNT):
+        try:
+            read += len(read_text(latex(rng, rng.choice(files))))
+        except InputError as wrong:
+            lines = str(wrong).splitlines()
+            assert all(line.endswith(".") and "but received" in line for line in lines)
+            assert not INTERNAL.search(str(wrong))
+    assert 0 < read < COUNT
