@@ -28,7 +28,7 @@ import numpy as np
 from fedbounds.errors import InputError
 from fedbounds.evidence.kernel import coqc, found_proof, proof_obligations
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.prover.rounds import restated
+from fedbounds.evidence.prover.special_cases import restated
 from fedbounds.evidence.sdp.one_step import certificate as certificates
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.symbolic import verified_proofs

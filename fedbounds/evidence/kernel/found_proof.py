@@ -19,7 +19,7 @@ from fedbounds.evidence.kernel.proof_obligations import Obligation
 from fedbounds.evidence.kernel.rocq_runs import Audited, check_script, check_within
 from fedbounds.evidence.kernel.rocq_terms import module_name
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.prover.rounds import restated
+from fedbounds.evidence.prover.special_cases import restated
 from fedbounds.evidence.symbolic.derivation import Derivation
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory.claim import Claim

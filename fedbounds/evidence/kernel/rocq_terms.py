@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.prover.rounds import of_least
+from fedbounds.evidence.prover.special_cases import of_least
 from fedbounds.evidence.symbolic.proof_objects import weights_of
 from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols as sy

@@ -14,7 +14,7 @@ from fedbounds.evidence.kernel.combination import no_script
 from fedbounds.evidence.kernel.number_lines import number
 from fedbounds.evidence.kernel.rocq_terms import binder_names, module_name, of_local_models, over_path, rocq, safe_key
 from fedbounds.evidence.kernel.run_lines import RunLines
-from fedbounds.evidence.prover.rounds import AT_ROUND, AT_STEP, of_least
+from fedbounds.evidence.prover.special_cases import AT_ROUND, AT_STEP, of_least
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading

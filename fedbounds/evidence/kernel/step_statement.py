@@ -12,7 +12,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.kernel import claim_statement
 from fedbounds.evidence.kernel.point_statement import PointClaim
 from fedbounds.evidence.kernel.rocq_terms import over_path, rocq
-from fedbounds.evidence.prover.rounds import of_least
+from fedbounds.evidence.prover.special_cases import of_least
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import ALPHA, NOISE, OWN, W_NEXT, W_STAR, P, W, X
 from fedbounds.evidence.symbolic.proof_objects import sums_of, weights_of

@@ -16,9 +16,8 @@ from fedbounds.evidence.prover import horizon, statement
 from fedbounds.evidence.prover.draws import Draws
 from fedbounds.evidence.prover.goal import ELL, limits
 from fedbounds.evidence.prover.rationals import Letters
-from fedbounds.evidence.prover.rounds import restated
 from fedbounds.evidence.prover.run_setting import MORE, ROOM, A, B, cap_of
-from fedbounds.evidence.prover.tuned_steps import at_any_step
+from fedbounds.evidence.prover.special_cases import at_any_step, restated
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.definitions import ALPHA, START, W, X

@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.prover.rounds import in_first_round, restated
+from fedbounds.evidence.prover.special_cases import in_first_round, restated
 from fedbounds.evidence.symbolic.permitted_assumptions import granted
 from fedbounds.latex import reader
 from fedbounds.theory import assumptions as a

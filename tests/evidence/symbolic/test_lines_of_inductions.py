@@ -4,7 +4,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.prover.rounds import in_first_round
+from fedbounds.evidence.prover.special_cases import in_first_round
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import verified_proofs
 from fedbounds.evidence.symbolic.definitions import START, W_STAR, X_T, P, X
