@@ -53,7 +53,7 @@ class Space:
     shared: bool = False
     identical: bool = False
     noiseless: bool = False
-    known: dict[tuple[sp.Expr, sp.Expr | None], Form] = field(default_factory=dict, repr=False, compare=False)
+    known: dict[tuple[sp.Expr, sp.Expr | None], Form] = field(default_factory=dict, init=False, repr=False)
 
     def number(self, expression: sp.Expr) -> Any:
         """A coefficient as an element of the field."""
