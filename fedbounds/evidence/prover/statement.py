@@ -62,7 +62,7 @@ def _space(
     field: Any,
     numbers: tuple[tuple[sp.Basic, sp.Expr], ...],
     states: frozenset[tuple[sp.Basic, sp.Expr]],
-    about: tuple[bool, ...],
+    about: tuple[bool, bool, bool, bool, bool, bool],
 ) -> forms.Space:
     """One space for the goals of a claim, whose facts it reads once."""
     return forms.Space(field, dict(numbers), dict(states), *about)
