@@ -124,6 +124,22 @@ def multiply(A, a, lda, B, b, ldb, C, c, ldc, K, Q, M):
 
 
 @jit
+def assign(target, source):
+    """target <- source, entry by entry: numba's slices would compile the words of an error too, for a second."""
+    for k in range(len(source)):
+        target[k] = source[k]
+
+
+@jit
+def most_samples(starts):
+    """The largest difference of successive numbers."""
+    most = 0
+    for i in range(len(starts) - 1):
+        most = max(most, starts[i + 1] - starts[i])
+    return most
+
+
+@jit
 def dot(x, y):
     total = 0.0
     for k in range(len(x)):

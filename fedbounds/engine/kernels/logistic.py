@@ -14,7 +14,18 @@ probability of the label +1 and of the label -1.
 
 import numpy as np
 
-from fedbounds.engine.kernels.compiled import GROUP, distance_sq, dot, jit, kernel, multiply, offsets_from, scratch
+from fedbounds.engine.kernels.compiled import (
+    GROUP,
+    assign,
+    distance_sq,
+    dot,
+    jit,
+    kernel,
+    most_samples,
+    multiply,
+    offsets_from,
+    scratch,
+)
 from fedbounds.engine.kernels.scalar_math import clamp, divergence, exp, exponentials, log1p
 
 # Beyond this exponent a probability that underflows could matter: such samples take logarithms throughout.
@@ -150,7 +161,7 @@ def excess(W, columns, starts, sizes, K, reg, centre, s, other, residual):
     """
     R, d = W.shape
     N, features, group = len(sizes), d // K, max(GROUP // K, 1)
-    longest = np.max(starts[1:] - starts[:-1])
+    longest = most_samples(starts)
     out = np.empty((R, N))
     U, Z = scratch(group * d), scratch(group * K * longest)
     mean, total, peak = scratch(longest), scratch(longest), scratch(longest)
@@ -181,7 +192,7 @@ def _soft(z, u, x, columns, y, a, m, s, other, K, mean, total, peak):
     if not near:
         multiply(u, 0, features, columns, features * a, m, z, 0, m, K, features, m)
         value = far_divergences(z, s, other, K * a, K, m, mean)
-        u[:] = x
+        assign(u, x)
         multiply(u, 0, features, columns, features * a, m, z, 0, m, K, features, m)
         weights(z, K, m, total)
     slopes(z, y[a : a + m], K, m, mean, total)
@@ -197,7 +208,7 @@ def moments(X, columns, rows, y, norms, starts, sizes, K, reg, w_i_star, s, othe
     """
     R, N, d = X.shape
     width, features, group = len(rows) // starts[-1], d // K, max(GROUP // K, 1)
-    longest = np.max(starts[1:] - starts[:-1])
+    longest = most_samples(starts)
     grads, sums = np.empty((R, N, d)), np.empty((4, R, N))
     U, Z, G = scratch(group * d), scratch(group * K * longest), scratch(group * K * width)
     mean, total, peak = scratch(longest), scratch(longest), scratch(longest)

@@ -7,7 +7,7 @@ sample at weight 0, and rows of samples and models with zeros: a model has one s
 
 import numpy as np
 
-from fedbounds.engine.kernels.compiled import jit, kernel
+from fedbounds.engine.kernels.compiled import assign, jit, kernel
 from fedbounds.engine.kernels.scalar_math import absorb, clamp, draw_indices, exp, uniform
 from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
 
@@ -67,7 +67,7 @@ def _softmax_slopes(z, label, K, stride, factor):
         z[stride * k] = factor * (-rest if label == k else z[stride * k]) / whole
 
 
-@jit
+@kernel
 def _local_step(data_, targets, sizes, first, eta, t, kind, batch, keys, X_, width, buffers):
     """One step of every model: X <- x - eta g from the draws of step t; addresses end in _.
 
@@ -124,11 +124,12 @@ def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, mode
     _, R, N, d = models.shape
     count = max(kind[0], 1)
     buffers, X = _buffers(R, batch, kind[0]), _lines(R, count * width)
-    sizes, first = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64)
+    sizes, first, key = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64), np.empty(R, dtype=np.uint64)
     X[:] = 0.0
     for i in range(N):
         _copy(models[0, :, i], X, d // count, width)
         sizes[:], first[:] = offsets[i + 1] - offsets[i], offsets[i]
+        assign(key, keys[:, i])
         for k in range(len(etas)):
             _local_step(
                 address(data),
@@ -139,7 +140,7 @@ def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, mode
                 t0 + k,
                 kind,
                 batch,
-                keys[:, i],
+                key,
                 address(X),
                 width,
                 buffers,
@@ -169,7 +170,7 @@ def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alph
             _copy(W[r : r + 1], start, features, width)
             for c in range(count):
                 key[c] = absorb(keys[r], who[k, r, c])
-                X[c] = start[0]
+                assign(X[c], start[0])
             for step in range(etas.shape[1]):
                 _local_step(
                     address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
@@ -180,7 +181,7 @@ def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alph
                 for f in range(X.shape[1]):
                     total[0, f] += alpha[k, r, c] * X[c, f]
             _copy(total, W[r : r + 1], width, features)
-            ends[k, r] = W[r]
+            assign(ends[k, r], W[r])
     return ends
 
 
@@ -190,23 +191,25 @@ def rounds_of_all(data, targets, offsets, kind, etas, t0, keys, batch, width, al
     (R, d), features = W.shape, W.shape[1] // max(kind[0], 1)
     line = max(kind[0], 1) * width
     buffers, X, start, total = _buffers(R, batch, kind[0]), _lines(R, line), np.zeros((R, line)), np.empty((R, line))
-    sizes, first, ends = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64), np.empty((len(etas), R, d))
+    sizes, first, key = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64), np.empty(R, dtype=np.uint64)
+    ends = np.empty((len(etas), R, d))
     for k in range(len(etas)):
         _copy(W, start, features, width)
         total[:] = 0.0
         for i in range(len(offsets) - 1):
             if np.max(alpha[k, :, i]) == 0.0:
                 continue  # counts for no replicate in this round
-            X[:] = start
+            _copy(start, X, line, line)
             sizes[:], first[:] = offsets[i + 1] - offsets[i], offsets[i]
+            assign(key, keys[:, i])
             for step in range(etas.shape[1]):
                 _local_step(
                     address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
-                    keys[:, i], address(X), width, buffers,
+                    key, address(X), width, buffers,
                 )  # fmt: skip
             for r in range(R):
                 for f in range(line):
                     total[r, f] += alpha[k, r, i] * X[r, f]
         _copy(total, W, width, features)
-        ends[k] = W
+        _copy(W, ends[k], d, d)
     return ends
