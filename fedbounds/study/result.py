@@ -24,7 +24,6 @@ from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.verdict import Status, Verdict
 
 if TYPE_CHECKING:
-    from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Problem
     from fedbounds.model.trajectory import Trajectory
     from fedbounds.theory.claim import Claim
@@ -81,7 +80,6 @@ class Simulated:
     """The arrays of a run, which no file holds."""
 
     trajectory: Trajectory
-    companions: Mapping[str, Experiment]  # claim -> the run with its own step size; records of all would fill memory
     compared: Mapping[tuple[str, str], tuple[Any, ...]]  # `fedbounds.evidence.empirical.bands.ComparedBands`
 
 

@@ -12,17 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Band
-from fedbounds.evidence.measured_run import Policy, examine_run
 from fedbounds.io import write, write_json
 from fedbounds.model.problem import Array
 from fedbounds.study.result import Result, WeightingRun
-from fedbounds.study.settings import Settings
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status
 
 
 @dataclass(frozen=True)
@@ -73,13 +67,16 @@ def write_study(result: Result, drawn: Sequence[RunSeries], out: str | Path) -> 
 
 def series(result: Result) -> tuple[RunSeries, ...]:
     """What the pictures of a fresh result need, one `RunSeries` a run."""
-    return tuple(run_series(run, result.claims, result.settings) for run in result.runs)
+    return tuple(run_series(run) for run in result.runs)
 
 
-def run_series(run: WeightingRun, claims: Mapping[str, Claim], settings: Settings) -> RunSeries:
+def run_series(run: WeightingRun) -> RunSeries:
     """What the pictures of one run need, while its record is held."""
     trajectory, path = run.trajectory, run.trajectory.paths["alpha"]
-    applied = (verdict for verdict in run.verdicts if _has_sides(claims[verdict.claim], verdict))
+    compared = run.simulated.compared if run.simulated else {}
+    applied = {
+        (verdict.claim, verdict.reading) for verdict in run.verdicts if verdict.status is not Status.NOT_APPLICABLE
+    }
     return RunSeries(
         times=trajectory.times.astype(float),
         gap=path.gap,
@@ -89,40 +86,12 @@ def run_series(run: WeightingRun, claims: Mapping[str, Claim], settings: Setting
         rho_star=trajectory.rho_star(),
         round_times=trajectory.round_times.astype(float),
         alpha=trajectory.alpha,
-        sides={
-            (verdict.claim, verdict.reading): _sides(run, claims[verdict.claim], settings, verdict)
-            for verdict in applied
-        },
+        sides={key: _sides(*values) for key, values in compared.items() if key in applied},
     )
 
 
-def _has_sides(claim: Claim, verdict: Verdict) -> bool:
-    """Whether a verdict is about two sides along t; other evidence has the same sides without a band."""
-    along = claim.scope in ("step", "horizon") and bool(claim.rhs) and verdict.detail != empirical.NOT_LINEAR
-    along = along and (verdict.status in (Status.HOLDS, Status.REFUTED) or not claim.computed)
-    return along and verdict.evidence is Evidence.EMPIRICAL and verdict.status is not Status.NOT_APPLICABLE
-
-
-def _sides(run: WeightingRun, claim: Claim, settings: Settings, verdict: Verdict) -> SidesOverTime:
-    compared = run.simulated.compared if run.simulated else {}
-    values = compared.get((verdict.claim, verdict.reading))
-    # One that was undecided before its sides were looked at has not been compared.
-    times, lhs, rhs, interval = values or _compared(run, claim, settings, verdict)
+def _sides(times: Array, lhs: Array, rhs: Array, interval: Band) -> SidesOverTime:
     return SidesOverTime(times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
-
-
-def _compared(
-    run: WeightingRun, claim: Claim, settings: Settings, verdict: Verdict
-) -> tuple[Array, Array, Array, Band]:
-    companion = run.simulated.companions.get(claim.key) if run.simulated else None
-    trajectory = run.trajectory
-    if companion is not None:  # its record was not held
-        trajectory = simulate(companion)
-    examined = examine_run(trajectory, READINGS[verdict.reading], Policy(settings.sigma_sq, settings.G_sq))
-    sides = empirical.compare(claim, examined)
-    sides = sides.at(sides.defined)
-    certain = empirical.known_columns(claim, examined, sides.times)
-    return sides.times, *sides.means, sides.band(settings.error_rate, certain)
 
 
 def _named(j: int, run: WeightingRun, drawn: RunSeries) -> Iterator[tuple[str, Array]]:

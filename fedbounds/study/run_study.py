@@ -243,7 +243,7 @@ def run_weighting(
         constants=run_in("all-steps").constants,
         decay=_decay(trajectory, settings.error_rate),
         verdicts=tuple(verdicts),
-        simulated=Simulated(trajectory, companions, compared),
+        simulated=Simulated(trajectory, compared),
     )
 
 

@@ -76,7 +76,7 @@ def _run(settings: Settings, drawn: bool, quiet: bool) -> tuple[Result, list[Run
     processes, first = _estimate_of_work(request, drawn, request.settings.stride > settings.stride)
 
     def series(run: WeightingRun) -> Any:
-        return run_series.run_series(run, request.claims, request.settings) if drawn else None
+        return run_series.run_series(run) if drawn else None
 
     _compile_ahead(request, quiet)
     with progress(not quiet, lines=True, first=first) as bar:
