@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from fedbounds.errors import of_kind, reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
@@ -21,9 +21,40 @@ if TYPE_CHECKING:
     from fedbounds.model import Progress
     from fedbounds.plugins import Theorem
 
-# What a setting has; the first of it are counts.
+# What of a setting counts.
 COUNTS = ("clients", "tau", "time", "start")
-SETTING = (*COUNTS, "kappa", "eta", "alpha", "p", "rho_bar", "rho_tilde", "local")
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """The parameters of one step of FedAvg.
+
+    clients: Number of clients N, without --weights.
+    tau: Local steps a round.
+    kappa: L/mu, a number or a fraction, or 1..1000, 1..inf.
+    time: One step t of the first round.
+    start: t0, the first step of the round.
+    eta: Another step size than the claim's: a constant in units of 1/L, 0..1, or diminishing, 1/(mu (t + 4 kappa)).
+    alpha: Weights alpha, with commas (default: uniform).
+    p: Weights p, with commas (default: uniform).
+    rho_bar: The value of rho_bar (default: min alpha_i/p_i).
+    rho_tilde: The value of rho_tilde (default: every value at once).
+    reading: plain, literal, sync, all-steps or repaired.
+    local: Local models are gradient steps, or any points of mean w_t.
+    """
+
+    clients: int = 2
+    tau: int = 4
+    kappa: str = "10"
+    time: int | None = None
+    start: int = 0
+    eta: str | None = None
+    alpha: str | None = None
+    p: str | None = None
+    rho_bar: str | None = None
+    rho_tilde: str | None = None
+    reading: str = "repaired"
+    local: Literal["steps", "any"] = "steps"
 
 
 @dataclass(frozen=True)
@@ -38,8 +69,8 @@ class Decided:
 def _checked(setting: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a setting: names that exist, and whole numbers where they count."""
     for name, value in setting.items():
-        if name not in SETTING:
-            raise nearest("parameter", name, SETTING)
+        if name not in OneStep.__annotations__:
+            raise nearest("parameter", name, OneStep.__annotations__)
         if value is not None and (name in COUNTS or isinstance(value, int)):
             whole(name, value)
     return setting
@@ -56,11 +87,9 @@ def certify(
 ) -> Findings[Decided]:
     """Decide one-round claims for every L-smooth mu-strongly convex problem at given parameters.
 
-    ``setting``: clients, tau, kappa = L/mu, time, start, eta (a constant in units of 1/L, or "diminishing"), alpha,
-    p, rho_bar, rho_tilde (numbers, fractions or texts such as "3/8") and local, as in
-    `fedbounds.evidence.sdp.one_step.coverage.round_settings`. Without a claim every one-round claim, and
-    with ``reading`` None every reading, is decided. HOLDS means a rational certificate, verified exactly; REFUTED an
-    explicit instance.
+    ``setting``: the fields of `OneStep`, as numbers, fractions or texts such as "3/8". Without a claim every
+    one-round claim, and with ``reading`` None every reading, is decided. HOLDS means a rational certificate, verified
+    exactly; REFUTED an explicit instance.
     ``out``: folder for the certificates.
 
     >>> certify("star-step", tau=1, kappa=4)[0].verdict.status

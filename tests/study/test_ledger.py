@@ -182,28 +182,27 @@ def claims(tmp_path, monkeypatch):
     identity._read.cache_clear()
 
 
-def test_what_is_unchanged_is_remembered(claims):
+def test_what_is_unchanged_is_remembered_and_after_a_change_nothing_is(claims, tmp_path):
     assert remembered(claims) == [PROVED]
     assert remembered({"lemma-2": claims["lemma-2"]}) == []
-
-
-def test_another_statement_of_the_same_key_is_not(claims):
+    # Another statement of the same key, and the same of another key.
     assert remembered({"lemma-1": replace(claims["lemma-1"], lhs=2 * claims["lemma-1"].lhs)}) is None
     assert remembered({"mine": claims["lemma-1"]}) is None
-
-
-@pytest.mark.parametrize("change", ["a proof", "a new file", "a module", "no record"])
-def test_after_a_change_nothing_is(claims, change, tmp_path):
-    if change == "a proof":
-        (tmp_path / "proof.py").write_text("DERIVATIONS = (1,)")
-    elif change == "a new file":
-        (tmp_path / "other.json").write_text("{}")
-    elif change == "a module":
-        path = tmp_path / RECORD
-        path.write_text(path.read_text().replace('"theory/claim.py"', '"theory/verdict.py"'))
-    else:
-        (tmp_path / RECORD).write_text("[]")
-    assert remembered(claims) is None
+    record = (tmp_path / RECORD).read_text()
+    for name, text in (
+        ("proof.py", "DERIVATIONS = (1,)"),
+        ("other.json", "{}"),
+        (RECORD, record.replace('"theory/claim.py"', '"theory/verdict.py"')),
+        (RECORD, "[]"),
+    ):
+        path = tmp_path / name
+        before = path.read_text() if path.exists() else None
+        path.write_text(text)
+        identity._read.cache_clear()
+        assert remembered(claims) is None, name
+        path.write_text(before) if before is not None else path.unlink()
+        identity._read.cache_clear()
+        assert remembered(claims) == [PROVED]
 
 
 def test_this_machine_remembers_what_was_verified_after_a_change(claims, tmp_path, monkeypatch):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from fedbounds.cli.adapter import command
 from fedbounds.cli.commands import say, show
@@ -17,39 +16,10 @@ FAILED = 1
 KINDS = {"proof": "theorems", "not": "negations", "instance": "counterexamples", "certificate": "certificates"}
 
 
-@dataclass(frozen=True)
-class OneStep:
-    """The parameters of one step of FedAvg.
-
-    clients: Number of clients N, without --weights.
-    tau: Local steps a round.
-    kappa: L/mu, a number or a fraction, or 1..1000, 1..inf.
-    time: One step t of the first round.
-    start: t0, the first step of the round.
-    eta: Another step size than the claim's: a constant in units of 1/L, 0..1, or diminishing, 1/(mu (t + 4 kappa)).
-    alpha: Weights alpha, with commas (default: uniform).
-    p: Weights p, with commas (default: uniform).
-    rho_bar: The value of rho_bar (default: min alpha_i/p_i).
-    rho_tilde: The value of rho_tilde (default: every value at once).
-    reading: plain, literal, sync, all-steps or repaired.
-    local: Local models are gradient steps, or any points of mean w_t.
-    """
-
-    clients: int = 2
-    tau: int = 4
-    kappa: str = "10"
-    time: int | None = None
-    start: int = 0
-    eta: str | None = None
-    alpha: str | None = None
-    p: str | None = None
-    rho_bar: str | None = None
-    rho_tilde: str | None = None
-    reading: str = "repaired"
-    local: Literal["steps", "any"] = "steps"
+ONE_STEP = "fedbounds.study.proofs_and_certificates:OneStep"
 
 
-@command("Judge a theorem", more=OneStep, every="--all", time="--t", alpha="--weights")
+@command("Judge a theorem", more=ONE_STEP, every="--all", time="--t", alpha="--weights")
 def certify(
     claim: str | None = None,
     *,
@@ -91,7 +61,7 @@ def certify(
     show(plain_table(head, rows))
 
 
-@command("Judge a theorem", more=OneStep, time="--t", alpha="--weights")
+@command("Judge a theorem", more=ONE_STEP, time="--t", alpha="--weights")
 def tight(
     claim: str,
     *,
