@@ -44,22 +44,6 @@ class TimeGrid:
         """The first step of each recorded round."""
         return np.array([b for (b, _), s in zip(self.rounds, self.round_slot, strict=True) if s >= 0], dtype=np.int64)
 
-    @property
-    def eta_ratio(self) -> float:
-        """max over t and s <= t of the same round of eta_s / eta_t."""
-        return max(
-            float(np.max(np.maximum.accumulate(self.eta[begin:end]) / self.eta[begin:end]))
-            for begin, end in self.rounds
-        )
-
-    @property
-    def eta_growth(self) -> float:
-        """max over t and s <= t of the same round of eta_t / eta_s."""
-        return max(
-            float(np.max(self.eta[begin:end] / np.minimum.accumulate(self.eta[begin:end])))
-            for begin, end in self.rounds
-        )
-
 
 def steps(eta: StepSize, total: int) -> Array:
     """eta_0 ... eta_{total-1} as an array (total,); every entry must be positive and finite.
@@ -158,7 +142,7 @@ class Record:
             local_excess=self.local_excess,
             round_times=self.grid.round_times,
             alpha=self.alpha,
-            extremes=Extremes(**self.worst, eta_ratio=self.grid.eta_ratio),
+            extremes=Extremes(**self.worst),
             engine=engine,
         )
 

@@ -87,7 +87,7 @@ class NoFraction(ArithmeticError):
     """A root is no fraction."""
 
 
-def _root(number: Any) -> Fraction:
+def fraction_root(number: Any) -> Fraction:
     """The square root, where it is a fraction."""
     if isinstance(number, Fraction | int) and number >= 0:
         result = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
@@ -102,7 +102,8 @@ def _in_fractions(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mappi
     names = names_in(expression)
     roots = not expression.has(sp.log) and all(power.exp.is_number for power in expression.atoms(sp.Pow))
     written = code(expression, exact=True, powers=roots)
-    return names, None if written is None else eval(f"lambda v: {written}", {"Fraction": Fraction, "sqrt": _root})
+    leaves = {"Fraction": Fraction, "sqrt": fraction_root}
+    return names, None if written is None else eval(f"lambda v: {written}", leaves)
 
 
 def code(expression: sp.Expr, exact: bool = False, powers: bool = False) -> str | None:

@@ -19,6 +19,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
 from fedbounds.evidence.assumption_checks import with_quantities
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical.sides import wrong_and_right
 from fedbounds.evidence.evaluate import difference
 from fedbounds.evidence.judge import OnRun, conclude, judge, substitution, verdict
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, examine_run, rho_bar
@@ -26,7 +27,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory import symbols
-from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -224,10 +225,7 @@ def _over_skews(
     below, above = (side[:, np.isin(measurement.times(claim.scope), sides[0].times)] for side in (below, above))
     rounding = np.maximum(sides[0].rounding, sides[1].rounding).max(axis=0)
     allowed = np.minimum(sides[0].allowed, sides[1].allowed)
-    if claim.kind is Kind.IDENTITY:
-        wrong, right = (below > rounding) | (above < -rounding), (below >= -allowed) & (above <= allowed)
-    else:
-        wrong, right = below > rounding, above <= allowed
+    wrong, right = wrong_and_right(claim.kind, below, above, rounding, allowed)
     untested = np.logical_and.reduce([side.untested(*[(side.lhs - side.rhs)[0]] * 2) for side in sides])
     where = f"for every rho_bar in [{low:.4g}, {high:.4g}]"
     refuted = np.atleast_1d(wrong.any(axis=1).all())

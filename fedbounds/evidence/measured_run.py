@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
-from fedbounds.engine.record import make_time_grid
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Measurement, Numbers
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import PathMoments, Trajectory
+from fedbounds.theory import sample_path as on
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
@@ -73,9 +73,8 @@ class MeasuredRun:
     def _constant_values(self) -> dict[str, Numbers]:
         experiment = self.trajectory.experiment
         share = 1.0 if experiment.everyone_present else experiment.participation
-        growth = self.once("growth", lambda: make_time_grid(experiment).eta_growth)
-        protocol = {"C": share, "eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": growth}
-        return {**protocol, **{name: constant.value for name, constant in self.constants.items()}}
+        steps = on.quotients_of_steps(self.trajectory.eta, experiment.tau)
+        return {"C": share, **steps, **{name: constant.value for name, constant in self.constants.items()}}
 
     def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """The constants with t and eta_t of every step (T,), recorded or not."""
@@ -137,6 +136,11 @@ class MeasuredRun:
         """The text from which its weighting is built."""
         return self.trajectory.experiment.rule.to_text()
 
+    @property
+    def every_round_recorded(self) -> bool:
+        """Whether the weights of each round are known."""
+        return self.trajectory.experiment.stride <= self.trajectory.experiment.tau
+
     def reached(self, name: str) -> float:
         """The largest sigma_sq, G_sq or radius at the points visited."""
         extremes = self.trajectory.extremes
@@ -185,8 +189,8 @@ def rho_bar(trajectory: Trajectory, reading: Reading) -> Array:
 
 def rho_tilde(trajectory: Trajectory) -> Array:
     """max_t rho(t, w*) a replicate (R,); 1 at Gamma = 0, where only Gamma * rho_tilde = 0 enters a bound."""
-    Gamma, products = float(trajectory.experiment.problem.Gamma), trajectory.extremes.rho_star_max
-    return np.where(_is_p(trajectory) | (Gamma <= 0), 1.0, products / (Gamma if Gamma > 0 else 1.0))
+    Gamma = float(trajectory.experiment.problem.Gamma)
+    return np.asarray(on.skew_at_optimum(trajectory.extremes.rho_star_max, np.asarray(Gamma), _is_p(trajectory)))
 
 
 def _is_p(trajectory: Trajectory) -> NDArray[np.bool_]:
@@ -284,6 +288,10 @@ def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:
     }
 
 
+# A share of the weight this far from 1/m is another share.
+SHARE_ROUNDING = 1e-12
+
+
 def number_selected(trajectory: Trajectory) -> int:
     """m if every row of alpha gives 1/m to exactly m clients (the same m always), else 0; 0 if rounds are missing.
 
@@ -294,6 +302,4 @@ def number_selected(trajectory: Trajectory) -> int:
         return rule.m
     if trajectory.experiment.stride > trajectory.experiment.tau:
         return 0
-    count, top = (trajectory.alpha > 0).sum(axis=-1), trajectory.alpha.max(axis=-1)
-    most = int(count.max())
-    return most if count.min() == most and np.allclose(top * most, 1.0, rtol=0, atol=1e-12) else 0
+    return int(on.equally_many(trajectory.alpha.reshape(-1, trajectory.alpha.shape[-1]), SHARE_ROUNDING))

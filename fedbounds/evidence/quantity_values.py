@@ -5,7 +5,6 @@ A symbol that cannot be evaluated is handed back with the reason: whoever examin
 
 import contextlib
 import copy
-import math
 import os
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -20,6 +19,7 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 
 from fedbounds.evidence.ball_arithmetic import Ball, enclosed, in_bits
+from fedbounds.evidence.evaluate import NoFraction, fraction_root
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Formula, Losses, Path, Quantity
 
@@ -54,10 +54,9 @@ def _plain(item: Any) -> Any:
 
 def _irrational(name: str, number: Any) -> Any:
     """The root, exponential or logarithm of a fraction or ball; of a ball around 0 the root of what is not below."""
-    if name == "sqrt" and isinstance(number, Fraction | int) and number >= 0:
-        root = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
-        if root**2 == number:
-            return root
+    if name == "sqrt":
+        with contextlib.suppress(NoFraction):
+            return fraction_root(number)
     ball = enclosed(number)
     if name == "sqrt" and ball.contains(0):
         ball = ball.max(arb(0))

@@ -50,8 +50,7 @@ class Extremes:
 
     rho_bar over all steps and over synchronisation times, rho_star_max = max_t sum_i alpha_i e_i(w*)
     (= Gamma * rho_tilde, defined at Gamma = 0 too), pi_min / pi_max of alpha/p, sigma_i_sq and G_sq
-    the conditional moments at the local models ((R, N) and (R,)), radius the largest ||w_t^i - w*||, and
-    eta_ratio the largest eta_s / eta_t over s <= t inside one round.
+    the conditional moments at the local models ((R, N) and (R,)), and radius the largest ||w_t^i - w*||.
     """
 
     rho_bar_all: Array
@@ -62,7 +61,6 @@ class Extremes:
     sigma_i_sq: Array
     G_sq: Array
     radius: Array
-    eta_ratio: float
 
 
 @dataclass(frozen=True)

@@ -267,13 +267,7 @@ def recorded_run(algorithm: Algorithm, experiment: Experiment, like: Trajectory,
 
     result = run_algorithm(algorithm, experiment, watch)
     path = VirtualPath(result.distance_sq, result.gap, *np.full((3, *result.gap.shape), np.nan))
-    extremes = replace(
-        like.extremes,
-        sigma_i_sq=variance[None],
-        G_sq=second.max(keepdims=True),
-        radius=radius,
-        eta_ratio=grid.eta_ratio,
-    )
+    extremes = replace(like.extremes, sigma_i_sq=variance[None], G_sq=second.max(keepdims=True), radius=radius)
     return replace(
         like,
         experiment=experiment,

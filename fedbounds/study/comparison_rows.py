@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.record import make_time_grid
 from fedbounds.evidence.assumption_checks import in_floats, unmet_assumptions
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
@@ -25,6 +24,7 @@ from fedbounds.model.problem import Array
 from fedbounds.study.result import ProblemFacts
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.sample_path import quotients_of_steps
 from fedbounds.theory.symbols import Delta_T
 from fedbounds.theory.verdict import Status, finite_or_none
 
@@ -261,8 +261,7 @@ def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[
     experiment, values = pilot.trajectory.experiment, {**pilot.values(claim.symbols), "eta_0": eta}
     total = experiment.total_steps
     table = np.full(total, eta) if claim.steps is None else steps_asked(claim.steps, values, total)
-    grid = make_time_grid(experiment.with_(eta=table.__getitem__))
-    values |= {"eta_0": float(table[0]), "eta_ratio": grid.eta_ratio, "eta_growth": grid.eta_growth}
+    values |= {"eta_0": float(table[0]), **quotients_of_steps(table, experiment.tau)}
     there = {**values, "eta": table, "t": np.arange(total, dtype=float)}
     failed, _ = unmet_assumptions(
         (item for item in claim.assumptions_in(pilot.reading) if item.on_run is None),

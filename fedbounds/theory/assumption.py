@@ -48,6 +48,7 @@ class RunLike(Protocol):
 
     problem: ConvexLosses
     start: Array
+    every_round_recorded: bool
     weighting: str
 
     def constant(self, name: str) -> Constant: ...

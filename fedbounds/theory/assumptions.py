@@ -158,8 +158,9 @@ unbiased = Assumption(
 
 def _equal_selection(run: RunLike) -> Found:
     chosen = int(run.constant("m").value)
-    unknown = "the weights are not 1/m on m clients, or the recording stride left rounds out (use stride 1)"
-    return chosen > 0, f"m = {chosen}" if chosen else unknown
+    if run.every_round_recorded:
+        return chosen > 0, f"m = {chosen}" if chosen else "the weights are not 1/m on m clients"
+    return False, "the recording stride left rounds out, so m is not known (use stride 1)"
 
 
 # Any choice of m clients meets it, FedMax's too; with `unbiased` and `equal_p` who is chosen is drawn uniformly.

@@ -121,6 +121,13 @@ def variance_of_mean(p: Numbers, variances: Numbers) -> Numbers:
     return (p**2 * variances.max(-2)).sum(-1)
 
 
+def equally_many(alphas: Numbers, slack: float) -> Numbers:
+    """How many clients share the weight equally in each of the rows (rows, ..., N), or 0: (...)."""
+    count = (alphas > 0).sum(-1)
+    equal = (abs(alphas.max(-1) * count - 1) <= slack).all(0) & (count == count[:1]).all(0)
+    return np.where(equal, count[0], 0)
+
+
 def ratios_of_steps(eta: Numbers, tau: int) -> Numbers:
     """max_{t_0 <= s <= t} eta_s / eta_t of step sizes (..., T), with t_0 the first step of the round."""
     rounds = eta.reshape(*eta.shape[:-1], -1, tau)
@@ -131,6 +138,11 @@ def growth_of_steps(eta: Numbers, tau: int) -> Numbers:
     """max_{t_0 <= s <= t} eta_t / eta_s of step sizes (..., T), with t_0 the first step of the round."""
     rounds = eta.reshape(*eta.shape[:-1], -1, tau)
     return (rounds / np.minimum.accumulate(rounds, axis=-1)).reshape(eta.shape)
+
+
+def quotients_of_steps(eta: Numbers, tau: int) -> dict[str, float]:
+    """eta_ratio and eta_growth of step sizes (T,): the largest quotients inside a round."""
+    return {"eta_ratio": float(ratios_of_steps(eta, tau).max()), "eta_growth": float(growth_of_steps(eta, tau).max())}
 
 
 def sums(values: Numbers) -> Numbers:

@@ -5,11 +5,10 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds.engine import rng
-from fedbounds.engine.record import make_time_grid
 from fedbounds.engine.simulate import run_in_full, simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime
+from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
@@ -92,14 +91,6 @@ def test_extremes_and_skew_do_not_depend_on_the_stride(engine):
             assert np.array_equal(getattr(thin.paths[name], field), values[:, thin.times], equal_nan=True)
     assert thin.round_times.tolist() == [0, 6, 12, 18]
     assert np.array_equal(thin.alpha, full.alpha[:, ::2])
-
-
-@pytest.mark.parametrize(("eta", "ratio"), [(ConstantStep(0.1), 1.0), (InverseTime(1.0, 2.0), 4 / 2)])
-def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
-    assert run_in_full(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)
-    rising = make_time_grid(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
-    assert rising.eta_ratio == 1.0 and rising.eta_growth == pytest.approx(3)
-    assert make_time_grid(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
 
 
 @pytest.mark.parametrize("engine", ENGINES)

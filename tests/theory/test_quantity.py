@@ -21,6 +21,7 @@ from fedbounds.referee.regimes import Suite, clients, experiment
 from fedbounds.report.claim_text import explain
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity, symbols
+from fedbounds.theory import sample_path as on
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.points import (
     F,
@@ -82,12 +83,8 @@ def test_a_run_records_what_the_definitions_on_its_path_say(sync):
     seen = examine_run(simulate(planned), reading)
     w, X, alpha, _ = replay(planned)
     path = Path(2, seen.trajectory.eta, planned.problem, w["alpha"][0], X[0], alpha[0], None, no_variance, sync)
-    constants = {
-        **{name: c.value for name, c in seen.constants.items()},
-        "C": 1.0,
-        "eta_ratio": 1.0,
-        "eta_growth": 1.0,
-    }
+    steps = dict.fromkeys(("C", "eta_ratio", "eta_growth"), 1.0)
+    constants = {name: c.value for name, c in seen.constants.items()} | steps
     for name in symbols.RECORDED.keys() - NO_PATH:
         q = symbols.RECORDED[name]
         if not q.recorded:
@@ -97,12 +94,17 @@ def test_a_run_records_what_the_definitions_on_its_path_say(sync):
             assert np.allclose(np.asarray(value(name, path), float)[: len(measured)], measured, atol=1e-12), name
 
 
-def test_fractions_are_what_the_definitions_say_exactly():
+def in_fractions():
+    """A run of three clients and its one path."""
     data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
     instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
-    record = run(instance)
-    eta = np.array(instance.eta, dtype=object)
+    record, eta = run(instance), np.array(instance.eta, dtype=object)
     ((_, path),) = record.measured.whole("alpha").of(0, 2, eta, instance.losses)
+    return record, path
+
+
+def test_fractions_are_what_the_definitions_say_exactly():
+    record, path = in_fractions()
     path = replace(path, variance=no_variance)
     for name in symbols.RECORDED.keys() - NO_PATH:
         if not symbols.RECORDED[name].recorded and name in record.values:
@@ -112,6 +114,13 @@ def test_fractions_are_what_the_definitions_say_exactly():
     for name, field in (("Delta_T", "distance_sq"), ("gap", "gap")):
         assert tuple(value(name, path)) == record.paths["alpha"][field]
     assert tuple(value("drift", path)) == record.paths["alpha"]["drift"][:-1]
+
+
+def test_quotients_of_step_sizes_are_taken_inside_a_round():
+    falling, rising, halved = 1 / (2 + np.arange(6)), 0.1 * (1 + np.arange(6)), 0.5 ** (np.arange(6) // 3)
+    assert on.ratios_of_steps(falling, 3).max() == 2 and on.growth_of_steps(falling, 3).max() == 1
+    assert on.ratios_of_steps(rising, 3).max() == 1 and on.growth_of_steps(rising, 3).max() == pytest.approx(3)
+    assert on.ratios_of_steps(halved, 3).max() == on.growth_of_steps(halved, 3).max() == 1
 
 
 def test_a_new_quantity_is_seen_by_every_evidence_that_can_express_it():
@@ -157,6 +166,15 @@ def bent(path):
     return over(path.losses.p, path.X)
 
 
+def minimisers(path):
+    return [getattr(result, "w", result) for result in map(path.losses.argmin, path.alpha)]
+
+
+def along_the_way(path):
+    away = path.w - path.losses.w_star
+    return (away * over(path.losses.p, path.losses.grads(path.w))).sum(-1) - path.losses.mu * sq(away)
+
+
 # A quantity, and the same by hand.
 ALONG = [
     (mean(norm_sq(grad(w))), lambda path: sq(path.losses.grads(path.w)) @ path.losses.p),
@@ -166,33 +184,13 @@ ALONG = [
     (mean((weight_ratio - 1) ** 2), lambda path: ((path.alpha - path.losses.p) ** 2 / path.losses.p).sum(-1)),
     (F(mean(w_i)) - F_star, lambda path: path.losses.gap(bent(path))),
     (F(w) - mean(F_i_star), lambda path: path.losses.excess(path.w) @ path.losses.p),
-    (
-        mean(F_i(w_i) - F_i_star),
-        lambda path: np.array([e.diagonal() @ path.losses.p for e in path.losses.excess(path.X)]),
-    ),
-    (
-        mean_alpha(F_i(w_star) - F_i_star),
-        lambda path: path.alpha @ path.losses.excess(path.losses.w_star),
-    ),
+    (mean(F_i(w_i) - F_i_star), lambda path: [e.diagonal() @ path.losses.p for e in path.losses.excess(path.X)]),
+    (mean_alpha(F_i(w_star) - F_i_star), lambda path: path.alpha @ path.losses.excess(path.losses.w_star)),
     (norm_sq(mean(grad(w_i))), lambda path: sq(over(path.losses.p, own_grads(path)))),
-    (
-        norm_sq(w_next - w) / symbols.eta**2,
-        lambda path: sq(path.w[1:] - path.w[:-1]) / path.eta**2,
-    ),
-    (
-        norm_sq(w_alpha - w_star),
-        lambda path: np.array(
-            [sq(getattr(o, "w", o) - path.losses.w_star) for o in map(path.losses.argmin, path.alpha)]
-        ),
-    ),
-    (
-        inner(w - w_star, mean(grad(w))) - symbols.mu * norm_sq(w - w_star),
-        lambda path: (
-            ((path.w - path.losses.w_star) * over(path.losses.p, path.losses.grads(path.w))).sum(-1)
-            - path.losses.mu * sq(path.w - path.losses.w_star)
-        ),
-    ),
-]
+    (norm_sq(w_next - w) / symbols.eta**2, lambda path: sq(path.w[1:] - path.w[:-1]) / path.eta**2),
+    (norm_sq(w_alpha - w_star), lambda path: np.array([sq(o - path.losses.w_star) for o in minimisers(path)])),
+    (inner(w - w_star, mean(grad(w))) - symbols.mu * norm_sq(w - w_star), along_the_way),
+]  # fmt: skip
 FIXED = [
     (mean(p_i), lambda losses: (losses.p**2).sum()),
     (mean(norm_sq(w_star - w_i_star)), lambda losses: sq(losses.w_star - losses.w_i_star) @ losses.p),
@@ -206,13 +204,7 @@ def paths():
     planned = experiment(clients([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
     planned = planned.with_(weighting=FedMax(2))
     models, X, alpha, _ = replay(planned)
-    eta = np.full(6, 0.2)
-    data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
-    instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
-    ((_, exact),) = (
-        run(instance).measured.whole("alpha").of(0, 2, np.array(instance.eta, dtype=object), instance.losses)
-    )
-    return Path(2, eta, planned.problem, models["alpha"][0], X[0], alpha[0]), exact
+    return Path(2, np.full(6, 0.2), planned.problem, models["alpha"][0], X[0], alpha[0]), in_fractions()[1]
 
 
 def test_an_expression_has_the_value_of_the_function_by_hand(paths):

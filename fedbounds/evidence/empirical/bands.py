@@ -141,8 +141,8 @@ def band(samples: ArrayLike, error_rate: float = ERROR_RATE, deterministic: bool
         raise reject("samples must be finite", "nan or infinity", "drop the times at which the run diverged")
     fixed = np.broadcast_to(np.asarray(deterministic, dtype=bool), low.shape)
     size = np.maximum(np.abs(low), np.abs(high))
-    spread = float(np.max(high - low, where=fixed, initial=0.0))
-    if spread > DETERMINISTIC_SPREAD * float(size.max()):
+    if columns_that_vary(x, fixed):
+        spread = np.max(high - low, where=fixed, initial=0.0)
         raise reject("deterministic columns must not vary", f"spread {spread:.3g}", "pass deterministic=False")
     mean, std = x[0], np.zeros_like(x[0])
     if len(x) > 1:

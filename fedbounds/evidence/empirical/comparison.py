@@ -181,46 +181,45 @@ def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, ce
     if status in (Status.HOLDS, Status.REFUTED) and not (certain_columns.all() or (refuted & certain_columns).any()):
         doubt = distrust(claim, run, sides.times, np.where(certain_columns, np.nan, lhs - rhs), refuted, error_rate)
         status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
-    worst = cells.worst(bool(refuted.any()))
     agreeing = np.isposinf(upper) & ~certain_columns & (run.trajectory.experiment.replicates >= MIN_REPLICATES)
     if status is Status.UNDECIDED and not grounds and agreeing.any():
         grounds = (
             f"; at {agreeing.sum()} of {agreeing.size} times all replicates agree to rounding, which gives no band"
         )
-    certain = bool(certain_columns.all())
-    return verdict(
-        claim,
-        run.reading,
-        status,
-        margin=float(cells.relative[worst]),
-        tightness=sides.tightness,
-        worst_t=None if claim.scope == "constant" else int(sides.times[worst]),
-        error_rate=0.0 if certain else error_rate,
-        detail=_explain(status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
-        data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])},
-    )
+    band = None if certain_columns.all() else interval
+    return _at_worst(claim, run, (status, grounds), sides.worst(cells), sides.tightness, band)
 
 
 def decide_points(claim: Claim, run: MeasuredRun, points: Points, worst: Worst) -> Verdict:
     """HOLDS if lhs - rhs lies below 0 at every visited point, REFUTED if it lies above at one."""
-    cells, (margin, _, t, lhs, rhs) = points.cells, worst
-    status, grounds = conclude(claim, run, cells.refuted, cells.holds, cells.untested)
+    cells = points.cells
+    concluded = conclude(claim, run, cells.refuted, cells.holds, cells.untested)
+    return _at_worst(claim, run, concluded, worst, points.tightness)
+
+
+def _at_worst(
+    claim: Claim,
+    run: MeasuredRun,
+    concluded: tuple[Status, str],
+    worst: Worst,
+    tightness: float | None,
+    band: Band | None = None,
+) -> Verdict:
+    """The verdict with both sides where they are nearest, or apart the wrong way; without a ``band`` for certain."""
+    status, grounds = concluded
+    relation = {Status.REFUTED: ">", Status.HOLDS: "<="}.get(status, "against")
+    how = "no sampling error" if band is None else f"{band.family}; {BAND_NEEDS}"
     return verdict(
         claim,
         run.reading,
         status,
-        margin=margin,
-        tightness=points.tightness,
-        worst_t=t,
-        detail=_explain(status, lhs, rhs, "", True) + grounds,
-        data={"lhs": lhs, "rhs": rhs},
+        margin=worst.margin,
+        tightness=tightness,
+        worst_t=None if claim.scope == "constant" else worst.t,
+        error_rate=0.0 if band is None else band.error_rate,
+        detail=f"lhs {worst.lhs:.4g} {relation} rhs {worst.rhs:.4g}; {how}{grounds}",
+        data={"lhs": worst.lhs, "rhs": worst.rhs},
     )
-
-
-def _explain(status: Status, lhs: float, rhs: float, family: str, deterministic: bool) -> str:
-    relation = {Status.REFUTED: ">", Status.HOLDS: "<="}.get(status, "against")
-    how = "no sampling error" if deterministic else f"{family}; {BAND_NEEDS}"
-    return f"lhs {lhs:.4g} {relation} rhs {rhs:.4g}; {how}"
 
 
 def examine_rate(claim: Claim, run: MeasuredRun, error_rate: float, deterministic: bool) -> Verdict:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from fedbounds.evidence.empirical.band_validity import (
     value_rounding,
 )
 from fedbounds.evidence.empirical.bands import Band, band
-from fedbounds.evidence.evaluate import Numbers, OnDemand, evaluate, names_in
+from fedbounds.evidence.evaluate import evaluate, names_in
 from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.problem import Array
@@ -39,11 +39,26 @@ class Cells(NamedTuple):
     untested: NDArray[np.bool_]
     relative: Array
 
-    def worst(self, refuted: bool) -> int:
-        """Where the distance is smallest, among what is ``refuted`` if anything is."""
-        return int(
-            np.argmin(np.where(self.refuted, self.relative - 1e9, self.relative) if refuted else self.relative)
-        )
+
+def wrong_and_right(kind: Kind, lower: Array, upper: Array, rounding: Array, allowed: Array) -> tuple[Array, Array]:
+    """Where lhs - rhs, from ``lower`` to ``upper``, is beyond 0 by more than rounding, and where as stated."""
+    if kind is Kind.IDENTITY:
+        return (lower > rounding) | (upper < -rounding), np.maximum(np.abs(lower), np.abs(upper)) <= allowed
+    return lower > rounding, upper <= allowed
+
+
+class Worst(NamedTuple):
+    """The smallest distance of both sides relative to their size, at which step, and both sides there."""
+
+    margin: float
+    refuted: bool
+    t: int
+    lhs: float
+    rhs: float
+
+    def score(self) -> float:
+        """Smaller where it is worse: what is refuted comes first."""
+        return self.margin - 1e9 if self.refuted else self.margin
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,7 @@ class Comparison:
     """Both sides of a claim on a run: ``lhs`` and ``rhs`` (R, m) at ``times`` (m,).
 
     ``rounding`` (R, m) is how far floating point alone may put lhs above rhs, ``floor`` (R, m) the part of it that
-    the accuracy of the iterates sets whatever the claim says. ``values`` are those of the symbols.
+    the accuracy of the iterates sets whatever the claim says.
     """
 
     times: np.ndarray
@@ -59,7 +74,6 @@ class Comparison:
     rhs: Array
     rounding: Array
     floor: Array
-    values: Mapping[str, Numbers] = field(default_factory=dict)
 
     def at(self, selected_times: np.ndarray) -> Comparison:
         """The same at some of the times."""
@@ -68,13 +82,7 @@ class Comparison:
         arrays = {
             name: getattr(self, name)[..., selected_times] for name in ("times", "lhs", "rhs", "rounding", "floor")
         }
-        values = OnDemand({name: partial(self._there, name, selected_times) for name in self.values})
-        return replace(self, **arrays, values=values)
-
-    def _there(self, name: str, selected: np.ndarray) -> Numbers:
-        """The values of a symbol at some of the times."""
-        value = np.asarray(self.values[name])
-        return value[..., selected] if value.shape[-1:] == selected.shape else value
+        return Comparison(**arrays)
 
     @property
     def defined(self) -> np.ndarray:
@@ -105,17 +113,18 @@ class Comparison:
 
     def cells(self, kind: Kind, lower: Array, upper: Array) -> Cells:
         """The decision where lhs - rhs lies between ``lower`` and ``upper`` (m,)."""
-        rounding = self.most
-        if kind is Kind.IDENTITY:
-            refuted = (lower > rounding) | (upper < -rounding)
-            holds = np.maximum(np.abs(lower), np.abs(upper)) <= self.allowed
-            distance = -np.maximum(np.abs(lower), np.abs(upper))
-        else:
-            refuted, holds, distance = lower > rounding, upper <= self.allowed, -upper
+        distance = -np.maximum(np.abs(lower), np.abs(upper)) if kind is Kind.IDENTITY else -upper
         relative = distance / np.maximum(self.scale, np.finfo(float).tiny)
-        relative[np.abs(distance) <= rounding] = 0.0
+        relative[np.abs(distance) <= self.most] = 0.0
         relative = np.where(np.isnan(relative), -np.inf, relative)
-        return Cells(refuted, holds, self.untested(lower, upper), relative)
+        sides = wrong_and_right(kind, lower, upper, self.most, self.allowed)
+        return Cells(*sides, self.untested(lower, upper), relative)
+
+    def worst(self, cells: Cells) -> Worst:
+        """Where the distance of both sides is smallest, among what is refuted if anything is."""
+        relative, refuted = cells.relative, bool(cells.refuted.any())
+        k = int(np.argmin(np.where(cells.refuted, relative - 1e9, relative) if refuted else relative))
+        return Worst(float(relative[k]), refuted, int(self.times[k]), *(float(side[k]) for side in self.means))
 
     @property
     def tightness(self) -> float | None:
@@ -156,7 +165,7 @@ def _compared(claim: Claim, run: MeasuredRun) -> Comparison:
         exact = upper(right, {name: np.broadcast_to(values[name], shape)[above] for name in names_in(right)})
         rhs[above] = np.where(np.isfinite(exact), exact, rhs[above])
     rounding, floor = np.broadcast_arrays(rounding, floor, lhs)[:2]
-    return Comparison(times, lhs, rhs, rounding, floor, values=values)
+    return Comparison(times, lhs, rhs, rounding, floor)
 
 
 def _floor(claim: Claim, run: MeasuredRun, apart: sp.Expr, count: int) -> Array:
@@ -171,20 +180,6 @@ def _floor(claim: Claim, run: MeasuredRun, apart: sp.Expr, count: int) -> Array:
 BLOCK = 2**16
 # What a trajectory records at every point.
 POINT_FIELDS = ("grad_sq", "local_excess")
-
-
-class Worst(NamedTuple):
-    """The smallest distance of both sides relative to their size, at which step, and both sides there."""
-
-    margin: float
-    refuted: bool
-    t: int
-    lhs: float
-    rhs: float
-
-    def score(self) -> float:
-        """Smaller where it is worse: what is refuted comes first, as in `Cells.worst`."""
-        return self.margin - 1e9 if self.refuted else self.margin
 
 
 @dataclass(frozen=True)
@@ -227,11 +222,8 @@ def _compared_points(claim: Claim, run: MeasuredRun, floor: float) -> Points:
     difference = sides.lhs[0] - sides.rhs[0]
     if not np.isfinite(difference).all():
         raise reject("both sides must be finite", "nan or infinity", "drop the times at which the run diverged")
-    cells, worst = sides.cells(claim.kind, difference, difference), None
-    if difference.size:
-        refuted = bool(cells.refuted.any())
-        k = cells.worst(refuted)
-        worst = Worst(float(cells.relative[k]), refuted, int(sides.times[k]), *(float(v[k]) for v in sides.means))
+    cells = sides.cells(claim.kind, difference, difference)
+    worst = sides.worst(cells) if difference.size else None
     return Points(cells._replace(relative=np.zeros(0)), worst, sides.tightness, lhs.size, poles)
 
 

@@ -24,7 +24,7 @@ from fedbounds.theory.symbols import Scope
 
 VIRTUALS = ("alpha", "p")
 # A share of the weight this far from 1/m is another share: in floats these are sums of a few terms.
-SHARE_ROUNDING = 1e-9
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Measured:
                 "pi_min": lambda: self._ratio_range[0],
                 "pi_max": lambda: self._ratio_range[1],
                 "p_min": lambda: losses.p.min(-1),
-                "m": lambda: ones * self._equally_many(),
+                "m": lambda: ones * on.equally_many(self.alphas, 0 if self.alphas.dtype == object else ROUNDING),
                 "C": lambda: ones * self._share,
                 "q": lambda: ones * (self.q or (1 if self._share == 1 and not self.draws else np.nan)),
                 "eta_0": lambda: eta[..., 0],
@@ -256,14 +256,6 @@ class Measured:
         # Where alpha = p on the clients present, rho is 1 by definition.
         is_p = (lowest == 1) & (highest == 1)
         return on.skew_at_optimum((self.alphas * self.losses.star_excess).sum(-1).max(0), self.Gamma, is_p)
-
-    def _equally_many(self) -> Numbers:
-        """How many clients share the weight equally in every round; 0 where they do not."""
-        alphas = self.alphas
-        count = (alphas > 0).sum(-1)
-        slack = 0 if alphas.dtype == object else SHARE_ROUNDING
-        equal = (abs(alphas.max(-1) * count - 1) <= slack).all(0) & (count == count[:1]).all(0)
-        return np.where(equal, count[0], 0)
 
 
 def at_start(losses: Quadratics, w0: Numbers) -> OnDemand[Numbers]:
