@@ -30,17 +30,19 @@ from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.symbols import gap, gap_t
 
+Mask = NDArray[np.bool_]
+
 
 class Cells(NamedTuple):
     """What is decided at each tested time or point (m,), and the distance from 0 ``relative`` to the sides."""
 
-    refuted: NDArray[np.bool_]
-    holds: NDArray[np.bool_]
-    untested: NDArray[np.bool_]
+    refuted: Mask
+    holds: Mask
+    untested: Mask
     relative: Array
 
 
-def wrong_and_right(kind: Kind, lower: Array, upper: Array, rounding: Array, allowed: Array) -> tuple[Array, Array]:
+def wrong_and_right(kind: Kind, lower: Array, upper: Array, rounding: Array, allowed: Array) -> tuple[Mask, Mask]:
     """Where lhs - rhs, from ``lower`` to ``upper``, is beyond 0 by more than rounding, and where as stated."""
     if kind is Kind.IDENTITY:
         return (lower > rounding) | (upper < -rounding), np.maximum(np.abs(lower), np.abs(upper)) <= allowed
