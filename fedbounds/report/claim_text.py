@@ -14,9 +14,9 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.latex.named_assumptions import SELECTIONS
 from fedbounds.latex.writer import latex
-from fedbounds.report.number_format import counted, decimal_pair
+from fedbounds.report.number_format import counted
 from fedbounds.report.terminal_symbols import pretty
-from fedbounds.report.verdict_tables import SCOPES
+from fedbounds.report.verdict_tables import SCOPES, decimal_sides
 from fedbounds.study.ledger import Line
 from fedbounds.theory.assumptions import full_participation, unbiased
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
@@ -83,11 +83,13 @@ def _what_holds(claim: Claim, line: Line) -> str:
 def _what_fails(claim: Claim, line: Line) -> str:
     """The stored counterexample to a reading: its size and both sides."""
     verdict = line.counterexamples[0]
-    left, right = (str(verdict.data.get(side)) for side in ("lhs", "rhs"))
-    pair = decimal_pair(left, right)
-    relation = "!=" if claim.kind is Kind.IDENTITY else ">"
-    sides = verdict.detail if pair is None else f"left side {pair[0]} {relation} right side {pair[1]}"
-    words = f"Fails [{line.reading}]: {f'the gap stays at {left}' if claim.kind is Kind.RATE else sides}"
+    pair = decimal_sides(verdict)
+    sides = verdict.detail
+    if pair is not None:
+        sides = f"left side {pair[0]} {'!=' if claim.kind is Kind.IDENTITY else pair[1]} right side {pair[2]}"
+    if claim.kind is Kind.RATE:
+        sides = f"the gap stays at {verdict.data.get('lhs')}"
+    words = f"Fails [{line.reading}]: {sides}"
     if "instance" in verdict.data:
         instance = from_json(verdict.data["instance"])  # type: ignore[arg-type]
         size = (counted(instance.N, "client"), counted(instance.d, "coordinate"), counted(instance.total, "step"))

@@ -1,6 +1,5 @@
 """A trial for people: the headline with what it covers, and the details."""
 
-import re
 from collections.abc import Sequence
 
 import sympy as sp
@@ -13,10 +12,10 @@ from fedbounds.referee.stages import PROVED
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text, terminal
 from fedbounds.report.counterexample_text import instance, script
-from fedbounds.report.number_format import decimal_pair
 from fedbounds.report.table import Block, Bullets, Code, Formula, Heading
 from fedbounds.report.terminal_symbols import one_line, worded
 from fedbounds.report.trial_coverage import certified_settings, not_covered, tried
+from fedbounds.report.verdict_tables import decimal_sides
 from fedbounds.theory import assumptions
 from fedbounds.theory.claim import NOT_READ, Claim, in_words, statement
 from fedbounds.theory.coverage import only
@@ -195,14 +194,13 @@ def _open(trial: Trial) -> list[str]:
 
 def _in_decimals(shown: Verdict) -> str:
     """A refutation's sides as decimals, the exact numbers behind them if short; as they are where they are whole."""
-    relation = re.search(r" (>|<|!=) ", shown.detail)
-    sides = decimal_pair(str(shown.data.get("lhs", "")), str(shown.data.get("rhs", "")))
-    if relation is None or sides is None or sides == (shown.data["lhs"], shown.data["rhs"]):
+    sides = decimal_sides(shown)
+    if sides is None or sides[::2] == (shown.data["lhs"], shown.data["rhs"]):
         return shown.detail
     long = "a fraction of" in shown.detail
     words = f"{shown.detail.rpartition(', ')[2]}{', in fractions too long to show' * long}"
     numbers = words if long or "bits" in shown.data else shown.detail
-    return f"{sides[0]} {relation[1]} {sides[1]} ({numbers})"
+    return f"{' '.join(sides)} ({numbers})"
 
 
 def _by(trial: Trial, shown: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def evidence_cell(line: Line, kind: Evidence) -> Cell:
 def _note(verdicts: Sequence[Verdict]) -> str:
     """Both sides of a counterexample, what certificates cover, or the smallest margin and bound over measured."""
     if verdicts[0].evidence is Evidence.EXACT:
-        return _sides(verdicts[0])
+        return " ".join(decimal_sides(verdicts[0]) or [verdicts[0].detail])
     if verdicts[0].evidence is Evidence.SDP:
         covered = [verdict.coverage.axes for verdict in verdicts if verdict.coverage]
         counts = {
@@ -57,11 +58,11 @@ def _note(verdicts: Sequence[Verdict]) -> str:
     return ", ".join(filter(None, [f"margin {text}" if margin is not None else "", ratio]))
 
 
-def _sides(verdict: Verdict) -> str:
-    """Both sides of a counterexample in decimals, its words where they are no fractions."""
+def decimal_sides(verdict: Verdict) -> tuple[str, str, str] | None:
+    """Both sides of a counterexample in decimals, around their relation; None where they are no fractions."""
     pair = decimal_pair(str(verdict.data.get("lhs", "")), str(verdict.data.get("rhs", "")))
-    relation = next((sign for sign in (" > ", " != ") if sign in verdict.detail), None)
-    return verdict.detail if pair is None or relation is None else relation.join(pair)
+    relation = re.search(r" (>|<|!=) ", verdict.detail)
+    return None if pair is None or relation is None else (pair[0], relation[1], pair[1])
 
 
 SCOPES = {
