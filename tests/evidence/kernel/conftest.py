@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from fedbounds.evidence.kernel import coqc, rocq_runs
+from fedbounds.evidence.kernel import coqc, gram_certificates, rocq_runs
 
 NAME = re.compile(r"statement_\w+")
 OF_ALL = ("Space", "Model", "Facts")
@@ -14,6 +14,12 @@ OF_ALL = ("Space", "Model", "Facts")
 @pytest.fixture(scope="session")
 def folder(rocq_folder):
     return rocq_folder
+
+
+@pytest.fixture(scope="session")
+def certified():
+    """What Rocq is given of the shipped certificates."""
+    return list(gram_certificates.certified())
 
 
 @pytest.fixture

@@ -77,12 +77,12 @@ def assert_any_changed_term_is_seen(key):
             assert verdict.status is Status.UNDECIDED and "right side differs" in verdict.detail, (key, name)
 
 
-@pytest.mark.parametrize("mutant", list(mutants(seed=20, count=30)), ids=lambda m: f"{m.derivation}-{m.kind}")
+@pytest.mark.parametrize("mutant", list(mutants(seed=20, count=20)), ids=lambda m: f"{m.derivation}-{m.kind}")
 def test_a_broken_step_is_seen(mutant):
     assert mutant.says_the_same or not accepted(mutant)
 
 
-@pytest.mark.parametrize("key", ["theorem-1", "lemma-2", "pi-ratio", "sharper-step"])
+@pytest.mark.parametrize("key", ["theorem-1", "pi-ratio"])
 def test_a_proof_is_of_its_own_reading(key):
     """A proof relabelled for another reading does not check there, and one of all readings checks in each."""
     derivation = ALL[key]

@@ -559,8 +559,7 @@ def test_a_proof_under_contradictory_assumptions_says_so():
     half = sy.Delta_next / 2
     result = verdict(claim, (half, premise("small-steps")), (half, premise("large")))
     assert result.status is Status.HOLDS and "no instance is known to meet these" in result.detail
-    for key in ("theorem-1", "corollary"):
-        assert "no instance" not in symbolic.examine(claim_named(key), REPAIRED).detail
+    assert "no instance" not in symbolic.examine(claim_named("theorem-1"), REPAIRED).detail
 
 
 ALONE, LATE = sp.Eq(sy.N, 1), sp.Ge(sy.gamma, 2 * sy.L / sy.mu, evaluate=False)
@@ -602,7 +601,7 @@ def test_a_proof_that_is_refused_before_its_first_step_is_printed(proof):
 
 def test_no_random_derivation_is_accepted_with_a_false_line():
     rng, taken = random.Random(3), 0
-    for trial in unsound_proofs.trials(seed=3, count=200):
+    for trial in unsound_proofs.trials(seed=3, count=150):
         if unsound_proofs.accepted(trial):
             taken += 1
             assert not unsound_proofs.is_hole(trial, rng), trial

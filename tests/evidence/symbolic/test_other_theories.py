@@ -57,13 +57,7 @@ def different_quadratics(noise=0.5):
     )
 
 
-@pytest.mark.parametrize("claim", THEORIES, ids=lambda c: c.key)
-@pytest.mark.parametrize("tau", [5])
-def test_they_hold_without_sampling_error_on_identical_clients(claim, tau):
-    assert expectation.examine(claim, exact(same_quadratics(), tau=tau)).status is Status.HOLDS
-
-
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(problems(), st.integers(1, 6), st.integers(1, 8), st.sampled_from((1.0, 0.3)))
 def test_moments_at_the_optimum_suffice_on_any_quadratics(problem, tau, rounds, share):
     result = exact(problem, tau=tau, rounds=rounds, step=share * largest_step(problem, tau))
@@ -74,11 +68,11 @@ def test_moments_at_the_optimum_suffice_on_any_quadratics(problem, tau, rounds, 
 # What each term is for: an instance on which the claim without it is false.
 NEEDED = [
     (IDENTICAL, "start", same_quadratics(noise=0.0), {}),
-    (IDENTICAL, "noise", same_quadratics(noise=30.0), {"rounds": 400, "tau": 1}),
+    (IDENTICAL, "noise", same_quadratics(noise=30.0), {"rounds": 200, "tau": 1}),
     (AT_OPTIMUM, "start", different_quadratics(), {}),
-    (AT_OPTIMUM, "noise", same_quadratics(noise=30.0), {"rounds": 400, "tau": 1}),
+    (AT_OPTIMUM, "noise", same_quadratics(noise=30.0), {"rounds": 200, "tau": 1}),
     (AT_OPTIMUM, "drift", clients([[1.0], [2.0]], [[4.0], [-4.0]]), {"rounds": 300, "tau": 6}),
-    (STEP, "variance", same_quadratics(noise=30.0), {"rounds": 400, "tau": 1}),
+    (STEP, "variance", same_quadratics(noise=30.0), {"rounds": 200, "tau": 1}),
     (DRIFT, "drift", different_quadratics(noise=0.0), {}),
 ]
 
@@ -104,14 +98,13 @@ def test_what_they_assume_is_checked():
     assert "at most 2 eta_t" in empirical.examine(DRIFT, examine_run(simulate(decaying), LITERAL)).detail
 
 
-@pytest.mark.parametrize("distance", [1e-6])
-def test_identical_means_the_same_function(distance):
+def test_identical_means_the_same_function():
     def one(minima, spectra):
         return on_run(a.identical, run(quadratic(np.array(spectra), np.array(minima)))).holds
 
     assert one([[1.0, 2.0]] * 3, [[1.0, 3.0]] * 3)
-    assert not one([[1.0, 2.0], [1.0, 2.0 + distance]], [[1.0, 3.0]] * 2)
-    assert not one([[1.0, 2.0]] * 2, [[1.0, 3.0], [1.0, 3.0 + distance]])
+    assert not one([[1.0, 2.0], [1.0, 2.000001]], [[1.0, 3.0]] * 2)
+    assert not one([[1.0, 2.0]] * 2, [[1.0, 3.0], [1.0, 3.000001]])
 
 
 def test_the_moments_at_the_optimum_are_those_of_the_gradients():
