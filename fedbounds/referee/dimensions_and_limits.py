@@ -11,8 +11,9 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.referee import limit_cases
+from fedbounds.referee.search.outcome import by_hand
 from fedbounds.referee.search.populations import BUDGETS
-from fedbounds.referee.search.shrink import by_hand, judge, shrink
+from fedbounds.referee.search.shrink import judge, shrink
 from fedbounds.referee.stage_context import Case, StageResult
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.point_values import NUMBER, shown, units_of

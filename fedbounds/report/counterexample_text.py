@@ -14,7 +14,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import fraction, from_json
-from fedbounds.referee.search.shrink import by_hand
+from fedbounds.referee.search.outcome import by_hand
 from fedbounds.report.number_format import SHOWN, with_decimal
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.sample_path import heterogeneity

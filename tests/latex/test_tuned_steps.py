@@ -27,7 +27,7 @@ from fedbounds.referee.search.family import Shape, families
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search
 from fedbounds.referee.search.populations import BUDGETS, OUTSIDE, objectives
 from fedbounds.referee.search.refute import _moved, _no_rounding
-from fedbounds.referee.search.rounding import AS_THEY_ARE, round_to
+from fedbounds.referee.search.shrink import AS_THEY_ARE, round_to
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim

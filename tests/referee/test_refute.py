@@ -26,8 +26,7 @@ from fedbounds.referee.search.family import Population, Shape, decode, dimension
 from fedbounds.referee.search.outcome import Outcome, _approach
 from fedbounds.referee.search.populations import BUDGETS, OUTSIDE, objectives, simulate
 from fedbounds.referee.search.refute import refute
-from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
-from fedbounds.referee.search.shrink import judge
+from fedbounds.referee.search.shrink import AS_THEY_ARE, judge, rationalise, round_to
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import (
     full_gradients,

@@ -12,7 +12,7 @@ from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.prover import automatic
 from fedbounds.referee.search.family import Shape, decode, dimension, families
 from fedbounds.referee.search.populations import objectives
-from fedbounds.referee.search.rounding import rationalise
+from fedbounds.referee.search.shrink import rationalise
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption

@@ -40,7 +40,7 @@ from fedbounds.referee.search.populations import (
     simulate,
     size,
 )
-from fedbounds.referee.search.rounding import round_to
+from fedbounds.referee.search.shrink import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import with_replacement, without_replacement

@@ -11,9 +11,14 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
-from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.ball_arithmetic import Ball, has_roots, midpoint
+from fedbounds.evidence.evaluate import evaluate, names_in, rational
+from fedbounds.evidence.exact.compare import Sides, compare, examine, violation
 from fedbounds.evidence.exact.instance import BENT, Instance, no_fractions
+from fedbounds.evidence.exact.instance_json import text
+from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.plugins import user_weightings
 from fedbounds.referee.search.candidates import Arm, admitted, without_penalty
@@ -27,12 +32,14 @@ from fedbounds.referee.search.family import (
     decode,
 )
 from fedbounds.referee.search.populations import OUTSIDE, UNTESTED, Budget, objectives
-from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.protocol_assumptions import assumed_weightings
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
+
+# What everybody's taking part with FedAvg's weights makes 1, which a person need not check.
+FAIR = {"C": "1", "pi_min": "1", "pi_max": "1"}
 
 # A floating-point margin above this may be rounding: not worth making rational.
 WORTH_TRYING = -1e-7
@@ -249,3 +256,48 @@ def limits(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> s
         sizes = [f"{kind} T <= {total}".strip() for kind, total in longest.items()]
         words.append(f"{families[key].what} (N = {clients}, d <= {max(s.d for s in some)}, {', '.join(sizes)})")
     return ", ".join(words)
+
+
+def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any]:
+    """What checks a violation by hand: the weights visited, the constants, and each term at the worst place.
+
+    Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
+    """
+    result = violation(instance, claim, reading)
+    record = run(instance) if result is None else result[0]
+    seen = record.measurement(claim, reading)
+    left, _, terms = claim.sides(reading)
+    used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
+    assumed = frozenset[str]().union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
+    failing = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
+    values, place = {name: seen.constants[name] for name in seen.constants if name in used | assumed}, {}
+    if failing:
+        worst = min(failing, key=lambda s: s.margin)
+        k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
+        place = {name: column[k] for name, column in seen.varying(claim.scope).items()}
+        values |= place
+    shown = {name: text(value) for name, value in values.items() if name in used | assumed and name not in place}
+    for name in FAIR.keys() - used:
+        if shown.get(name) == FAIR[name]:
+            del shown[name]
+    return {
+        "alpha": [list(map(text, row)) for row in sorted(record.alphas)],
+        "constants": shown,
+        "varying": {name: text(value) for name, value in place.items() if name in used | assumed},
+        "terms": {name: _term(term, values) for name, term in terms.items()},
+    }
+
+
+def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
+    """A term as a fraction, or about its value where it is none."""
+    in_balls = has_roots(term) or any(isinstance(values.get(name), Ball) for name in names_in(term))
+    exact = None if in_balls else rational(term, values)
+    floats = {name: midpoint(value) for name, value in values.items()}
+    return f"about {float(evaluate(term, floats)):.6g}" if exact is None else text(exact)
+
+
+def _is_place(record: ExactRun, claim: Claim, worst: Sides, k: int, t: int) -> bool:
+    """Whether place k of a scope is where ``worst`` was found."""
+    if claim.scope == "constant":
+        return True
+    return t == worst.t and (claim.scope != "point" or record.points[k][1] == worst.client)

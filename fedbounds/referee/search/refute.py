@@ -25,10 +25,9 @@ from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.candidates import Arm, admitted, arms, examples, functions, without_penalty
 from fedbounds.referee.search.family import InstanceFamily, decode, dimension, families, schedule
-from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, not_refuted
+from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, by_hand, fixed_points, not_refuted
 from fedbounds.referee.search.populations import FIRST, OUTSIDE, Budget, cost, objectives
-from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to, rounding_of
-from fedbounds.referee.search.shrink import by_hand, judge, shrink
+from fedbounds.referee.search.shrink import AS_THEY_ARE, Judge, judge, rationalise, round_to, rounding_of, shrink
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.expressions import TUNED_TO
 from fedbounds.theory.reading import Reading

@@ -1,6 +1,7 @@
-"""From an exact violation to the smallest one near it.
+"""From a violation in floats to an exact one, and to the smallest one near it.
 
-Every candidate is judged by the exact evaluator alone; sizes are counted in clients, steps and digits.
+Numbers are rounded, coarsest first. Every candidate is judged by the exact evaluator alone; sizes are counted in
+clients, steps and digits.
 """
 
 from __future__ import annotations
@@ -10,37 +11,119 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.ball_arithmetic import Ball, has_roots, midpoint
-from fedbounds.evidence.evaluate import evaluate, names_in, rational
-from fedbounds.evidence.exact.compare import Sides, compare, violation
-from fedbounds.evidence.exact.instance import Instance, Vector
+from fedbounds.evidence.ball_arithmetic import Ball, midpoint
+from fedbounds.evidence.exact.compare import Sides, violation
+from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.instance_json import text
-from fedbounds.evidence.exact.run import MAX_OUTCOMES, ExactRun, needs_every_outcome, run
+from fedbounds.evidence.exact.run import MAX_OUTCOMES, needs_every_outcome
 from fedbounds.evidence.exact.stated_steps import with_steps
-from fedbounds.referee.search.rounding import Judge
+from fedbounds.model.problem import Array
+from fedbounds.referee.search.family import RARE, Population, schedule
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
+# Denominators tried for the first exact instance, coarsest first: the smallest that keeps the violation wins.
+DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 20, 50, 100, 1000, 10**4, 10**6)
+# Cosines and sines of a turn are fractions of at most this denominator already.
+OF_TURNS = 100
+# What floats may be off by, relative to the numbers that a difference is of.
+ROUNDING = 1e-14
+# Beyond every denominator of a double of interest: the numbers are taken as they are.
+AS_THEY_ARE = 2**120
 # Simple values tried for every number while shrinking.
 SIMPLE = tuple(Fraction(a, b) for b in (1, 2, 3, 4, 5, 6, 8, 10) for a in (0, 1, -1, 2, -2, 3))
 
-# What everybody's taking part with FedAvg's weights makes 1, which a person need not check.
-FAIR = {"C": "1", "pi_min": "1", "pi_max": "1"}
-
 # Outcomes beyond which a linear run is taken along 2 N T + 1 paths: enumerating thousands takes seconds.
 FEW_OUTCOMES = 2**8
-
 # What any run costs, in numbers of a longer one.
 OVERHEAD = 50
 # A minimiser that is a ball is replaced by a fraction so near.
 CLOSE = 1000
 
-Change = dict[str, Any]
 # Tables of numbers with a row a client.
 OF_CLIENTS = ("curvatures", "minima", "upper", "kinks", "widths")
+
+Judge = Callable[[Instance], Sides | None]
+Change = dict[str, Any]
+
+
+def rationalise(population: Population, claim: Claim, violates: Judge) -> Instance | None:
+    """The first member of a population as an exact instance that still violates the claim, or None."""
+    for denominator in (*DENOMINATORS, AS_THEY_ARE):
+        try:
+            instance = round_to(population, claim, denominator)
+        except InputError:
+            continue  # at this denominator some p, curvature or step became 0
+        if violates(instance) is not None:
+            return instance
+    return None
+
+
+def round_to(population: Population, claim: Claim, denominator: int) -> Instance:
+    """The first member of a population with every number rounded to a denominator of at most that size."""
+
+    def near(x: float, most: int = denominator) -> Fraction:
+        return Fraction(float(x)).limit_denominator(most)
+
+    def simplex(row: Any) -> Vector:
+        parts = [near(x) for x in row]
+        total = sum(parts)
+        return tuple(x / total for x in parts) if total else (Fraction(0),) * len(parts)
+
+    def table(rows: Any, most: int = denominator) -> Rows:
+        return tuple(tuple(near(x, most) for x in row) for row in rows)
+
+    shape, losses, formula = population.shape, population.losses, schedule(claim, population.shape)
+    searched = shape.schedule in ("free", "constant", "start")
+    more: dict[str, Any] = {}
+    minima = table(losses.minima[0])
+    if losses.kinks is not None:
+        above = table(losses.kinks[0] - losses.minima[0])
+        more["kinks"] = tuple(
+            tuple(a + m for a, m in zip(*pair, strict=True)) for pair in zip(above, minima, strict=True)
+        )
+        more["upper"] = table(losses.upper[0])
+    if losses.widths is not None:
+        more["widths"] = table(losses.widths[0])
+    if losses.turns is not None:
+        more["turns"] = table(losses.turns[0], OF_TURNS)
+    for name in ("noise", "growth"):
+        if getattr(losses, name) is not None:
+            more[name] = tuple(near(x) for x in getattr(losses, name)[0])
+    if shape.noise == "rare":
+        more["rare"] = Fraction(RARE)
+    instance = Instance(
+        curvatures=table(losses.curvatures[0]),
+        minima=minima,
+        p=simplex(losses.p[0]),
+        w0=tuple(near(x) for x in population.w0[0]),
+        eta=tuple(near(x) for x in population.eta[0]) if searched else (Fraction(1),) * shape.total,
+        tau=shape.tau,
+        weighting=shape.weighting,
+        weights=tuple(simplex(row) for row in population.weights[0]) if shape.weighting == "fixed" else (),
+        present=shape.present,
+        q=Fraction(shape.q),
+        server_step=Fraction(1) if population.server_step is None else near(population.server_step[0]),
+        **more,
+    )
+    if at_rest(population) and not losses.widths:
+        instance = instance.with_(w0=instance.argmin(instance.p))
+    return with_steps(instance, formula)
+
+
+def at_rest(population: Population) -> bool:
+    """Whether the first member starts at w* up to rounding: its sides may be nothing but rounding then."""
+    start, star = population.w0[0], population.losses.w_star[0]
+    return bool((np.abs(start - star) <= rounding_of(start, population.losses.minima[0])).all())
+
+
+def rounding_of(w0: Array, minima: Array) -> Array:
+    """What floats may be off by in a start (..., d) among minima (..., N, d)."""
+    return np.asarray(ROUNDING * np.maximum(np.abs(w0), np.abs(minima).max(-2)))
 
 
 def judge(claim: Claim, reading: Reading) -> Judge:
@@ -60,51 +143,6 @@ def judge(claim: Claim, reading: Reading) -> Judge:
         return None if result is None else result[1]
 
     return violated
-
-
-def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any]:
-    """What checks a violation by hand: the weights visited, the constants, and each term at the worst place.
-
-    Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
-    """
-    result = violation(instance, claim, reading)
-    record = run(instance) if result is None else result[0]
-    seen = record.measurement(claim, reading)
-    left, _, terms = claim.sides(reading)
-    used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
-    assumed = frozenset[str]().union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
-    failing = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
-    values, place = {name: seen.constants[name] for name in seen.constants if name in used | assumed}, {}
-    if failing:
-        worst = min(failing, key=lambda s: s.margin)
-        k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
-        place = {name: column[k] for name, column in seen.varying(claim.scope).items()}
-        values |= place
-    shown = {name: text(value) for name, value in values.items() if name in used | assumed and name not in place}
-    for name in FAIR.keys() - used:
-        if shown.get(name) == FAIR[name]:
-            del shown[name]
-    return {
-        "alpha": [list(map(text, row)) for row in sorted(record.alphas)],
-        "constants": shown,
-        "varying": {name: text(value) for name, value in place.items() if name in used | assumed},
-        "terms": {name: _term(term, values) for name, term in terms.items()},
-    }
-
-
-def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
-    """A term as a fraction, or about its value where it is none."""
-    in_balls = has_roots(term) or any(isinstance(values.get(name), Ball) for name in names_in(term))
-    exact = None if in_balls else rational(term, values)
-    floats = {name: midpoint(value) for name, value in values.items()}
-    return f"about {float(evaluate(term, floats)):.6g}" if exact is None else text(exact)
-
-
-def _is_place(record: ExactRun, claim: Claim, worst: Sides, k: int, t: int) -> bool:
-    """Whether place k of a scope is where ``worst`` was found."""
-    if claim.scope == "constant":
-        return True
-    return t == worst.t and (claim.scope != "point" or record.points[k][1] == worst.client)
 
 
 def size(instance: Instance) -> tuple[int, ...]:

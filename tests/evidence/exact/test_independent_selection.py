@@ -23,7 +23,7 @@ from fedbounds.referee.implication import follows
 from fedbounds.referee.search.candidates import arms, examples
 from fedbounds.referee.search.family import COINS, families
 from fedbounds.referee.search.populations import BUDGETS, simulate
-from fedbounds.referee.search.rounding import round_to
+from fedbounds.referee.search.shrink import round_to
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
