@@ -7,20 +7,18 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 from fedbounds.referee.regimes import Suite
 from fedbounds.referee.search.populations import BUDGETS, PROVED, Budget
+from fedbounds.referee.search.refute import Each
 from fedbounds.study.parallel import in_order
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-
-# (function, items) -> the results in order, whoever computes them.
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 
 # Why a stage ended before it was done.
 INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"

@@ -42,7 +42,7 @@ MOVED = 16
 EXAMPLES = 8
 
 Progress = Callable[[str, int, int], None]
-# (function, tasks) -> the results in order.
+# (function, items) -> the results in order, whoever computes them.
 Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
 
 
