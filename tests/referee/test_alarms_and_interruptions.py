@@ -1,4 +1,4 @@
-"""A trial of several processes, one that is killed, and one in which two kinds of evidence contradict each other."""
+"""A trial of several processes, one that is stopped, and one in which two kinds of evidence contradict each other."""
 
 import json
 import os
