@@ -29,14 +29,7 @@ from fedbounds.referee.regimes import after_the_start, verdicts_in
 from fedbounds.referee.search.populations import Budget
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.sharpen import Sharpening
-from fedbounds.referee.stage_context import (
-    PROOFS,
-    Case,
-    StageResult,
-    TimeSpent,
-    at_most,
-    processor_seconds,
-)
+from fedbounds.referee.stage_context import PROOFS, Case, StageResult, TimeSpent, at_most, processor_seconds
 from fedbounds.study import ledger
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption

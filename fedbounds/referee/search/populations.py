@@ -25,13 +25,7 @@ from fedbounds.model.problem import Array
 from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import InstanceFamily, Population, Shape, dimension
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.path_quantities import (
-    OF_MANY_RUNS,
-    Delta_round,
-    Delta_round_next,
-    gap_round,
-    gap_round_next,
-)
+from fedbounds.theory.path_quantities import OF_MANY_RUNS, Delta_round, Delta_round_next, gap_round, gap_round_next
 from fedbounds.theory.point_values import WeightedGap
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
