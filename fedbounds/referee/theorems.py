@@ -131,13 +131,7 @@ def referee(
     folder = None if out is None else io.require_writable(out)
     extra = modules_with(theorem, plugins)
     attempt = partial(
-        try_claim,
-        seed=seed,
-        progress=progress,
-        suite=Suite(REGIMES),
-        jobs=jobs,
-        seconds=seconds,
-        plugins=extra,
+        try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, seconds=seconds, plugins=extra
     )
     claims, faults = theorems_and_faults(theorem, plugins=extra)
     if not claims:

@@ -77,10 +77,7 @@ def test_finds_lemma_2s_counterexample_and_shrinks_it():
     assert verdict.data["evaluations"] > 0 and verdict.data["budget"] == "small"
 
 
-@pytest.mark.parametrize(
-    "key, reading",
-    [("error-by-pi", "literal"), ("speed-floor", "literal")],
-)
+@pytest.mark.parametrize("key, reading", [("error-by-pi", "literal"), ("speed-floor", "literal")])
 def test_finds_what_is_false(key, reading):
     verdict = found(key, reading)
     assert verdict.status is Status.REFUTED
@@ -198,12 +195,7 @@ def never(_, values):
     ids=["no instance meets it, with irrational steps", "a side is undefined wherever it applies"],
 )
 def test_what_no_instance_met_was_not_tested(claim):
-    verdict = refute(
-        claim,
-        READINGS["plain"],
-        TINIEST,
-        by_family=WITHOUT_CHANCE,
-    )
+    verdict = refute(claim, READINGS["plain"], TINIEST, by_family=WITHOUT_CHANCE)
     assert verdict.margin is None and "no instance met its assumptions" in verdict.detail
     assert verdict.data["closest"] is None and verdict.coverage is None
     assert verdict.detail.startswith("nothing was compared: ") and "kappa" not in verdict.detail

@@ -36,11 +36,7 @@ INDEX = with_term(true.KHALED, "T-for-T+1", "start", (1 - eta_0 * mu) ** (T + 1)
 SYNCHRONISED = slip(true.SKEWED, "minimum-over-rounds", readings=("sync",))
 OFFSET = slip(true.LI, "gamma-without-max", definitions={gamma: tau})
 NORM = with_term(true.DRIFT, "norm-not-squared", "drift", (tau - 1) ** 2 * eta**2 * sp.sqrt(G_sq))
-KAPPA = slip(
-    true.LI,
-    "kappa-upside-down",
-    terms={name: term * mu**2 / L**2 for name, term in true.LI.terms.items()},
-)
+KAPPA = slip(true.LI, "kappa-upside-down", terms={name: term * mu**2 / L**2 for name, term in true.LI.terms.items()})
 DECAY = slip(
     true.DRIFT,
     "no-constant-steps",
