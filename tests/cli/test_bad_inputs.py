@@ -11,7 +11,7 @@ import fedbounds
 from fedbounds import Claim, Quantity
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError, whole
-from fedbounds.plugins import claim_named, claims, load_file
+from fedbounds.plugins import claims, load_file
 from fedbounds.problems.data.dataset import as_regression
 from fedbounds.problems.data.sources import load
 from fedbounds.report.counterexample_text import instance
@@ -265,7 +265,6 @@ def on_trial(**changes):
     return fedbounds.refute(Claim(**given | changes))
 
 
-DATA = {"x": [1.0, 2.0, 3.0, 5.0], "y": [1.5, 2.5, 2.5, 4.5], "at": ["a", "a", "b", "b"]}
 PYTHON = {
     **{f"refute{args}": (lambda args=args: fedbounds.refute(*args))
        for args in ((3,), ("lemma-2", None, "huge"))},
@@ -278,24 +277,14 @@ PYTHON = {
     "certify(kappa='x')": lambda: fedbounds.certify("star-step", kappa="x"),
     "worst(kappa='1/2')": lambda: fedbounds.worst(kappa="1/2"),
     "worst(measure='norm')": lambda: fedbounds.worst(measure="norm"),
-    "sweep(3)": lambda: fedbounds.sweep(3, "swept"),
-    "simulate(3)": lambda: fedbounds.simulate(3),
     "settings_from('none.toml')": lambda: settings_from("none.toml"),
     "a result by a key": lambda: fedbounds.refute("rate")["lemma-9"],
-    "a claim by a number": lambda: claim_named(3),
     "a claim without a key": lambda: on_trial(key=""),
     "a term that is infinite": lambda: on_trial(terms={"a": sp.oo}),
     "a quantity called L": lambda: quantity.constant("L", lambda losses: 1),
     "a quantity called sum": lambda: quantity.constant("sum", lambda losses: 1),
     "a quantity called 1st": lambda: Quantity("1st"),
-    "a file without a name": lambda: load_file(""),
     "a file that is none": lambda: load_file("none.py"),
-    "data without the target": lambda: problem_from(DATA, target="z", client="at"),
-    "data without the client": lambda: problem_from(DATA, target="y", client="where"),
-    "data that is nan": lambda: problem_from(DATA | {"x": [1.0, np.nan, 3.0, 5.0]}, target="y", client="at"),
-    "data of texts": lambda: problem_from(DATA | {"x": list("abcd")}, target="y", client="at"),
-    "data of two lengths": lambda: problem_from(DATA | {"x": [1.0]}, target="y", client="at"),
-    "data that is a number": lambda: problem_from(3, target="y", client="at"),
     "a whole number that is none": lambda: whole("tau", True),
 }  # fmt: skip
 

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import fedbounds
 from fedbounds.cli.adapter import click_command
-from fedbounds.cli.commands.refute import instance_text, summary
-from fedbounds.cli.commands.refute import refute as command
+from fedbounds.cli.commands.referee import instance_text, summary
+from fedbounds.cli.commands.referee import refute as command
 from fedbounds.evidence.ball_arithmetic import Undecided, midpoint
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
