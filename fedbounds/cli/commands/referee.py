@@ -1,4 +1,4 @@
-"""``fedbounds referee``, ``sharpen`` and ``refute``: is this theorem true, what of it is proved, where is it false?"""
+"""``fedbounds referee``, ``sharpen`` and ``refute``: is a theorem true, what of it is proved, where is it false?"""
 
 from __future__ import annotations
 
