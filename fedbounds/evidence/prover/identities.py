@@ -61,6 +61,8 @@ class _Combination:
 
     def add(self, multiplier: sp.Expr, value: sp.Expr) -> None:
         """Add a multiple of a value."""
+        if multiplier.has(sp.Function):  # a product of two means
+            multiplier, value = sp.S.One, multiplier * value
         by = self._number(multiplier)
         for term in sp.Add.make_args(normal(value, self.meaning)):
             outside, inside = list[sp.Expr](), list[sp.Expr]()
