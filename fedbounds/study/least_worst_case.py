@@ -234,7 +234,7 @@ def best_weights(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> tuple[Found,
         if not np.log(FIRST[0]) <= x[0] <= np.log(FIRST[-1]):
             return float("inf")
         at = _at(run, x)
-        solution = solved(of_clients(at, float)[0][0], delta_0, zeta_sq or COMMON * at.L**2 * delta_0)
+        solution = solved(of_clients(at, float)[0], delta_0, zeta_sq or COMMON * at.L**2 * delta_0)
         return solution.value if np.isfinite(solution.value) else float("inf")
 
     log = _least_step(lambda log: value([log]), NEAR)

@@ -23,7 +23,6 @@ from fedbounds.evidence.sdp.multi_round import steps
 from fedbounds.evidence.sdp.multi_round.links import (
     Link,
     Links,
-    Potential,
     both_outcomes,
     is_one_of_two,
     of_clients,
@@ -38,6 +37,7 @@ from fedbounds.evidence.sdp.symmetry import corners, exchange
 from fedbounds.model.problem import Array
 
 Proof = Mapping[str, Fraction]
+Potential = tuple[Fraction, ...]
 # Bits of the balls, and rows up to which a matrix that has no room to spare is eliminated in fractions.
 BITS, SMALL = 300, 4
 # How far above the least value a proof with room to spare is sought, relatively.
@@ -88,8 +88,7 @@ def verify(bound: Bound) -> bool:
 
 def joined(bound: Bound) -> Iterator[tuple[Program, Expression]]:
     """Every link with its potential before less that after; none where they do not join."""
-    links, last = bound.links(bound.run, exact)
-    V = [*bound.potentials, last]
+    links, V = bound.links(bound.run, exact), [*bound.potentials, (Fraction(1),)]
     if not links or len(V) != len(links) or any(len(W) != len(link.after) for W, link in zip(V, links, strict=True)):
         return
     first = (bound.a, bound.b, *[bound.bias] * bound.run.biased, *bound.noise)[: len(links[0].before)]
@@ -135,8 +134,7 @@ def least(
     starts = [float(delta_0), float(pull * (most - mean)), *[float(pull * mean)] * bool(mean)]
     share = run.shares[0]
     starts += [float(sigma_sq * part) for part in (share, 1 - share) if sigma_sq]
-    programs, last = links(run, float)
-    chain = _Chain(programs, last, starts)
+    chain = _Chain(links(run, float), starts)
     smallest = chain.smallest()
     if smallest is None:
         return None
@@ -208,14 +206,14 @@ def _composed(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
 class _Chain:
     """The identities of all links as rows; as columns the multipliers of all links and V_0, V_1 .. V_{R-1}."""
 
-    def __init__(self, links: Sequence[Link], last: Potential, prices: Sequence[float]) -> None:
+    def __init__(self, links: Sequence[Link], prices: Sequence[float]) -> None:
         from scipy.sparse import block_diag, csr_matrix, hstack
 
         made = {id(link): _columns(link) for link in links}
         sizes, kinds, rules, before, after = zip(*(made[id(link)] for link in links), strict=True)
         self.sizes, self.kinds = tuple(size for several in sizes for size in several), np.concatenate(kinds)
         starts = [before[0][:, : len(prices)], *before[1:]]
-        measured, here = after[-1] @ np.array(last, dtype=float), block_diag(starts)
+        measured, here = after[-1][:, 0], block_diag(starts)
         there = block_diag([*after[:-1], csr_matrix((len(measured), 0))])
         potentials = hstack([csr_matrix((here.shape[0], len(prices))), there]) - here
         self.matrix = hstack([block_diag(rules), potentials]).tocsr()

@@ -36,10 +36,8 @@ from itertools import combinations_with_replacement, permutations, product
 from typing import Any
 
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.program import Draft, Expression, Moment, Point, Program, Vector, exact
+from fedbounds.evidence.sdp.program import Draft, Expression, Moment, Point, Program, Vector
 
-Potential = tuple[Fraction, ...]
-MEASURED = (Fraction(1),)
 # Local steps up to which every two points are joined; else rounds' starts with what follows, and steps with the next.
 EVERY_PAIR = 4
 History = tuple[int, ...]
@@ -54,13 +52,13 @@ class Link(Program):
     points: tuple[Point, ...] = field(default=(), repr=False)
 
 
-# The links of a run in an arithmetic, none where there are none for it, and the last potential.
-Links = Callable[[Run, Any], tuple[Sequence[Link], Potential]]
+# The links of a run in an arithmetic, none where there are none for it. What is measured is all after the last.
+Links = Callable[[Run, Any], Sequence[Link]]
 
 
-def whole(run: Run, number: Any) -> tuple[Sequence[Link], Potential]:
+def whole(run: Run, number: Any) -> Sequence[Link]:
     """The two blocks of a run of everybody."""
-    return [] if run.sampling else [gradient_program(run, number)], MEASURED
+    return [] if run.sampling else [gradient_program(run, number)]
 
 
 def gradient_program(run: Run, number: Any, common: bool = False) -> Link:
@@ -107,7 +105,7 @@ def begun(run: Run, distance_sq: Expression, value: Expression, number: Any) -> 
     return distance_sq if run.start == "distance" else distance_sq * number(run.mu / 2) + value
 
 
-def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Link], Potential]:
+def of_clients(run: Run, number: Any) -> Sequence[Link]:
     """The distance with the points of every client, sum_i p_i grad F_i(w*) = 0 substituted and F_i(w*) = 0."""
     draft, clients = Draft(number), range(len(run.p))
     alpha, p = ([number(v) for v in given] for given in (run.alpha, run.p))
@@ -125,20 +123,20 @@ def of_clients(run: Run, number: Any = exact) -> tuple[Sequence[Link], Potential
         draft.interpolate(permutations(every[i], 2), number(run.mu), number(run.L), i)
     before = start.squared, Expression.mean(p, [slope.squared for slope in slopes])
     weights = tuple(zip(run.alpha, run.p, strict=True))
-    return [Link(**draft.parts(), weights=weights, before=before, after=(w.squared,))], MEASURED
+    return [Link(**draft.parts(), weights=weights, before=before, after=(w.squared,))]
 
 
-def both_outcomes(run: Run, number: Any) -> tuple[Sequence[Link], Potential]:
+def both_outcomes(run: Run, number: Any) -> Sequence[Link]:
     """A programme for each two rounds that follow each other, none for another run; those of equal steps are one."""
     if not is_one_of_two(run):
-        return [], MEASURED
+        return []
     made, result = dict[Any, Link](), []
     for k in range(run.rounds - 1):
         kind = run.sizes[k * run.tau : (k + 2) * run.tau], k == 0, k + 2 == run.rounds
         if kind not in made:
             made[kind] = TwoRounds(run, number, *kind).program()
         result.append(made[kind])
-    return result, MEASURED
+    return result
 
 
 def is_one_of_two(run: Run) -> bool:

@@ -26,7 +26,7 @@ from functools import partial
 from itertools import combinations_with_replacement, permutations, product
 from typing import Any, NamedTuple
 
-from fedbounds.evidence.sdp.multi_round.links import MEASURED, Link, Potential, begun
+from fedbounds.evidence.sdp.multi_round.links import Link, begun
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import Constraint, Draft, Expression, Moment, Point, Symbol
 
@@ -62,7 +62,7 @@ class Place(NamedTuple):
         return Point(self.label, self.x.of(group), self.g.of(group), self.f[group])
 
 
-def links(run: Run, number: Any, noisy: bool = False) -> tuple[Sequence[Link], Potential]:
+def links(run: Run, number: Any, noisy: bool = False) -> Sequence[Link]:
     """A programme a step; those of equal steps are one."""
     made, result = dict[Any, Link](), []
     for k in range(run.T):
@@ -72,7 +72,7 @@ def links(run: Run, number: Any, noisy: bool = False) -> tuple[Sequence[Link], P
         if kind not in made:
             made[kind] = Step(run, number, noisy, k).program()
         result.append(made[kind])
-    return result, MEASURED
+    return result
 
 
 noisy_links = partial(links, noisy=True)

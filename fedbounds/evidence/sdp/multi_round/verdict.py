@@ -174,7 +174,7 @@ def _of_one_step(run: Run) -> Bounded | None:
     for size in reversed(run.sizes):
         paid.insert(0, paid[0] + size**2 * kept[0])
         kept.insert(0, (1 - size * run.mu) ** 2 * kept[0])
-    zero, links = Fraction(0), steps.noisy_links(run, exact)[0]
+    zero, links = Fraction(0), steps.noisy_links(run, exact)
     lengths = [len(link.before) for link in links[1:]]
     between = [(a, zero, c, *[zero] * (n - 3)) for a, c, n in zip(kept[1:], paid[1:], lengths, strict=False)]
     bound = Bound(run, kept[0], zero, math.inf, (), tuple(between), steps.noisy_links, noise=(paid[0], zero))
