@@ -12,6 +12,7 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 
+from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import Undecided
@@ -203,6 +204,8 @@ def test_the_answer_false_ends_with_the_nearest_statements(tmp_path, monkeypatch
     monkeypatch.setattr(repair, "AT_ONCE", (60.0, 60.0))  # a busy machine finds them too
     monkeypatch.setattr(stage_context, "ONE_PROOF", 60.0)
     monkeypatch.setattr(repair_candidates, "COEFFICIENTS", [sp.Rational(3, 2), sp.Integer(2), sp.Integer(3)])
+    few = {key: claim_named(key) for key in ("lemma-1", "fedavg-step")}
+    monkeypatch.setattr(plugins, "claims", lambda extra=(): few)
     (tmp_path / "draft.py").write_text(DRAFT)
     answer = CliRunner().invoke(main, ["referee", str(tmp_path / "draft.py")])
     false, said, nearest = answer.stdout.partition("Nearest statements:\n")

@@ -28,15 +28,26 @@ LOOSE = Claim(
 
 
 @pytest.fixture
+def coarse(monkeypatch):
+    """What is left of a term is found to a fiftieth."""
+    monkeypatch.setattr(importlib.import_module("fedbounds.referee.sharpen"), "NEAR", sp.Rational(1, 50))
+
+
+@pytest.fixture(autouse=True)
+def without_front(monkeypatch):
+    """The front has tests of its own."""
+    monkeypatch.setattr(theorems, "front", lambda *_: ())
+
+
+@pytest.fixture
 def inherited_only(monkeypatch):
-    """What is sharpened by a few shipped proofs alone: without the prover and the front."""
+    """What is sharpened by a few shipped proofs alone, without the prover."""
     few = {key: claim_named(key) for key in ("theorem-1", "sharper-step", "lemma-2", "drift-any-steps")}
     monkeypatch.setattr(automatic, "examine", lambda claim, reading: None)
-    monkeypatch.setattr(theorems, "front", lambda *_: ())
     monkeypatch.setattr(importlib.import_module("fedbounds.referee.sharpen"), "claims", lambda: few)
 
 
-def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays():
+def test_what_a_claim_does_not_need_is_left_out_and_a_tight_constant_stays(coarse):
     result = sharpen(LOOSE, seconds=60)
     assert result.finished
     assert result.claim.rhs.equals(mean_slope_sq / (2 * s.mu))
@@ -58,7 +69,7 @@ def test_of_what_is_not_proved_the_smallest_multiple_of_some_that_is():
     assert kept == result.changes and kept[0] == "2 times the right side" and not result.never_needed
 
 
-def test_the_longest_steps_are_found(inherited_only):
+def test_the_longest_steps_are_found(inherited_only, coarse):
     short = replace(claim_named("theorem-1"), repair=None, readings=("repaired",))
     short = replace(short, assumptions=(*short.assumptions, a.slow_decay, a.quarter_steps))
     terms = {name: short.terms[name] for name in ("contraction", "bias")}
@@ -66,7 +77,7 @@ def test_the_longest_steps_are_found(inherited_only):
     result = Sharpening.within(60.0, replace(short, terms=terms), READINGS["repaired"])
     assert result.begin()
     result.longer_steps()
-    assert result.changes == ["eta_t <= 1/L in place of eta_t <= 1/(4L)"]  # up to 1e-3 no longer ones
+    assert result.changes == ["eta_t <= 1/L in place of eta_t <= 1/(4L)"]  # up to a fiftieth no longer ones
 
 
 def test_a_limit_on_how_steps_fall_is_put_in_where_it_bounds_the_ratio():
