@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -51,7 +52,7 @@ class Case:
 
     A stage calls ``so_far`` with what it would find if it ended there; the call may end it. ``end`` is when the
     trial's processor seconds are spent, if they are limited; ``each`` computes the items of a long stage; ``extra``
-    are the plug-in modules whose weightings and families a search tries.
+    are the plug-in modules whose weightings and families a search tries; ``state`` a file from which it goes on.
     """
 
     claim: Claim
@@ -64,6 +65,7 @@ class Case:
     so_far: SoFar = lambda result: None
     end: float | None = None
     extra: tuple[ModuleType, ...] = ()
+    state: Path | None = None
 
     @property
     def proved(self) -> bool:

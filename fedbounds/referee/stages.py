@@ -28,6 +28,7 @@ from fedbounds.referee.implication import PROVERS, USUAL, inherited
 from fedbounds.referee.regimes import after_the_start, verdicts_in
 from fedbounds.referee.search.populations import Budget
 from fedbounds.referee.search.refute import refute
+from fedbounds.referee.search.resume import resumed
 from fedbounds.referee.sharpen import Sharpening
 from fedbounds.referee.stage_context import PROOFS, Case, StageResult, TimeSpent, at_most, processor_seconds
 from fedbounds.study import ledger
@@ -185,8 +186,10 @@ def search(case: Case, budget: Budget | None = None) -> StageResult:
     def so_far(verdict: Callable[[], Verdict]) -> None:
         case.so_far(lambda: _searched(verdict()))
 
-    budget = budget or case.search_budget
-    verdict = refute(case.claim, case.reading, budget, case.seed, each=case.each, so_far=so_far, extra=case.extra)
+    budget, each = budget or case.search_budget, case.each
+    if case.state is not None:
+        each = resumed(case.state, each, case.claim, case.reading.name, budget.name, case.seed, case.extra)
+    verdict = refute(case.claim, case.reading, budget, case.seed, each=each, so_far=so_far, extra=case.extra)
     return _searched(verdict)
 
 

@@ -23,6 +23,7 @@ from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.referee.repair import alternatives, limit
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.populations import BUDGETS
+from fedbounds.referee.search.resume import resumed
 from fedbounds.referee.sharpen import Sharpening
 from fedbounds.referee.stage_context import TimeSpent, at_most
 from fedbounds.referee.trial import Outcome, Progress, Trial, checked, try_claim
@@ -116,7 +117,7 @@ def referee(
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: a folder for what each
-    stage found; ``jobs``, ``progress``, ``seconds`` of each claim: as for
+    stage found, from which a search goes on; ``jobs``, ``progress``, ``seconds`` of each claim: as for
     `try_claim`; ``each`` is called with every trial as it ends. With ``repair`` the nearest statements that stand are
     then looked for where a claim is false (None: for a few seconds). Where a proof is found Rocq is asked about it,
     if it is installed, for at most ``rocq`` seconds. ``each_followed`` is called with the trial that has either.
@@ -203,7 +204,8 @@ def refute(
     """Search for a counterexample to a claim (all, if none is given) in each reading, confirmed in fractions.
 
     REFUTED carries the instance and both sides in ``data``; anything else the closest approach, which proves nothing.
-    ``jobs``: processes; ``out``: a JSON file for the verdicts so far.
+    ``jobs``: processes; ``out``: a JSON file for the verdicts so far, and beside it until the end
+    ``out`` + ".state", from which the same call goes on.
 
     >>> refute("rate")[0].detail
     'w_0 is a fixed point for every step size: the gap is 1/18 at every T'
@@ -220,13 +222,17 @@ def refute(
     for item, _ in todo:
         item.require_fedavg()
     verdicts: dict[str, Verdict] = {}
+    computed, state = partial(in_order, jobs=jobs), None if path is None else path.with_name(f"{path.name}.state")
     for item, name in todo:
+        each = computed if state is None else resumed(state, computed, item, name, budget, seed, extra)
         verdicts[f"{item.key}/{name}"] = search_for.refute(
-            item, READINGS[name], BUDGETS[budget], seed, progress, partial(in_order, jobs=jobs), extra=extra
+            item, READINGS[name], BUDGETS[budget], seed, progress, each, extra=extra
         )
         if path is not None:
             documents = {place: verdict.to_json() for place, verdict in verdicts.items()}
             io.write_json(path, {"search": search, "verdicts": documents})
+    if state is not None:
+        state.unlink(missing_ok=True)
     return Findings(tuple(verdicts.values()), _of_verdict)
 
 

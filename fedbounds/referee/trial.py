@@ -208,9 +208,10 @@ def try_claim(
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
-    ``state`` is a JSON file written after each stage. ``progress(k, step, None)`` is called before a stage, and after
-    it with what it found. ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by
-    default for the large budget) compute the parts of long stages, with the same results.
+    ``state`` is a JSON file written after each stage; beside it is, until the end, one from which the same call's
+    search goes on. ``progress(k, step, None)`` is called before a stage, and after it with what it found. ``suite``
+    shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large budget)
+    compute the parts of long stages, with the same results.
     ``seconds`` of the processor are shared among the stages, of which more goes to those that may refute the claim: a
     stage that used its share ends with what it found, and is among those that were ``cut``. ``stages`` are all
     unless given. Weightings and families of instances of the ``plugins`` are searched too.
@@ -230,6 +231,7 @@ def try_claim(
     end = None if seconds is None else processor_seconds() + seconds
     suite = suite or Suite(REGIMES)
     case = Case(claim, READINGS[reading], budget, seed, suite, trial.verdicts, each, end=end, extra=extra)
+    case = replace(case, state=None if state is None else state.with_suffix(".search"))
     running = ExitStack()
     computed: dict[Any, Callable[[], StageResult]] = {}
     try:
@@ -260,6 +262,8 @@ def try_claim(
         return replace(trial, fault=fault)
     finally:
         running.close()
+    if case.state is not None:
+        case.state.unlink(missing_ok=True)
     return replace(trial, finished=True)
 
 

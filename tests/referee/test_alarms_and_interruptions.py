@@ -11,14 +11,18 @@ from functools import partial
 from pathlib import Path
 
 import keyboard
+import pytest
 from click.testing import CliRunner
 
+import fedbounds
 from fedbounds.cli.adapter import CONTRADICTION
 from fedbounds.cli.app import main
+from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import implication, stages
 from fedbounds.referee.certificate_settings import Grid
 from fedbounds.referee.regimes import REGIMES, Suite
+from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.populations import BUDGETS, Budget
 from fedbounds.referee.stage_context import Case
 from fedbounds.referee.trial import Outcome, try_claim
@@ -57,6 +61,38 @@ def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
 
     for examined in ((load_file(FOLDER / "true.py").DRIFT, stages.certificates), (mine, stages.search)):
         assert found(*examined, 1) == found(*examined, 2)
+
+
+def test_a_search_that_was_stopped_goes_on_with_the_arms_that_are_left(monkeypatch, tmp_path):
+    few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1000, 30, rungs=2, seconds=0.3)
+    monkeypatch.setitem(BUDGETS, "few", few)
+    claim, out, searched = claim_named("sharper-step"), tmp_path / "found.json", []
+    state = tmp_path / "found.json.state"
+    whole = fedbounds.refute(claim, "repaired", "few")[0]
+    original = search_for.run_arm
+
+    def counted(search, task):
+        if len(searched) == stop:
+            raise KeyboardInterrupt
+        searched.append(task)
+        return original(search, task)
+
+    monkeypatch.setattr(search_for, "run_arm", counted)
+    stop = 3
+    with pytest.raises(KeyboardInterrupt):
+        fedbounds.refute(claim, "repaired", "few", out=out)
+    kept, stop = state.read_text(), -1
+    assert fedbounds.refute(claim, "repaired", "few", out=out)[0] == whole and not state.exists()
+    tasks = len(searched)
+    assert len({str(task) for task in searched}) == tasks > 3  # none twice
+    for changed, seed in ((kept.replace('"rung": 0', '"rung": 7'), 0), (kept, 1)):  # outcomes of other tasks
+        state.write_text(changed)
+        searched.clear()
+        fedbounds.refute(claim, "repaired", "few", out=out, seed=seed)
+        assert len(searched) == tasks
+    state.write_text("[1]")
+    with pytest.raises(InputError, match="as fedbounds writes it"):
+        fedbounds.refute(claim, "repaired", "few", out=out)
 
 
 # What a process runs that is stopped at its third setting.
