@@ -16,7 +16,7 @@ from typing import Any
 from fedbounds import io
 from fedbounds.referee.search.family import dimension, families
 from fedbounds.referee.search.outcome import Outcome, Task
-from fedbounds.referee.stage_context import Each
+from fedbounds.referee.search.refute import Each
 from fedbounds.study.identity import statement_digest, versions
 from fedbounds.theory.claim import Claim
 
