@@ -20,16 +20,11 @@ from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq
 
 # A quantity without a symbol: E F(w_{t+1}) - F*.
 LOSSES = Mean(of.P, of.loss(of.W_NEXT)) - Mean(of.P, of.loss(of.W_STAR))
-GAP_NEXT = measured(
-    "gap_next", LOSSES, latex=r"\mathbb{E}[F(w_{t+1})]-F^\star", meaning="suboptimality at t + 1", nonnegative=True
-)
+GAP_NEXT = measured("gap_next", LOSSES, nonnegative=True)
 # ||grad F||^2 at t, t + 1 and T.
 AT_T = norm_sq(Centre(of.P, of.grad(of.W_T)))
 NOW_AND_NEXT = [AT_T.xreplace({of.W_T: at}) for at in (of.W, of.W_NEXT)]
-SLOPE, SLOPE_NEXT = (
-    measured(name, at, latex=r"\|\nabla F\|^2", meaning="squared slope of F")
-    for name, at in zip(("slope", "slope_next"), NOW_AND_NEXT, strict=True)
-)
+SLOPE, SLOPE_NEXT = (measured(name, at) for name, at in zip(("slope", "slope_next"), NOW_AND_NEXT, strict=True))
 SLOPE_T = sp.Symbol("slope_T", nonnegative=True)
 # An earlier step s of the round: its size, and s + gamma.
 ETA_S, M_S = (sp.Symbol(name, positive=True) for name in ("eta_s", "m_s"))
