@@ -14,7 +14,6 @@ from fedbounds.evidence.evaluate import Measurement, Numbers
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import PathMoments, Trajectory
-from fedbounds.theory import sample_path as on
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
@@ -73,7 +72,7 @@ class MeasuredRun:
     def _constant_values(self) -> dict[str, Numbers]:
         experiment = self.trajectory.experiment
         share = 1.0 if experiment.everyone_present else experiment.participation
-        steps = on.quotients_of_steps(self.trajectory.eta, experiment.tau)
+        steps = self.trajectory.quotients_of_steps
         return {"C": share, **steps, **{name: constant.value for name, constant in self.constants.items()}}
 
     def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:
@@ -184,18 +183,7 @@ def rho_bar(trajectory: Trajectory, reading: Reading) -> Array:
     """min_t rho(t, w_t) a replicate (R,), over every t or over t = 0 mod tau."""
     extremes = trajectory.extremes
     measured = extremes.rho_bar_sync if reading.skew == "sync" else extremes.rho_bar_all
-    return np.where(_is_p(trajectory), 1.0, measured)
-
-
-def rho_tilde(trajectory: Trajectory) -> Array:
-    """max_t rho(t, w*) a replicate (R,); 1 at Gamma = 0, where only Gamma * rho_tilde = 0 enters a bound."""
-    Gamma = float(trajectory.experiment.problem.Gamma)
-    return np.asarray(on.skew_at_optimum(trajectory.extremes.rho_star_max, np.asarray(Gamma), _is_p(trajectory)))
-
-
-def _is_p(trajectory: Trajectory) -> NDArray[np.bool_]:
-    """Where alpha = p throughout (R,): rho is then 1 by definition, not merely up to rounding."""
-    return np.asarray((trajectory.extremes.pi_min == 1) & (trajectory.extremes.pi_max == 1))
+    return np.where(trajectory.is_p, 1.0, measured)
 
 
 def rho_pairs(trajectory: Trajectory) -> tuple[float, bool]:
@@ -242,7 +230,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
     """Collect every constant symbol's value on a trajectory, in one reading."""
     policy, experiment, extremes = policy or Policy(), trajectory.experiment, trajectory.extremes
     problem = experiment.problem
-    skew_bar, skew_tilde = rho_bar(trajectory, reading), rho_tilde(trajectory)
+    skew_bar, skew_tilde = rho_bar(trajectory, reading), trajectory.rho_tilde
     start = problem.w_star - experiment.start
     exact = Provenance.EXACT
     over = "every step" if reading.skew == "all-steps" else "t = 0 mod tau"
@@ -288,18 +276,9 @@ def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:
     }
 
 
-# A share of the weight this far from 1/m is another share.
-SHARE_ROUNDING = 1e-12
-
-
 def number_selected(trajectory: Trajectory) -> int:
-    """m if every row of alpha gives 1/m to exactly m clients (the same m always), else 0; 0 if rounds are missing.
-
-    Of draws with replacement their number.
-    """
+    """m of `Trajectory.equally_many`, 0 if rounds are missing; of draws with replacement their number."""
     rule = trajectory.experiment.rule
     if isinstance(rule, Multinomial):
         return rule.m
-    if trajectory.experiment.stride > trajectory.experiment.tau:
-        return 0
-    return int(on.equally_many(trajectory.alpha.reshape(-1, trajectory.alpha.shape[-1]), SHARE_ROUNDING))
+    return 0 if trajectory.experiment.stride > trajectory.experiment.tau else trajectory.equally_many

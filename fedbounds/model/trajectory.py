@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.theory.sample_path import ratio
+from fedbounds.theory import sample_path as on
 
 # The fields of a `VirtualPath`, in the order of the axes of `PathMoments`.
 PATH_FIELDS = ("distance_sq", "gap", "drift", "next_distance_sq", "next_mean")
+
+# A share of the weight this far from 1/m is another share.
+SHARE_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,33 @@ class Trajectory:
 
     def rho(self) -> Array:
         """rho(t, w_t) = sum_i alpha_i e_i(w_t) / sum_i p_i e_i(w_t), (R, K); 1 where both sums are 0."""
-        return np.asarray(ratio(self.skew_sums[..., 0], self.skew_sums[..., 1]))
+        return np.asarray(on.ratio(self.skew_sums[..., 0], self.skew_sums[..., 1]))
 
     def rho_star(self) -> Array:
         """rho(t, w*) (R, K); nan where Gamma = 0 (use the product Gamma * rho instead)."""
         Gamma = float(self.experiment.problem.Gamma)
         return self.skew_sums[..., 2] / Gamma if Gamma > 0 else np.full(self.skew_sums.shape[:2], np.nan)
+
+    @property
+    def is_p(self) -> NDArray[np.bool_]:
+        """Where alpha = p throughout (R,): rho is then 1 by definition, not merely up to rounding."""
+        return np.asarray((self.extremes.pi_min == 1) & (self.extremes.pi_max == 1))
+
+    @property
+    def rho_tilde(self) -> Array:
+        """max_t rho(t, w*) (R,); 1 at Gamma = 0, where only Gamma * rho_tilde = 0 enters a bound."""
+        Gamma = np.asarray(float(self.experiment.problem.Gamma))
+        return np.asarray(on.skew_at_optimum(self.extremes.rho_star_max, Gamma, self.is_p))
+
+    @property
+    def equally_many(self) -> int:
+        """m if every recorded row of alpha gives 1/m to exactly m clients, the same m always, else 0."""
+        return int(on.equally_many(self.alpha.reshape(-1, self.alpha.shape[-1]), SHARE_ROUNDING))
+
+    @property
+    def quotients_of_steps(self) -> dict[str, float]:
+        """eta_ratio and eta_growth by name."""
+        return on.quotients_of_steps(self.eta, self.experiment.tau)
 
 
 @dataclass(frozen=True)
