@@ -49,9 +49,9 @@ class Frame:
         for _ in self.numbers:
             letters = [letter.xreplace(dict(self.numbers)) for letter in letters]
         free = [generator.as_expr() for generator in self.field.gens]
-        for ell, step in product((2, 30), ("1/4", "1/14", "1/40", "1/97")):
-            known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.m: 2, sy.tau: 3}
-            known |= {draws.BEYOND_ONE: 1, draws.LEFT_SHARE: sp.Rational(1, 3)}
+        for (ell, m), step in product(((2, 2), (30, 3)), ("3/5", "2/5", "1/4", "1/14", "1/40", "1/97")):
+            known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.m: m, sy.tau: 3}
+            known |= {draws.BEYOND_ONE: m - 1, draws.LEFT_SHARE: sp.Rational(1, 3)}
             values = {symbol: sp.Rational(known.get(symbol, step)) for symbol in free}
             if all(letter.subs(values).is_positive for letter in letters):
                 yield values

@@ -43,6 +43,8 @@ def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -
         return
     right = sp.Add(*claim.stated(reading.repaired).values())
     short = right.xreplace({value: eta if name == CAPPED else name for name, value in setting.abbreviations.items()})
+    if any(part.has(T, t) for part in short.atoms(sp.Min, sp.Max)):  # which may be of 1/T, at T = 0 too
+        return
     label = d.step("conclude", claim.lhs, "<=", right)
     for steps, last, conditions in _proposals(setting, short):
         yield d.Derivation(

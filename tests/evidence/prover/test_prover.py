@@ -30,6 +30,7 @@ from fedbounds.theory.symbols import (
     eta_ratio,
     excess,
     gamma,
+    gap,
     gap_t,
     grad_sq,
     mu,
@@ -154,6 +155,7 @@ def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own
         ("horizon", Delta_T, sp.Max(gamma * Delta_0, sigma_sq / mu**2) / (T + gamma), RATE),
         ("constant", quantity.constant("mine", lambda losses: losses.L), L, {}),
         ("horizon", Delta_T, (1 - eta_0 * mu) ** ROUND * Delta_0, {"eta": eta_0}),
+        ("horizon", gap, L * Delta_0 * sp.Min(1 / T, (1 - mu / L) ** T), {"eta": 1 / L}),
     ],
 )
 def test_forms_that_the_prover_does_not_know_are_not_proved_and_stop_nothing(scope, lhs, rhs, more):
