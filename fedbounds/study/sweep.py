@@ -46,8 +46,8 @@ CELLS = "cells"
 SECTIONS = ("base", "grid")
 # More cells than this is a slip of the pen: a table of millions of rows, and weeks of computing.
 MAX_CELLS = 1_000_000
-# No study is longer; keys of keys take a time that grows with their square.
-LONGEST = 2**16
+# No study is longer; keys of keys take a time that grows with their square, some seconds for so many.
+LONGEST = 2**15
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ def test_key_changes_with_the_text_of_a_plugin(tmp_path):
         ("grid = 3", "grid must be a table"),
         ("", "must hold a study, but received none"),
         ("[base]\n[grid]", "must hold a study, but received none"),
-        (f"[{'a.' * 10**6}b]", "at most 65536 characters"),
+        (f"[{'a.' * 10**6}b]", "at most 32768 characters"),
         (f"[grid]\nseed = {list(range(1001))}\nclients = {list(range(1, 1001))}", "at most 1000000 cells"),
     ],
     ids=range(15),
