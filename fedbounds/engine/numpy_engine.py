@@ -82,21 +82,18 @@ class NumpyEngine:
         variance = np.broadcast_to(variance, X.shape[:-1])
         return Moments(grads, _norm_sq(grads), variance, problem.client_excess(X), _norm_sq(X - problem.w_star))
 
-    def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        """x_i - eta g_i with the draws of step t (or ``grads`` where gradients are full): (R, N, d)."""
-        if self.experiment.batch_size is not None:
-            grads = self.experiment.problem.client_grads(X, draws_at(self.experiment, t, replicates))
-        return X - eta * grads
-
     def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         """Local steps t0, t0 + 1, ... from models[0], with no aggregation, into models (n + 1, R, N, d).
 
         Where the steps are taken along gradients that were found with all their moments: these (n, R, ...).
         """
-        moments = []
+        moments, experiment = [], self.experiment
         for k, eta in enumerate(etas.tolist()):
             moments.append(self.moments(models[k]))
-            models[k + 1] = self.step(models[k], eta, t0 + k, replicates, moments[-1].grads)
+            grads = moments[-1].grads
+            if experiment.batch_size is not None:
+                grads = experiment.problem.client_grads(models[k], draws_at(experiment, t0 + k, replicates))
+            models[k + 1] = models[k] - eta * grads
         return Moments(*map(np.stack, zip(*moments, strict=True)))
 
     def combine(self, X: Array, weights: Array) -> Array:

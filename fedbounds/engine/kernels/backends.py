@@ -115,10 +115,6 @@ class Compiled(NumpyEngine):
         drift, next_mean = kernel_common.virtual(*arrays, self.w_star)
         return drift, next_mean
 
-    def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        """With full gradients: steps along random ones are compiled as a whole (`walk`)."""
-        return X - eta * grads
-
 
 @dataclass(frozen=True)
 class Quadratic(Compiled):

@@ -68,34 +68,37 @@ def _softmax_slopes(z, label, K, stride, factor):
 
 
 @kernel
-def _local_step(data_, targets, sizes, first, eta, t, kind, batch, keys, X_, width, buffers):
-    """One step of every model: X <- x - eta g from the draws of step t; addresses end in _.
+def _local_steps(samples, sizes, first, etas, t0, keys, X, buffers):
+    """Steps t0, t0 + 1, ... of every model: X <- x - eta g from their draws; addresses end in _.
 
-    Model r is of a client with sizes[r] samples from place first[r] on, whose stream has the key keys[r].
+    ``samples`` are those of all clients as in `local_steps`, with their kind and the batch. Model r (a row of X) is
+    of a client with sizes[r] samples from place first[r] on, whose stream has the key keys[r].
     """
-    K, replacement, reg = kind
+    data, targets, (K, replacement, reg), batch = samples
     positions, rows, scores = buffers
-    R, row_bytes = len(keys), width * WORD
-    count, padded = max(K, 1), len(positions) // R
-    rows_, scores_ = address(rows), address(scores)
-    _draws(keys, t, batch, sizes, first, replacement, positions)
-    for j in range(len(positions)):
-        rows[j] = positions[j] * row_bytes
-    for line in range(R * count):
-        for at in range(0, padded * WORD, LANES * WORD):
-            of_rows = rows_ + line // count * padded * WORD + at
-            eight_dots(data_, of_rows, X_ + line * row_bytes, row_bytes, scores_ + line * padded * WORD + at)
-    _slopes(scores, targets, positions, K, -eta / batch)
-    for j in range(len(positions) if K > 1 else 0):
-        begin = j // padded * K * padded + j % padded
-        _softmax_slopes(scores[begin:], targets[positions[j]], K, padded, -eta / batch)
-    for line in range(R * count if batch < padded else 0):  # what fills up the batches has weight 0
-        scores[line * padded + batch : (line + 1) * padded] = 0.0
-    for line in range(R * count):
-        for base in range(0, padded * WORD, LANES * WORD):
-            of_rows, shrink = rows_ + line // count * padded * WORD + base, 1.0 - eta * reg if base == 0 else 1.0
-            weights_ = scores_ + line * padded * WORD + base
-            add_eight(data_, of_rows, weights_, shrink, X_ + line * row_bytes, row_bytes)
+    R, count = len(keys), max(K, 1)
+    padded, row_bytes = len(positions) // R, X.shape[1] // count * WORD
+    data_, X_, rows_, scores_ = address(data), address(X), address(rows), address(scores)
+    for step in range(len(etas)):
+        eta = etas[step]
+        _draws(keys, t0 + step, batch, sizes, first, replacement, positions)
+        for j in range(len(positions)):
+            rows[j] = positions[j] * row_bytes
+        for line in range(R * count):
+            for at in range(0, padded * WORD, LANES * WORD):
+                of_rows = rows_ + line // count * padded * WORD + at
+                eight_dots(data_, of_rows, X_ + line * row_bytes, row_bytes, scores_ + line * padded * WORD + at)
+        _slopes(scores, targets, positions, K, -eta / batch)
+        for j in range(len(positions) if K > 1 else 0):
+            begin = j // padded * K * padded + j % padded
+            _softmax_slopes(scores[begin:], targets[positions[j]], K, padded, -eta / batch)
+        for line in range(R * count if batch < padded else 0):  # what fills up the batches has weight 0
+            scores[line * padded + batch : (line + 1) * padded] = 0.0
+        for line in range(R * count):
+            for base in range(0, padded * WORD, LANES * WORD):
+                of_rows, shrink = rows_ + line // count * padded * WORD + base, 1.0 - eta * reg if base == 0 else 1.0
+                weights_ = scores_ + line * padded * WORD + base
+                add_eight(data_, of_rows, weights_, shrink, X_ + line * row_bytes, row_bytes)
 
 
 @jit
@@ -122,7 +125,7 @@ def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, mode
     their targets, labels or classes; ``kind`` is (K as in `_slopes`, with or without replacement, reg).
     """
     _, R, N, d = models.shape
-    count = max(kind[0], 1)
+    count, samples = max(kind[0], 1), (data, targets, kind, batch)
     buffers, X = _buffers(R, batch, kind[0]), _lines(R, count * width)
     sizes, first, key = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64), np.empty(R, dtype=np.uint64)
     X[:] = 0.0
@@ -131,20 +134,7 @@ def local_steps(data, targets, offsets, kind, etas, t0, keys, batch, width, mode
         sizes[:], first[:] = offsets[i + 1] - offsets[i], offsets[i]
         assign(key, keys[:, i])
         for k in range(len(etas)):
-            _local_step(
-                address(data),
-                targets,
-                sizes,
-                first,
-                etas[k],
-                t0 + k,
-                kind,
-                batch,
-                key,
-                address(X),
-                width,
-                buffers,
-            )
+            _local_steps(samples, sizes, first, etas[k : k + 1], t0 + k, key, X, buffers)
             following, a = models[k + 1], d // count
             for r in range(R):
                 for c in range(count):
@@ -161,6 +151,7 @@ def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alph
     models at the end of every round (rounds, R, d).
     """
     (R, d), count, features = W.shape, who.shape[2], W.shape[1] // max(kind[0], 1)
+    samples = data, targets, kind, batch
     buffers, X = _buffers(count, batch, kind[0]), _lines(count, max(kind[0], 1) * width)
     ends, start, total = np.empty((len(etas), R, d)), np.zeros((1, X.shape[1])), np.zeros((1, X.shape[1]))
     key, starts, all_sizes = np.empty(count, dtype=np.uint64), offsets[:-1], offsets[1:] - offsets[:-1]
@@ -171,11 +162,7 @@ def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alph
             for c in range(count):
                 key[c] = absorb(keys[r], who[k, r, c])
                 assign(X[c], start[0])
-            for step in range(etas.shape[1]):
-                _local_step(
-                    address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
-                    key, address(X), width, buffers,
-                )  # fmt: skip
+            _local_steps(samples, sizes, first, etas[k], t0 + k * etas.shape[1], key, X, buffers)
             total[:] = 0.0
             for c in range(count):
                 for f in range(X.shape[1]):
@@ -188,7 +175,7 @@ def rounds(data, targets, offsets, kind, etas, t0, keys, batch, width, who, alph
 @kernel
 def rounds_of_all(data, targets, offsets, kind, etas, t0, keys, batch, width, alpha, W):
     """The same where every client takes part, whose keys are ``keys`` (R, N): client by client, in the cache."""
-    (R, d), features = W.shape, W.shape[1] // max(kind[0], 1)
+    (R, d), features, samples = W.shape, W.shape[1] // max(kind[0], 1), (data, targets, kind, batch)
     line = max(kind[0], 1) * width
     buffers, X, start, total = _buffers(R, batch, kind[0]), _lines(R, line), np.zeros((R, line)), np.empty((R, line))
     sizes, first, key = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64), np.empty(R, dtype=np.uint64)
@@ -202,11 +189,7 @@ def rounds_of_all(data, targets, offsets, kind, etas, t0, keys, batch, width, al
             _copy(start, X, line, line)
             sizes[:], first[:] = offsets[i + 1] - offsets[i], offsets[i]
             assign(key, keys[:, i])
-            for step in range(etas.shape[1]):
-                _local_step(
-                    address(data), targets, sizes, first, etas[k, step], t0 + k * etas.shape[1] + step, kind, batch,
-                    key, address(X), width, buffers,
-                )  # fmt: skip
+            _local_steps(samples, sizes, first, etas[k], t0 + k * etas.shape[1], key, X, buffers)
             for r in range(R):
                 for f in range(line):
                     total[r, f] += alpha[k, r, i] * X[r, f]
