@@ -8,7 +8,7 @@ import pytest
 
 from fedbounds.errors import InputError
 from fedbounds.io import unpacked
-from fedbounds.vision import images
+from fedbounds.problems.data import idx
 
 MEGABYTE = 2**20
 
@@ -32,9 +32,9 @@ def test_every_reader_of_packed_data_has_a_bound(tmp_path, monkeypatch):
         asked.append(name)
         raise InputError("stop.")
 
-    monkeypatch.setattr(images, "unpacked", noted)
+    monkeypatch.setattr(idx, "unpacked", noted)
     path = tmp_path / "train-images-idx3-ubyte.gz"
     path.write_bytes(gzip.compress(b"1 1:1\n"))
     with pytest.raises(InputError, match=r"stop\."):
-        images.read_idx(path, 3)
+        idx.read_idx(path, 3)
     assert asked == [path]

@@ -111,8 +111,11 @@ class Trial(Tabled):
     @property
     def proof(self) -> Verdict | None:
         """The proof by the kernel, else by our own checker."""
-        result = [v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in PROVERS]
-        return min(result, key=lambda verdict: PROVERS.index(verdict.evidence), default=None)
+        return min(self._proofs, key=lambda verdict: PROVERS.index(verdict.evidence), default=None)
+
+    @property
+    def _proofs(self) -> list[Verdict]:
+        return [v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in PROVERS]
 
     @property
     def certified(self) -> tuple[Verdict, ...]:
@@ -143,10 +146,10 @@ class Trial(Tabled):
 
     @property
     def whole_proof(self) -> Verdict | None:
-        """The proof, where it covers all that the claim speaks of."""
+        """The proof that covers all that the claim speaks of, by the kernel if there is one."""
         claimed = self.claim.coverage(READINGS[self.reading])
-        whole = self.proof is not None and (self.proof.coverage is None or self.proof.coverage.includes(claimed))
-        return self.proof if whole else None
+        whole = (v for v in self._proofs if v.coverage is None or v.coverage.includes(claimed))
+        return min(whole, key=lambda verdict: PROVERS.index(verdict.evidence), default=None)
 
     @property
     def outcome(self) -> Outcome:

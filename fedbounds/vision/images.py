@@ -5,7 +5,6 @@ The partitions are those of ``fedbounds.problems.data.partition``. ``stratified`
 """
 
 import hashlib
-import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.io import LONGEST_DATA, read_bytes, unpacked
 from fedbounds.model.problem import Array, Indices
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import partition
 from fedbounds.problems.data import sources as data
+from fedbounds.problems.data.idx import Pixels, read_folder
 
-Pixels = NDArray[np.uint8]
-
-NAMES = ("mnist", "digits")
-# ``Images.fingerprint`` of MNIST as it is published.
-MNIST = "c2701db539e88b19ccb28bf689d499e9886f0ff3c966840a1cadac493c4d1de5"
+# ``Images.fingerprint`` of each as it is published.
+PUBLISHED = {
+    "mnist": "c2701db539e88b19ccb28bf689d499e9886f0ff3c966840a1cadac493c4d1de5",
+    "fashion-mnist": "152cab10bce8f6ca8eccc516c68a0fa6173d7051d8aecf35f01b9bdd442c2671",
+}
+NAMES = (*PUBLISHED, "digits")
 SIDE, CLASSES = 28, 10
 WHITE = 255
-UNSIGNED_BYTE = 0x08  # the only element type of MNIST's files
 # Of the 1797 digits, one in six; MNIST tests on one in seven.
 DIGITS_TEST = 300
 DIGITS_SIDE = 8
@@ -68,10 +67,10 @@ class Images:
 
 
 def load(name: str, data_dir: str | Path | None = None, *, checksum: bool = True) -> Images:
-    """The data set ``mnist`` or ``digits``.
+    """The data set ``mnist``, ``fashion-mnist`` or ``digits``.
 
-    The first is read from the four IDX files (raw or gzip) in ``data_dir``/mnist or ``data_dir``. They must hold the
-    published images; ``checksum`` False takes any IDX files of 28 x 28 images with labels 0..9. ``digits`` is
+    The first two are read from the four IDX files (raw or gzip) in ``data_dir``/NAME or ``data_dir``. They must hold
+    the published images; ``checksum`` False takes any IDX files of 28 x 28 images with labels 0..9. ``digits`` is
     scikit-learn's, see ``digits()``. Raises InputError for an unknown name, unreadable or other files.
     """
     if name not in NAMES:
@@ -81,61 +80,15 @@ def load(name: str, data_dir: str | Path | None = None, *, checksum: bool = True
             raise reject("digits come with scikit-learn and need no folder", str(data_dir), "leave --data-dir out")
         return digits()
     if data_dir is None:
-        raise reject("mnist is read from its four IDX files", "no folder", "give it with --data-dir")
+        raise reject(f"{name} is read from its four IDX files", "no folder", "give it with --data-dir")
     folder = Path(data_dir).expanduser()
     folder = folder / name if (folder / name).is_dir() else folder
-    (train, train_labels), (test, test_labels) = (_read_pair(folder, stem) for stem in ("train", "t10k"))
+    (train, train_labels), (test, test_labels) = (read_folder(folder, stem) for stem in ("train", "t10k"))
     made = Images(name, train, train_labels, test, test_labels)
-    if checksum and made.fingerprint() != MNIST:
+    if checksum and made.fingerprint() != PUBLISHED[name]:
         remedy = "download it again, or take your own images with --no-checksum"
-        raise reject(f"{folder} must hold the published images of MNIST (SHA-256)", "other images", remedy)
+        raise reject(f"{folder} must hold the published images of {name} (SHA-256)", "other images", remedy)
     return made
-
-
-def _read_pair(folder: Path, stem: str) -> tuple[Pixels, Indices]:
-    """Images (n, rows, columns) and labels (n,) of one part."""
-    if not folder.is_dir():
-        raise reject("the IDX source must be a folder", str(folder), "give the folder with the four IDX files")
-    image_path, label_path = (_find(folder, f"{stem}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
-    images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
-    if len(images) != len(labels):
-        what = f"{label_path} must hold one label for each of the {len(images)} images"
-        raise reject(what, f"{len(labels)} labels", "take both files from the same data set")
-    return images, labels.astype(np.int64)
-
-
-def _find(folder: Path, name: str) -> Path:
-    # Some mirrors write a dot before idx; all are offered both raw and compressed.
-    names = [base + suffix for base in (name, name.replace("-idx", ".idx")) for suffix in ("", ".gz")]
-    for candidate in names:
-        if (folder / candidate).is_file():
-            return folder / candidate
-    held = ", ".join(sorted(item.name for item in folder.iterdir())[:8]) or "an empty folder"
-    raise reject(f"{folder} must contain {name} or {name}.gz", held, "put the four IDX files there")
-
-
-def read_idx(path: Path, ndim: int) -> Pixels:
-    """The array of an IDX file of unsigned bytes with ``ndim`` axes, raw or gzip.
-
-    Layout: two zero bytes, the element type, the number of axes, each length as a big-endian 32-bit
-    integer, then the elements. Raises InputError for a wrong magic number and for missing or surplus data.
-    """
-    content = unpacked(read_bytes(path, LONGEST_DATA), path)
-    start, expected = 4 + 4 * ndim, bytes((0, 0, UNSIGNED_BYTE, ndim))
-    if content[:4] != expected[: len(content)]:
-        raise reject(
-            f"{path} must start with the IDX magic number 0x{expected.hex()} (unsigned bytes, {ndim} axes)",
-            f"0x{content[:4].hex()}",
-            "give the published ubyte file, and check that images and labels are not swapped",
-        )
-    remedy = "the file is truncated or damaged: download it again"
-    if len(content) < start:
-        raise reject(f"{path} must hold {start} bytes of header", f"{len(content)} bytes", remedy)
-    shape = tuple(int(k) for k in np.frombuffer(content, dtype=">u4", count=ndim, offset=4))
-    size = math.prod(shape)  # Python integers: a corrupt header must not overflow
-    if len(content) - start != size:
-        raise reject(f"{path} must hold {size} elements for shape {shape}", f"{len(content) - start}", remedy)
-    return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
 def digits() -> Images:

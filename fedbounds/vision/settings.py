@@ -25,7 +25,7 @@ class ImageSettings:
     E = 2 local epochs, batches of 64, steps lr 0.99^r. The defaults are the reading whose FedAvg comes nearest to the
     paper's R_90. The paper prints lr = 1e-4, with which plain SGD stays near chance.
 
-    data: mnist or digits.
+    data: mnist, fashion-mnist or digits.
     partition: stratified (the paper's IID), shards:60, shards:100, dirichlet:0.3, ...
     clients: Number of clients N.
     samples: Samples a client, on average.

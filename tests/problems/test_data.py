@@ -52,6 +52,20 @@ def test_a_sparse_table_is_made_dense_where_it_fits():
         data.of_object(sparse.csr_array((2**15, 2**14)), np.zeros(2**15))
 
 
+def test_images_in_idx_files_are_data_with_classes(tmp_path):
+    images, labels = np.arange(24, dtype=np.uint8).reshape(4, 2, 3), np.array([3, 1, 3, 0], dtype=np.uint8)
+    for name, array in (("images-idx3", images), ("labels-idx1", labels)):
+        shape = b"".join(size.to_bytes(4, "big") for size in array.shape)
+        (tmp_path / f"train-{name}-ubyte").write_bytes(bytes((0, 0, 8, array.ndim)) + shape + array.tobytes())
+    made = data.load(f"mnist:{tmp_path}", limit=3)
+    assert np.array_equal(made.features, images[:3].reshape(3, 6) / 255) and made.targets.tolist() == [3, 1, 3]
+    assert made.classes == (1, 3) and made.name == tmp_path.name
+    with pytest.raises(InputError, match="must be a folder"):
+        data.load(f"mnist:{tmp_path / 'no'}")
+    with pytest.raises(InputError, match="mnist:FOLDER"):
+        data.load("mnist:")
+
+
 def test_unknown_source_names_the_nearest():
     with pytest.raises(InputError, match="did you mean 'breast-cancer'"):
         data.load("breast_cancer")

@@ -24,8 +24,8 @@ from fedbounds.referee.certificate_settings import Grid
 from fedbounds.referee.regimes import REGIMES, Suite
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.populations import BUDGETS, Budget
-from fedbounds.referee.stage_context import Case
-from fedbounds.referee.trial import Outcome, try_claim
+from fedbounds.referee.stage_context import Case, Stage
+from fedbounds.referee.trial import Outcome, Trial, try_claim
 from fedbounds.report import trial_text as show
 from fedbounds.study.parallel import in_order
 from fedbounds.theory.coverage import Coverage
@@ -168,6 +168,15 @@ def test_a_proof_elsewhere_is_no_contradiction():
     )
     both = replace(result, stages=(*result.stages, replace(result.stages[0], verdicts=(elsewhere,))))
     assert both.outcome is Outcome.FALSE
+
+
+def test_a_part_in_rocq_does_not_hide_a_whole_proof_of_ours():
+    claim = load_file(FOLDER / "true.py").DRIFT
+    ours = Verdict(claim.key, "plain", Evidence.SYMBOLIC, Status.HOLDS, coverage=Coverage())
+    part = replace(ours, evidence=Evidence.KERNEL, coverage=Coverage({"kappa": frozenset({7})}))
+    trial = Trial(claim, "plain", "small", 0, (Stage("proof", 0.0, (), (part, ours)),), finished=True)
+    assert trial.outcome is Outcome.PROVED and trial.whole_proof is ours and trial.proof is part
+    assert replace(trial, stages=(Stage("proof", 0.0, (), (part,)),)).outcome is Outcome.OPEN
 
 
 def test_a_slip_that_still_followed_from_a_proved_claim_would_be_an_alarm(monkeypatch):

@@ -47,10 +47,10 @@ def write(folder: Path, arrays: dict[str, np.ndarray], compress: bool = True, do
 @pytest.mark.parametrize(("compress", "dot"), [(False, False), (True, True)])
 def test_a_folder_of_idx_files(tmp_path, monkeypatch, compress, dot):
     write(tmp_path / "all" / "mnist", TOY, compress, dot)
-    with pytest.raises(InputError, match="must hold the published images of MNIST"):
+    with pytest.raises(InputError, match="must hold the published images of mnist"):
         images.load("mnist", tmp_path / "all")
     found = images.load("mnist", tmp_path / "all", checksum=False)
-    monkeypatch.setattr(images, "MNIST", found.fingerprint())
+    monkeypatch.setitem(images.PUBLISHED, "mnist", found.fingerprint())
     assert images.load("mnist", tmp_path / "all").fingerprint() == found.fingerprint()
     for part, stem in (("train", "train"), ("test", "t10k")):
         pixels, labels = getattr(found, part), getattr(found, f"{part}_labels")
@@ -117,7 +117,7 @@ def test_a_users_own_files_must_fit_the_network(tmp_path, arrays, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"name": "mnits"}, "did you mean 'mnist'.*digits, mnist"),
+        ({"name": "mnits"}, "did you mean 'mnist'.*digits, fashion-mnist, mnist"),
         ({"name": "mnist", "data_dir": "nowhere"}, "must be a folder, but received nowhere"),
         ({"name": "digits", "data_dir": "."}, "need no folder"),
         ({"name": "mnist"}, "give it with --data-dir"),

@@ -48,7 +48,7 @@ def run(
     The same command keeps what is finished. --out receives one JSON record for each run.
 
     out: Folder of the records.
-    data_dir: Folder of the IDX files of mnist.
+    data_dir: Folder of the IDX files of mnist or fashion-mnist.
     no_checksum: Take IDX files of your own from --data-dir.
     weightings: Repeatable. [default: fedavg fedsoftmax:0.2]
     repetitions: Partitions and models.

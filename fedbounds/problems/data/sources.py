@@ -1,4 +1,4 @@
-"""Real data by name, path or object: what scikit-learn ships, files (CSV, Parquet), frames, arrays.
+"""Real data by name, path or object: what scikit-learn ships, files (CSV, Parquet, IDX), frames, arrays.
 
 The only importer of pandas, which is optional.
 """
@@ -19,6 +19,7 @@ from fedbounds.errors import reject
 from fedbounds.io import read_bytes
 from fedbounds.plugins import nearest
 from fedbounds.problems.data.dataset import Dataset
+from fedbounds.problems.data.idx import read_folder
 
 # Data that comes with scikit-learn: its table and the lines before it, targets last, and what features are divided by
 # (pixels count 0 to 16). To import scikit-learn takes longer than to read them.
@@ -35,9 +36,10 @@ def load(source: str, limit: int | None = None) -> Dataset:
     """The data named by ``source``, without centring or scaling (images are scaled to [0, 1]).
 
     ``source`` is ``digits``, ``breast-cancer`` or ``diabetes`` (shipped with scikit-learn),
-    ``csv:PATH,target=COLUMN,client=COLUMN`` or ``parquet:...`` (the client is optional). ``limit`` keeps the first
-    samples. At most MAX_CLASSES distinct integers are classes. Raises InputError for an unknown source and for
-    unreadable, malformed or non-finite data.
+    ``csv:PATH,target=COLUMN,client=COLUMN`` or ``parquet:...`` (the client is optional), or ``mnist:FOLDER``, the
+    training images of the IDX files of MNIST, Fashion-MNIST or one's own. ``limit`` keeps the first samples. At most
+    MAX_CLASSES distinct integers are classes. Raises InputError for an unknown source and for unreadable, malformed
+    or non-finite data.
     """
     if limit is not None and limit < 1:
         raise reject("limit must be at least 1", str(limit), "give the number of samples to keep")
@@ -46,8 +48,10 @@ def load(source: str, limit: int | None = None) -> Dataset:
         dataset = _load_shipped(kind)
     elif kind in ("csv", "parquet"):
         dataset = _load_table(kind, place)
+    elif kind == "mnist" and place:
+        dataset = _load_images(Path(place).expanduser(), limit)
     else:
-        raise nearest("data", source, [*SHIPPED, "csv:PATH", "parquet:PATH"])
+        raise nearest("data", source, [*SHIPPED, "csv:PATH", "parquet:PATH", "mnist:FOLDER"])
     return dataset if limit is None else _first(dataset, limit)
 
 
@@ -84,9 +88,7 @@ def of_object(data: Any, target: Any = None, client: Any = None) -> Dataset:
     if target is None and isinstance(data, Mapping) and {"data", "target"} <= set(data):
         data, target = data["data"], data["target"]
     if hasattr(data, "toarray"):
-        if math.prod(data.shape) > MAX_DENSE_ENTRIES:
-            what = f"the sparse array must have at most {MAX_DENSE_ENTRIES} entries as a dense table"
-            raise reject(what, f"{math.prod(data.shape)}", "keep fewer samples or features")
+        _require_dense(math.prod(data.shape), "the sparse array")
         data = data.toarray()
     if hasattr(data, "columns") or isinstance(data, Mapping):
         names = data.columns if hasattr(data, "columns") else data
@@ -99,6 +101,18 @@ def of_object(data: Any, target: Any = None, client: Any = None) -> Dataset:
             )
         columns = {str(k): column for k, column in enumerate(array.T)}
     return _from_columns(columns, target, client, "the data")
+
+
+def _require_dense(entries: int, name: str) -> None:
+    if entries > MAX_DENSE_ENTRIES:
+        what = f"{name} must have at most {MAX_DENSE_ENTRIES} entries as a dense table"
+        raise reject(what, f"{entries}", "keep fewer samples (--limit) or features")
+
+
+def _load_images(folder: Path, limit: int | None) -> Dataset:
+    images, labels = (array[:limit] for array in read_folder(folder))  # before the table grows eightfold to float64
+    _require_dense(images.size, str(folder))
+    return _labelled(images.reshape(len(images), -1) / 255.0, labels, folder.resolve().name)
 
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
